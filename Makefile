@@ -28,7 +28,7 @@ NIGHTLY = $(sort $(shell grep -rl --include='test_*.py' 'mark\.nightly' tests))
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-files bench-wasted chaos mutants requirements interop rubric pictures reset size lock install install-dev
+.PHONY: help up test test-all test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-files bench-wasted chaos mutants requirements interop rubric pictures reset size lock advisories sbom install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 MODEL=auto ARGS=...)"
@@ -51,6 +51,8 @@ help:  ## list what can be called
 	@echo "make rubric        the 30 checks of the pages, in a browser where they need one"
 	@echo "make pictures      take docs/pictures anew from the working product"
 	@echo "make lock          write the lock files anew from pyproject.toml"
+	@echo "make advisories    fetch known vulnerabilities of the locked packages (needs a network)"
+	@echo "make sbom          print the bill of materials, CycloneDX JSON (ARGS='--output FILE')"
 	@echo "make size          lines and files of each room, circles of imports"
 	@echo "make reset         delete the data folder (asks first)"
 
@@ -71,6 +73,7 @@ test: install-dev
 
 lint: install-dev
 	@$(PY) tools/lock.py --check
+	@GATEPOST_DATA=$$(mktemp -d) $(PY) manage.py advisories --lock requirements-dev.lock
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@git ls-files -z '*.html' | xargs -0 -r .venv/bin/djade --check --target-version 6.1
@@ -141,6 +144,12 @@ pictures: install-dev
 
 lock:
 	@$(PY) tools/lock.py
+
+advisories: install-dev
+	@$(PY) manage.py advisories --refresh --lock requirements-dev.lock --file dashboard/packages/advisories.json
+
+sbom: install
+	@$(PY) manage.py sbom $(ARGS)
 
 size:
 	@$(PY) tools/size.py

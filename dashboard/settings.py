@@ -3,13 +3,14 @@
 GATEPOST_DATA            data folder (default ./.gatepost)
 GATEPOST_FILES           folder of artifacts and large values (default: artifacts in GATEPOST_DATA)
 DATABASE_URL, REDIS_URL  servers of your own; without them the embedded ones of the data folder
-DATABASE_PASSWORD        where the address carries none
+DATABASE_PASSWORD, REDIS_PASSWORD
+                         where the address carries none
 GATEPOST_MIGRATE_DATABASE_URL, GATEPOST_MIGRATE_DATABASE_PASSWORD
                          the owner of the tables, for migrations only; DATABASE_URL is then a role
                          without the right to change logs
 GATEPOST_SECRET_KEY      else generated once into the data folder
 GATEPOST_METRICS_TOKEN   who reads /metrics from another machine sends it as a bearer token
-                         (each of these seven also as NAME_FILE: a file that holds it)
+                         (each of these eight also as NAME_FILE: a file that holds it)
 GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how connections are kept
 GATEPOST_AGENTS          modules with agents, separated by commas
 GATEPOST_MODEL           what answers ctx.model by default: openai:NAME, anthropic:NAME (both @URL),
@@ -17,6 +18,9 @@ GATEPOST_MODEL           what answers ctx.model by default: openai:NAME, anthrop
 GATEPOST_AGENT_MODELS    the same for some agents, separated by commas: agent=openai:NAME
 GATEPOST_WORKSPACE_MODELS  the same for all agents of some workspaces: NAME=openai:MODEL
 GATEPOST_MODELS          other models that threads and forks may name, separated by commas
+GATEPOST_CREDENTIALS     refuse (default): what looks like a credential is written nowhere; off
+GATEPOST_SECRET_NAMES    variables whose values are refused as well wherever they turn up, separated
+                         by commas; Gatepost's own secrets always are
 GATEPOST_GUARD           false lets nodes do what belongs into activities (default true)
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
 GATEPOST_OUTBOX          where mails are put for delivery (default <data>/outbox)
@@ -64,6 +68,8 @@ GATEPOST_REPORTS_PER_ACCOUNT, GATEPOST_REPORTS_PER_ADDRESS
                          the same for agents that work elsewhere and report (30000, 30000)
 GATEPOST_UNKNOWN_PER_ADDRESS
                          calls in a minute by one address without a valid token or login (120)
+GATEPOST_VIOLATIONS_PER_ADDRESS
+                         reports of blocked page content in a minute by one address (60)
 GATEPOST_HOOK_PER_MINUTE deliveries in a minute to one hook, and by one address (600)
 GATEPOST_LOGINS_PER_ACCOUNT, GATEPOST_LOGINS_PER_ADDRESS
                          wrong passwords in a quarter of an hour (20, 60)
@@ -92,6 +98,7 @@ GATEPOST_LOG_LEVEL, GATEPOST_LOG_FORMAT (console | json)
 
 import os
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import environ
 from django.utils.csp import CSP
@@ -100,9 +107,9 @@ from dashboard.configuration.database import database, runtime_role
 from dashboard.configuration.sources import value
 from dashboard.embedded.process.folders import folders
 
-from .configuration import import_path, mail, valkey
+from .configuration import api, import_path, mail, secrets, valkey
 from .embedded import web_address
-from .operating.logs import logging_config
+from .operating.logs import logging_config, register
 from .operating.secret_key import secret_key
 
 BASE_DIR = import_path.ROOT
@@ -159,6 +166,7 @@ GATEPOST_API_PER_ADDRESS = env.int("GATEPOST_API_PER_ADDRESS", default=12_000)
 GATEPOST_REPORTS_PER_ACCOUNT = env.int("GATEPOST_REPORTS_PER_ACCOUNT", default=30_000)
 GATEPOST_REPORTS_PER_ADDRESS = env.int("GATEPOST_REPORTS_PER_ADDRESS", default=30_000)
 GATEPOST_UNKNOWN_PER_ADDRESS = env.int("GATEPOST_UNKNOWN_PER_ADDRESS", default=120)
+GATEPOST_VIOLATIONS_PER_ADDRESS = env.int("GATEPOST_VIOLATIONS_PER_ADDRESS", default=60)
 GATEPOST_HOOK_PER_MINUTE = env.int("GATEPOST_HOOK_PER_MINUTE", default=600)
 GATEPOST_LOGINS_PER_ACCOUNT = env.int("GATEPOST_LOGINS_PER_ACCOUNT", default=20)
 GATEPOST_LOGINS_PER_ADDRESS = env.int("GATEPOST_LOGINS_PER_ADDRESS", default=60)
@@ -177,6 +185,7 @@ GATEPOST_MODEL = env("GATEPOST_MODEL", default="")
 GATEPOST_AGENT_MODELS = env.list("GATEPOST_AGENT_MODELS", default=[])
 GATEPOST_WORKSPACE_MODELS = env.list("GATEPOST_WORKSPACE_MODELS", default=[])
 GATEPOST_MODELS = env.list("GATEPOST_MODELS", default=[])
+GATEPOST_CREDENTIALS = secrets.mode(env("GATEPOST_CREDENTIALS", default="refuse"))
 GATEPOST_GUARD = env.bool("GATEPOST_GUARD", default=True)
 GATEPOST_TOKEN_EXPIRES = env("GATEPOST_TOKEN_EXPIRES", default="90d")
 GATEPOST_IDEMPOTENCY_HOURS = env.float("GATEPOST_IDEMPOTENCY_HOURS", default=24.0)
@@ -351,6 +360,7 @@ SECURE_CSP = {
     "object-src": [CSP.NONE],
     "base-uri": [CSP.NONE],
     "form-action": [CSP.SELF],
+    "report-uri": ["/page-policy/violations/"],
 }
 STATIC_URL = "/static/"
 # Files collected beforehand (an image does) are served compressed; else each where its app has it.
@@ -370,31 +380,8 @@ FILES = env("GATEPOST_FILES", default="")
 MEDIA_ROOT = Path(os.path.abspath(Path(FILES).expanduser())) if FILES else DATA / "artifacts"
 
 # --- the API -------------------------------------------------------------------------------------
-REST_FRAMEWORK = {
-    # The first one answers 401 where both find nobody.
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "dashboard.api.protocol.authentication.TokenAuthentication",
-        "dashboard.api.protocol.authentication.SessionAuthentication",
-    ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["dashboard.api.protocol.parsers.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "dashboard.api.protocol.openapi.Described",
-    "EXCEPTION_HANDLER": "dashboard.api.shapes.problems.handler",
-}
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Gatepost API",
-    "DESCRIPTION": "The control room for AI agents: threads, checkpoints, approvals.",
-    "VERSION": "1",
-    "OAS_VERSION": "3.1.1",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
-    "SCHEMA_PATH_PREFIX": "/api/v1",
-    # No online validator: the schema stays here.
-    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-}
+REST_FRAMEWORK = api.REST_FRAMEWORK
+SPECTACULAR_SETTINGS = api.SPECTACULAR_SETTINGS
 
 # --- time, words, log ----------------------------------------------------------------------------
 USE_TZ = True
@@ -406,3 +393,13 @@ LOGGING = logging_config(
     level=env("GATEPOST_LOG_LEVEL", default="INFO"),
     form=env("GATEPOST_LOG_FORMAT", default="console"),
 )
+
+# --- what is written nowhere ---------------------------------------------------------------------
+GATEPOST_SECRET_VALUES = secrets.registered(
+    env.list("GATEPOST_SECRET_NAMES", default=[]),
+    own=(
+        *(SECRET_KEY, GATEPOST_METRICS_TOKEN, DATABASES["default"].get("PASSWORD") or ""),
+        *(BROKER.password, unquote(urlsplit(value("EMAIL_URL")).password or "")),
+    ),
+)
+register(GATEPOST_SECRET_VALUES)

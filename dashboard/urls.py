@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from .views import artifacts, board, health, login, metrics, workspaces
+from .views import artifacts, board, health, login, metrics, violations, workspaces
 from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
 from .views.approvals import inbox
@@ -53,6 +53,7 @@ urlpatterns = [
     path("login/", login.SignIn.as_view(), name="login"),
     path("logout/", login.SignOut.as_view(), name="logout"),
     path("welcome/", login.welcome, name="welcome"),
+    path("page-policy/violations/", violations.violations, name="violations"),
     path("favicon.ico", login.favicon, name="favicon"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

@@ -16,7 +16,9 @@ from approvals.inbox import rows as inbox_rows
 from approvals.inbox.rows import InboxRow
 from approvals.queries import ApprovalRow
 from approvals.states import COMMENT_MAX, WITH_ARGS
+from checkpoints import queries as ground
 from dashboard.errors import ActionError, DecidedAlone, Invalid, of, translated
+from dashboard.fields.credentials import check_credentials, exempt_of
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
 from dashboard.identity.seats import seat_of
@@ -59,6 +61,8 @@ def decide(
     check_text("$.what_next", what_next, WORD_MAX)
     if args is not None and verdict not in WITH_ARGS:
         raise Invalid("$.args", f"are not taken with the verdict {verdict}")
+    if args is not None:
+        _check_args(actor, approval_id, args)
     who = reviewer_of(actor)
     try:
         return gates.decide(
@@ -81,6 +85,13 @@ def decide(
             again = partial(gates.note_refusal, row, reviewer=who, verdict=verdict, error=error)
             refused.afterwards = again
         raise refused from error
+
+
+def _check_args(actor: Actor, approval_id: UUID, args: Any) -> None:
+    """Refuse a credential in new arguments, unless the agent lets it through; raises Invalid."""
+    row = queries.approval(approval_id, workspace=actor.workspace)
+    agent = ground.agent_version(row.agent_version_id)
+    check_credentials("$.args", args, exempt=[f"$.args{p[1:]}" for p in exempt_of(agent, row.tool)])
 
 
 @translated()

@@ -6,9 +6,11 @@ The same shape as there: the right first, then the domain call, errors as Action
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from uuid import UUID
 
 from dashboard.errors import translated
+from dashboard.fields.credentials import check_credentials
 from dashboard.identity.permissions import Actor, require
 from dashboard.mcp.registry import changes, queries
 from dashboard.mcp.registry.changes import Wanted
@@ -20,6 +22,7 @@ from dashboard.mcp.upstream.inquiry import listed_tools
 def add_mcp_server(actor: Actor, name: str, wanted: Wanted) -> ServerRow:
     """Enter a server; its tools are unknown until it is asked for them."""
     require(actor, "mcp")
+    check_credentials("$", asdict(wanted) | {"name": name})
     return changes.add(actor.workspace, name, wanted, actor=actor.id)
 
 
@@ -27,6 +30,7 @@ def add_mcp_server(actor: Actor, name: str, wanted: Wanted) -> ServerRow:
 def change_mcp_server(actor: Actor, server: UUID, wanted: Wanted) -> ServerRow:
     """Give a server other values; with another address its tools have to be accepted anew."""
     require(actor, "mcp")
+    check_credentials("$", asdict(wanted))
     return changes.change(server, wanted, workspace=actor.workspace, actor=actor.id)
 
 

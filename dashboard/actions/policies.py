@@ -23,6 +23,7 @@ from approvals.policies.queries import CapRow, VersionRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries
 from dashboard.errors import Conflict, Invalid, Missing, translated
+from dashboard.fields.credentials import check_credentials
 from dashboard.identity.permissions import Actor, require
 
 KEEP, REOPEN = "keep", "reopen"
@@ -35,6 +36,7 @@ def make_policy(actor: Actor, draft: Draft) -> VersionRow:
     """A new policy, last in the order and switched on."""
     require(actor, "policy")
     _check_seats(actor, draft)
+    check_credentials("$", draft.content())
     return policies.make(actor.workspace, draft, actor=actor.id)
 
 
@@ -71,6 +73,7 @@ def edit_policy(
         if draft is not None and seen is not None:
             with translated(within=DRAFT):
                 _check_seats(actor, draft, within=DRAFT)
+                check_credentials("$", draft.content(), within=DRAFT)
                 _check_waiting(actor, policy_id, draft, waiting)
                 policies.change(policy_id, draft, seen=seen, **place)
         if active is not None:
@@ -144,6 +147,7 @@ def set_cap(
 ) -> CapRow:
     """Make or change a spend cap, or switch it off."""
     require(actor, "policy")
+    check_credentials("$.agent", agent)
     return policies.set_cap(
         actor.workspace,
         scope=scope,

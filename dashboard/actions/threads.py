@@ -323,6 +323,7 @@ def upload(actor: Actor, file: UploadedFile[Any]) -> dict[str, Any]:
     require(actor, "upload")
     check_upload_size(file.size or 0)
     name = clean_name(file.name or "")
+    check_text("$.name", name, NAME_MAX)
     # The name decides, as everywhere in the product: what a browser claims is not checked either.
     media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
     return store.put_artifact(

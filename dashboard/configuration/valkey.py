@@ -153,8 +153,17 @@ def _hosts(netloc: str, sentinels: bool, wrong: Misconfigured) -> tuple[tuple[st
 
 
 def configured(embedded: str) -> str:
-    """REDIS_URL, checked; without one the socket of the embedded server."""
+    """REDIS_URL, checked, with REDIS_PASSWORD in it; without one the embedded server's socket."""
     url = value("REDIS_URL").strip()
-    if url:
-        parse(url)
-    return url or f"unix://{quote(embedded)}"
+    if not url:
+        return f"unix://{quote(embedded)}"
+    address = parse(url)
+    password = value("REDIS_PASSWORD")
+    if not password:
+        return url
+    if address.password:
+        raise Misconfigured("REDIS_PASSWORD", "is set, and REDIS_URL has a password as well.")
+    scheme, _, rest = url.partition("://")
+    login, at, server = rest.partition("@")
+    user = login if at else ""
+    return f"{scheme}://{user.rstrip(':')}:{quote(password, safe='')}@{server if at else rest}"

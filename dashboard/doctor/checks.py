@@ -8,7 +8,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from dashboard.commands.terminal.console import first_line
 
-from . import bank, installed, lag, policies, reachable, unsafe
+from . import bank, deployment, installed, lag, policies, reachable, unsafe
 from . import notifications as telling
 from .findings import Check, Finding, Seen, note, wrong
 
@@ -56,14 +56,31 @@ CHECKS = (
     Check("behind", "disk", lag.disk),
     Check("behind", "clock", lag.clock, "database"),
 )
+# What is needed to look at safety at all, and what `doctor --deploy` looks at beside `unsafe`.
+FIRST = {"database", "Valkey", "migrations", "packages"}
+DEPLOY = (
+    Check("unsafe", "public name", deployment.public_names),
+    Check("unsafe", "HSTS", deployment.hsts),
+    Check("unsafe", "cookies", deployment.cookies),
+    Check("unsafe", "page policy", deployment.page_policy),
+    Check("unsafe", "limits", deployment.limits),
+    Check("unsafe", "passwords", deployment.passwords, "tables"),
+    Check("unsafe", "Valkey's password", deployment.valkey_login),
+    Check("unsafe", "credentials", deployment.credentials),
+    Check("unsafe", "reach", deployment.reach),
+    Check("unsafe", "vulnerabilities", deployment.known_vulnerabilities),
+)
 PARTS = ("installed", "reachable", "unsafe", "behind")
 
 
 def examine(seen: Seen) -> list[Finding]:
-    """All findings, by part."""
+    """All findings, by part; with `seen.deploy` what makes it unsafe to let others reach it."""
+    checks: tuple[Check, ...] = CHECKS
+    if seen.deploy:
+        checks = (*(c for c in CHECKS if c.part == "unsafe" or c.name in FIRST), *DEPLOY)
     results = [
         finding.model_copy(update={"part": check.part})
-        for check in CHECKS
+        for check in checks
         for finding in _look(check, seen)
     ]
     return sorted(results, key=lambda finding: PARTS.index(finding.part))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from dashboard.packages.locked import read_lock
 from gatepost_command import START
 
 from .findings import Finding, Seen, note, ok, warning, wrong
@@ -19,7 +20,6 @@ PYTHON_MINIMUM = (3, 12)
 POSTGRESQL_MINIMUM = 16
 # Valkey forked from Redis 7.2 and counts on from there.
 VALKEY_MINIMUM = (7, 2)
-_PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^ ;\\]+)([^\\]*)")
 
 
 def python(_seen: Seen) -> Iterator[Finding]:
@@ -39,15 +39,17 @@ def packages(_seen: Seen) -> Iterator[Finding]:
         yield _requirements()
         return
     missing, other, count = [], [], 0
-    for name, wanted in pins(lock):
+    for one in read_lock(lock):
+        if not one.counts_here:
+            continue
         count += 1
         try:
-            have = version(name)
+            have = version(one.name)
         except PackageNotFoundError:
-            missing.append(name)
+            missing.append(one.name)
             continue
-        if have != wanted:
-            other.append(f"{name} {have} instead of {wanted}")
+        if have != one.version:
+            other.append(f"{one.name} {have} instead of {one.version}")
     if missing:
         yield wrong("packages", f"missing: {_few(missing)}", f"Call `{START}` or `make install`.")
     if other:
@@ -80,19 +82,6 @@ def _requirements() -> Finding:
     if unmet:
         return wrong("packages", f"unmet: {_few(unmet)}", "Install Gatepost again with pip.")
     return ok("packages", f"{len(wanted)} as Gatepost {version('gatepost')} asks for")
-
-
-def pins(lock: Path) -> Iterator[tuple[str, str]]:
-    """(package, version) of the lines that count on this machine."""
-    from packaging.markers import Marker
-
-    for line in lock.read_text().splitlines():
-        match = _PIN.match(line)
-        if match is None:
-            continue
-        marker = match[3].strip().removeprefix(";").strip()
-        if not marker or Marker(marker).evaluate():
-            yield match[1], match[2]
 
 
 def postgresql(seen: Seen) -> Iterator[Finding]:

@@ -157,7 +157,7 @@ def role(seen: Seen) -> Iterator[Finding]:
         yield ok(name, f"{seen.server.role} can only add to the logs")
         return
     for line in result:
-        if not seen.own_database:
+        if not seen.own_database and not seen.deploy:
             yield note(name, line, "Fine on one machine; see docs/howto/deploy.md for two roles.")
         else:
             tell = wrong if seen.exposed else warning

@@ -18,6 +18,7 @@ from checkpoints.state import deltas
 from checkpoints.views import AgentRow
 from dashboard.errors import Fault, Invalid
 
+from .credentials import check_credentials, exempt_of
 from .faults import schema_faults
 
 REASON_MAX = 5_000  # of why a person does something; a comment of a verdict is of the same size
@@ -89,6 +90,7 @@ def _check_channels(agent: AgentRow, changes: Any, *, within: str) -> None:
         deltas.check(changes)
     except InvalidValue as error:
         raise Invalid(error.path, error.reason, within=within) from error
+    check_credentials("$", changes, within=within, exempt=exempt_of(agent))
     if agent.external is not None and agent.external.is_open:
         return
     if unknown := sorted(changes.keys() - agent.channels.keys()):
@@ -149,6 +151,9 @@ def check_message(agent: AgentRow, message: Any, *, workspace: UUID) -> None:
         deltas.check_size(len(deltas.canonical(message)), MESSAGE_BYTES, "a message")
     except InvalidValue as error:
         raise Invalid(error.path, error.reason, within="message") from error
+    inbox = f"$.{agent.graph.get('inbox')}"
+    if inbox not in exempt_of(agent):
+        check_credentials("$", message, within="message")
     faults = [*schema_faults(inbox_schema(agent), message), *_lost_files(message, "$", workspace)]
     if faults:
         raise Invalid.of(faults, within="message")
@@ -163,6 +168,7 @@ def check_config(config: Any) -> None:
         deltas.check_size(len(deltas.canonical(dict(config))), CONFIG_BYTES, "the configuration")
     except InvalidValue as error:
         raise Invalid(error.path, error.reason, within="config") from error
+    check_credentials("$", dict(config), within="config")
 
 
 def _lost_files(value: Any, path: str, workspace: UUID) -> Iterator[Fault]:
@@ -197,6 +203,7 @@ def check_text(path: str, value: Any, limit: int, *, required: bool = False) -> 
         raise Invalid(path, "is required")
     if len(value) > limit:
         raise Invalid(path, f"is longer than {limit:,} characters")
+    check_credentials(path, value)
 
 
 def check_labels(labels: Mapping[str, str]) -> None:

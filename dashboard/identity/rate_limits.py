@@ -111,9 +111,16 @@ HOOKS: Final = Limit("GATEPOST_HOOK_PER_MINUTE", MINUTE, _SLOWER.format("one hoo
 STRANGERS: Final = Limit(
     "GATEPOST_UNKNOWN_PER_ADDRESS", MINUTE, "Too many calls that nobody is known to have sent."
 )
+VIOLATIONS: Final = Limit(
+    "GATEPOST_VIOLATIONS_PER_ADDRESS", MINUTE, "Too many reports of one address."
+)
 _WAIT = "Too many attempts to sign in. Wait a quarter of an hour, or use a one-time link."
 LOGIN_ADDRESS: Final = Limit("GATEPOST_LOGINS_PER_ADDRESS", QUARTER, _WAIT)
 LOGIN_ACCOUNT: Final = Limit("GATEPOST_LOGINS_PER_ACCOUNT", QUARTER, _WAIT)
+LIMITS: Final = (
+    *(API_ADDRESS, API_ACCOUNT, REPORTS_ADDRESS, REPORTS_ACCOUNT),
+    *(HOOKS, STRANGERS, VIOLATIONS, LOGIN_ADDRESS, LOGIN_ACCOUNT),
+)
 
 
 def address_of(request: HttpRequest) -> str:

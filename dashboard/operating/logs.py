@@ -2,7 +2,7 @@
 
 import logging.config
 import re
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
 from datetime import date
 from decimal import Decimal
 from pathlib import PurePath
@@ -10,6 +10,8 @@ from typing import Any
 from uuid import UUID
 
 import structlog
+
+from checkpoints.state import credentials
 
 MASK = "[masked]"
 _SECRET_NAME = re.compile(
@@ -29,6 +31,7 @@ _SECRET_TEXT = re.compile(
       ["')]?\s*[=:]\s*\(?) (?:'[^']*'|"[^"]*"|[^\s,;&'")}\]]+) # name=value, name: 'value'
     """
 )
+_registered: list[str] = []
 PLAIN = (bool, int, float, type(None))
 SPOKEN = (str, UUID, date, Decimal, PurePath)
 
@@ -50,7 +53,13 @@ def masked(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(masked(item) for item in value)
     text = str(value) if isinstance(value, SPOKEN) else repr(value)
-    return _SECRET_TEXT.sub(lambda result: result["actor"] or (result["name"] or "") + MASK, text)
+    text = _SECRET_TEXT.sub(lambda result: result["actor"] or (result["name"] or "") + MASK, text)
+    return credentials.masked(text, _registered, mask=MASK)
+
+
+def register(values: Iterable[str]) -> None:
+    """Mask these values, too, wherever a line has them (GATEPOST_SECRET_NAMES)."""
+    _registered[:] = values
 
 
 def mask_secrets(

@@ -24,7 +24,7 @@ def test_no_page_may_load_or_do_what_is_not_ours(db: None) -> None:
     assert answer.headers["Content-Security-Policy"] == (
         "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
         "connect-src 'self'; frame-ancestors 'none'; object-src 'none'; base-uri 'none'; "
-        "form-action 'self'"
+        "form-action 'self'; report-uri /page-policy/violations/"
     )
 
 

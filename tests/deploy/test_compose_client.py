@@ -15,6 +15,7 @@ from tests.embedded.helpers import clean_environment
 VALUES = {
     "POSTGRES_PASSWORD": "owner-word",
     "DATABASE_PASSWORD": "runtime-word",
+    "VALKEY_PASSWORD": "doorbell-word",
     "GATEPOST_SECRET_KEY": "signing-word",
     "GATEPOST_ALLOWED_HOSTS": "gatepost.example.org",
     "GATEPOST_SLOTS": "7",

@@ -110,6 +110,15 @@ def test_no_secret_stands_in_the_file() -> None:
     assert not re.search(r"://[^\s/@]+:[^\s/@]+@", text)
 
 
+def test_valkey_asks_for_the_password_that_ours_send() -> None:
+    value = "${VALKEY_PASSWORD:-}"
+    command = services()["valkey"]["command"]
+    assert command[command.index("--requirepass") + 1] == value
+    assert services()["valkey"]["environment"]["REDISCLI_AUTH"] == value  # for its check of health
+    for name in OURS:
+        assert services()[name]["environment"]["REDIS_PASSWORD"] == value
+
+
 def test_two_roles_of_the_database() -> None:
     environment = {name: services()[name]["environment"] for name in OURS}
     runtime = environment["web"]["DATABASE_URL"]

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, Literal, Self, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import PydanticUndefined, to_jsonable_python
@@ -28,10 +28,10 @@ from checkpoints.payloads.base import DATABASE, KINDS
 from checkpoints.state.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
 from checkpoints.state.schema import Upgrades
 
-from .checks import shown
+from .checks import check_exempt, shown
 from .errors import GraphError
 from .frozen import plain
-from .joins import Joins
+from .joins import Joins, ways_of
 from .language_models import Model
 from .prompts import check_prompts, described_model
 from .retry_policy import Retry, RetryLater, policy_of
@@ -179,6 +179,9 @@ class Graph:
     `nodes_at_once` bounds how many nodes of one step work at the same time (default
     GATEPOST_NODES_AT_ONCE); 1: they take turns.
 
+    `secrets_allowed` lets paths hold what looks like a credential, each with its reason: "$.sample"
+    of the state, "look_up:$.key" of what a call is given or returns.
+
     `tools` are those that stand in no module of the agent, so that they can be undone.
     `internal`: other agents start it; people are offered it last.
 
@@ -207,6 +210,7 @@ class Graph:
     internal: bool = False
     files: Sequence[str] = ()
     tools: Sequence[Tool] = ()
+    secrets_allowed: Mapping[str, str] = field(default_factory=dict)
     home: str = field(default="", repr=False)
     nodes: dict[str, Node] = field(default_factory=dict)
 
@@ -225,6 +229,7 @@ class Graph:
                 "(workers.authoring.language_models)."
             )
         check_prompts(self.temperature, self.prompts)
+        check_exempt(self.secrets_allowed)
         policy_of(self.retry)
         check_limit(self.step_seconds, "step_seconds")
         number = self.nodes_at_once
@@ -275,7 +280,7 @@ class Graph:
             title = name or call.__name__
             if title in self.nodes:
                 raise GraphError(f"There are two nodes named {title!r}.")
-            leads = _ways(then, ways)
+            leads = ways_of(then, ways)
             self.nodes[title] = Node(
                 title, call, then, leads, label, gate, time_limit, on_expired, join
             )
@@ -383,18 +388,6 @@ class Graph:
             **({"payloads": self.payloads} if self.payloads != DATABASE else {}),
             **({"on_failure": self.on_failure} if self.on_failure != "keep" else {}),
             **({"internal": True} if self.internal else {}),
+            **({"secrets_allowed": dict(self.secrets_allowed)} if self.secrets_allowed else {}),
             **described_model(self.temperature, self.prompts),
         }
-
-
-def _ways(then: Edge, ways: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(then, str):
-        return (then,)
-    if not callable(then):
-        return tuple(then)
-    if ways:
-        return tuple(ways)
-    answer = get_type_hints(then).get("return")
-    if get_origin(answer) is Literal:
-        return tuple(get_args(answer))
-    raise GraphError("A function edge needs `ways=(...)` or a Literal return type.")

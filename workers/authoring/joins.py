@@ -12,8 +12,11 @@ work.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from .errors import GraphError
 
 
 class Joins:
@@ -112,3 +115,19 @@ class Joins:
                     results.add(following)
                     left.append(following)
         return results
+
+
+def ways_of(
+    then: str | Sequence[str] | Callable[[Any], Any], ways: Sequence[str]
+) -> tuple[str, ...]:
+    """The nodes that an edge may lead to; GraphError where a function does not say."""
+    if isinstance(then, str):
+        return (then,)
+    if not callable(then):
+        return tuple(then)
+    if ways:
+        return tuple(ways)
+    answer = get_type_hints(then).get("return")
+    if get_origin(answer) is Literal:
+        return tuple(get_args(answer))
+    raise GraphError("A function edge needs `ways=(...)` or a Literal return type.")

@@ -107,6 +107,7 @@ def _ways(
         chosen.update(n for n in names if n != END)
         if because is not None:
             storable(because, f"Why {node.name!r} goes this way", at_most=TOLD_BYTES)
+            step.refuse_secrets(because, f"Why {node.name!r} goes this way")
             events.append(
                 NewEvent(
                     EventKind.WAY_TAKEN,

@@ -126,6 +126,7 @@ class Engine:
             self.agent.model,
             graph.prompts,
             graph.retry,
+            secrets_allowed=graph.secrets_allowed,
             on_failure=graph.on_failure,
             woken=work.wake_seq,
             resumed=resumed,

@@ -32,7 +32,7 @@ from ..step.advice import reason_of
 from ..step.guard import freed, guarded
 from ..step.ledger import Ledger
 from ..step.outages import Unrecorded
-from ..step.secret_values import masked, refuse_secrets
+from ..step.secret_values import masked
 from ..step.step import OpenStep
 from .node_threads import NodeThreads
 
@@ -192,7 +192,7 @@ def _work_node(graph: Graph, step: OpenStep, node: Node, state: dict[str, Any]) 
         raise
     except InvalidValue as error:
         reason = f"returned what the schema of the state refuses: {error}"
-        return Failed(node, reason, refused=error)
+        return Failed(node, masked(reason, step.secrets), refused=error)
     except Exception as error:
         if isinstance(error, Expired) and node.on_expired:
             return Done(node.late, {}, is_saved=True)
@@ -209,7 +209,7 @@ def _call(graph: Graph, step: OpenStep, node: Node, state: dict[str, Any]) -> di
         limit = node.time_limit or graph.step_seconds
         with within(step.work.token, node.name, limit), guarded(node.call):
             update = node.call(graph.view(state), Context(step, node.name))
-            refuse_secrets(update, "The update", step.secrets)
+            step.refuse_secrets(update, "The update")
             return graph.checked_update(update, node.name)
     finally:
         reset_contextvars(**tokens)

@@ -215,6 +215,13 @@ def begin(
     raise AssertionError("news without end")
 
 
+def is_recorded(work: Work, node: str, index: int, key: str) -> bool:
+    """Say whether the outcome of a call at this position of the step in progress is on record."""
+    step = open_step(work)
+    known = step.record_at(Position(work.branch, step.number, node, index, key))
+    return known is not None and known.state != "started"
+
+
 def check(work: Work, node: str, tool: str, args: Any, gate: Gate | None) -> Forecast:
     """Predict what would stop a call at this node; an empty `tool` is one that changes nothing."""
     return forecast(open_step(work), node, tool, args, gate)

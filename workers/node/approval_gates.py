@@ -30,6 +30,7 @@ from ..authoring.graph import Gate
 from ..step.advice import TOLD_BYTES, check_gate, storable
 from ..step.answers import describe, result_of
 from ..step.rules import POLICIES_CHANGED
+from ..step.secret_values import refuse_secrets
 from .records import Recording
 
 AUTHOR = "author"
@@ -239,6 +240,8 @@ class Gates(Recording):
             text = f"{text}\n\n{NOT_DESCRIBED} {plain(act.undescribed)[:WHY_MAX]}".strip()
         payload = {"title": request.title, "description": text, "reasons": [*request.reasons]}
         storable(payload, f"What the gate before {act.tool!r} says", at_most=TOLD_BYTES)
+        if former is None:
+            self._step.refuse_secrets(payload, f"What the gate before {act.tool!r} says")
         version, terms, risk = self._terms(request, rule, former if gate is None else None)
         terms, risk = self._hardened(act, terms, risk)
         times = [request.expires_in, rule.expires_in if rule is not None else None]
@@ -359,6 +362,7 @@ def said_by(answer: Callable[..., Any] | None, value: Any) -> str:
         if not isinstance(text, str) or not text.strip():
             raise StepFailed("it said nothing that is text.")
         storable(text, "Its answer", at_most=TOLD_BYTES)
+        refuse_secrets(text, "Its answer", ())
     except (MemoryError, ConcurrentModificationError):
         raise
     except Exception as error:

@@ -176,6 +176,7 @@ class Children(Effects):
         known = self._step.record_at(position)
         if known is not None and known.state == "done" and _same(known, args):
             return
+        self._step.refuse_secrets(args, "A message")
         self._boundary()
         work, ledger = self._step.work, self._step.ledger
         row = ledger.children(work, [handle.thread]).get(handle.thread)
@@ -266,6 +267,7 @@ class Children(Effects):
         known = step.record_at(position)
         if known is not None and known.state == "done" and _same(known, args):
             return [Child(thread) for thread in known.result["children"]]
+        step.refuse_secrets(args, f"What children of {agent!r} are started with")
         self._boundary()
         step.flush_if_many()
         revision = step.revision(position, same=False)

@@ -199,11 +199,11 @@ class Context(Children):
         report = {"node": self._node, "done": None, "total": None, "text": "", "stream": text}
         self._step.ledger.progress(self._step.work, self._current, report, keep=False)
 
-    def _add_events_of(self, position: Position, returned: Any, result: Any) -> None:
+    def _add_events_of(self, p: Position, returned: Any, result: Any) -> None:
         """Let the record of a model's answer be written with its reasoning and tool calls."""
-        p = position
         where = {"node": p.node, "branch": p.branch, "step": p.step, "key": p.key}
         for kind, data in language_models.events_of(returned, result):
+            self._step.refuse_secrets(data, "What the model thought")
             self._step.add_event(NewEvent(kind, where | data, self._step.work.owner))
 
     @property
@@ -241,8 +241,11 @@ class Context(Children):
 
         def used(returned: Any) -> tuple[Any, dict[str, Any]]:
             result, usage = sparing.used(returned)
-            if kind == "model":
-                self._add_events_of(position, returned, result)
+            try:
+                if kind == "model":
+                    self._add_events_of(position, returned, result)
+            except StepFailed as error:
+                return error, usage  # it was paid for all the same
             return result, usage
 
         return self._once(position, kind, name, value, sparing, used, retry)
@@ -291,12 +294,14 @@ class Context(Children):
                 raise StepFailed(f"{what} of a progress must be a number, not {shown(number)}.")
         payload = {"node": self._node, "done": done, "total": total, "text": text}
         storable(payload, "This progress", at_most=TOLD_BYTES)
+        self._step.refuse_secrets(payload, "This progress")
         visible = None if done is None else payload
         step.heart.check()
         stops, saved = False, False
         if cursor is not None:
             check_told(activity.kind, every)
             cursor = self._scratch.as_texts(cursor)
+            step.refuse_secrets(cursor, "This cursor", of=activity.tool)
             stamps = self._scratch.stamps(cursor)
             ends = done is not None and done == total
             stops = step.stopping() and not ends
@@ -323,8 +328,8 @@ class Context(Children):
         if activity is None:
             span = step_span(work.chain_id, work.branch, self._step.number)
         else:
-            p, attempt = activity.position, activity.attempts
-            span = activity_span(work.chain_id, p, activity.revision, attempt)
+            at = activity.position
+            span = activity_span(work.chain_id, at, activity.revision, activity.attempts)
         return self._step.trace.at(span).header()
 
     # ---- files -------------------------------------------------------------------------------
@@ -353,10 +358,7 @@ class Context(Children):
         return self._step.ledger.artifact_path(self._step.work, sha_of(ref))
 
     def secret(self, name: str) -> str:
-        """A secret of the worker's environment, not recorded: NAME, or the file of NAME_FILE.
-
-        Inside an activity's or effect's function only: `current().secret("API_KEY")`.
-        """
+        """A secret of the worker's environment, NAME or the file of NAME_FILE; in calls only."""
         if self._current is None:
             raise StepFailed(
                 "ctx.secret answers inside an activity's function only: "

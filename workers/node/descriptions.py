@@ -15,6 +15,7 @@ from ..authoring.tools import Tool
 from ..step.advice import storable
 from ..step.answers import describe, result_of
 from ..step.guard import guarded
+from ..step.secret_values import refuse_secrets
 
 SENTENCE_MAX: Final = 300
 log = structlog.get_logger("gatepost.worker")
@@ -41,6 +42,7 @@ def describe_call(tool: Tool, args: Any, result: Any = None) -> tuple[str, str]:
             text = result_of(lambda: call(value, came))
         check_text(text, "The sentence")
         storable(text, "The sentence")
+        refuse_secrets(text, "The sentence", ())
         if not text.strip():
             raise StepFailed("The sentence is empty.")
         line = " ".join(text.split())

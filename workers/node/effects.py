@@ -20,7 +20,6 @@ from ..authoring.retry_policy import Retry, policy_of
 from ..step.advice import check_effect, check_gate, storable
 from ..step.answers import Outcome, outcome_of, result_of
 from ..step.retries import again, outcome_is_open, wait_with_others
-from ..step.secret_values import refuse_secrets
 from . import unknown_effects
 from .approval_gates import Act, decided_args, policies_of
 from .descriptions import describe_call, described, recorded
@@ -102,6 +101,8 @@ class Effects(Interrupts):
         act = Act(position, tool.name, value, tool.schema, tool.undo.__name__ if tool.undo else "")
         known = self._step.record_at(position)
         approval = self._step.approval_at(position)
+        if known is None and approval is None:  # else it stands on record, or is judged as decided
+            self._step.refuse_secrets(value, f"What {tool.name!r} is called with", of=tool.name)
         expected = value if known is None else self._as_done(known, value)
         way = None if known is None else unknown_effects.course(self._step, tool, known, expected)
         if known is not None and way is unknown_effects.Course.ANSWER:
@@ -167,7 +168,7 @@ class Effects(Interrupts):
                 returned = result_of(lambda: tool.call(**expected, key=activity.idempotency_key))
                 result = self._result(returned)
             storable(result, f"What {tool.name!r} returned")
-            refuse_secrets(result, f"What {tool.name!r} returned", self._step.secrets)
+            self._step.refuse_secrets(result, f"What {tool.name!r} returned", of=tool.name)
         except MemoryError:
             raise  # it stays started: whether it happened shows when it is looked at again
         except Exception as error:

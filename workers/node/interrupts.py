@@ -91,6 +91,7 @@ class Interrupts(Gates):
         payload = {**values, "schema": schema, **more}
         storable(payload, "What this question says", at_most=TOLD_BYTES)
         if approval is None or approval.status == "withdrawn":
+            self._step.refuse_secrets(payload, "What this question says")
             proposal = Proposal(
                 *(position, "question", "", values, question[:300]),
                 schema=schema,

@@ -152,6 +152,7 @@ class Recording:
     ) -> dict[str, Any]:
         """Keep a file outside the state; the reference to put into the state or a result."""
         check_file(name, media_type)
+        self._step.refuse_secrets(name, "A file's name")
         chunks = watched(chunks_of(data))
         ref = self._step.ledger.artifact(self._step.work, name, media_type, chunks)
         self._step.add_event(
@@ -202,6 +203,8 @@ class Recording:
             raise Halted(why)
         wait_with_others(self._step, retry, name)
         same = known is not None and known.state != "done"
+        if known is None or deltas.canonical(known.args) != deltas.canonical(value):
+            self._step.refuse_secrets(value, f"What {name!r} is called with", of=name)
         cursor, with_it = left_by(known, value)
         activity = self._new(
             position,
@@ -225,7 +228,7 @@ class Recording:
                     raise returned
             result = self._result(returned)
             storable(result, f"What {name!r} returned")
-            secret_values.refuse_secrets(result, f"What {name!r} returned", self._step.secrets)
+            self._step.refuse_secrets(result, f"What {name!r} returned", of=name)
         except MemoryError:
             raise  # there may be none left to write it down with
         except Exception as error:
@@ -284,7 +287,8 @@ class Recording:
         value, stored = plain(args), deltas.as_stored(plain(result))
         storable(value, f"What {name!r} is called with")
         storable(stored, f"What {name!r} returned")
-        secret_values.refuse_secrets(stored, f"What {name!r} returned", self._step.secrets)
+        self._step.refuse_secrets(value, f"What {name!r} is called with", of=name)
+        self._step.refuse_secrets(stored, f"What {name!r} returned", of=name)
         self._step.heart.check()
         revision = self._step.revision(position, same=False)
         activity = self._new(position, "activity", name, value, revision=revision)

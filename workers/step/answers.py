@@ -17,6 +17,7 @@ from checkpoints.views import ActivityRow
 
 from ..authoring.errors import StepFailed
 from .event_loops import in_own_thread, loop_is_running
+from .secret_values import masked
 
 CHUNK_BYTES = 1 << 20
 TEXT_MAX = 10_000
@@ -120,9 +121,12 @@ def is_sentence(error: Exception) -> bool:
 
 
 def describe(error: Exception) -> str:
-    """An error as people read it: its message, with the type where the message says little."""
+    """An error as people read it: its message, with the type where the message says little.
+
+    What looks like a credential is masked.
+    """
     try:
-        text = bounded_text(str(error).strip())
+        text = bounded_text(masked(str(error).strip(), ()))
     except Exception:  # an author's own class whose message cannot be made
         text = ""
     if is_sentence(error):

@@ -1,20 +1,26 @@
 """Secrets: read where they are used, recorded nowhere, masked in errors.
 
 A secret is a variable of the worker's environment, or the file that NAME_FILE names. What a call
-has read is remembered for its step: a result or an update that holds it is refused with its path.
+has read is remembered for its step: a result or an update that holds it is refused with its path,
+as is what looks like a credential (checkpoints.state.credentials) or is registered
+(GATEPOST_SECRET_NAMES). An agent lets a path through with a reason: Graph(secrets_allowed=).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
+from checkpoints.state import credentials
+
 from ..authoring.errors import StepFailed
 
-MASK = "***"
+MASK = credentials.MASK
 SHORTEST = 6  # a shorter one would be in texts by chance
 # Where what is read is remembered; the step's own set while a call works.
 used: ContextVar[set[str] | None] = ContextVar("gatepost_secrets", default=None)
@@ -36,11 +42,11 @@ def read_secret(name: str) -> str:
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
-    """A text without these secrets."""
+    """A text without these secrets, registered ones, and what looks like a credential."""
     # A copy: calls of other nodes may read further ones meanwhile.
     for secret in tuple(secrets):
         text = text.replace(secret, MASK)
-    return text
+    return credentials.masked(text, settings.GATEPOST_SECRET_VALUES)
 
 
 def without_secrets(value: Any, secrets: Iterable[str]) -> Any:
@@ -49,32 +55,48 @@ def without_secrets(value: Any, secrets: Iterable[str]) -> Any:
     if not known:
         return value
     if isinstance(value, str):
-        return masked(value, known)
+        return _without(value, known)
     if isinstance(value, dict):
-        return {masked(str(k), known): without_secrets(v, known) for k, v in value.items()}
+        return {_without(str(k), known): without_secrets(v, known) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [without_secrets(item, known) for item in value]
     return value
 
 
-def path_of_secret(value: Any, secrets: Iterable[str], path: str = "$") -> str:
-    """The JSON path of the first text or name that holds a secret; "" where none does."""
+def _without(text: str, known: tuple[str, ...]) -> str:
+    for secret in known:
+        text = text.replace(secret, MASK)
+    return text
+
+
+def path_of_secret(value: Any, secrets: Iterable[str]) -> str:
+    """The JSON path of the first text or name that holds one of these; "" where none does."""
     known = tuple(secrets)
     if not known:
         return ""
-    if isinstance(value, str):
-        return path if any(secret in value for secret in known) else ""
-    items: list[tuple[str, Any]] = []
-    if isinstance(value, dict):
-        for key, item in value.items():
-            at = f"{path}.{masked(str(key), known)}"
-            items += [(at, key), (at, item)]
-    elif isinstance(value, list | tuple):
-        items = [(f"{path}[{index}]", item) for index, item in enumerate(value)]
-    return next((hit for at, item in items if (hit := path_of_secret(item, known, at))), "")
+    hit = credentials.find_values(value, known)
+    return hit.path if hit else ""
 
 
-def refuse_secrets(value: Any, what: str, secrets: Iterable[str]) -> None:
-    """Raise StepFailed for a value that holds a secret; `what` begins the sentence."""
+def what_is_secret(
+    value: Any, secrets: Iterable[str] = (), exempt: Collection[str] = (), of: str = ""
+) -> str:
+    """Name what a value must not have, with its path; "" where all is well.
+
+    `of` names the call whose arguments or result it is: `exempt` paths of those begin with it.
+    """
     if path := path_of_secret(value, secrets):
-        raise StepFailed(f"{what} holds a secret at {path}: leave it out, nothing of it is kept.")
+        return f"a secret at {path}"
+    if settings.GATEPOST_CREDENTIALS != "refuse":
+        return ""
+    here = [one.removeprefix(f"{of}:") for one in exempt if of == "" or one.startswith(f"{of}:")]
+    hit = credentials.find(value, registered=settings.GATEPOST_SECRET_VALUES, exempt=here)
+    return f"{hit.what} at {hit.path}" if hit else ""
+
+
+def refuse_secrets(
+    value: Any, what: str, secrets: Iterable[str], exempt: Collection[str] = (), of: str = ""
+) -> None:
+    """Raise StepFailed for a value that holds a secret; `what` begins the sentence."""
+    if why := what_is_secret(value, secrets, exempt, of):
+        raise StepFailed(f"{what} holds {why}: leave it out, nothing of it is kept.")

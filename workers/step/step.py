@@ -21,6 +21,7 @@ from ..authoring.language_models import Model, missing
 from ..authoring.retry_policy import Retry
 from .answers import answered
 from .ledger import Ledger
+from .secret_values import refuse_secrets
 
 EVENTS_BUFFERED = 50
 
@@ -74,6 +75,7 @@ class OpenStep:
     thoughts: dict[str, list[str]] = field(default_factory=dict)
     buffer: list[NewEvent] = field(default_factory=list)
     secrets: set[str] = field(default_factory=set)  # read by its calls
+    secrets_allowed: Mapping[str, str] = field(default_factory=dict)  # {path: reason} of the agent
     on_failure: str = "keep"
     handed: list[dict[str, Any]] = field(default_factory=list)  # over, by nodes at work
     woken: int = 0  # wake_seq before its requests were read
@@ -132,6 +134,10 @@ class OpenStep:
         """The request at a position, newest revision."""
         return self.decided.get(position)
 
+    def refuse_secrets(self, value: Any, what: str, *, of: str = "") -> None:
+        """Raise StepFailed for new data with a secret; `of` names the call that they belong to."""
+        refuse_secrets(value, what, self.secrets, self.secrets_allowed, of)
+
     def add_event(self, event: NewEvent) -> None:
         """Write an event together with the next record or commit."""
         self.buffer.append(event)
@@ -140,6 +146,7 @@ class OpenStep:
         """Buffer a thought unless a former attempt at this step has recorded it."""
         self.thoughts.setdefault(node, []).append(data["text"])
         if (node, ordinal) not in self.known_thoughts:
+            self.refuse_secrets(data, "This thought")
             self.known_thoughts.add((node, ordinal))
             self.add_event(NewEvent(EventKind.THOUGHT_RECORDED, data, self.work.owner))
 

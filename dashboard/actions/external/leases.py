@@ -14,6 +14,7 @@ from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ThreadRow
 from dashboard.errors import Conflict, Leased, LeaseLost, NotAllowedNow, translated
+from dashboard.fields.credentials import check_credentials, without_credentials
 from dashboard.identity.permissions import Actor, require
 from workers.external.reported import stop_before
 from workers.external.settled import go_back_if_undone
@@ -106,6 +107,7 @@ def take(
     `flushed` for who reports in the same transaction, `watches` for who was watching only.
     """
     require(actor, "work")
+    check_credentials("$.name", name)
     _open(actor, thread_id, watches=watches)
     owner = owner_of(actor, name)
     work = leases.acquire(thread_id, owner=owner, seconds=seconds, flushed=flushed)
@@ -150,6 +152,7 @@ def release(
 ) -> ThreadRow:
     """Give the lease back and leave the thread in this status."""
     work = lease_of(actor, thread_id, token)
+    reason = without_credentials(reason)
     more: dict[str, Any] = {}
     if status == "sleeping":
         more = {"wake_at_seconds": seconds, "data": {"seconds": seconds}}

@@ -16,6 +16,7 @@ from checkpoints.signals import activity_progressed
 from checkpoints.state import deltas
 from checkpoints.views import ActivityRow, CheckpointRow
 from dashboard.errors import Invalid, LeaseLost, PositionTaken, Stale, translated
+from dashboard.fields.credentials import check_credentials, exempt_of, without_credentials
 from dashboard.fields.faults import schema_faults
 from dashboard.fields.validation import check_changes
 from dashboard.identity.permissions import Actor
@@ -107,9 +108,15 @@ def _with_delta(
 def _check(actor: Actor, work: Work, report: committed.Report) -> None:
     """Refuse a state that the announced schema does not allow; nothing where none was announced."""
     agent = queries.agent_version(work.agent_version)
+    delta = deltas.validate_delta(dict(report.delta))
+    names = {"nodes": list(report.nodes), "next_nodes": list(report.next_nodes)}
+    check_credentials("$", names)
+    for index, thought in enumerate(report.thoughts):
+        check_credentials("$", thought, within=f"thoughts[{index}]")
+    allowed = [f"$.{op}{path[1:]}" for op in delta for path in exempt_of(agent)]
+    check_credentials("$", delta, within="delta", exempt=allowed)
     if agent.external is None or agent.external.is_open:
         return
-    delta = deltas.validate_delta(dict(report.delta))
     if not {"append", "merge", "unset"} & delta.keys():
         point = queries.checkpoint(work.thread, work.head)
         check_changes(
@@ -139,10 +146,13 @@ def begin(
     gate: Gate | None,
 ) -> Answer:
     """Ask whether the agent may do this now; an effect that may has started with the answer."""
+    check_credentials("$", {**at, "tool": tool})
     with _reporting(actor, thread_id, token, step) as work:
         announced = _announced(work, tool)
         if kind == "effect":
             _check_args(announced, args, within="args")
+        else:
+            _check_new(work, at, {"args": args})
         return reported.begin(
             work,
             at["node"],
@@ -173,6 +183,16 @@ def check(
         return reported.check(work, node, tool if effect else "", args, gate if effect else None)
 
 
+def _check_new(work: Work, at: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Refuse credentials in values by name, unless what came of the call is on record already."""
+    try:
+        for name, value in values.items():
+            check_credentials("$", value, within=name)
+    except Invalid:
+        if not reported.is_recorded(work, at["node"], at["index"], at["key"]):
+            raise
+
+
 def _announced(work: Work, tool: str) -> Mapping[str, Any]:
     """A tool as the agent announced it; nothing of one that it did not name."""
     described: Mapping[str, Any] = queries.agent_version(work.agent_version).tools.get(tool, {})
@@ -196,6 +216,8 @@ def settle(
 ) -> ActivityRow:
     """Record what came of a call."""
     with _reporting(actor, thread_id, token, step) as work:
+        _check_new(work, at, {"result": how["result"], "args": how["args"]})
+        how["error"] = without_credentials(how["error"])
         return settled.settle(work, at, **how)
 
 
@@ -204,7 +226,8 @@ def settle_undo(
 ) -> None:
     """Record what came of the undo of an effect."""
     with _reporting(actor, thread_id, token, None) as work:
-        settled.settle_undo(work, activity, result=result, error=error)
+        check_credentials("$", result, within="result")
+        settled.settle_undo(work, activity, result=result, error=without_credentials(error))
 
 
 def record(
@@ -217,6 +240,8 @@ def record(
 ) -> list[ActivityRow]:
     """Record pure calls that are done, at the step after a checkpoint."""
     with _reporting(actor, thread_id, token, None) as work:
+        for index, one in enumerate(records):
+            check_credentials("$", one, within=f"records[{index}]")
         return settled.record(work, after, records)
 
 
@@ -229,6 +254,10 @@ def ask(
     step: int | None,
 ) -> tuple[Literal["answer", "wait", "stop"], list[Answer]]:
     """Ask people; asked again once they have decided, what they said."""
+    for index, one in enumerate(questions):
+        names = {name: one[name] for name in ("node", "key")}
+        tool = (one.get("effect") or {}).get("tool", "")
+        check_credentials("$", {**names, "effect": {"tool": tool}}, within=f"ask[{index}]")
     with _reporting(actor, thread_id, token, step) as work:
         return reported.ask(work, [_proposed(work, n, one) for n, one in enumerate(questions)])
 
@@ -253,6 +282,9 @@ def note(
     progress: Mapping[str, Any] | None,
 ) -> None:
     """Keep thoughts, and show how far the work is; progress is not kept."""
+    for index, thought in enumerate(thoughts):
+        check_credentials("$", thought, within=f"thoughts[{index}]")
+    check_credentials("$", progress, within="progress")
     with _reporting(actor, thread_id, token, step) as work:
         if events := committed.thoughts_of(work, thoughts):
             store.record(work, events)

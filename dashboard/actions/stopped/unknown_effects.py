@@ -17,6 +17,7 @@ from checkpoints.states import Status
 from checkpoints.verdicts import MEANING, Question, Verdict, question_of
 from checkpoints.views import ActivityRow, ThreadRow
 from dashboard.errors import Conflict, Invalid, translated
+from dashboard.fields.credentials import check_credentials
 from dashboard.fields.shapes import Field
 from dashboard.fields.validation import REASON_MAX, check_text
 from dashboard.identity.people import people
@@ -159,6 +160,7 @@ def settle(
     deltas.check(result, "$.result")
     if len(deltas.canonical(result)) > RESULT_MAX_BYTES:
         raise Invalid("$.result", f"has more than {RESULT_MAX_BYTES:,} bytes")
+    check_credentials("$.result", result)
     try:
         return store.settle(
             thread_id,

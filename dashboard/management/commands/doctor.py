@@ -8,7 +8,12 @@ from datetime import datetime
 from pydantic import BaseModel
 
 from dashboard.commands.terminal.arguments import thread_named
-from dashboard.commands.terminal.console import REFUSED, PersonalCommand, add_common_arguments
+from dashboard.commands.terminal.console import (
+    REFUSED,
+    PersonalCommand,
+    Usage,
+    add_common_arguments,
+)
 from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.doctor.checks import PARTS, examine
 from dashboard.doctor.findings import LEVELS, Finding, Seen
@@ -34,6 +39,8 @@ class Command(PersonalCommand):
     examples = """
         doctor
         doctor --strict --json
+        doctor --deploy
+        doctor --deploy --accept "Valkey connection"
         doctor demo-flights
     """
 
@@ -42,6 +49,18 @@ class Command(PersonalCommand):
         parser.add_argument("thread", nargs="?", help="id, how it begins, or name")
         parser.add_argument(
             "--strict", action="store_true", help="exit 1 for warnings too, not only for wrong"
+        )
+        parser.add_argument(
+            "--deploy",
+            action="store_true",
+            help="judge only what is unsafe where others reach it; exit 1 for each such thing",
+        )
+        parser.add_argument(
+            "--accept",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="with --deploy: live with the warnings of this name, and show that",
         )
         parser.add_argument(
             "--url", default="", help="a page to ask (else where `up` of this data folder listens)"
@@ -64,16 +83,30 @@ class Command(PersonalCommand):
             for sentence, command in steps.rows:
                 self.stdout.write(f"\n{sentence}\n    {command}")
             return
-        findings = examine(Seen(url=self.options["url"].rstrip("/")))
+        deploy, accepted = self.options["deploy"], frozenset(self.options["accept"])
+        if accepted and not deploy:
+            raise Usage("--accept", "goes with --deploy")
+        findings = examine(Seen(url=self.options["url"].rstrip("/"), deploy=deploy))
+        for name in sorted(accepted - {f.name for f in findings}):
+            self.say(f"--accept {name!r}: nothing of that name was looked at or is amiss.")
+        findings = [_accept(f) if f.name in accepted else f for f in findings]
         counts: dict[str, int] = {
             level: sum(f.level == level for f in findings) for level in LEVELS
         }
-        bad = counts["wrong"] + (counts["warning"] if self.options["strict"] else 0)
+        strict = self.options["strict"] or deploy
+        bad = counts["wrong"] + (counts["warning"] if strict else 0)
         tables = _part_tables(findings) if self.stdout.isatty() else (_all_in_one(findings),)
         self.tell(Report(ok=not bad, counts=counts, findings=findings), *tables)
         self.say(", ".join(f"{n} {level}" for level, n in counts.items()))
         if bad:
             raise SystemExit(REFUSED)
+
+
+def _accept(finding: Finding) -> Finding:
+    """A warning that somebody lives with; what is wrong stays wrong."""
+    if finding.level != "warning":
+        return finding
+    return finding.model_copy(update={"level": "note", "value": f"{finding.value} (accepted)"})
 
 
 def _part_tables(findings: list[Finding]) -> tuple[Table, ...]:

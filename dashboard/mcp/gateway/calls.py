@@ -35,7 +35,7 @@ from workers.external.reported import Reported, tool_of
 from workers.node.effects import Begun
 from workers.node.node_gates import check_node
 from workers.step.advice import storable
-from workers.step.secret_values import path_of_secret
+from workers.step.secret_values import path_of_secret, what_is_secret
 from workers.step.step import OpenStep
 
 from ..registry import queries as known
@@ -382,6 +382,8 @@ def recordable(value: Any, secrets: set[str]) -> str:
         return error.message
     if path := path_of_secret(value, secrets):
         return f"The result holds the server's credential at {path}."
+    if why := what_is_secret(value):
+        return f"The result holds {why}."
     return ""
 
 

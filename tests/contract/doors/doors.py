@@ -533,6 +533,8 @@ HOST = {
     "token revoke": "ends one",
     "watch": "reads a folder of the machine; its threads cannot be controlled",
     "agent check": "reads code",
+    "sbom": "reads the lock",
+    "advisories": "reads the lock, and writes a file of the data folder",
     "agent impact": "reads code",
 }
 LOOK = {

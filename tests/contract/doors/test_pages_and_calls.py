@@ -96,8 +96,8 @@ SHOWS = {
 }  # fmt: skip
 # A capsule of any size and a folder on the machine are read by command; no page does it either.
 BY_COMMAND = {"import_thread", "external.keep_state"}
-# Of the login alone, the workspace that it acts in included.
-DOOR = {"login", "logout", "welcome", "workspace"}
+# Of the login alone, the workspace that it acts in included; and a browser's reports, for the log.
+DOOR = {"login", "logout", "welcome", "workspace", "violations"}
 
 
 def named(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:

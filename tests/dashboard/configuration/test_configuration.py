@@ -21,7 +21,8 @@ SECRET = "hush-hush"
 @pytest.fixture(autouse=True)
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """None of the variables of this test run."""
-    for name in ("DATABASE_URL", "DATABASE_PASSWORD", "GATEPOST_MIGRATE_DATABASE_URL", "REDIS_URL"):
+    owner = "GATEPOST_MIGRATE_DATABASE_URL"
+    for name in ("DATABASE_URL", "DATABASE_PASSWORD", owner, "REDIS_URL", "REDIS_PASSWORD"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(f"{name}_FILE", raising=False)
 
@@ -197,6 +198,32 @@ def test_each_library_gets_its_spelling_of_one_address() -> None:
     assert socket.celery()["BROKER_URL"].startswith("redis+socket:///run/a b/valkey.sock")
     saved = clients.client("unix:///run/valkey.sock?db=4").connection_pool.connection_kwargs
     assert (saved["path"], saved["db"]) == ("/run/valkey.sock", 4)
+
+
+@pytest.mark.parametrize(
+    ("url", "user"),
+    [
+        ("redis://host:6379/0", ""),
+        ("redis://me@host:6379/0", "me"),
+        ("redis://me:@host:6379/0", "me"),
+        ("sentinel://s1:26379,s2/main/0", ""),
+        ("unix:///run/valkey.sock?db=2", ""),
+    ],
+)
+def test_a_password_of_valkey_that_comes_by_itself(
+    monkeypatch: pytest.MonkeyPatch, url: str, user: str
+) -> None:
+    monkeypatch.setenv("REDIS_URL", url)
+    assert valkey.configured("/run/here") == url
+    monkeypatch.setenv("REDIS_PASSWORD", "v@lkey/p:ss?")
+    address, plain = valkey.parse(valkey.configured("/run/here")), valkey.parse(url)
+    assert (address.username, address.password) == (user, "v@lkey/p:ss?")
+    assert (address.hosts, address.path, address.number) == (plain.hosts, plain.path, plain.number)
+    monkeypatch.setenv("REDIS_URL", "redis://:other@host/0")
+    with pytest.raises(Misconfigured, match="as well"):
+        valkey.configured("/run/here")
+    monkeypatch.delenv("REDIS_URL")
+    assert valkey.configured("/run/here") == "unix:///run/here"
 
 
 def test_no_process_but_a_migration_waits_for_an_answer_without_bound() -> None:

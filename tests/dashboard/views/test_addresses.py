@@ -32,6 +32,7 @@ NO_LISTS = {
     "healthz",
     "readyz",
     "metrics",
+    "violations",
     "index",
     "policy_add",
     "policy_cap",

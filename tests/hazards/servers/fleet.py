@@ -139,14 +139,13 @@ class Fleet:
         self.valkey_port, self.nobody_port = free_port(), free_port()
         for name, password in (*PASSWORDS.items(), ("key", "k" * 50)):
             (self.folder / f"{name}.secret").write_text(f"{password}\n")
-        server = SERVICES["valkey"]["command"]
+        server = filled(SERVICES["valkey"]["command"], {"VALKEY_PASSWORD": PASSWORDS["valkey"]})
         assert server[0] == "valkey-server"
         self.parts["valkey"] = Part(
             "valkey",
             [
                 *(str(valkey_program(places)), *server[1:], "--bind", "127.0.0.1"),
                 *("--port", str(behind := free_port()), "--dir", str(places.valkey)),
-                *("--requirepass", PASSWORDS["valkey"]),
             ],
             dict(os.environ),
             places.logs / "valkey.log",

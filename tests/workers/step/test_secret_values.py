@@ -90,6 +90,6 @@ def test_an_update_with_a_secret_is_refused(monkeypatch: Any) -> None:
 def test_the_path_of_a_secret() -> None:
     values = {"a": [1, {"b": None}, [f"x{SECRET}"]]}
     assert path_of_secret(values, {SECRET}) == "$.a[2][0]"
-    assert path_of_secret({f"k{SECRET}": 1}, {SECRET}) == "$.k***"
+    assert path_of_secret({f"k{SECRET}": 1}, {SECRET}) == '$["k***"]'
     assert path_of_secret(values, {"other"}) == path_of_secret(values, ()) == ""
     assert not re.search("x", path_of_secret(SECRET, {SECRET}))

@@ -63,6 +63,7 @@ NONE = {
     "welcome": "no data",
     "healthz": "no page",
     "readyz": "no page",
+    "violations": "no page",
     "metrics": "no page; test_metrics.py compares it",
     "password_change": "no data",
     "password_change_done": "no data",
