@@ -7,18 +7,23 @@ does not fit on a page is counted, and the exact JSON has it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from checkpoints.state.values import at
 from dashboard.wording.text import visible
 
+from .receipt_marks import Known, mark, row_mark
 from .trees import scalar
 
 ROWS_LEAST, ROWS_MAX, COLUMNS_MAX = 2, 300, 12
 COLUMNS_NARROW = 4
+STACKED_MAX = 30
 NUMBER = re.compile(r"-?\d{1,3}(,?\d{3})*(\.\d+)?", re.ASCII)
 EMPTY = "–"
 
@@ -41,26 +46,50 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """A row: its cells, and as HTML where its values come from; empty where that is not known."""
+
+    cells: tuple[Cell, ...]
+    mark: SafeString | str = ""
+    alike: bool = False  # all of it is recorded where most rows of the table are
+
+
+@dataclass(frozen=True, slots=True)
 class Rows:
-    """A list as a table; `more` rows are not shown."""
+    """A list as a table; `more` rows are not shown.
+
+    `source` is the recorded call that most rows come from, and `url` the page that shows it; both
+    are empty where receipts are not known. `marked` says whether rows have marks.
+    """
 
     name: str
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[Row, ...]
     total: int
     more: int
+    source: str = ""
+    url: str = ""
+
+    @property
+    def marked(self) -> bool:
+        """Whether any row says where its values come from."""
+        return any(row.mark for row in self.rows)
 
     @property
     def stacks(self) -> bool:
-        """Whether it has more columns than fit beside each other on a phone."""
-        return len(self.columns) > COLUMNS_NARROW
+        """Whether its rows are blocks on a phone: many columns, and no more rows than one reads."""
+        return len(self.columns) > COLUMNS_NARROW and self.total <= STACKED_MAX
 
 
-def lists(value: Any) -> list[Rows]:
-    """The lists right inside an object whose items are objects with the same few keys."""
+def lists(value: Any, receipts: Iterable[Known] = ()) -> list[Rows]:
+    """The lists right inside an object whose items are objects with the same few keys.
+
+    `receipts` say where the values come from.
+    """
     if not isinstance(value, Mapping):
         return []
-    return [_rows(str(key), held) for key, held in value.items() if _alike(held)]
+    known = {one.path: one for one in receipts}
+    return [_rows(str(key), rows, known) for key, rows in value.items() if _alike(rows)]
 
 
 def _alike(held: Any) -> bool:
@@ -72,13 +101,43 @@ def _alike(held: Any) -> bool:
     return 1 < len(keys) <= COLUMNS_MAX and all(item.keys() == keys for item in held)
 
 
-def _rows(name: str, held: list[Mapping[str, Any]]) -> Rows:
+def _rows(name: str, held: list[Mapping[str, Any]], known: Mapping[str, Known]) -> Rows:
     columns = tuple(Column(str(key), all(_number(item[key]) for item in held)) for key in held[0])
+    shown = held[:ROWS_MAX]
+    path = at("$", name)
+    by_row = [_receipts(item, at(path, n), known) for n, item in enumerate(shown)]
+    most = _most(by_row)
     rows = tuple(
-        tuple(Cell(_shown(item[column.name]), column.numbers, column.name) for column in columns)
-        for item in held[:ROWS_MAX]
+        Row(
+            tuple(_cell(column, item[column.name], here.get(column.name)) for column in columns),
+            *row_mark(list(here.values()), most.url if most else ""),
+        )
+        for item, here in zip(shown, by_row, strict=True)
     )
-    return Rows(name, columns, rows, len(held), len(held) - len(rows))
+    source, url = (most.source.partition(",")[0], most.url) if most else ("", "")
+    return Rows(name, columns, rows, len(held), len(held) - len(rows), source, url)
+
+
+def _receipts(item: Mapping[str, Any], path: str, known: Mapping[str, Known]) -> dict[str, Known]:
+    """{column: receipt} of the single values of a row."""
+    paths = {str(key): at(path, key) for key in item}
+    return {key: known[here] for key, here in paths.items() if here in known}
+
+
+def _most(by_row: Sequence[Mapping[str, Known]]) -> Known | None:
+    """A receipt of the page that most rows lead to."""
+    first = [one for row in by_row for one in row.values() if one.origin == "recorded"]
+    counts = Counter(one.url for one in first)
+    ranked = counts.most_common(1)
+    return next((one for one in first if ranked and one.url == ranked[0][0]), None)
+
+
+def _cell(column: Column, value: Any, receipt: Known | None) -> Cell:
+    """A cell; what is not recorded says so beside the value, what is recorded says it by row."""
+    shown = _shown(value)
+    if receipt is not None and receipt.origin != "recorded":
+        shown = format_html("{} {}", shown, mark(receipt))
+    return Cell(shown, column.numbers, column.name)
 
 
 def _number(value: Any) -> bool:
