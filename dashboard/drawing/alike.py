@@ -51,7 +51,7 @@ class Row:
 
     cells: tuple[Cell, ...]
     mark: SafeString | str = ""
-    alike: bool = False  # all of it is recorded where most rows of the table are
+    css: str = ""  # of the cell of the mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +107,9 @@ def _rows(name: str, held: list[Mapping[str, Any]], known: Mapping[str, Known]) 
     path = at("$", name)
     by_row = [_receipts(item, at(path, n), known) for n, item in enumerate(shown)]
     most = _most(by_row)
-    rows = tuple(
-        Row(
-            tuple(_cell(column, item[column.name], here.get(column.name)) for column in columns),
-            *row_mark(list(here.values()), most.url if most else ""),
-        )
-        for item, here in zip(shown, by_row, strict=True)
-    )
-    source, url = (most.source.partition(",")[0], most.url) if most else ("", "")
+    url = most.url if most else ""
+    rows = tuple(_row(columns, item, here, url) for item, here in zip(shown, by_row, strict=True))
+    source = most.source.partition(",")[0] if most else ""
     return Rows(name, columns, rows, len(held), len(held) - len(rows), source, url)
 
 
@@ -132,12 +127,18 @@ def _most(by_row: Sequence[Mapping[str, Known]]) -> Known | None:
     return next((one for one in first if ranked and one.url == ranked[0][0]), None)
 
 
-def _cell(column: Column, value: Any, receipt: Known | None) -> Cell:
-    """A cell; what is not recorded says so beside the value, what is recorded says it by row."""
-    shown = _shown(value)
-    if receipt is not None and receipt.origin != "recorded":
-        shown = format_html("{} {}", shown, mark(receipt))
-    return Cell(shown, column.numbers, column.name)
+def _row(
+    columns: Sequence[Column], item: Mapping[str, Any], here: Mapping[str, Known], url: str
+) -> Row:
+    """A row; what comes from elsewhere than its other values says so beside the value."""
+    shared = row_mark(list(here.values()), url)
+    cells = []
+    for column in columns:
+        shown, receipt = _shown(item[column.name]), here.get(column.name)
+        if receipt is not None and receipt.origin != shared.origin:
+            shown = format_html("{} {}", shown, mark(receipt))
+        cells.append(Cell(shown, column.numbers, column.name))
+    return Row(tuple(cells), shared.shown, shared.css)
 
 
 def _number(value: Any) -> bool:

@@ -7,6 +7,7 @@ value and by the value's key in it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from django.utils.html import format_html
@@ -99,23 +100,28 @@ def _of_file(
     return {} if known is None else {(id(held), key): mark(known)}
 
 
-def row_mark(values: Sequence[Known], url: str = "") -> tuple[SafeString | str, bool]:
-    """One mark for a row of a table whose values are recorded; empty where none is.
+@dataclass(frozen=True, slots=True)
+class RowMark:
+    """The mark that the values of a row share: of which origin, as HTML, and the cell's class."""
+
+    origin: str = ""
+    shown: SafeString | str = ""
+    css: str = ""
+
+
+def row_mark(values: Sequence[Known], url: str = "") -> RowMark:
+    """The mark of the values of a row that are recorded, else of all if they are the agent's.
 
     `url` is where the whole table leads. A row that is recorded there as a whole has the word
-    alone, and True: the table draws the shape and has the link.
+    alone: the style draws the shape, and the heading has the link.
     """
     good = [value for value in values if value.origin == "recorded"]
     if not good:
-        return "", False
+        own = all(value.origin == "agent" and not value.note for value in values)
+        return RowMark("agent", "Agent only", "own") if values and own else RowMark()
     words = "Recorded" if len(good) == len(values) else f"{len(good)} of {len(values)}"
     if all(value.url == url for value in good):
-        if len(good) == len(values):
-            return words, True
-        return format_html('<span class="rc t-done">{}{}</span>', _check(), words), False
-    link = '<a class="rc t-done" href="{}">{}{}</a>'
-    return format_html(link, good[0].url, _check(), words), False
-
-
-def _check() -> SafeString:
-    return mark_safe('<svg class="i" aria-hidden="true"><use href="#i-check"/></svg>')
+        return RowMark("recorded", words, "ok")
+    shape = mark_safe('<svg class="i" aria-hidden="true"><use href="#i-check"/></svg>')
+    link = format_html('<a class="rc t-done" href="{}">{}{}</a>', good[0].url, shape, words)
+    return RowMark("recorded", link)

@@ -32,7 +32,7 @@ def table_rows(table: Rows) -> SafeString:
 def _row(table: Rows, row: Row) -> SafeString:
     cells = [(c.shown, c.label, ' class="r"' if c.number else "") for c in row.cells]
     if table.marked:
-        cells.append((row.mark, "Source", ' class="ok"' if row.alike else ""))
+        cells.append((row.mark, "Source", f' class="{row.css}"' if row.css else ""))
     parts = [
         format_html(
             "<td{}{}>{}</td>",

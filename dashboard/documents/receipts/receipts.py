@@ -47,7 +47,7 @@ def receipts_of(row: ApprovalRow, thread: ThreadRow) -> ProposalReceipts | None:
     material = read_material(row)
     result = receipts(row.shown_args, material.outputs, material.entries)
     values = _Words(material, result.values).values()
-    counts = Counter(value.origin for value in values)
+    counts: Counter[str] = Counter(value.origin for value in values)
     return ProposalReceipts(
         summary=summary(values, reported=thread.external is not None),
         unread=unread(material, result.more),
@@ -167,7 +167,7 @@ def summary(values: Sequence[ReceiptValue], *, reported: bool = False) -> str:
     """How many values come from where, in a sentence."""
     if not values:
         return "The proposal has no values."
-    counts = Counter(value.origin for value in values)
+    counts: Counter[str] = Counter(value.origin for value in values)
     total, recorded = len(values), counts["recorded"]
     names = Counter(value.by for value in values if value.origin == "person")
     parts = []

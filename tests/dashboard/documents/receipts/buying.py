@@ -48,7 +48,7 @@ def answer(request: Request) -> Reply:
 graph = Graph("buying", Buying, model=answer)
 
 
-@tool("pay", undo="", idempotent=True)
+@tool("pay", idempotent=True)
 def pay(
     lines: Any = None,
     total: Any = None,
