@@ -177,7 +177,7 @@ def summary(values: Sequence[ReceiptValue], *, reported: bool = False) -> str:
         come = "comes" if recorded == 1 else "come"
         parts.append(f"{number(recorded)} of {number(total)} values {come} from recorded outputs")
     else:
-        parts.append(f"None of {number(total)} values comes from a recorded output")
+        parts.append(f"0 of {number(total)} values come from recorded outputs")
     if counts["computed"]:
         parts.append(f"{number(counts['computed'])} computed from them")
     if len(names) > NAMES:

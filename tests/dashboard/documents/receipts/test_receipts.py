@@ -117,9 +117,7 @@ def test_the_agents_own_words_are_no_evidence(bench: Bench) -> None:
     assert [value.origin for value in results.values] == ["agent", "agent"]
     # `confirm` was called with both and repeats them.
     assert all("repeats it" in value.note for value in results.values)
-    assert results.summary == (
-        "None of 2 values comes from a recorded output, 2 only from the agent."
-    )
+    assert results.summary == "0 of 2 values come from recorded outputs, 2 only from the agent."
 
 
 def test_a_line_with_the_account_of_another_is_contradicted(bench: Bench) -> None:
