@@ -26,6 +26,7 @@ from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard import scene
 from tests.dashboard.calls import V1
+from tests.dashboard.commands.test_verify import alter
 from tests.workers.conftest import Bench, bench_of
 
 from . import buying
@@ -250,6 +251,32 @@ def test_reading_is_bounded_whatever_the_thread_holds(
     assert (outputs.CALLS_READ, outputs.BYTES_READ) == (2_000, 512 * 1024)
     assert (material.FILES_BYTES, material.FILES) == (384 * 1024, 20)
     assert len(material.read_material(row).calls) == 2
+
+
+@pytest.mark.altered
+def test_of_10000_calls_the_newest_are_read_up_to_the_limits(bench: Bench) -> None:
+    """Rows and bytes are what the time of a page depends on; both end at the limits."""
+    thread = started(bench)
+    row = bench.open(thread)
+    [columns] = rows(
+        "SELECT string_agg(quote_ident(column_name), ', ') FROM information_schema.columns "
+        "WHERE table_name = 'gp_activity' AND column_name NOT IN ('id', 'key', 'result', 'step')"
+    )
+    alter(
+        f"INSERT INTO gp_activity (id, key, step, result, {columns[0]}) "
+        f"SELECT gen_random_uuid(), 'more:' || n, {row.step}, jsonb_build_object('n', n, 'text', "
+        f"repeat(md5(n::text), 12)), {columns[0]} FROM gp_activity a, generate_series(1, 10000) n "
+        "WHERE a.thread_id = %s::uuid AND a.tool = 'read_invoices'", thread,
+    )  # fmt: skip
+    point = queries.newest_before(thread, branch=row.branch, at=row.requested_at)
+    assert point is not None
+    calls = queries.outputs_before(thread, point, at=row.requested_at)
+    read = [call for call in calls if call.result is not None]
+    assert len(calls) == outputs.CALLS_READ
+    assert sum(len(call.result or "") for call in read) <= 2 * outputs.BYTES_READ
+    assert of(bench, thread).unread.startswith(
+        "Not looked through: calls older than the newest 2,000"
+    )
 
 
 def test_the_number_of_statements_does_not_grow(
