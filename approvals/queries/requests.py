@@ -25,7 +25,7 @@ SQL = sql_file(__file__, request=rows.SQL.request)
 
 @dataclass(frozen=True, slots=True)
 class WordsRow:
-    """What a person wrote in a verdict: a comment, arguments beside those asked for."""
+    """The words of a person in a verdict: a comment, arguments beside those asked for."""
 
     id: UUID
     approval: UUID
@@ -140,7 +140,7 @@ def decided_before(row: ApprovalRow, *, limit: int = 5) -> list[ApprovalRow]:
 
 
 def words_in_thread(row: ApprovalRow, *, args_bytes: int) -> list[WordsRow]:
-    """What people wrote in verdicts on requests of a thread before one was made, newest first.
+    """Read what people wrote in verdicts on a thread before a request was made, newest first.
 
     Edits of this very request count as well. Larger arguments than `args_bytes` are left out.
     """

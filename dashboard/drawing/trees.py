@@ -23,7 +23,8 @@ from . import list_pairs
 from .differences import account_changed, container, is_file, pairs_of, same, standing
 from .file_links import file_url
 from .list_pairs import MISSING
-from .receipt_marks import Marks
+
+type Marks = Mapping[tuple[int, str], SafeString]  # by the id of what holds a value, and its key
 
 MAX_CHILDREN = 200
 MAX_NODES = 3000

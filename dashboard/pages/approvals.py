@@ -192,7 +192,7 @@ class ApprovalPage:
 
     @cached_property
     def receipts(self) -> ProposalReceipts | None:
-        """Where each value of the proposal comes from."""
+        """The source of each value of the proposal."""
         return receipts_of(self.approval, self.thread)
 
     @cached_property

@@ -8,7 +8,7 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from dashboard.drawing.alike import Row, Rows, lists
+from dashboard.drawing.tables.alike import Row, Rows, lists
 from dashboard.wording.text import plain
 
 register = template.Library()

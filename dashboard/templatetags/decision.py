@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from approvals.states import ALLOWING
 from dashboard.drawing import list_pairs, trees
-from dashboard.drawing.receipt_marks import marks
+from dashboard.drawing.tables.receipt_marks import marks
 from dashboard.wording import text
 from dashboard.wording.sentences_of_decisions import VERBS
 

@@ -57,5 +57,5 @@ def _date(match: re.Match[str]) -> date | datetime | None:
         return date(
             int(match["year"] or match["in_year"]), month, int(match["first"] or match["day"])
         )
-    except ValueError:
+    except (ValueError, OverflowError):  # the year 0, a moment before the first in UTC
         return None

@@ -39,7 +39,7 @@ def longest_piece(text: str) -> str:
 
 
 class Hints:
-    """What whole values and texts must have to be, or to hold, one of those that are wanted."""
+    """Marks without which no value or text is, or holds, one of those that are wanted."""
 
     def __init__(self) -> None:
         self.words: set[str] = set()
@@ -51,7 +51,7 @@ class Hints:
         self._literals = self._moments = False
 
     def may_hold(self, pieces: Collection[str]) -> bool:
-        """Whether a text of these pieces can hold one of those that are wanted."""
+        """Tell whether a text of these pieces can hold one of those that are wanted."""
         wanted = (self.words, self.numbers, self.years, self.groups)
         return not all(one.isdisjoint(pieces) for one in wanted)
 
@@ -87,7 +87,7 @@ class Hints:
         self.years.add(f"{day:%Y}")
 
     def may_be(self, value: Any) -> bool:
-        """Whether a single value can be one of those that are wanted."""
+        """Tell whether a single value can be one of those that are wanted."""
         if value is None or isinstance(value, bool):
             return self._literals
         if not isinstance(value, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from .units import KEYS, unit_of, unit_of_key
 
 LEAVES: Final = 2_000  # values of one proposal that are looked at
 WRITTEN: Final = 40  # characters of a number or a date
+KEY_MAX: Final = 80  # characters of a key that errors show in a path
 _DIGIT: Final = re.compile(r"\d")
 # (kind, value): `number`, `text`, `date`, `moment`, `day` (of a moment), `literal`.
 type Form = tuple[str, Any]
@@ -40,6 +42,13 @@ class Leaf:
     row_of: str = ""
 
 
+def under(path: str, key: str | int) -> str:
+    """The path of a member; never cut, so that each value has a path of its own."""
+    if isinstance(key, str) and len(key) > KEY_MAX:
+        return f"{path}[{json.dumps(key)}]"
+    return at(path, key)
+
+
 def leaves(proposal: Any) -> Iterator[Leaf]:
     """Each single value, in order; an empty list or object is one."""
     groups = 0
@@ -49,7 +58,7 @@ def leaves(proposal: Any) -> Iterator[Leaf]:
         if isinstance(value, Mapping) and value:
             groups += 1
             here = beside(value) or unit
-            members = [(v, at(path, k), k, groups, here, row_of) for k, v in value.items()]
+            members = [(v, under(path, k), k, groups, here, row_of) for k, v in value.items()]
             stack.extend(reversed(members))
         elif isinstance(value, list) and value:
             items = [(v, at(path, n), key, group, unit, path) for n, v in enumerate(value)]

@@ -42,7 +42,7 @@ class Needle:
 
     @property
     def telling(self) -> bool:
-        """Whether it says which object is meant: strong, and not the same in most of them."""
+        """Tell whether it says which object is meant: strong, and not the same in most of them."""
         return self.strong and len(self.members) <= SHARED
 
     def leaves(self) -> Iterator[int]:
@@ -85,7 +85,7 @@ class Needles:
                 self._hints.words.add(piece)
 
     def may_be_in_json(self, text: str) -> bool:
-        """Whether JSON, as text, can hold any of them; quick, wrong only in saying that it can."""
+        """Tell whether JSON text can hold any of them; quick, wrong only in saying that it can."""
         return "\\u" in text or self._hints.may_hold(pieces_of_json(text))
 
     def of_value(self, value: Any, key: str, unit: str, *, commas: bool = False) -> list[Needle]:
@@ -170,7 +170,7 @@ class Needles:
 
 
 def _stands_in(text: str, wanted: str, *, strict: bool) -> bool:
-    """Whether a text has another one somewhere, as a whole token where it is `strict`."""
+    """Tell whether a text has another one somewhere, as a whole token where it is `strict`."""
     start = text.find(wanted)
     while start >= 0:
         named = texts.is_name(wanted) and texts.begins_sentence(text, start)
@@ -181,7 +181,7 @@ def _stands_in(text: str, wanted: str, *, strict: bool) -> bool:
 
 
 def _number_agrees(needle: Needle, value: Decimal, unit: str, *, keyed: bool) -> bool:
-    """Whether a number with this unit is the one of the proposal."""
+    """Tell whether a number with this unit is the one of the proposal."""
     if not agree(needle.unit, needle.own_unit, unit):
         return False
     if keyed or needle.strong:

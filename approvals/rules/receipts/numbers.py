@@ -46,7 +46,7 @@ class Number:
 
 
 def decimal_commas(text: str) -> bool:
-    """Whether a text writes decimals with a comma somewhere, so that `1,234` has two readings."""
+    """Tell whether a text has decimals with a comma, so that its `1,234` has two readings."""
     return _COMMA_DECIMALS.search(text) is not None
 
 
@@ -100,7 +100,7 @@ def plain(written: str) -> str:
 
 
 def is_strong(value: Decimal) -> bool:
-    """Whether a number says enough by itself: three significant digits, and no year."""
+    """Tell whether a number says enough by itself: three significant digits, and no year."""
     digits = "".join(map(str, value.normalize().as_tuple().digits))
     if len(digits) < STRONG_DIGITS:
         return False

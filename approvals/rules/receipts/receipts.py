@@ -36,7 +36,7 @@ ANOTHER_LINE = "…"  # in the place of the value that the record of the line ha
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Where a value stands, and how many other values of its object stand beside it."""
+    """A place of a value, and how many other values of its object stand beside it."""
 
     spot: Spot
     support: int = 0
@@ -57,7 +57,7 @@ class _Best:
 
 
 class _Search:
-    """What is seen of a proposal in sources of one sort."""
+    """Places of the values of a proposal in sources of one sort."""
 
     def __init__(self, needles: Needles) -> None:
         self._needles = needles
@@ -86,7 +86,7 @@ class _Search:
                 walk.file(file)
 
     def _is_worth_reading(self, text: str, *, lists: str = '[{"') -> bool:
-        """Whether a text can hold a value, or a list that sums up to one."""
+        """Tell whether a text can hold a value, or a list that sums up to one."""
         if self._needles.may_be_in_json(text):
             return True
         return self._totals.wanted and len(text) <= SUMMED and lists in text
@@ -119,7 +119,7 @@ class _Search:
                 self.records[group] = _Best(record.values, count)
 
     def _is_known(self, needle: Needle) -> bool:
-        """Whether a value has a place under its own key already."""
+        """Tell whether a value has a place under its own key already."""
         known = self.anywhere.get(id(needle))
         return known is not None and known.keyed
 
@@ -159,7 +159,7 @@ class _Search:
 
 
 def receipts(proposal: Any, outputs: Sequence[Source], entries: Sequence[Source]) -> Receipts:
-    """Where each value of a proposal comes from.
+    """Say where each value of a proposal comes from.
 
     `outputs` are results of recorded calls and `entries` what people entered, oldest first.
     """
@@ -205,7 +205,7 @@ def _receipt(
 
 
 def _contradiction(leaf: Leaf, seen: _Seen | None, best: _Best | None) -> str:
-    """What the record of the leaf's object has in its place; empty where it has nothing else."""
+    """Return what the record of the leaf's object has instead; empty where it has nothing else."""
     if best is None or best.support < SUPPORT:
         return ""
     if seen is not None and seen.support >= best.support:
@@ -220,7 +220,7 @@ def _contradiction(leaf: Leaf, seen: _Seen | None, best: _Best | None) -> str:
 def _of_another_line(
     leaf: Leaf, seen: _Seen, best: _Best | None, row_of: Mapping[int, str]
 ) -> bool:
-    """Whether a value stands in the record of another line of its list, and not in its own."""
+    """Tell whether a value stands in the record of another line of its list, and not in its own."""
     if not leaf.row_of or best is None or best.support < SUPPORT or leaf.group in seen.lines:
         return False
     return any(row_of.get(group) == leaf.row_of for group in seen.lines)
@@ -251,5 +251,5 @@ def _with_sums(proposal: Any, wanted: Sequence[Leaf], results: Sequence[Receipt]
 
 
 def _is_made_of(leaf: Leaf, lines: Lines, recorded: set[str]) -> bool:
-    """Whether a value is the sum or the number of lines that are all recorded."""
+    """Tell whether a value is the sum or the number of lines that are all recorded."""
     return set(lines.paths) <= recorded and (is_total(leaf, lines) or is_count(leaf, lines))

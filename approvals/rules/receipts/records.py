@@ -32,7 +32,7 @@ class Record:
 
 @dataclass(slots=True)
 class Column:
-    """What stands under one key of a list of records: for sums."""
+    """The values under one key of a list of records: for sums."""
 
     file: str
     path: str

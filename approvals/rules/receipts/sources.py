@@ -9,7 +9,7 @@ from uuid import UUID
 
 
 class Origin(StrEnum):
-    """Where a value comes from."""
+    """The kinds of sources that a value comes from."""
 
     RECORDED = "recorded"  # it stands in the output of a recorded call
     COMPUTED = "computed"  # it is the sum or the number of values that are recorded
@@ -52,7 +52,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Where one value of a proposal comes from.
+    """The source of one value of a proposal.
 
     `spot` is None where the agent alone has it, or where it is computed from the proposal's own
     lines: then `lines` are their paths. `count` is how many values a computed one is made of.

@@ -9,9 +9,7 @@ from decimal import Decimal
 from math import fsum
 from typing import Any, Final
 
-from checkpoints.state.values import at
-
-from .leaves import Leaf, beside, number_of
+from .leaves import Leaf, beside, number_of, under
 from .needles import Needle
 from .numbers import is_strong
 from .records import Column
@@ -47,9 +45,9 @@ def own_lines(proposal: Any, leaves: Mapping[str, Leaf]) -> Iterator[Lines]:
     while stack:
         held, path = stack.pop()
         if isinstance(held, Mapping):
-            stack.extend((value, at(path, key)) for key, value in held.items())
+            stack.extend((value, under(path, key)) for key, value in held.items())
         elif isinstance(held, list):
-            stack.extend((value, at(path, n)) for n, value in enumerate(held))
+            stack.extend((value, under(path, n)) for n, value in enumerate(held))
             if len(held) > 1 and all(isinstance(item, Mapping) for item in held):
                 yield from _columns(held, path, leaves)
 
@@ -58,7 +56,7 @@ def _columns(
     held: list[Mapping[str, Any]], path: str, leaves: Mapping[str, Leaf]
 ) -> Iterator[Lines]:
     for key in held[0]:
-        paths = tuple(at(at(path, n), key) for n in range(len(held)))
+        paths = tuple(under(under(path, n), key) for n in range(len(held)))
         cells = [leaves.get(one) for one in paths]
         numbers = [number_of(cell.value) for cell in cells if cell is not None]
         whole = len(numbers) == len(paths) and None not in numbers
@@ -67,7 +65,7 @@ def _columns(
 
 
 def is_total(leaf: Leaf, lines: Lines) -> bool:
-    """Whether a value is the sum of such a column."""
+    """Tell whether a value is the sum of such a column."""
     if lines.total is None or len(lines.units) != 1 or leaf.path in lines.paths:
         return False
     (unit,) = lines.units
@@ -75,7 +73,7 @@ def is_total(leaf: Leaf, lines: Lines) -> bool:
 
 
 def is_count(leaf: Leaf, lines: Lines) -> bool:
-    """Whether a value says by its key that it counts, and is how many lines there are."""
+    """Tell whether a value says by its key that it counts, and is how many lines there are."""
     counts = bool(COUNT_WORDS & set(tokens(leaf.key))) and not isinstance(leaf.value, bool)
     return counts and leaf.value == len(lines.paths) and leaf.path not in lines.paths
 
@@ -92,7 +90,7 @@ class Totals:
 
     @property
     def wanted(self) -> bool:
-        """Whether any number of the proposal can be a sum."""
+        """Tell whether any number of the proposal can be a sum."""
         return bool(self._rounded)
 
     def of_column(self, column: Column) -> Iterator[Needle]:
@@ -105,7 +103,7 @@ class Totals:
                 yield needle
 
     def _may_be(self, column: Column) -> bool:
-        """Whether a rough sum is near a wanted one; where it cannot be made so, it may be."""
+        """Tell whether a rough sum is near a wanted one; where it cannot be made so, it may be."""
         if not self._rounded or number_of(column.records[0].get(column.key)) is None:
             return False
         try:

@@ -35,30 +35,30 @@ def accounts_in(text: str) -> Iterator[str]:
 
 
 def is_weak(text: str) -> bool:
-    """Whether a text says nothing by itself: too short, or one plain lower-case word."""
+    """Tell whether a text says nothing by itself: too short, or one plain lower-case word."""
     return len(text) < SHORT or (text.isalpha() and text.islower())
 
 
 def is_name(text: str) -> bool:
-    """Whether a text is one word with a capital: a name, or how a sentence begins."""
+    """Tell whether a text is one word with a capital: a name, or how a sentence begins."""
     return text.isalpha() and not text.isupper()
 
 
 def begins_sentence(text: str, start: int) -> bool:
-    """Whether the word at `start` is the first of a sentence."""
+    """Tell whether the word at `start` is the first of a sentence."""
     before = text[:start].rstrip(" \"'“”‘’(")
     return not before or before[-1] in ".!?:;\n"
 
 
 def is_bounded(text: str, start: int, end: int) -> bool:
-    """Whether the part is a whole token: no part of a longer word, number or identifier."""
+    """Tell whether the part is a whole token: no part of a longer word, number or identifier."""
     if start and _binds(text[start - 1], text[start - 2 : start - 1], text[start]):
         return False
     return not (end < len(text) and _binds(text[end], text[end + 1 : end + 2], text[end - 1]))
 
 
 def _binds(next_to: str, beyond: str, edge: str) -> bool:
-    """Whether a character beside a part makes it a part of something longer."""
+    """Tell whether a character beside a part makes it a part of something longer."""
     if not (edge.isalnum() or edge == "_"):
         return False
     if next_to.isalnum() or next_to == "_":

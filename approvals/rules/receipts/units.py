@@ -48,7 +48,7 @@ def tokens(key: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def same_key(one: str, other: str) -> bool:
-    """Whether two keys are the same name, however it is written."""
+    """Tell whether two keys are the same name, however it is written."""
     return bool(one) and bool(other) and (one == other or tokens(one) == tokens(other) != ())
 
 
@@ -65,7 +65,7 @@ def unit_of_key(key: str) -> str:
 
 
 def agree(wanted: str, own: bool, here: str) -> bool:
-    """Whether a number of unit `wanted` may be the one that stands with unit `here`.
+    """Tell whether a number of unit `wanted` may be the one that stands with unit `here`.
 
     `own`: the value itself names its unit, so the other has to as well.
     """

@@ -63,7 +63,7 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRow:
-    """Where a call stands in the log of its thread: its event, and the checkpoint after it."""
+    """The place of a call in the log of its thread: its event, and the checkpoint after it."""
 
     id: UUID
     seq: int | None
@@ -97,7 +97,7 @@ def entered_before(thread_id: UUID, checkpoint_id: UUID) -> list[EntryRow]:
 
 
 def recorded_at(calls: Sequence[OutputRow]) -> dict[UUID, RecordedRow]:
-    """Where each of these calls stands in its log; one query."""
+    """Find each of these calls in the log of its thread; one query."""
     if not calls:
         return {}
     params = ([c.id for c in calls], [c.thread for c in calls], [c.finished_at for c in calls])

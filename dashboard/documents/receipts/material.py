@@ -34,7 +34,7 @@ _READ: Final = ("text/", "application/json")
 
 @dataclass(slots=True)
 class Material:
-    """What was read, by the ids of its sources, and how much was not."""
+    """Sources that were read, by their ids, and how much was not."""
 
     outputs: list[Source] = field(default_factory=list)
     entries: list[Source] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Material:
 
 
 def read_material(row: ApprovalRow) -> Material:
-    """What can have been the source of a proposal: what was there when it was made."""
+    """Read what was there when a proposal was made: all that its values can come from."""
     material = Material()
     point = queries.newest_before(row.thread, branch=row.branch, at=row.requested_at)
     if point is not None:
@@ -116,8 +116,8 @@ def _verdicts(row: ApprovalRow, material: Material) -> None:
         value: list[Any] = []
         if words.reviewer.startswith("user:") and "/agent:" not in words.reviewer:
             if words.args is not None:
-                asked = None if words.kind == "question" else words.asked_args
-                value.append(entered(words.args, asked))
+                former = None if words.kind == "question" else words.asked_args
+                value.append(entered(words.args, former))
             # What is remarked on this very request cannot be where its values come from.
             if words.comment and words.approval != row.id:
                 value.append(words.comment)
@@ -127,7 +127,7 @@ def _verdicts(row: ApprovalRow, material: Material) -> None:
 
 
 def entered(new: Any, old: Any) -> list[Any]:
-    """What a person wrote that did not stand there before, object by object.
+    """Return what a person wrote that did not stand there before, object by object.
 
     Who edits one value of a list writes the whole list: the other values are not theirs.
     """

@@ -11,7 +11,7 @@ from dashboard.documents.state_shape import Shape
 
 
 class ReceiptValue(Shape):
-    """Where one value of a proposal comes from; `note` says what speaks against it, if anything."""
+    """The source of one value of a proposal; `note` says what speaks against it, if anything."""
 
     path: str = Field(description="The value's place in the proposal, as `$.payments[3].amount`.")
     origin: Literal["recorded", "computed", "person", "agent"] = Field(
@@ -36,7 +36,7 @@ class ReceiptValue(Shape):
 
 
 class ProposalReceipts(Shape):
-    """Where the values of a proposal come from, by strict comparison with the record.
+    """The sources of a proposal's values, by strict comparison with the record.
 
     The four numbers count the values of each origin; `more` values were not looked at.
     """

@@ -164,7 +164,7 @@ def _note(receipt: Receipt) -> str:
 
 
 def summary(values: Sequence[ReceiptValue], *, reported: bool = False) -> str:
-    """How many values come from where, in a sentence."""
+    """Say how many values come from where, in a sentence."""
     if not values:
         return "The proposal has no values."
     counts: Counter[str] = Counter(value.origin for value in values)
@@ -195,7 +195,7 @@ def _all_of(total: int) -> str:
 
 
 def unread(material: Material, more: int) -> str:
-    """What was not compared, in a sentence; empty where all was."""
+    """Say what was not compared, in a sentence; empty where all was."""
     parts = []
     if material.capped:
         parts.append(f"calls older than the newest {number(queries.CALLS_READ)}")

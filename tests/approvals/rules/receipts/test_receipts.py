@@ -8,7 +8,10 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from approvals.rules.receipts.leaves import leaves as leaves_of
 from approvals.rules.receipts.receipts import receipts
 from approvals.rules.receipts.sources import File, Origin, Receipt, Source
 
@@ -110,18 +113,18 @@ def test_a_value_that_says_little_needs_its_key(value: Any, recorded: Any) -> No
 
 
 def test_what_an_output_repeats_of_its_arguments_is_no_evidence() -> None:
-    asked = {"iban": "DE89370400440532013000", "amount": 1234.5, "path": "/invoices/48213.json"}
-    answer = {"iban": asked["iban"], "total": "1,234.50", "id": 48213, "name": "Acme GmbH"}
-    proposal = {"iban": asked["iban"], "amount": 1234.5, "id": 48213, "name": "Acme GmbH"}
-    results = receipts(proposal, [output(answer, asked)], []).by_path
+    query = {"iban": "DE89370400440532013000", "amount": 1234.5, "path": "/invoices/48213.json"}
+    answer = {"iban": query["iban"], "total": "1,234.50", "id": 48213, "name": "Acme GmbH"}
+    proposal = {"iban": query["iban"], "amount": 1234.5, "id": 48213, "name": "Acme GmbH"}
+    results = receipts(proposal, [output(answer, query)], []).by_path
     origins = {path: str(one.origin) for path, one in results.items()}
     assert origins == {
         "$.iban": "agent", "$.amount": "agent", "$.id": "agent", "$.name": "recorded",
     }  # fmt: skip
     assert results["$.iban"].repeats
     # Where another call has it of itself, it is recorded there.
-    first = output({"accounts": [asked["iban"]]})
-    assert of(proposal, first, output(answer, asked))["$.iban"] == "recorded"
+    first = output({"accounts": [query["iban"]]})
+    assert of(proposal, first, output(answer, query))["$.iban"] == "recorded"
 
 
 def test_the_record_of_a_line_contradicts_a_value_of_another() -> None:
@@ -185,8 +188,50 @@ def test_what_people_enter_is_theirs_and_recorded_comes_first() -> None:
     assert of(proposal, output({"name": "Acme Ltd"}), entries=(ada,))["$.to"] == "recorded"
 
 
+WORDS = st.sampled_from(
+    [
+        "1,234.50 EUR", "0001-01-01T00:00+23:00", "2026-02-30", "(1)", "−5 %", "1e999", "0042",
+        "DE89 3704 0044 0532 0130 00", "No. 7, 31.12.9999", "\u202e1234", "٣٤٥", "x,y\n1;2\n",
+        "½", "1.2.3", " a\n b", "k" * 90, "k" * 91,
+    ]
+)  # fmt: skip
+SINGLE = st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    SINGLE | st.integers(-(2**53), 2**53) | st.text(max_size=30) | WORDS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.dictionaries(st.text(max_size=6) | WORDS, inner, max_size=4),
+    ),
+    max_leaves=12,
+)
+
+
+@given(VALUES, VALUES, VALUES, WORDS | st.text(max_size=60))
+@settings(max_examples=150, deadline=None)
+def test_any_json_is_compared_and_a_mark_leads_to_the_value(
+    proposal: Any, recorded: Any, args: Any, text: str
+) -> None:
+    table = File("t.csv", "text/csv", text)
+    sources = [output(recorded, args, table), output([proposal])]
+    result = receipts(proposal, sources, [output(recorded)])
+    assert len(result.values) == len(result.by_path)
+    assert all(
+        (one.spot is None) == (one.origin is Origin.AGENT) or one.lines for one in result.values
+    )
+    assert len(leaves := list(leaves_of(proposal))) == len({leaf.path for leaf in leaves})
+    # Of nothing that was recorded, nothing is marked.
+    alone = receipts(proposal, [output({}), output([], proposal)], [])
+    assert {one.origin for one in alone.values} <= {Origin.AGENT}
+
+
 def test_a_proposal_of_many_values_is_looked_at_in_part() -> None:
     result = receipts({"v": [f"RE-{n}" for n in range(2_500)]}, [], [])
     assert (len(result.values), result.more) == (2_000, 500)
     assert [str(one.origin) for one in receipts("text", [], []).values] == ["agent"]
     assert receipts({"a": {}, "b": [], "c": {"$.x": 1}}, [], []).values[2].path == '$.c["$.x"]'
+
+
+def test_two_keys_that_begin_alike_are_two_paths() -> None:
+    long = "k" * 85
+    origins = of({f"{long}a": "RE-1001", f"{long}b": "RE-1002"}, output({"x": "RE-1001"}))
+    assert sorted(origins.values()) == ["agent", "recorded"]

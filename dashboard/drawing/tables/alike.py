@@ -15,11 +15,11 @@ from typing import Any
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from checkpoints.state.values import at
+from approvals.rules.receipts.leaves import under
+from dashboard.drawing.trees import scalar
 from dashboard.wording.text import visible
 
 from .receipt_marks import Known, mark, row_mark
-from .trees import scalar
 
 ROWS_LEAST, ROWS_MAX, COLUMNS_MAX = 2, 300, 12
 COLUMNS_NARROW = 4
@@ -38,7 +38,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one cell shows, as HTML, and the name of its column."""
+    """A cell as HTML, and the name of its column."""
 
     shown: SafeString | str
     number: bool
@@ -72,12 +72,12 @@ class Rows:
 
     @property
     def marked(self) -> bool:
-        """Whether any row says where its values come from."""
+        """Tell whether any row says where its values come from."""
         return any(row.mark for row in self.rows)
 
     @property
     def stacks(self) -> bool:
-        """Whether its rows are blocks on a phone: many columns, and no more rows than one reads."""
+        """Tell whether its rows are blocks on a phone: many columns, and not too many rows."""
         return len(self.columns) > COLUMNS_NARROW and self.total <= STACKED_MAX
 
 
@@ -104,8 +104,8 @@ def _alike(held: Any) -> bool:
 def _rows(name: str, held: list[Mapping[str, Any]], known: Mapping[str, Known]) -> Rows:
     columns = tuple(Column(str(key), all(_number(item[key]) for item in held)) for key in held[0])
     shown = held[:ROWS_MAX]
-    path = at("$", name)
-    by_row = [_receipts(item, at(path, n), known) for n, item in enumerate(shown)]
+    path = under("$", name)
+    by_row = [_receipts(item, under(path, n), known) for n, item in enumerate(shown)]
     most = _most(by_row)
     url = most.url if most else ""
     rows = tuple(_row(columns, item, here, url) for item, here in zip(shown, by_row, strict=True))
@@ -115,7 +115,7 @@ def _rows(name: str, held: list[Mapping[str, Any]], known: Mapping[str, Known]) 
 
 def _receipts(item: Mapping[str, Any], path: str, known: Mapping[str, Known]) -> dict[str, Known]:
     """{column: receipt} of the single values of a row."""
-    paths = {str(key): at(path, key) for key in item}
+    paths = {str(key): under(path, key) for key in item}
     return {key: known[here] for key, here in paths.items() if here in known}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.template import Context, Template
 
-from dashboard.drawing.alike import ROWS_MAX, lists
+from dashboard.drawing.tables.alike import ROWS_MAX, lists
 
 PAYMENTS = [
     {"to": "Ada", "amount": "1200.00", "invoice": "R-1", "urgent": False},

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from checkpoints.state.values import at
+from approvals.rules.receipts.leaves import under
+from dashboard.drawing.differences import container
+from dashboard.drawing.trees import Marks
 from dashboard.wording.text import number, plain, visible
-
-from .differences import container
 
 # (icon, tone) of each origin; the word is its own.
 _LOOKS = {
@@ -30,7 +30,7 @@ NAME = 24  # characters of a person's name
 
 
 class Known(Protocol):
-    """What a mark needs to know of a value."""
+    """The parts of a receipt that a mark needs."""
 
     path: str
     origin: Any
@@ -39,9 +39,6 @@ class Known(Protocol):
     url: str
     count: int
     note: str
-
-
-type Marks = Mapping[tuple[int, str], SafeString]
 
 
 def word_of(value: Known) -> str:
@@ -83,7 +80,7 @@ def marks(proposal: Any, values: Sequence[Known]) -> Marks:
         held, path = stack.pop()
         pairs = held.items() if isinstance(held, Mapping) else enumerate(held)
         for key, inner in pairs:
-            here = at(path, key)
+            here = under(path, key)
             if here in by_path:
                 results[id(held), str(key)] = mark(by_path[here])
             elif container(inner):
@@ -96,7 +93,7 @@ def marks(proposal: Any, values: Sequence[Known]) -> Marks:
 def _of_file(
     held: Any, key: str, path: str, by_path: Mapping[str, Known]
 ) -> dict[tuple[int, str], SafeString]:
-    known = by_path.get(at(path, "$artifact"))
+    known = by_path.get(under(path, "$artifact"))
     return {} if known is None else {(id(held), key): mark(known)}
 
 
