@@ -3,6 +3,7 @@
 from .guards import GUARDS
 from .open_requests import OPEN_CAP, first_open, inbox_mark, open_count, open_ids, overdue
 from .requests import (
+    WordsRow,
     approval,
     approvals,
     at_step,
@@ -13,6 +14,7 @@ from .requests import (
     next_step_asked,
     unsettled,
     votes,
+    words_in_thread,
 )
 from .rows import ApprovalRow, requests
 
@@ -20,6 +22,7 @@ __all__ = [
     "GUARDS",
     "OPEN_CAP",
     "ApprovalRow",
+    "WordsRow",
     "approval",
     "approvals",
     "at_step",
@@ -36,4 +39,5 @@ __all__ = [
     "requests",
     "unsettled",
     "votes",
+    "words_in_thread",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from checkpoints.postgres import reads
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.plans import planned_for_this
 from checkpoints.postgres.sql_files import sql_file
+from checkpoints.tables.readers import record_of
 from checkpoints.views import Page
 
 from ..rules.votes import Vote
@@ -20,6 +21,22 @@ from . import rows
 from .rows import ApprovalRow, decoded
 
 SQL = sql_file(__file__, request=rows.SQL.request)
+
+
+@dataclass(frozen=True, slots=True)
+class WordsRow:
+    """The words of a person in a verdict: a comment, arguments beside those asked for."""
+
+    id: UUID
+    approval: UUID
+    kind: str
+    reviewer: str
+    reviewer_name: str
+    verdict: str
+    comment: str
+    imported: bool
+    args: Any
+    asked_args: Any
 
 
 def approval(approval_id: UUID, *, workspace: UUID) -> ApprovalRow:
@@ -120,3 +137,18 @@ def decided_before(row: ApprovalRow, *, limit: int = 5) -> list[ApprovalRow]:
         "limit": limit,
     }
     return rows.read(fetch_named(SQL.decided_before, params))
+
+
+def words_in_thread(row: ApprovalRow, *, args_bytes: int) -> list[WordsRow]:
+    """Read what people wrote in verdicts on a thread before a request was made, newest first.
+
+    Edits of this very request count as well. Larger arguments than `args_bytes` are left out.
+    """
+    params = {
+        "thread": row.thread,
+        "before": row.requested_at,
+        "request": row.id,
+        "bytes": args_bytes,
+    }
+    verdicts = fetch_named(SQL.words_in_thread, params)
+    return [record_of(WordsRow, one, args=decoded, asked_args=decoded) for one in verdicts]

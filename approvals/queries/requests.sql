@@ -48,3 +48,13 @@ WHERE d.approval_id = %(request)s::uuid ORDER BY d.at, d.id
 
 -- in_workspace -- Whether a request lies in the workspace.
 SELECT true AS is_there FROM gp_approval WHERE id = %s::uuid AND workspace_id = %s::uuid
+
+-- words_in_thread -- What people wrote in verdicts on a thread's requests up to a time, newest first.
+-- Those on one of the requests count whenever they came.
+SELECT d.id, a.id AS approval, a.kind, d.reviewer, d.reviewer_name, d.verdict, d.comment, a.imported,
+  CASE WHEN pg_column_size(a.args) <= %(bytes)s THEN d.args::text END AS args,
+  CASE WHEN pg_column_size(a.args) <= %(bytes)s AND d.args IS NOT NULL THEN a.args::text END
+    AS asked_args
+FROM gp_approval a JOIN gp_decision d ON d.approval_id = a.id
+WHERE a.thread_id = %(thread)s::uuid AND (d.at <= %(before)s::timestamptz OR a.id = %(request)s::uuid)
+ORDER BY d.at DESC, d.id DESC LIMIT 50

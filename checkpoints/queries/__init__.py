@@ -22,6 +22,16 @@ from .anatomy import (
     thoughts_before,
 )
 from .anatomy.items import SentRow, added_items, sent_items
+from .anatomy.outputs import (
+    CALLS_READ,
+    EntryRow,
+    OutputRow,
+    RecordedRow,
+    entered_before,
+    newest_before,
+    outputs_before,
+    recorded_at,
+)
 from .code_questions import asking_alike, code_questions
 from .conversations.numbered import newest_numbered, threads_past_lease
 from .event_log import (
@@ -174,6 +184,7 @@ from .undo import checkpoint_before, effects_left, effects_of, undo_failures
 
 __all__ = [
     "ANYWHERE",
+    "CALLS_READ",
     "COUNTED",
     "COUNT_CAP",
     "DEPTH_MAX",
@@ -189,14 +200,17 @@ __all__ = [
     "BoardLook",
     "BreakerRow",
     "ChildRow",
+    "EntryRow",
     "Family",
     "FanOut",
     "InvalidQuery",
     "Lease",
     "Member",
+    "OutputRow",
     "Progress",
     "Query",
     "Range",
+    "RecordedRow",
     "Relative",
     "SentRow",
     "StuckCounts",
@@ -258,6 +272,7 @@ __all__ = [
     "effects_after",
     "effects_left",
     "effects_of",
+    "entered_before",
     "event_nouns",
     "event_of_checkpoint",
     "event_rows",
@@ -295,12 +310,14 @@ __all__ = [
     "member",
     "memberships",
     "named_by",
+    "newest_before",
     "newest_numbered",
     "newest_of_branch",
     "newest_sound",
     "next_below",
     "next_step_asked",
     "only_member_of",
+    "outputs_before",
     "ownerless",
     "ownerless_pages",
     "packages_of",
@@ -311,6 +328,7 @@ __all__ = [
     "place_of",
     "queues",
     "recent_events",
+    "recorded_at",
     "recorded_thoughts",
     "reusable",
     "roles_in",

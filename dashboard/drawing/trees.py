@@ -24,6 +24,8 @@ from .differences import account_changed, container, is_file, pairs_of, same, st
 from .file_links import file_url
 from .list_pairs import MISSING
 
+type Marks = Mapping[tuple[int, str], SafeString]  # by the id of what holds a value, and its key
+
 MAX_CHILDREN = 200
 MAX_NODES = 3000
 MAX_DEPTH = 60
@@ -41,13 +43,17 @@ def render(
     unfold: int = 1,
     whole: bool = False,
     schema: Mapping[str, Any] | None = None,
+    marks: Marks | None = None,
+    tabled: frozenset[str] = frozenset(),
 ) -> SafeString:
     """The tree of `new`; with `old`, its differences marked. `unfold` levels start open.
 
     A `whole` one is decided on: strings are complete behind their folds, what did not change is
     shown as well, and rows that are too many are counted and said to stand in the exact JSON.
+    `marks` stand behind the values of `new` that they are of. Lists of these names are only
+    counted: a table below has them.
     """
-    writer = _Writer(unfold, whole)
+    writer = _Writer(unfold, whole, marks, tabled)
     if old is MISSING:
         mode, old = "plain", None
     else:
@@ -62,18 +68,31 @@ def render(
 class _Writer:
     """Writes lines; `mode` is plain, compare, or the mark that a whole branch inherits."""
 
-    def __init__(self, unfold: int, whole: bool = False) -> None:
-        self.unfold, self.whole = unfold, whole
+    def __init__(
+        self,
+        unfold: int,
+        whole: bool = False,
+        marks: Marks | None = None,
+        tabled: frozenset[str] = frozenset(),
+    ) -> None:
+        self.unfold, self.whole, self.marks, self.tabled = unfold, whole, marks or {}, tabled
         self.left = MAX_NODES
 
     def children(self, new: Any, old: Any, depth: int, mode: str, part: Part) -> str:
         if mode == "compare" and isinstance(new, list) and isinstance(old, list):
             return self.compared(new, old, depth, part)
         pairs = list(pairs_of(new, old if mode == "compare" else None, part))
-        return self.some(pairs, depth, mode, part)
+        return self.some(pairs, depth, mode, part, id(new))
 
-    def some(self, pairs: Sequence[tuple[str, Any, Any]], depth: int, mode: str, part: Part) -> str:
-        """The lines of these pairs, cut where they are too many."""
+    def some(
+        self,
+        pairs: Sequence[tuple[str, Any, Any]],
+        depth: int,
+        mode: str,
+        part: Part,
+        owner: int = 0,
+    ) -> str:
+        """The lines of these pairs, cut where they are too many; `owner` is whose they are."""
         parts: list[str] = []
         for done, (key, after, before) in enumerate(pairs):
             if done >= MAX_CHILDREN or self.left <= 0:
@@ -81,7 +100,8 @@ class _Writer:
                 parts.append(_aside(f"… {number(len(pairs) - done)} more{where}", depth))
                 break
             self.left -= 1
-            parts.append(self.line(key, after, before, depth, mode, part.under(key)))
+            note = self.marks.get((owner, key), "") if after is not MISSING else ""
+            parts.append(self.line(key, after, before, depth, mode, part.under(key), note))
         return "".join(parts)
 
     def compared(self, new: list[Any], old: list[Any], depth: int, part: Part) -> str:
@@ -112,7 +132,9 @@ class _Writer:
         more = f"… {number(len(pairs) - SHOWN)} more {'added' if mark == 'add' else 'removed'}"
         return self.some(pairs[:SHOWN], depth, "compare", part) + _fold(more, mark, depth, rest)
 
-    def line(self, key: str, new: Any, old: Any, depth: int, mode: str, part: Part) -> str:
+    def line(
+        self, key: str, new: Any, old: Any, depth: int, mode: str, part: Part, note: str = ""
+    ) -> str:
         mark, inner = _mark(new, old, mode)
         if mode == "compare" and account_changed((key, new, old)):
             mark = f"{mark} alarm".strip()
@@ -124,6 +146,9 @@ class _Writer:
         if mode == "compare" and inner == "plain" and not self.whole and container(value) and value:
             # What did not change is counted: the whole of it stands in the whole state.
             return f'<li class="{css}">{name}<span class="x">{_count(value)} unchanged</span></li>'
+        if not depth and mode == "plain" and key in self.tabled:
+            count = f'<span class="x">{_count(value)}, in the table below</span>'
+            return f'<li class="{css}">{name}{count}</li>'
         if container(value) and (value or inner == "compare") and depth < MAX_DEPTH:
             if mode == "plain" or inner == "plain":
                 opened = (mode == "plain" or self.whole) and depth < self.unfold
@@ -140,7 +165,7 @@ class _Writer:
             shown = f"<del>{self.scalar(value)}</del>"
         else:
             shown = self.scalar(value)
-        return f'<li class="{css}">{name}<span class="v">{shown}</span></li>'
+        return f'<li class="{css}">{name}<span class="v">{shown}{note and " "}{note}</span></li>'
 
     def scalar(self, value: Any) -> str:
         return scalar(value, whole=self.whole)

@@ -18,6 +18,8 @@ from checkpoints.errors import NotFound
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ActivityRow, AgentRow, EffectFate, EventRow, ThreadRow
 from dashboard.actions import may
+from dashboard.documents.receipts.receipt_shape import ProposalReceipts
+from dashboard.documents.receipts.receipts import receipts_of
 from dashboard.drawing import differences
 from dashboard.fields import form as fields
 from dashboard.fields.shapes import Field
@@ -45,6 +47,7 @@ class ApprovalPage:
     viewer: Viewer | None = field(default=None, repr=False)
     seen: str = ""  # the hash of what the person has looked at; empty: what stands
     trail: str = ""  # the list that the page was opened from, as a query
+    exact: bool = False  # whether JSON is wanted that is longer than what pages have
 
     topic = "approval"
 
@@ -188,6 +191,11 @@ class ApprovalPage:
         return repeat_of(self.approval, workspace=self.workspace)
 
     @cached_property
+    def receipts(self) -> ProposalReceipts | None:
+        """The source of each value of the proposal."""
+        return receipts_of(self.approval, self.thread)
+
+    @cached_property
     def schema(self) -> dict[str, Any] | None:
         """What the arguments have to be when a reviewer edits them; None where nobody said."""
         return evidence.arguments_schema(self.approval, self.version)
@@ -249,6 +257,8 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "repeat": page.repeat,
         "lasting": page.lasting,
         "operation": operation(row) if row.kind == "operation" else None,
+        "receipts": page.receipts,
+        "exact": page.exact,
         "people": people([row.decided_by]),
         "accounts": page.accounts,
         "decider_account": page.decider_account,

@@ -5,13 +5,42 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
-from dashboard.drawing.alike import Rows, lists
+from dashboard.drawing.tables.alike import Row, Rows, lists
+from dashboard.wording.text import plain
 
 register = template.Library()
 
 
 @register.simple_tag
-def alike_lists(value: Any) -> list[Rows]:
-    """The lists of alike rows right inside a value."""
-    return lists(value)
+def alike_lists(value: Any, receipts: Any = None) -> list[Rows]:
+    """The lists of alike rows right inside a value; `receipts` are those of this very value."""
+    return lists(value, () if receipts is None else receipts.values)
+
+
+@register.simple_tag
+def table_rows(table: Rows) -> SafeString:
+    """The rows of a table without a space between them: of a hundred lines that is much of a page.
+
+    Where rows are blocks on a phone each cell says its column and its role.
+    """
+    return format_html_join("\n", "{}", ((_row(table, row),) for row in table.rows))
+
+
+def _row(table: Rows, row: Row) -> SafeString:
+    cells = [(c.shown, c.label, ' class="r"' if c.number else "") for c in row.cells]
+    if table.marked:
+        cells.append((row.mark, "Source", f' class="{row.css}"' if row.css else ""))
+    parts = [
+        format_html(
+            "<td{}{}>{}</td>",
+            format_html(' role="cell" data-label="{}"', plain(label)) if table.stacks else "",
+            SafeString(css),
+            shown,
+        )
+        for shown, label, css in cells
+    ]
+    role = SafeString(' role="row"') if table.stacks else ""
+    return format_html("<tr{}>{}</tr>", role, SafeString("".join(parts)))

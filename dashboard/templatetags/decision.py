@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from approvals.states import ALLOWING
 from dashboard.drawing import list_pairs, trees
+from dashboard.drawing.tables.receipt_marks import marks
 from dashboard.wording import text
 from dashboard.wording.sentences_of_decisions import VERBS
 
@@ -46,11 +47,34 @@ def _lines(raw: str) -> SafeString:
 
 @register.simple_tag
 def whole_tree(
-    value: Any, before: Any = None, compare: bool = False, unfold: int = 3, schema: Any = None
+    value: Any,
+    before: Any = None,
+    compare: bool = False,
+    unfold: int = 3,
+    schema: Any = None,
+    receipts: Any = None,
+    tables: Any = (),
 ) -> SafeString:
-    """Arguments as a tree with nothing left out; with `compare` marked where they differ."""
+    """Arguments as a tree with nothing left out; with `compare` marked where they differ.
+
+    `receipts` are those of this very value. Lists shown as `tables` below are only counted.
+    """
     old = before if compare else list_pairs.MISSING
-    return trees.render(value, old, unfold=unfold, whole=True, schema=schema)
+    known = None if receipts is None else marks(value, receipts.values)
+    tabled = frozenset(table.name for table in tables if not table.more)
+    return trees.render(
+        value, old, unfold=unfold, whole=True, schema=schema, marks=known, tabled=tabled
+    )
+
+
+EXACT = 6_000  # characters of JSON that a page has without being asked for it
+
+
+@register.simple_tag
+def exact_json(value: Any, wanted: bool = False) -> dict[str, Any]:
+    """The JSON of a proposal: its text where it is short or wanted, and its bytes."""
+    size = len(json.dumps(value, ensure_ascii=False).encode())
+    return {"text": trees.pretty(value) if wanted or size <= EXACT else "", "size": size}
 
 
 @register.simple_tag

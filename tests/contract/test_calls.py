@@ -35,7 +35,7 @@ QUERIES: dict[str, int] = {
     "approvals_decide": 10,
     "approvals_decide_many": 18,
     "approvals_list": 3,
-    "approvals_retrieve": 6,
+    "approvals_retrieve": 12,  # with calls, entries and verdicts that its values are compared with
     "approvals_take_back": 14,
     "artifacts_upload": 3,
     "breakers_list": 4,  # with the threads of open ones

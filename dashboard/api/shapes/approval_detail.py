@@ -13,6 +13,8 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from approvals.rules.votes import Vote as VoteRow
 from checkpoints import queries
+from dashboard.documents.receipts.receipt_shape import ProposalReceipts
+from dashboard.documents.receipts.receipts import receipts_of
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import Actor
 from dashboard.pages import evidence
@@ -157,6 +159,10 @@ class ApprovalDetail(Approval):
     origin: list[Parent] = Field(
         description="On whose behalf a child asks: its parents, from the root down."
     )
+    receipts: ProposalReceipts | None = Field(
+        description="Where each value of `proposal` comes from; null of a question and of an "
+        "operation of a person."
+    )
 
     @classmethod
     def read(cls, row: ApprovalRow, actor: Actor) -> Self:
@@ -185,6 +191,7 @@ class ApprovalDetail(Approval):
             "former": before,
             "repeats": None if earlier is None else Repeated.model_validate(earlier),
             "origin": row.origin or [],
+            "receipts": receipts_of(row, queries.thread(row.thread, workspace=row.workspace)),
         }
         return cls(**payload)
 

@@ -31,7 +31,14 @@ def page_for(request: HttpRequest, approval_id: UUID, *, seen: str = "") -> Appr
     who = actor(request)
     opened = flow.opened_from(request)
     trail = opened.trail if opened else ""
-    return ApprovalPage(who.workspace, approval_id, viewer=Viewer(who), seen=seen, trail=trail)
+    return ApprovalPage(
+        who.workspace,
+        approval_id,
+        viewer=Viewer(who),
+        seen=seen,
+        trail=trail,
+        exact=bool(request.GET.get("exact")),
+    )
 
 
 def context(request: HttpRequest, page: ApprovalPage) -> dict[str, Any]:

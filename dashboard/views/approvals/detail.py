@@ -17,6 +17,7 @@ from dashboard.identity.permissions import require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, live_page, say, show, wants_regions
+from dashboard.views.parameters import FLAG
 
 from . import after_verdict, flow
 from . import edit as editing
@@ -28,9 +29,12 @@ SEEN_HEADER = "X-Gatepost-Seen"  # the hash of the proposal that the page has sh
 
 @require_safe
 @live_page
-@takes(**flow.LIST_PARAMETERS)
+@takes(exact=FLAG, **flow.LIST_PARAMETERS)
 def approval(request: HttpRequest, approval_id: UUID) -> HttpResponse:
-    """One request with everything a decision needs; notes that this person has it open."""
+    """One request with everything a decision needs; notes that this person has it open.
+
+    ?exact=1 has the JSON of the proposal also where it is long.
+    """
     flow.note_look(request, approval_id)
     return _page(request, approval_id)
 

@@ -55,6 +55,21 @@ class Shown:
         return " ".join([*re.findall("....", whole)[:3], "…", whole[-4:]])
 
     @property
+    def receipts(self) -> str:
+        """Where the values come from: no call is recorded here, so edits and the agent are left."""
+        [(old, new, editor)] = rows(
+            "SELECT a.args::text, coalesce(a.standing_args, a.args)::text, (SELECT reviewer_name "
+            "FROM gp_decision d WHERE d.approval_id = a.id AND d.verdict = 'edit' "
+            "ORDER BY d.at DESC LIMIT 1) FROM gp_approval a WHERE a.id = %s", (self.request.id,),
+        )  # fmt: skip
+        before, values = _single(json.loads(old)), _single(json.loads(new))
+        edited = sum(before.get(path) != value for path, value in values.items())
+        parts = [f"0 of {len(values)} values come from recorded outputs"]
+        parts += [f"{edited} from {editor}"] if edited else []
+        own = len(values) - edited
+        return ", ".join([*parts, *([f"{own} only from the agent"] if own else [])]) + "."
+
+    @property
     def version(self) -> str:
         number = one(
             "SELECT v.version FROM gp_agent_version v JOIN gp_approval a "
@@ -103,6 +118,14 @@ class Shown:
         return f"Edited: {differs} compared with the agent’s request"
 
 
+def _single(value: Any, path: str = "$") -> dict[str, str]:
+    """{path: value} of the single values in one, read from JSON."""
+    if not isinstance(value, dict | list) or not value:
+        return {path: json.dumps(value)}
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    return {k: v for key, one in pairs for k, v in _single(one, f"{path}/{key}").items()}
+
+
 def _seat(stage: dict[str, Any]) -> str:
     named = [*stage["people"], *(f"team {team}" for team in stage["teams"])]
     if named:
@@ -139,6 +162,7 @@ PAGE = [
     Rule(r"#why\S* .*span b$", lambda page, _: f"{page.request.needed} different people"),
     Rule(r"#why\S* .*span$", lambda page, _: page.order),
     Rule(r"#payload\S* h3", Shown.edited),
+    Rule(r"p#receipts\S*$", lambda page, _: page.receipts),
     Rule(r"#exactly\S* .*row\.against", Shown.against),
     Rule(
         r"#undo\S* .*li\.t-idle span",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.template import Context, Template
 
-from dashboard.drawing.alike import ROWS_MAX, lists
+from dashboard.drawing.tables.alike import ROWS_MAX, lists
 
 PAYMENTS = [
     {"to": "Ada", "amount": "1200.00", "invoice": "R-1", "urgent": False},
@@ -21,8 +21,8 @@ def test_rows_with_the_same_keys_are_a_table_in_their_order() -> None:
     assert [(c.name, c.numbers) for c in result.columns] == [
         ("to", False), ("amount", True), ("invoice", False), ("urgent", False),
     ]  # fmt: skip
-    assert [cell.shown for cell in result.rows[0]][:3] == ["Ada", "1200.00", "R-1"]
-    name, _, invoice, urgent = (str(cell.shown) for cell in result.rows[1])
+    assert [cell.shown for cell in result.rows[0].cells][:3] == ["Ada", "1200.00", "R-1"]
+    name, _, invoice, urgent = (str(cell.shown) for cell in result.rows[1].cells)
     assert "&lt;b&gt;Bob&lt;/b&gt;" in name
     assert 'class="esc"' in name
     assert (invoice, urgent) == ("–", "–")
@@ -44,7 +44,7 @@ def test_of_very_many_rows_the_rest_is_counted() -> None:
     rows = [{"n": n, "of": ["a", {}]} for n in range(ROWS_MAX + 7)]
     (result,) = lists({"rows": rows})
     assert (len(result.rows), result.more, result.total) == (ROWS_MAX, 7, ROWS_MAX + 7)
-    assert "2 items" in result.rows[0][1].shown
+    assert "2 items" in result.rows[0].cells[1].shown
 
 
 def test_the_tag_gives_them_to_a_template() -> None:

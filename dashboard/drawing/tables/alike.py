@@ -1,0 +1,155 @@
+"""Lists of alike rows inside a proposal, as tables: what is paid, sent or deleted, line by line.
+
+A tree shows one such row well and eighty badly. Nothing is left out or rounded in a table; what
+does not fit on a page is counted, and the exact JSON has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from approvals.rules.receipts.leaves import under
+from dashboard.drawing.trees import scalar
+from dashboard.wording.text import visible
+
+from .receipt_marks import Known, mark, row_mark
+
+ROWS_LEAST, ROWS_MAX, COLUMNS_MAX = 2, 300, 12
+COLUMNS_NARROW = 4
+STACKED_MAX = 30
+NUMBER = re.compile(r"-?\d{1,3}(,?\d{3})*(\.\d+)?", re.ASCII)
+EMPTY = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its name, and whether all it holds are numbers."""
+
+    name: str
+    numbers: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell as HTML, and the name of its column."""
+
+    shown: SafeString | str
+    number: bool
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: its cells, and as HTML where its values come from; empty where that is not known."""
+
+    cells: tuple[Cell, ...]
+    mark: SafeString | str = ""
+    css: str = ""  # of the cell of the mark
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A list as a table; `more` rows are not shown.
+
+    `source` is the recorded call that most rows come from, and `url` the page that shows it; both
+    are empty where receipts are not known. `marked` says whether rows have marks.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    total: int
+    more: int
+    source: str = ""
+    url: str = ""
+
+    @property
+    def marked(self) -> bool:
+        """Tell whether any row says where its values come from."""
+        return any(row.mark for row in self.rows)
+
+    @property
+    def stacks(self) -> bool:
+        """Tell whether its rows are blocks on a phone: many columns, and not too many rows."""
+        return len(self.columns) > COLUMNS_NARROW and self.total <= STACKED_MAX
+
+
+def lists(value: Any, receipts: Iterable[Known] = ()) -> list[Rows]:
+    """The lists right inside an object whose items are objects with the same few keys.
+
+    `receipts` say where the values come from.
+    """
+    if not isinstance(value, Mapping):
+        return []
+    known = {one.path: one for one in receipts}
+    return [_rows(str(key), rows, known) for key, rows in value.items() if _alike(rows)]
+
+
+def _alike(held: Any) -> bool:
+    if not isinstance(held, list) or len(held) < ROWS_LEAST:
+        return False
+    if not all(isinstance(item, Mapping) for item in held):
+        return False
+    keys = held[0].keys()
+    return 1 < len(keys) <= COLUMNS_MAX and all(item.keys() == keys for item in held)
+
+
+def _rows(name: str, held: list[Mapping[str, Any]], known: Mapping[str, Known]) -> Rows:
+    columns = tuple(Column(str(key), all(_number(item[key]) for item in held)) for key in held[0])
+    shown = held[:ROWS_MAX]
+    path = under("$", name)
+    by_row = [_receipts(item, under(path, n), known) for n, item in enumerate(shown)]
+    most = _most(by_row)
+    url = most.url if most else ""
+    rows = tuple(_row(columns, item, here, url) for item, here in zip(shown, by_row, strict=True))
+    source = most.source.partition(",")[0] if most else ""
+    return Rows(name, columns, rows, len(held), len(held) - len(rows), source, url)
+
+
+def _receipts(item: Mapping[str, Any], path: str, known: Mapping[str, Known]) -> dict[str, Known]:
+    """{column: receipt} of the single values of a row."""
+    paths = {str(key): under(path, key) for key in item}
+    return {key: known[here] for key, here in paths.items() if here in known}
+
+
+def _most(by_row: Sequence[Mapping[str, Known]]) -> Known | None:
+    """A receipt of the page that most rows lead to."""
+    first = [one for row in by_row for one in row.values() if one.origin == "recorded"]
+    counts = Counter(one.url for one in first)
+    ranked = counts.most_common(1)
+    return next((one for one in first if ranked and one.url == ranked[0][0]), None)
+
+
+def _row(
+    columns: Sequence[Column], item: Mapping[str, Any], here: Mapping[str, Known], url: str
+) -> Row:
+    """A row; what comes from elsewhere than its other values says so beside the value."""
+    shared = row_mark(list(here.values()), url)
+    cells = []
+    for column in columns:
+        shown, receipt = _shown(item[column.name]), here.get(column.name)
+        if receipt is not None and receipt.origin != shared.origin:
+            shown = format_html("{} {}", shown, mark(receipt))
+        cells.append(Cell(shown, column.numbers, column.name))
+    return Row(tuple(cells), shared.shown, shared.css)
+
+
+def _number(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int | float) or (
+        isinstance(value, str) and bool(NUMBER.fullmatch(value))
+    )
+
+
+def _shown(value: Any) -> SafeString | str:
+    if value is None or value == "":
+        return EMPTY
+    return visible(value) if isinstance(value, str) else SafeString(scalar(value))

@@ -1,0 +1,1 @@
+"""Tests of the receipts of requests, by threads of a real engine."""
