@@ -51,6 +51,8 @@ READ_ONLY = {
     "approvals_policyversion",
     "approvals_delivery",
     "approvals_hookdelivery",
+    "approvals_incident",
+    "approvals_quiethours",
     "dashboard_token",
 }
 EDITED = {
@@ -60,6 +62,7 @@ EDITED = {
     "approvals_endpoint",
     "approvals_hook",
     "approvals_hookidentity",
+    "approvals_subscription",
 }
 KEPT = (
     "gp_thread",
