@@ -13,6 +13,7 @@ from checkpoints.admin.lists import Records
 from checkpoints.admin.paging import Walk
 
 from .hooks import admin as _hooks  # noqa: F401
+from .incidents import admin as _incidents  # noqa: F401
 from .models import Approval, Decision, PolicyVersion
 from .notify import admin as _notify  # noqa: F401  (registers its own tables)
 from .states import RISKS, STATUSES, VERDICTS

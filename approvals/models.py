@@ -7,6 +7,13 @@ from django.db.models.functions import Coalesce, Now
 from uuid_utils.compat import uuid7
 
 from .hooks.models import Hook, HookDelivery, HookIdentity
+from .incidents.models import (
+    Incident,
+    IncidentNotice,
+    IncidentThread,
+    QuietHours,
+    Subscription,
+)
 from .notify.models import Delivery, Endpoint
 from .states import DEFAULT_RISK, STATUSES, VERDICTS, WHAT_NEXT
 
@@ -18,7 +25,12 @@ __all__ = [
     "Hook",
     "HookDelivery",
     "HookIdentity",
+    "Incident",
+    "IncidentNotice",
+    "IncidentThread",
     "News",
+    "QuietHours",
+    "Subscription",
 ]
 
 
@@ -172,6 +184,7 @@ class News(models.Model):
     thread_id = models.UUIDField(null=True)  # of a workspace's own record there is none
     checkpoint_id = models.UUIDField(null=True)
     approval_id = models.UUIDField(null=True)
+    incident_id = models.UUIDField(null=True)
     data = models.JSONField(default=dict)
     at = models.DateTimeField(db_default=Now())
     done_at = models.DateTimeField(null=True)
@@ -197,6 +210,11 @@ class News(models.Model):
                 fields=("approval_id",),
                 name="outbox_of_request",
                 condition=models.Q(approval_id__isnull=False),
+            ),
+            models.Index(
+                fields=("incident_id",),
+                name="outbox_incident",
+                condition=~models.Q(incident_id=None),
             ),
         )
 

@@ -2,7 +2,16 @@
 
 from checkpoints.log import recorded
 
-from .models import Endpoint, Hook, HookIdentity, Policy, PolicyVersion, SpendCap
+from .models import (
+    Endpoint,
+    Hook,
+    HookIdentity,
+    Policy,
+    PolicyVersion,
+    QuietHours,
+    SpendCap,
+    Subscription,
+)
 
 
 def register() -> None:
@@ -26,3 +35,5 @@ def register() -> None:
         # A chat's address is a secret; that of a mail is a person's, and the log is for ever.
         secrets=("secrets", "address", "target"),
     )
+    recorded.register(Subscription, noun="subscription", label="person")
+    recorded.register(QuietHours, noun="quiet hours", label="person")

@@ -9,6 +9,9 @@ from .views.approvals import edit as editing
 from .views.approvals import inbox
 from .views.approvals import report as reports
 from .views.fleet import breakers, many
+from .views.incidents import lists as incidents
+from .views.incidents import subscriptions
+from .views.incidents import verbs as incident_verbs
 from .views.threads import cancel, changes, compare, skip, start, unknown_effects
 from .views.threads import detail as threads
 
@@ -16,6 +19,8 @@ from .views.threads import detail as threads
 admin.autodiscover()
 
 THREAD = "threads/<uuid:thread_id>"
+INCIDENT = "incidents/<uuid:incident_id>"
+SUBSCRIPTION = "subscriptions/<uuid:subscription_id>"
 
 urlpatterns = [
     path("", board.board, name="board"),
@@ -39,6 +44,17 @@ urlpatterns = [
     path(f"{THREAD}/published/<str:slug>/<str:name>", threads.published_file, name="published"),
     path("breakers/trip/", breakers.trip, name="breaker_trip"),
     path("breakers/<uuid:breaker_id>/release/", breakers.release, name="breaker_release"),
+    path("incidents/", incidents.index, name="incidents"),
+    path(f"{INCIDENT}/", incidents.detail, name="incident"),
+    path(f"{INCIDENT}/take/", incident_verbs.take, name="incident_take"),
+    path(f"{INCIDENT}/give-back/", incident_verbs.give_back, name="incident_give_back"),
+    path(f"{INCIDENT}/snooze/", incident_verbs.snooze, name="incident_snooze"),
+    path(f"{INCIDENT}/close/", incident_verbs.close, name="incident_close"),
+    path("subscriptions/", subscriptions.index, name="subscriptions"),
+    path("subscriptions/new/", subscriptions.make, name="subscription_new"),
+    path("subscriptions/quiet-hours/", subscriptions.quiet, name="quiet_hours"),
+    path(f"{SUBSCRIPTION}/", subscriptions.change, name="subscription"),
+    path(f"{SUBSCRIPTION}/remove/", subscriptions.remove, name="subscription_remove"),
     path("approvals/", inbox.inbox, name="approvals"),
     path("approvals/decide/", inbox.together, name="approvals_decide"),
     path("approvals/ended/", inbox.ended, name="approvals_ended"),

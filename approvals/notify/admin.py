@@ -16,7 +16,7 @@ from django.urls import path, reverse
 from checkpoints.admin.filters import choice, ident, since
 from checkpoints.admin.lists import Records
 from checkpoints.admin.paging import Walk
-from checkpoints.admin.people import Edited
+from checkpoints.admin.people import Edited, UnsavedForm
 from checkpoints.unseen import plain
 
 from .models import Delivery, Endpoint
@@ -59,7 +59,7 @@ class Names(forms.CharField):
         return bool(self.to_python(data) != (initial or []))
 
 
-class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
+class EndpointForm(UnsavedForm):
     """An endpoint; it has no address and no secret."""
 
     kind = forms.ChoiceField(choices=[(kind, kind) for kind in KINDS])
@@ -86,9 +86,6 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Endpoint
         fields = FIELDS
-
-    def _post_clean(self) -> None:  # Django has no public name for this step
-        """The floor below checks the values; the row itself is never filled here."""
 
 
 @admin.register(Endpoint)

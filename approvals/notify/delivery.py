@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -18,11 +20,14 @@ from .channels import addresses, chat, mail, webhook
 from .channels import signature as signing
 from .due_deliveries import Claim
 from .texts import bodies, letters
+from .texts.incident_kinds import MESSAGES
+from .texts.incident_letters import incident_letter, incident_news, incident_path
 from .texts.kinds import ALARMS, CALLS, TEST, THREADS, NotDelivered
 from .texts.letters import Alarm, Letter
 from .texts.thread_letters import thread_letter, thread_news
 
 NO_LONGER_OPEN = "Decided or ended before it was sent."
+CLOSED = "The incident was closed before it was sent."
 
 
 class Useless(Exception):
@@ -76,7 +81,8 @@ def _body(claimed: Claim) -> bytes:
         row = cursor.fetchone()
     if row is None:
         raise Useless("The news is gone.")
-    kind, at, workspace, thread, checkpoint, approval, data = row
+    kind, at, workspace, thread, checkpoint, approval, text = row
+    data = deltas.decode(text)
     return bodies.body(
         kind,
         at=at,
@@ -84,14 +90,18 @@ def _body(claimed: Claim) -> bytes:
         thread=thread,
         checkpoint=checkpoint,
         approval=approval,
-        url=_page(kind, thread, approval),
-        data=deltas.decode(data),
+        url=_page(kind, thread, approval, data),
+        data=data,
     )
 
 
 def _letter(claimed: Claim) -> Letter:
     if claimed.news[0][1] == TEST:
         return letters.trial(_name(claimed.endpoint), base=base())
+    incidents = [news for news, kind in claimed.news if kind in MESSAGES]
+    if incidents:
+        rest = replace(claimed, news=tuple(one for one in claimed.news if one[1] not in MESSAGES))
+        return _incident_letter(incidents, rest)
     alarms = [alarm for news, kind in claimed.news if kind in ALARMS and (alarm := _alarm(news))]
     rows = [
         (row, kind)
@@ -118,8 +128,24 @@ def _letter(claimed: Claim) -> Letter:
     return letters.digest(list(newest.values()), base=base(), now=claimed.now)
 
 
-def _page(kind: str, thread: UUID | None, approval: UUID | None) -> str:
+def _incident_letter(news: Sequence[UUID], claimed: Claim) -> Letter:
+    """The letter of incidents as they are now, with the rest for the same recipient."""
+    rows = incident_news(news)
+    if not rows and not claimed.news:
+        raise Useless(CLOSED)
+    try:
+        rest = _letter(claimed) if claimed.news else None
+    except Useless:
+        if not rows:
+            raise
+        rest = None
+    return incident_letter(rows, rest, base=base()) if rows or rest is None else rest
+
+
+def _page(kind: str, thread: UUID | None, approval: UUID | None, data: Mapping[str, Any]) -> str:
     """Where people look at it."""
+    if kind in MESSAGES:
+        return f"{base()}{incident_path(data['incident'])}"
     if approval is not None:
         return f"{base()}/approvals/{approval}/"
     if kind in THREADS:

@@ -162,7 +162,7 @@ def try_out(endpoint: UUID, *, workspace: UUID, actor: str, recipient: str = "")
             raise NotAllowedNow("The endpoint is switched off.")
         news: UUID = uuid7()
         to = (row.address or recipient) if row.kind == "email" else ""
-        fan_out.write([(uuid7(), workspace, row.id, news, TEST, to, f"msg_{news.hex}")])
+        fan_out.write([(uuid7(), workspace, row.id, news, TEST, to, f"msg_{news.hex}", None)])
         _log(K.ENDPOINT_TESTED, row, actor)
     return news
 

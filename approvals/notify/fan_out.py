@@ -100,7 +100,8 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
             if kind in CALLS and who:
                 to_whom = _called(to_whom, kind, approval, workspace, stage)
             for endpoint, to in _recipients(who, to_whom):
-                rows.append((uuid7(), workspace, endpoint, ident, kind, to, f"msg_{ident.hex}"))
+                message = (uuid7(), workspace, endpoint, ident, kind, to, f"msg_{ident.hex}", None)
+                rows.append(message)
         write(rows)
         cursor.execute(
             "UPDATE gp_outbox SET done_at = clock_timestamp() WHERE id = ANY(%s::uuid[])",
@@ -136,13 +137,17 @@ def prune(limit: int = 1_000) -> int:
 
 
 def write(rows: Iterable[Sequence[Any]]) -> None:
-    """Insert deliveries: (id, workspace, endpoint, news, kind, recipient, webhook id)."""
+    """Insert deliveries: (id, workspace, endpoint, news, kind, recipient, webhook id, not before).
+
+    Not before None: now.
+    """
     with connection.cursor() as cursor:
         for row in rows:
             cursor.execute(
                 "INSERT INTO gp_delivery (id, workspace_id, endpoint_id, news_id, kind, recipient, "
-                "webhook_id, attempts, error, skipped) VALUES (%s::uuid, %s::uuid, %s::uuid, "
-                "%s::uuid, %s::varchar, %s::varchar, %s::varchar, 0, '', '') "
+                "webhook_id, next_at, attempts, error, skipped) VALUES (%s::uuid, %s::uuid, "
+                "%s::uuid, %s::uuid, %s::varchar, %s::varchar, %s::varchar, "
+                "coalesce(%s::timestamptz, clock_timestamp()), 0, '', '') "
                 "ON CONFLICT (news_id, endpoint_id, recipient) DO NOTHING",
                 row,
             )

@@ -28,6 +28,8 @@ _TOTAL = "SELECT coalesce(sum(th.cost), 0) FROM gp_thread th WHERE {where}"
 # A thread and all of its family tree: what it starts spends from the same purse.
 _ROOT = "(SELECT coalesce(r.root, r.id) FROM gp_thread r WHERE r.id = %(thread)s::uuid)"
 _IN_TREE: Final = f"(th.id = {_ROOT} OR th.root = {_ROOT})"
+# In the reason of each thread that pauses at a cap, and of no other.
+AT_CAP: Final = "the spend cap is"
 _JOIN: Final = "JOIN gp_thread th ON th.id = x.thread_id"
 _SPENT: Final = {
     ("thread", "total"): _TOTAL.format(where=_IN_TREE),
@@ -92,6 +94,6 @@ def _sentence(cap: CapRow, agent: str, spent: Decimal, *, in_tree: bool) -> str:
     }[cap.scope]
     when, wait = (" today (UTC)", " or wait") if cap.per == "day" else ("", "")
     return (
-        f"{who} spent {money(spent)}{when}; the spend cap is {money(cap.max_cost)}. "
+        f"{who} spent {money(spent)}{when}; {AT_CAP} {money(cap.max_cost)}. "
         f"Raise the cap{wait}, then resume."
     )

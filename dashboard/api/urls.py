@@ -38,8 +38,23 @@ from .external.reports import (
 )
 from .external.saved_states import SavedStates
 from .fleet.breakers import Breakers, OneBreaker, ReleaseOneBreaker
+from .fleet.incidents import (
+    CloseOneIncident,
+    GiveBackIncident,
+    Incidents,
+    OneIncident,
+    SnoozeOneIncident,
+    TakeIncident,
+)
 from .fleet.many import ManyThreads
 from .fleet.stuck import StuckThreads
+from .fleet.subscriptions import (
+    ChangeOneSubscription,
+    OneSubscription,
+    OwnQuietHours,
+    RemoveOneSubscription,
+    Subscriptions,
+)
 from .gateway.servers import (
     AcceptToolsOfMcpServer,
     ChangeOneMcpServer,
@@ -133,6 +148,20 @@ _mcp_server: list[URLPattern] = [
     path("mode/", SetModeOfMcpTool.as_view(), name="mcp_server_mode"),
 ]
 
+_incident: list[URLPattern] = [
+    path("", OneIncident.as_view(), name="incident"),
+    path("take/", TakeIncident.as_view(), name="incident_take"),
+    path("give-back/", GiveBackIncident.as_view(), name="incident_give_back"),
+    path("snooze/", SnoozeOneIncident.as_view(), name="incident_snooze"),
+    path("close/", CloseOneIncident.as_view(), name="incident_close"),
+]
+
+_subscription: list[URLPattern] = [
+    path("", OneSubscription.as_view(), name="subscription"),
+    path("change/", ChangeOneSubscription.as_view(), name="subscription_change"),
+    path("remove/", RemoveOneSubscription.as_view(), name="subscription_remove"),
+]
+
 _v1: list[URLPattern | URLResolver] = [
     path("agents/", Agents.as_view(), name="agents"),
     path("agents/<str:name>/", OneAgent.as_view(), name="agent"),
@@ -153,6 +182,11 @@ _v1: list[URLPattern | URLResolver] = [
     path(
         "breakers/<uuid:breaker_id>/release/", ReleaseOneBreaker.as_view(), name="breaker_release"
     ),
+    path("incidents/", Incidents.as_view(), name="incidents"),
+    path("incidents/<uuid:incident_id>/", include(_incident)),
+    path("subscriptions/", Subscriptions.as_view(), name="subscriptions"),
+    path("subscriptions/<uuid:subscription_id>/", include(_subscription)),
+    path("quiet-hours/", OwnQuietHours.as_view(), name="quiet_hours"),
     path("caps/", Caps.as_view(), name="caps"),
     path("policies/", Policies.as_view(), name="policies"),
     path("policies/try/", TryPolicies.as_view(), name="policies_try"),

@@ -48,6 +48,10 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "cancel": _OPERATOR,
     # Whoever looks after a workspace may stop it; to release is the same decision.
     "breaker": _OPERATOR | {"admin"},
+    # Who takes care of trouble: those who can do something about it.
+    "incident": _EITHER | {"admin"},
+    # Everybody chooses what news they get themselves.
+    "subscribe": frozenset(ROLES),
     "fork": _EITHER,
     "roll_back": _EITHER,
     "decide": _REVIEWER,
@@ -67,6 +71,8 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     "control": frozenset(
         {"read", "pause", "resume", "retry", "skip", "settle", "code", "cancel", "edit", "breaker"}
     ),
+    # Taking care of trouble, and choosing what news one gets.
+    "incidents": frozenset({"read", "incident", "subscribe"}),
     "fork": frozenset({"read", "fork", "roll_back"}),
     "decide": frozenset({"read", "decide"}),
     "administer": frozenset({"read", "policy", "notify", "hook", "mcp", "people"}),

@@ -110,6 +110,12 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_node_time": {"*": "a cache of usual times, learned from the log, and may be deleted"},
     "gp_stuck": {"*": "a cache of notes by the sweep, which are made anew, and may be deleted"},
     "gp_duty": {"*": _NOW},
+    "gp_incident": {
+        "*": "made by the sweep from threads that are in trouble; what people did about it is in "
+        "the workspace's log"
+    },
+    "gp_incident_thread": {"*": "made by the sweep from threads that are in trouble"},
+    "gp_incident_notice": {"*": "what was sent of an incident; whom is proved as a subscription"},
     "gp_set_aside": {"*": _NOW},
     "gp_watched": {"*": "where late spans go; what came of them is proved in the thread's log"},
     "gp_span_export": {"*": "how far spans were exported, for workers and figures; no history"},

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.urls import reverse
 
 from approvals import queries as gates
+from approvals.incidents.queries import open_incidents
 from checkpoints import queries
 from checkpoints.breakers.rule import BreakerRow
 from checkpoints.queries.code_questions import CodeQuestionRow
@@ -358,6 +359,12 @@ def board_integrity(page: BoardPage, roles: Roles) -> dict[str, Any]:
 def board_stuck(page: BoardPage, roles: Roles) -> dict[str, Any]:
     """Region board-stuck."""
     return stuck.board_stuck(page.stuck)
+
+
+def board_incidents(page: BoardPage, roles: Roles) -> dict[str, Any]:
+    """Region board-incidents."""
+    opened, untaken = open_incidents(workspace=page.workspace)
+    return {"open_incidents": opened, "untaken_incidents": untaken}
 
 
 def board_breakers(page: BoardPage, roles: Roles) -> dict[str, Any]:

@@ -66,6 +66,7 @@ REGIONS: dict[str, Region] = {
     "board-counts": Region("board", BOARD, board.board_counts, by_roles=True),
     "board-integrity": Region("board", BOARD, board.board_integrity),
     "board-stuck": Region("board", BOARD, board.board_stuck),
+    "board-incidents": Region("board", BOARD, board.board_incidents),
     "board-breakers": Region("board", BOARD, board.board_breakers, by_roles=True),
     "board-lanes": Region("board", BOARD, board.board_lanes, by_roles=True),
     "board-feed": Region("board", BOARD, board.board_feed),

@@ -29,6 +29,7 @@ from checkpoints import queries
 from dashboard.actions import administration
 from dashboard.actions.administration import Administrator
 from dashboard.actions.endpoints import Endpoints
+from dashboard.actions.fleet.subscriptions import SubscriptionForms
 from dashboard.errors import ActionError, Forbidden, Missing
 from dashboard.views import addresses
 from dashboard.views.base import SeeOther, refused
@@ -41,7 +42,7 @@ from .hook_service import HookAdminService
 GROUPS = (
     ("Threads", ("thread", "checkpoint", "content", "event", "activity", "artifact")),
     ("Decisions", ("approval", "decision", "policyversion", "hookdelivery")),
-    ("Notifications", ("endpoint", "delivery")),
+    ("Notifications", ("incident", "subscription", "quiethours", "endpoint", "delivery")),
     ("Agents", ("agentversion", "worker")),
     (
         "People",
@@ -236,6 +237,12 @@ class RecordsSite(HookAdminService, admin.AdminSite):
     def endpoint(self, request: HttpRequest, workspace: UUID | None = None) -> Endpoints:
         """What can be done about places that are told news; a superuser may in each workspace."""
         return Endpoints(self.member(request), workspace)
+
+    def subscription(
+        self, request: HttpRequest, workspace: UUID | None = None
+    ) -> SubscriptionForms:
+        """The forms of subscriptions; a superuser may use them in each workspace."""
+        return SubscriptionForms(self.member(request), workspace)
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """Also the workspace whose records these are, and the others of this person."""

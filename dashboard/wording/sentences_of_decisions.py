@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from approvals.notify.texts.incident_letters import HEADS
 from approvals.rules.headlines import headline_of
 from approvals.states import ROLL_BACK, STOP
 from checkpoints.unseen import plain
@@ -55,6 +56,18 @@ def _decided(data: Mapping[str, Any], who: str) -> str:
         + (", which can still be taken back" if data.get("held") else "")
         + _quoted(data.get("comment"))
     )
+
+
+def _incident(data: Mapping[str, Any]) -> str:
+    head = HEADS.get(str(data.get("trouble")), "?")
+    agent = data.get("agent")
+    return f"the incident “{head}”" + (f" of {cut(agent)}" if agent else "")
+
+
+def _subscription(data: Mapping[str, Any]) -> str:
+    whose = data.get("team") or data.get("person") or "?"
+    agent = data.get("agent")
+    return f"the subscription of {cut(whose)}" + (f" to {cut(agent)}" if agent else "")
 
 
 def _recorded(data: Mapping[str, Any], who: str) -> str:
@@ -145,6 +158,18 @@ SAY: dict[str, Any] = {
         f"{who} switched the policy {cut(d.get('name') or '?')} "
         + ("on" if d.get("active") else "off")
     ),
+    "incident.taken": lambda d, who: f"{who} took {_incident(d)}",
+    "incident.released": lambda d, who: f"{who} gave {_incident(d)} back",
+    "incident.snoozed": lambda d, who: f"{who} snoozed {_incident(d)} until {cut(d.get('until'))}",
+    "incident.closed": lambda d, who: f"{who} closed {_incident(d)}: “{cut(d.get('reason'))}”",
+    "subscription.made": lambda d, who: f"{who} made {_subscription(d)}",
+    "subscription.changed": lambda d, who: f"{who} changed {_subscription(d)}",
+    "subscription.removed": lambda d, who: f"{who} removed {_subscription(d)}",
+    "hours.set": lambda d, who: (
+        f"{who} set quiet hours from {cut(d.get('begins'))} to {cut(d.get('ends'))} "
+        f"({cut(d.get('zone'))})"
+    ),
+    "hours.removed": lambda d, who: f"{who} ended quiet hours",
     "breaker.tripped": lambda d, who: (
         f"{who} stopped {selection_words(d.get('selection') or {})}{_quoted(d.get('reason'))}"
     ),

@@ -9,15 +9,19 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 from urllib.parse import quote, urlencode
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, transaction
 from drf_spectacular.generators import SchemaGenerator
+from uuid_utils.compat import uuid7
 
+from approvals.incidents.subscriptions import Choice
+from approvals.notify import endpoints
 from approvals.notify.endpoints import Wanted
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
@@ -109,6 +113,10 @@ class World:
     undoing: tuple[UUID, UUID, UUID]  # one that is rolled back, the lease, the effect to undo
     saved: str  # the name of a state that the operator's agent has saved
     breaker: UUID  # an open one, of an agent that has no threads
+    incident: UUID  # an open one that nobody has taken
+    taken: UUID  # another one, which the operator has taken
+    mail: UUID  # an endpoint that writes to people
+    subscription: UUID  # of the operator, by that endpoint
 
 
 def make_world(cast: Cast) -> World:
@@ -152,6 +160,10 @@ def make_world(cast: Cast) -> World:
         undoing=_undoing(cast),
         saved=_saved(cast),
         breaker=make_breaker(cast.workspace),
+        incident=make_incident(cast.workspace),
+        taken=_taken(cast),
+        mail=(mail := make_mail(cast.workspace)),
+        subscription=make_subscription(cast, "operator", mail),
     )
 
 
@@ -159,6 +171,35 @@ def make_breaker(workspace: UUID) -> UUID:
     """An open breaker that stops nothing of the other examples."""
     selection = {"agent": "nobody"}
     return store.trip_breaker(workspace, selection, reason="prices", actor="user:0").id
+
+
+def make_incident(workspace: UUID) -> UUID:
+    """An open incident of an agent that has no threads."""
+    made: UUID = uuid7()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO gp_incident (id, workspace_id, agent, kind, fingerprint, reason, threads, "
+            "affected) VALUES (%s, %s, 'nobody', 'thread.failed', %s, 'HTTP 503', 1, 1)",
+            (made, workspace, made.hex),
+        )
+    return made
+
+
+def _taken(cast: Cast) -> UUID:
+    """An incident that the operator has taken."""
+    return actions.take_incident(cast.actor("operator"), make_incident(cast.workspace)).id
+
+
+def make_mail(workspace: UUID) -> UUID:
+    """An endpoint that writes to people."""
+    wanted = Wanted(name=f"people {uuid4().hex[:8]}")
+    return endpoints.make(workspace, "email", wanted, actor="user:0")[0]
+
+
+def make_subscription(cast: Cast, name: str, mail: UUID) -> UUID:
+    """A subscription of a person by such an endpoint."""
+    choice = Choice(endpoint=mail, kinds=["thread.failed"])
+    return actions.make_subscription(cast.actor(name), choice).id
 
 
 def _saved(cast: Cast) -> str:
@@ -331,6 +372,46 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         {"breaker_id": str(w.breaker)},
         body={"reason": "prices are right"},
         who=("operator", "admin"),
+    ),
+    "incidents_list": lambda w: Call(
+        query={"state": "open", "kind": "thread.failed", "limit": "5"}
+    ),
+    "incidents_retrieve": lambda w: Call({"incident_id": str(w.incident)}),
+    "incidents_take": lambda w: Call(
+        {"incident_id": str(w.incident)}, body={}, who=("operator", "manager", "admin")
+    ),
+    "incidents_give_back": lambda w: Call(
+        {"incident_id": str(w.taken)}, body={}, who=("operator", "manager", "admin")
+    ),
+    "incidents_snooze": lambda w: Call(
+        {"incident_id": str(w.incident)},
+        body={"until": (datetime.now(UTC) + timedelta(hours=4)).isoformat()},
+        who=("operator", "manager", "admin"),
+    ),
+    "incidents_close": lambda w: Call(
+        {"incident_id": str(w.incident)},
+        body={"reason": "known since Monday"},
+        who=("operator", "manager", "admin"),
+    ),
+    "subscriptions_list": lambda w: Call(),
+    "subscriptions_retrieve": lambda w: Call({"subscription_id": str(w.subscription)}),
+    "subscriptions_make": lambda w: Call(
+        body={
+            "endpoint": str(w.mail),
+            "kinds": ["thread.failed", "thread.stuck"],
+            "agent": "research",
+            "label": "team=eu",
+            "urgent": True,
+        },
+        status=201,
+    ),
+    "subscriptions_change": lambda w: Call(
+        {"subscription_id": str(w.subscription)}, body={"agent": "research"}
+    ),
+    "subscriptions_remove": lambda w: Call({"subscription_id": str(w.subscription)}, body={}),
+    "quiet_hours_retrieve": lambda w: Call(),
+    "quiet_hours_set": lambda w: Call(
+        body={"hours": {"begins": "22:00", "ends": "07:00", "zone": "Europe/Berlin"}}
     ),
     "caps_list": lambda w: Call(),
     "caps_set": lambda w: Call(

@@ -26,6 +26,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from approvals import gates
+from approvals.incidents.sweep import IncidentTurns, sweep_incidents
 from approvals.notify.stuck_threads import announce_stuck_threads, announce_waiting_work
 from checkpoints import queries, store
 from checkpoints.limits import lease_seconds
@@ -45,6 +46,7 @@ DUTY = "sweep"
 RINGS_PER_SWEEP = 20
 RINGS_KEPT = 1_000
 _stuck_turns = store.StuckTurns()
+_incident_turns = IncidentTurns()
 
 
 def interval_seconds() -> float:
@@ -71,6 +73,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "reminded": gates.remind_due,
         "stuck": _look_for_stuck,
         "waiting": announce_waiting_work,
+        "incidents": _look_for_incidents,
         "folders": _tell_of_folders,
         "forgotten": store.forget_rows_set_aside,
         "verified": lambda: _call_verifier(owner),
@@ -92,6 +95,11 @@ def _look_for_stuck() -> int:
     if agent := _stuck_turns.next_agent():
         store.learn_node_times(agent)
     return announce_stuck_threads(turns=_stuck_turns) if _stuck_turns.look_due() else 0
+
+
+def _look_for_incidents() -> int:
+    """Group threads in trouble and send their news, every few seconds."""
+    return sweep_incidents(_incident_turns) if _incident_turns.look_due() else 0
 
 
 def _ring_stranded() -> int:

@@ -48,7 +48,10 @@ from tests.contract.calls import (
     World,
     example,
     make_breaker,
+    make_incident,
+    make_mail,
     make_mcp_server,
+    make_subscription,
     next_node,
     operations,
     send,
@@ -159,7 +162,7 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 
 def pages() -> Iterator[Door]:
     for name in FORMS:
-        names = name not in ("thread_new", "breaker_trip")
+        names = name not in ("thread_new", "breaker_trip", "subscription_new", "quiet_hours")
         yield Door("page", name, partial(page, name), names_things=names)
 
 
@@ -384,12 +387,30 @@ def _breaker(world: World, foreign: bool) -> str:
     return str(make_breaker(world.cast.elsewhere if foreign else world.cast.workspace))
 
 
+def _incident(world: World, foreign: bool) -> str:
+    return str(make_incident(world.cast.elsewhere if foreign else world.cast.workspace))
+
+
+def _mail(world: World, foreign: bool) -> str:
+    return str(make_mail(world.cast.elsewhere) if foreign else world.mail)
+
+
+def _subscription(world: World, foreign: bool) -> str:
+    if not foreign:
+        return str(world.subscription)
+    return str(make_subscription(world.cast, "stranger", make_mail(world.cast.elsewhere)))
+
+
 # What the world has of ours beside threads and requests: how something of others is made.
 FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "policy": _policy,
     "hook": _endpoint,
     "mcp": _mcp_server,
     "breaker": _breaker,
+    "incident": _incident,
+    "taken": _incident,
+    "mail": _mail,
+    "subscription": _subscription,
 }
 
 
@@ -451,11 +472,23 @@ ADMIN |= {
     "mcp_server_mode": lambda w, f: (_mcp_server(w, f), {"tool": "add", "mode": "ask"}),
     "mcp_server_remove": lambda w, f: (_mcp_server(w, f), {}),
 }
+ADMIN |= {
+    "approvals_subscription_add": lambda w, f: (
+        "",
+        {"person": "viewer", "endpoint": _mail(w, f), "kinds": "thread.failed"},
+    ),
+    "approvals_subscription_change": lambda w, f: (
+        _subscription(w, f),
+        {"endpoint": _mail(w, f), "agent": "research"},
+    ),
+    "approvals_subscription_delete": lambda w, f: (_subscription(w, f), {"post": "yes"}),
+}
 NO_ROW = {"policy_cap"}
 # Superusers only: no role of the cast opens it.
 ROOT = {"checkpoints_workspace_add"}
 # A form that names things in its fields says what is wrong with them in place of 404.
 BY_FIELD = {"checkpoints_membership_add", "approvals_hookidentity_add"}
+BY_FIELD |= {"approvals_subscription_add"}
 # Of rows that are edited: no such form, or nothing behind it but a refusal.
 CLOSED = {
     "auth_user_delete",
@@ -543,6 +576,7 @@ LOOK = {
     *("policy list", "policy show", "policy try", "policy preview"),
     *("user list", "cap list", "endpoint list", "mcp list", "breaker list"),
     *("record search", "record report"),
+    *("incident list", "incident show", "subscription list"),
 }
 
 
@@ -603,6 +637,14 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "record export": lambda w: ["--to", NEW_FILE, "--q", "report"],
     "breaker trip": lambda w: ["--agent", "nobody", "--reason", "prices", "--yes"],
     "breaker release": lambda w: [w.breaker, "--reason", "right"],
+    "incident take": lambda w: [w.incident],
+    "incident give-back": lambda w: [w.taken],
+    "incident snooze": lambda w: [w.incident, "--for", "4h"],
+    "incident close": lambda w: [w.incident, "--reason", "known"],
+    "subscription create": lambda w: ["--endpoint", w.mail, "--kind", "thread.failed"],
+    "subscription change": lambda w: [w.subscription, "--agent", "research"],
+    "subscription remove": lambda w: [w.subscription],
+    "subscription quiet": lambda w: ["--hours", "22:00-07:00"],
     "cap set": lambda w: ["thread", "day", "2.50"],
     "cap off": lambda w: _capped(w),
     "endpoint create": lambda w: ["email", f"door-{uuid4().hex[:8]}"],
@@ -622,6 +664,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
 }
 NO_THING = {"threads start", "import", "hook create", "user create", "cap set", "cap off"}
 NO_THING |= {"endpoint create", "policy create", "breaker trip", "record export"}
+NO_THING |= {"subscription create", "subscription quiet"}
 # Named by a name that each workspace may have once.
 NO_THING |= {"mcp add", "mcp change", "mcp remove", "mcp tools", "mcp accept", "mcp mode"}
 # Enabling what is enabled changes nothing, and what is here is not brought in again.
@@ -630,6 +673,19 @@ IDLE = {"hook enable", "import", "user enable", "endpoint enable"}
 IDLE |= {"policies_try", "external_check", "policy_move"}
 # The server still lists what it listed.
 IDLE |= {"mcp_servers_tools", "mcp_server_tools", "mcp tools"}
+
+
+# Things of the operator: everybody may have such a one; who comes in by the door to this one.
+THE_OPERATORS = dict.fromkeys(
+    (
+        *("subscription", "subscription_remove", "subscriptions_change", "subscriptions_remove"),
+        *("subscription change", "subscription remove"),
+    ),
+    ("operator", "admin"),
+)
+THE_OPERATORS |= dict.fromkeys(
+    ("incident_give_back", "incidents_give_back", "incident give-back"), ("operator",)
+)
 
 
 def _exported(world: World) -> str:

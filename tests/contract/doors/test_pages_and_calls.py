@@ -69,6 +69,26 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         {"agent": "nobody", "seen": '{"agent":"nobody"}', "reason": "prices are wrong"},
     ),
     "breaker_release": lambda w: ("operator", [w.breaker], {"some": "all", "reason": "right"}),
+    "incident_take": lambda w: ("operator", [w.incident], {}),
+    "incident_give_back": lambda w: ("operator", [w.taken], {}),
+    "incident_snooze": lambda w: ("operator", [w.incident], {"hours": "4"}),
+    "incident_close": lambda w: ("operator", [w.incident], {"reason": "known"}),
+    "subscription_new": lambda w: (
+        "operator",
+        [],
+        {"endpoint": w.mail, "kinds": "thread.failed", "label": "team=eu"},
+    ),
+    "subscription": lambda w: (
+        "operator",
+        [w.subscription],
+        {"endpoint": w.mail, "kinds": "thread.failed", "agent": "research"},
+    ),
+    "subscription_remove": lambda w: ("operator", [w.subscription], {}),
+    "quiet_hours": lambda w: (
+        "operator",
+        [],
+        {"begins": "22:00", "ends": "07:00", "zone": "Europe/Berlin"},
+    ),
     "thread_verify": lambda w: ("auditor", [w.ended], {}),
     "thread_input": lambda w: ("operator", [w.inbox], {"f-message": "and the rain"}),
     "approvals_decide": lambda w: (
@@ -93,6 +113,7 @@ SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
     "approval_report", "compare",
+    "incidents", "incident", "subscriptions",
 }  # fmt: skip
 # A capsule of any size and a folder on the machine are read by command; no page does it either.
 BY_COMMAND = {"import_thread", "external.keep_state"}
@@ -191,6 +212,7 @@ def test_pages_that_only_show_take_no_post(cast: Cast) -> None:
         "approval_edit": [world.gate.id],
         "approval_report": [world.gate.id],
         "artifact": ["0" * 64],
+        "incident": [world.incident],
     }
     for name in SHOWS:
         answer, names = alone(partial(client.post, reverse(name, args=ids.get(name, []))))

@@ -70,10 +70,10 @@ def test_usual_scopes_are_what_the_roles_allow_but_to_decide(cast: Cast) -> None
         for name in ("operator", "manager", "auditor", "admin")
     }
     assert made == {
-        "operator": ("read", "start", "work", "control", "fork"),
-        "manager": ("read", "fork"),
-        "auditor": ("read",),
-        "admin": ("read", "control"),  # of which only breakers are theirs
+        "operator": ("read", "start", "work", "control", "incidents", "fork"),
+        "manager": ("read", "incidents", "fork"),
+        "auditor": ("read", "incidents"),
+        "admin": ("read", "control", "incidents"),  # of control only breakers are theirs
     }
 
 
@@ -245,7 +245,7 @@ def test_scopes_narrow_what_roles_allow(cast: Cast, token: Make, agent: UUID) ->
                 assert message == f"This token lacks the scope '{wanted}'."
             tried += 1
         assert script.get(f"{V1}{at}/").status_code == 200
-    assert tried == 72
+    assert tried == 84
 
 
 def test_a_token_never_widens(cast: Cast, token: Make, row: gates.ApprovalRow) -> None:

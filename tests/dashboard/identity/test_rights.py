@@ -55,6 +55,8 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "hook": lambda who: hooks.disable_hook(who, approval),
         "mcp": lambda who: actions.remove_mcp_server(who, approval),
         "breaker": lambda who: actions.release_breaker(who, approval, "right"),
+        "incident": lambda who: actions.take_incident(who, approval),
+        "subscribe": lambda who: actions.remove_subscription(who, approval),
         "people": lambda who: actions.edit_user(Administrator(who, False), 2**31 - 1, {}),
     }
 
@@ -66,6 +68,8 @@ def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
         "read",
         "verify",
         "breaker",
+        "incident",
+        "subscribe",
         "policy",
         "notify",
         "hook",
@@ -92,16 +96,18 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
     actor = cast.actor(name)
     allowed = {
         "operator": {"start", "upload", "pause", "resume", "retry", "edit", "cancel", "fork"}
-        | {"skip", "settle", "roll_back", "input", "code", "export", "import", "work", "breaker"},
-        "manager": {"fork", "roll_back", "decide"},
+        | {"skip", "settle", "roll_back", "input", "code", "export", "import", "work", "breaker"}
+        | {"incident"},
+        "manager": {"fork", "roll_back", "decide", "incident"},
         "auditor": {"export"},
-        "admin": {"policy", "notify", "hook", "mcp", "people", "breaker"},
-    }.get(name, set()) | {"verify"}
+        "admin": {"policy", "notify", "hook", "mcp", "people", "breaker", "incident"},
+    }.get(name, set()) | {"verify", "subscribe"}
     assert may(actor, action) is (action in allowed)
     call = attempts(row.thread, before.head, row.id)[action]
     if action in allowed:
         # No policy, hook or user has that id: whoever may is told just that.
-        missing = [Missing] if action in ("policy", "hook", "mcp", "people", "breaker") else []
+        unknown = {"policy", "hook", "mcp", "people", "breaker", "incident", "subscribe"}
+        missing = [Missing] if action in unknown else []
         with contextlib.suppress(Conflict, *missing):
             call(actor)
     else:

@@ -115,6 +115,7 @@ OTHER: dict[str, str] = {
     "ARRAY": "{c} || 'user:99'::text",
     "jsonb": "jsonb_build_object('was', {c})",
     "timestamp with time zone": "{c} + interval '1 microsecond'",
+    "time without time zone": "{c} + interval '1 minute'",
     "numeric": "{c} + 1",
     "double precision": "{c} + 1",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import time
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from django.test import Client
 from uuid_utils.compat import uuid7
 
 from approvals.hooks import changes as hooks
+from approvals.incidents import quiet_hours, subscriptions
 from approvals.notify import endpoints
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
@@ -73,6 +75,15 @@ def settled(cast: Cast) -> Cast:
     mail, _ = endpoints.make(place, "email", wanted, actor=ADMIN)
     endpoints.change(mail, endpoints.Wanted(digest=5), workspace=place, actor=ADMIN)
     endpoints.switch(mail, False, workspace=place, actor=ADMIN)
+    people, _ = endpoints.make(place, "email", endpoints.Wanted(name="people"), actor=ADMIN)
+    operator = f"user:{cast.users['operator'].pk}"
+    choice = subscriptions.Choice(endpoint=people)
+    subscribed = [subscriptions.make(place, choice, actor=ADMIN, person=operator) for _ in range(3)]
+    passed_on = subscriptions.Choice(escalate_to=subscribed[1], escalate_minutes=5)
+    subscriptions.change(subscribed[0], passed_on, workspace=place, actor=ADMIN)
+    subscriptions.remove(subscribed[2], workspace=place, actor=ADMIN)
+    for ends in (6, 7):
+        quiet_hours.set_quiet_hours(place, operator, time(22), time(ends), "UTC", actor=ADMIN)
     upstream = mcp_servers.Wanted(url="https://a.example")
     server = mcp_servers.add(place, "notes", upstream, actor=ADMIN)
     mcp_servers.change(
@@ -211,6 +222,7 @@ COPIES: dict[Any, str] = {
     ("gp_policy_version", "number"): "number + 100",
     ("gp_spend_cap", "agent"): "agent || 'x'",
     ("gp_hook_identity", "identity"): "identity || 'x'",
+    ("gp_quiet_hours", "person"): "person || 'x'",
     ("gp_token", "prefix"): "'zzzzzzzz'",
     ("gp_token", "secret_hash"): "sha256(secret_hash)",
 }

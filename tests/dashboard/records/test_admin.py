@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import time
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -25,11 +26,15 @@ from approvals import gates
 from approvals.gates import Reviewer
 from approvals.hooks import changes as hooks
 from approvals.hooks import deliveries
+from approvals.incidents import quiet_hours, subscriptions
+from approvals.incidents.subscriptions import Choice
+from approvals.incidents.sweep import sweep_incidents
 from approvals.notify import endpoints
 from approvals.notify.endpoints import Wanted
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import queries, store
+from checkpoints.states import EventKind
 from dashboard.identity import tokens
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
@@ -51,6 +56,8 @@ READ_ONLY = {
     "approvals_policyversion",
     "approvals_delivery",
     "approvals_hookdelivery",
+    "approvals_incident",
+    "approvals_quiethours",
     "dashboard_token",
 }
 EDITED = {
@@ -60,6 +67,7 @@ EDITED = {
     "approvals_endpoint",
     "approvals_hook",
     "approvals_hookidentity",
+    "approvals_subscription",
 }
 KEPT = (
     "gp_thread",
@@ -115,7 +123,18 @@ def fill(workspace: UUID, agent: UUID, by: str) -> UUID:
     endpoints.try_out(made, workspace=workspace, actor=by)
     store.put_artifact(workspace, name=HIDDEN, media_type="text/csv", chunks=[b"a,b"])
     carried(workspace, by, row.id)
+    informed(workspace, by)
     return work.thread
+
+
+def informed(workspace: UUID, by: str) -> None:
+    """An incident, and somebody who hears of such, but not at night."""
+    failed = scene.lease(scene.start(workspace, scene.make_agent(), by=by))
+    store.leave(failed, EventKind.THREAD_FAILED, reason=HIDDEN)
+    sweep_incidents()
+    people, _ = endpoints.make(workspace, "email", Wanted(name="people"), actor=by)
+    subscriptions.make(workspace, Choice(endpoint=people), actor=by, person=by)
+    quiet_hours.set_quiet_hours(workspace, by, time(22), time(7), "UTC", actor=by)
 
 
 def carried(workspace: UUID, by: str, approval: UUID) -> None:

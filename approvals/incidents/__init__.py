@@ -1,0 +1,1 @@
+"""Incidents: many alike troubles as one, and who hears of them by subscription."""

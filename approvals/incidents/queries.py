@@ -1,0 +1,149 @@
+"""The only reader of incidents and subscriptions for upper floors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from checkpoints.errors import NotFound
+from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.postgres.sql_files import sql_file
+from checkpoints.state import deltas
+from checkpoints.tables.readers import record_of
+
+from ..notify.texts.incident_kinds import NEWEST_SHOWN
+
+SQL = sql_file(__file__)
+STATES: Final = ("open", "taken", "snoozed", "closed")
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentRow:
+    """An incident; `threads` ever were part of it, `affected` still are in trouble.
+
+    `snoozed_until` is None once that time is over. An incident that closed by itself has no
+    `closed_by`.
+    """
+
+    id: UUID
+    workspace: UUID
+    agent: str
+    kind: str
+    reason: str
+    threads: int
+    affected: int
+    opened_at: datetime
+    last_at: datetime
+    taken_by: str
+    taken_at: datetime | None
+    snoozed_until: datetime | None
+    snoozed_by: str
+    closed_at: datetime | None
+    closed_by: str
+    close_reason: str
+
+    @property
+    def state(self) -> str:
+        """One of STATES: where several hold, the last."""
+        if self.closed_at is not None:
+            return "closed"
+        if self.snoozed_until is not None:
+            return "snoozed"
+        return "taken" if self.taken_by else "open"
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectRow:
+    """A thread of an incident, or the breaker or workspace that it is about (without a title)."""
+
+    id: UUID
+    title: str | None
+    status: str | None
+    reason: str
+    since: datetime
+    in_trouble: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionRow:
+    """A subscription of a person (`user:7`) or a team, with the name and kind of its endpoint."""
+
+    id: UUID
+    workspace: UUID
+    person: str
+    team: str
+    endpoint: UUID
+    endpoint_name: str
+    channel: str
+    active: bool
+    kinds: list[str]
+    agent: str
+    label: str
+    urgent: bool
+    escalate_to: UUID | None
+    escalate_minutes: int
+    made_by: str
+    created_at: datetime
+
+
+def incidents(
+    *,
+    workspace: UUID,
+    state: str = "",
+    kind: str = "",
+    agent: str = "",
+    after: UUID | None = None,
+    limit: int = 50,
+) -> list[IncidentRow]:
+    """Incidents of a workspace, the newest first, after the last one of the page before."""
+    params: dict[str, Any] = {
+        "workspace": workspace,
+        "state": state,
+        "kind": kind,
+        "agent": agent,
+        "after": after,
+        "limit": limit,
+    }
+    return [record_of(IncidentRow, row) for row in fetch_named(SQL.incidents, params)]
+
+
+def incident(incident_id: UUID, *, workspace: UUID) -> IncidentRow:
+    """One incident; raises NotFound for unknown ids and those of other workspaces alike."""
+    rows = fetch_named(SQL.incident, (incident_id, workspace))
+    if not rows:
+        raise NotFound("There is no such incident in this workspace.")
+    return record_of(IncidentRow, rows[0])
+
+
+def newest_threads(incident_id: UUID, limit: int = NEWEST_SHOWN) -> list[SubjectRow]:
+    """Those that joined an incident last."""
+    return [record_of(SubjectRow, row) for row in fetch_named(SQL.threads, (incident_id, limit))]
+
+
+def open_incidents(*, workspace: UUID) -> tuple[int, int]:
+    """(open incidents, those of them that nobody has taken or snoozed)."""
+    (row,) = fetch_named(SQL.open_count, (workspace,))
+    return int(row.open), int(row.untaken)
+
+
+def subscriptions(
+    *, workspace: UUID, person: str = "", teams: Sequence[str] = ()
+) -> list[SubscriptionRow]:
+    """Subscriptions of a workspace, or of one person and their teams there, the oldest first."""
+    return _subscriptions(workspace=workspace, id=None, person=person, teams=list(teams))
+
+
+def subscription(subscription_id: UUID, *, workspace: UUID) -> SubscriptionRow:
+    """One subscription; raises NotFound for unknown ids and those of other workspaces alike."""
+    rows = _subscriptions(workspace=workspace, id=subscription_id, person="", teams=[])
+    if not rows:
+        raise NotFound("There is no such subscription in this workspace.")
+    return rows[0]
+
+
+def _subscriptions(**params: Any) -> list[SubscriptionRow]:
+    rows = fetch_named(SQL.subscriptions, params)
+    return [record_of(SubscriptionRow, row, kinds=deltas.decode) for row in rows]

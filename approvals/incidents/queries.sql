@@ -1,0 +1,44 @@
+-- columns -- An incident as its pages and calls show it.
+i.id, i.workspace_id AS workspace, i.agent, i.kind, i.reason, i.threads, i.affected, i.opened_at,
+  i.last_at, i.taken_by, i.taken_at, CASE WHEN i.snoozed_until > clock_timestamp()
+    THEN i.snoozed_until END AS snoozed_until, i.snoozed_by, i.closed_at, i.closed_by, i.close_reason
+
+-- incidents -- Incidents of a workspace, the newest first, after one of them by keyset.
+SELECT {columns} FROM gp_incident i
+WHERE i.workspace_id = %(workspace)s::uuid
+  AND (%(kind)s::varchar = '' OR i.kind = %(kind)s::varchar)
+  AND (%(agent)s::varchar = '' OR i.agent = %(agent)s::varchar)
+  AND CASE %(state)s::varchar WHEN 'open' THEN i.closed_at IS NULL
+    WHEN 'closed' THEN i.closed_at IS NOT NULL
+    WHEN 'taken' THEN i.closed_at IS NULL AND i.taken_by <> ''
+    WHEN 'snoozed' THEN i.closed_at IS NULL AND i.snoozed_until > clock_timestamp()
+    ELSE true END
+  AND (%(after)s::uuid IS NULL OR (i.opened_at, i.id)
+    < (SELECT o.opened_at, o.id FROM gp_incident o WHERE o.id = %(after)s::uuid))
+ORDER BY i.opened_at DESC, i.id DESC LIMIT %(limit)s
+
+-- incident -- One incident of a workspace.
+SELECT {columns} FROM gp_incident i WHERE i.id = %s::uuid AND i.workspace_id = %s::uuid
+
+-- threads -- The newest threads of an incident, with what they are called.
+SELECT m.subject_id AS id, th.title, th.status, m.reason, m.since, m.left_at IS NULL AS in_trouble
+FROM gp_incident_thread m LEFT JOIN gp_thread th ON th.id = m.subject_id
+WHERE m.incident_id = %s::uuid ORDER BY m.joined_at DESC, m.subject_id DESC LIMIT %s
+
+-- open_count -- Open incidents of a workspace, and those of them that nobody has taken or snoozed.
+SELECT count(*) AS open, count(*) FILTER (WHERE i.taken_by = ''
+    AND (i.snoozed_until IS NULL OR i.snoozed_until <= clock_timestamp())) AS untaken
+FROM gp_incident i WHERE i.workspace_id = %s::uuid AND i.closed_at IS NULL
+
+-- subscriptions -- Subscriptions of a workspace with their endpoints, of one person and their teams where asked.
+SELECT s.id, s.workspace_id AS workspace, s.person, s.team, s.endpoint_id AS endpoint,
+  e.name AS endpoint_name, e.kind AS channel, e.active AND NOT (s.kinds = '[]'::jsonb
+    AND NOT EXISTS (SELECT 1 FROM gp_subscription o WHERE o.escalate_to_id = s.id)) AS active,
+  s.kinds::text AS kinds, s.agent, s.label, s.urgent, s.escalate_to_id AS escalate_to,
+  s.escalate_minutes, s.made_by, s.created_at
+FROM gp_subscription s JOIN gp_endpoint e ON e.id = s.endpoint_id
+WHERE s.workspace_id = %(workspace)s::uuid
+  AND (%(id)s::uuid IS NULL OR s.id = %(id)s::uuid)
+  AND (%(person)s::varchar = '' OR s.person = %(person)s::varchar
+    OR s.team = ANY(%(teams)s::text[]))
+ORDER BY s.created_at, s.id

@@ -1,0 +1,121 @@
+"""What people do about an incident: take it, give it back, snooze it, close it.
+
+Each verb is one guarded UPDATE with its entry in the workspace's log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from checkpoints import store
+from checkpoints.errors import InvalidValue, NotAllowedNow
+from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.states import WorkspaceEventKind as K
+
+from ..notify.texts.incident_kinds import SNOOZE_MAX
+from .queries import IncidentRow, incident
+
+_OPEN = "id = %s::uuid AND workspace_id = %s::uuid AND closed_at IS NULL"
+
+
+def take(ident: UUID, *, workspace: UUID, person: str, actor: str) -> IncidentRow:
+    """Note that a person takes care of it; NotAllowedNow where another does, or it is closed."""
+    with transaction.atomic():
+        done = _do(
+            "UPDATE gp_incident SET taken_by = %s::varchar, taken_at = clock_timestamp() "
+            f"WHERE {_OPEN} AND taken_by = ''",
+            (person, ident, workspace),
+        )
+        row = incident(ident, workspace=workspace)
+        if not done and row.closed_at is None and row.taken_by == person:
+            return row
+        _refuse_unless(done, row, "Somebody else has taken this incident.")
+        _log(K.INCIDENT_TAKEN, row, actor)
+    return row
+
+
+def give_back(ident: UUID, *, workspace: UUID, person: str, actor: str) -> IncidentRow:
+    """Note that the person takes care of it no more; NotAllowedNow where they do not."""
+    with transaction.atomic():
+        done = _do(
+            f"UPDATE gp_incident SET taken_by = '', taken_at = NULL WHERE {_OPEN} "
+            "AND taken_by = %s::varchar",
+            (ident, workspace, person),
+        )
+        row = incident(ident, workspace=workspace)
+        _refuse_unless(done, row, "You have not taken this incident.")
+        _log(K.INCIDENT_RELEASED, row, actor)
+    return row
+
+
+def snooze(
+    ident: UUID, until: datetime | timedelta, *, workspace: UUID, person: str, actor: str
+) -> IncidentRow:
+    """Let nobody be sent news of it before `until`, and remind them then if it is still open.
+
+    A timedelta counts from now, by the database's clock.
+    """
+    at, seconds = (None, until.total_seconds()) if isinstance(until, timedelta) else (until, 0.0)
+    (row,) = fetch_named(
+        "SELECT u.until, u.until > clock_timestamp() AND u.until <= clock_timestamp() "
+        "+ make_interval(secs => %s) AS good FROM (SELECT coalesce(%s::timestamptz, "
+        "clock_timestamp() + make_interval(secs => %s)) AS until) u",
+        (SNOOZE_MAX, at, seconds),
+    )
+    if not row.good:
+        raise InvalidValue("until", f"must be in the next {SNOOZE_MAX // 86_400} days")
+    wake = row.until
+    with transaction.atomic():
+        done = _do(
+            "UPDATE gp_incident SET snoozed_until = %s::timestamptz, snoozed_by = %s::varchar "
+            f"WHERE {_OPEN}",
+            (wake, person, ident, workspace),
+        )
+        row = incident(ident, workspace=workspace)
+        _refuse_unless(done, row, "")
+        _log(K.INCIDENT_SNOOZED, row, actor, until=wake.isoformat())
+    return row
+
+
+def close(ident: UUID, *, workspace: UUID, person: str, reason: str, actor: str) -> IncidentRow:
+    """Close it though threads are in trouble; the next one that fails alike opens another."""
+    with transaction.atomic():
+        done = _do(
+            "UPDATE gp_incident SET closed_at = clock_timestamp(), closed_by = %s::varchar, "
+            f"close_reason = %s::text WHERE {_OPEN}",
+            (person, reason, ident, workspace),
+        )
+        row = incident(ident, workspace=workspace)
+        _refuse_unless(done, row, "")
+        # Nobody looks after its threads any more.
+        _do(
+            "UPDATE gp_incident_thread SET left_at = clock_timestamp() "
+            "WHERE incident_id = %s::uuid AND left_at IS NULL",
+            (ident,),
+        )
+        _log(K.INCIDENT_CLOSED, row, actor, reason=reason)
+    return row
+
+
+def _refuse_unless(done: int, row: IncidentRow, otherwise: str) -> None:
+    if done:
+        return
+    if row.closed_at is not None:
+        raise NotAllowedNow("This incident is closed already.")
+    raise NotAllowedNow(otherwise)
+
+
+def _log(kind: K, row: IncidentRow, actor: str, **more: Any) -> None:
+    data = {"incident": str(row.id), "agent": row.agent, "trouble": row.kind, **more}
+    store.log_setting(kind, row.workspace, data=data, actor=actor, change=None)
+
+
+def _do(sql: str, params: Sequence[Any]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        return int(cursor.rowcount)

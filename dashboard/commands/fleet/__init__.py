@@ -1,0 +1,1 @@
+"""Commands about many threads at once."""

@@ -1,0 +1,19 @@
+"""`./manage.py incident ...`: many alike troubles as one; taken, snoozed and closed."""
+
+from __future__ import annotations
+
+from dashboard.commands.fleet.incidents import VERBS
+from dashboard.commands.terminal.console import VerbsCommand
+
+
+class Command(VerbsCommand):
+    """Incidents."""
+
+    help = "Lists incidents, takes, snoozes and closes them."
+    examples = """
+        incident list
+        incident take ID --as ada
+        incident snooze ID --for 4h
+        incident close ID --reason "known, fixed on Monday"
+    """
+    verbs = VERBS

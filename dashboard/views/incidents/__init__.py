@@ -1,0 +1,1 @@
+"""Pages of incidents and of what news people get."""

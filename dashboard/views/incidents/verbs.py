@@ -1,0 +1,82 @@
+"""Buttons of an incident: take, give back, snooze, close."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from dashboard import actions, errors
+from dashboard.views.base import SeeOther, actor, member, refused, say, words_of
+
+
+@require_POST
+@member
+def take(request: HttpRequest, incident_id: UUID) -> HttpResponse:
+    """Take care of it."""
+    return _do(
+        request,
+        incident_id,
+        lambda: actions.take_incident(actor(request), incident_id),
+        "You take care of this incident.",
+    )
+
+
+@require_POST
+@member
+def give_back(request: HttpRequest, incident_id: UUID) -> HttpResponse:
+    """Take care of it no more."""
+    return _do(
+        request,
+        incident_id,
+        lambda: actions.give_back_incident(actor(request), incident_id),
+        "You take care of this incident no more.",
+    )
+
+
+@require_POST
+@member
+def snooze(request: HttpRequest, incident_id: UUID) -> HttpResponse:
+    """Let nobody get news of it for some hours."""
+    hours = request.POST.get("hours", "")
+    if not (hours.isascii() and hours.isdecimal() and len(hours) < 5):
+        raise errors.Invalid("$.hours", "must be a whole number")
+    span = timedelta(hours=int(hours))
+    return _do(
+        request,
+        incident_id,
+        lambda: actions.snooze_incident(actor(request), incident_id, span),
+        "Nobody gets news of this incident until then.",
+    )
+
+
+@require_POST
+@member
+def close(request: HttpRequest, incident_id: UUID) -> HttpResponse:
+    """Close it with a reason."""
+    reason = request.POST.get("reason", "")
+    return _do(
+        request,
+        incident_id,
+        lambda: actions.close_incident(actor(request), incident_id, reason),
+        "Closed.",
+    )
+
+
+def _do(
+    request: HttpRequest, incident_id: UUID, act: Callable[[], object], done: str
+) -> HttpResponse:
+    back = reverse("incident", args=[incident_id])
+    try:
+        act()
+    except (errors.Forbidden, errors.Missing):
+        raise
+    except errors.ActionError as error:
+        error.detail = words_of(error)
+        return refused(request, error, back=back, label="To the incident")
+    say(request, done)
+    return SeeOther(back)

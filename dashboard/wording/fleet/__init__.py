@@ -1,0 +1,1 @@
+"""Words about many threads at once."""

@@ -1,0 +1,66 @@
+"""Pages of incidents in a browser: by hand, by keyboard, in both themes, on a phone."""
+
+from __future__ import annotations
+
+import re
+from uuid import UUID
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.db import transaction
+from playwright.sync_api import expect
+
+from approvals.incidents.sweep import sweep_incidents
+from tests.acceptance.conftest import People
+from tests.acceptance.house import House
+from tests.approvals.incidents.scenes import fails, incidents, subscribe
+
+from .test_accessible import faults
+
+pytestmark = [pytest.mark.browser, pytest.mark.requirement("E01")]
+
+
+@pytest.fixture(scope="module")
+def trouble(house: House) -> UUID:
+    """Thirty threads of the workspace that failed alike, and a subscription of the operator."""
+    for n in range(30):
+        with transaction.atomic():  # the worker never sees it queued
+            fails(house.cast, f"publish: HTTP 503 for order {n}, long enough to wrap on a phone")
+    sweep_incidents()
+    subscribe(house.cast, label="team=eu")
+    return incidents(house.cast, state="open", kind="thread.failed", agent="research")[0].id
+
+
+@pytest.mark.parametrize("name", ["list", "detail", "notifications", "subscribe", "board"])
+def test_axe_finds_nothing_and_nothing_scrolls_sideways(
+    house: House, people: People, trouble: UUID, name: str
+) -> None:
+    paths = {
+        "list": "/incidents/",
+        "detail": f"/incidents/{trouble}/",
+        "notifications": "/subscriptions/",
+        "subscribe": "/subscriptions/new/",
+        "board": "/",
+    }
+    screen = people("operator")
+    screen.open(paths[name])
+    assert faults(screen, Axe()) == {}
+
+
+def test_a_person_takes_an_incident_and_closes_it(
+    house: House, people: People, trouble: UUID
+) -> None:
+    screen = people("operator")
+    screen.open("/")
+    screen.page.get_by_role("link", name=re.compile("open incident")).click()
+    screen.page.get_by_role("link", name="Failed: 30 threads of research").first.click()
+    screen.press("I take it")
+    expect(screen.page.get_by_text("You take care of this incident.")).to_be_visible()
+    expect(screen.one("#facts")).to_contain_text("operator")
+    screen.page.get_by_label("Snooze for").select_option("24")
+    screen.press("Snooze")
+    expect(screen.one("#facts")).to_contain_text("Snoozed until")
+    screen.page.get_by_label(re.compile("Reason to close")).fill("known since Monday")
+    screen.press("Close")
+    expect(screen.one("#facts")).to_contain_text("known since Monday")
+    assert screen.one("#handle").count() == 0
