@@ -142,6 +142,8 @@ class WorkspaceEventKind(StrEnum):
     MCP_TOOL_CHANGED = "tool.changed"
     BREAKER_TRIPPED = "breaker.tripped"
     BREAKER_RELEASED = "breaker.released"
+    BUDGET_CHANGED = "budget.changed"
+    BUDGET_REACHED = "budget.reached"
     RECORD_BEGUN = "record.begun"
     RECORD_DAMAGED = "record.damaged"
     RECORD_RESTORED = "record.restored"

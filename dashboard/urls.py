@@ -7,7 +7,7 @@ from .views import artifacts, board, health, login, metrics, workspaces
 from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
 from .views.approvals import inbox
-from .views.fleet import breakers, many
+from .views.fleet import breakers, many, overview
 from .views.threads import cancel, changes, skip, start, unknown_effects
 from .views.threads import detail as threads
 
@@ -37,6 +37,9 @@ urlpatterns = [
     path(f"{THREAD}/published/<str:slug>/<str:name>", threads.published_file, name="published"),
     path("breakers/trip/", breakers.trip, name="breaker_trip"),
     path("breakers/<uuid:breaker_id>/release/", breakers.release, name="breaker_release"),
+    path("overview/", overview.overview, name="overview"),
+    path("overview/budgets/", overview.budgets, name="budgets"),
+    path("overview/<str:name>.csv", overview.table, name="overview_csv"),
     path("approvals/", inbox.inbox, name="approvals"),
     path("approvals/decide/", inbox.together, name="approvals_decide"),
     path("approvals/ended/", inbox.ended, name="approvals_ended"),

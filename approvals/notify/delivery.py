@@ -18,7 +18,8 @@ from .channels import addresses, chat, mail, webhook
 from .channels import signature as signing
 from .due_deliveries import Claim
 from .texts import bodies, letters
-from .texts.kinds import ALARMS, CALLS, TEST, THREADS, NotDelivered
+from .texts.budget_letters import BUDGETS_PATH, budget_letter, budget_news
+from .texts.kinds import ALARMS, BUDGETS, CALLS, TEST, THREADS, NotDelivered
 from .texts.letters import Alarm, Letter
 from .texts.thread_letters import thread_letter, thread_news
 
@@ -92,6 +93,18 @@ def _body(claimed: Claim) -> bytes:
 def _letter(claimed: Claim) -> Letter:
     if claimed.news[0][1] == TEST:
         return letters.trial(_name(claimed.endpoint), base=base())
+    spent = [one for news, kind in claimed.news if kind in BUDGETS and (one := budget_news(news))]
+    if not spent:
+        return _other_letter(claimed)
+    others = any(kind not in BUDGETS for _, kind in claimed.news)
+    try:
+        return budget_letter(spent, _other_letter(claimed) if others else None, base=base())
+    except Useless:
+        return budget_letter(spent, base=base())
+
+
+def _other_letter(claimed: Claim) -> Letter:
+    """Letter of all that is new beside budgets."""
     alarms = [alarm for news, kind in claimed.news if kind in ALARMS and (alarm := _alarm(news))]
     rows = [
         (row, kind)
@@ -124,6 +137,8 @@ def _page(kind: str, thread: UUID | None, approval: UUID | None) -> str:
         return f"{base()}/approvals/{approval}/"
     if kind in THREADS:
         return f"{base()}/threads/{thread}/"
+    if kind in BUDGETS:
+        return f"{base()}{BUDGETS_PATH}"
     if kind in ALARMS:
         return f"{base()}{letters.damage_path(thread)}"
     return ""

@@ -60,6 +60,8 @@ from .installation.workspaces import (
     withdraw,
 )
 from .keyframes import drop_keyframe, keep_state, known_digests, write_keyframe
+from .overview.budgets import band_data, reach_bands, set_budget
+from .overview.day_figures import Turn, fold_due
 from .rollbacks import (
     cancel_and_undo,
     fail_and_undo,
@@ -97,12 +99,14 @@ __all__ = [
     "NewEvent",
     "Noted",
     "StuckTurns",
+    "Turn",
     "accept",
     "add_event",
     "adopt_version",
     "announce_version",
     "announce_worker",
     "await_children",
+    "band_data",
     "begin_export",
     "begin_record",
     "bring_back_sleepers",
@@ -125,6 +129,7 @@ __all__ = [
     "ensure_workspace",
     "fail_and_undo",
     "finish_activity",
+    "fold_due",
     "folder_kept",
     "forget_duty",
     "forget_file",
@@ -173,6 +178,7 @@ __all__ = [
     "place_file",
     "postpone_folder",
     "put_artifact",
+    "reach_bands",
     "reach_children",
     "reach_successor",
     "reached",
@@ -190,6 +196,7 @@ __all__ = [
     "roll_back",
     "send_input",
     "send_message",
+    "set_budget",
     "settle",
     "shorten_leases",
     "skip",

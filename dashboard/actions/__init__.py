@@ -16,6 +16,7 @@ from .endpoints import (
     try_endpoint,
 )
 from .fleet.breakers import preview_trip, release_breaker, trip_breaker
+from .fleet.budgets import set_budget
 from .fleet.many import act_on_many, preview_many
 from .mcp_servers import (
     accept_mcp_tools,
@@ -97,6 +98,7 @@ __all__ = [
     "roll_back",
     "rotate_endpoint",
     "send_input",
+    "set_budget",
     "set_cap",
     "set_mcp_tool_mode",
     "settle",

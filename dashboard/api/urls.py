@@ -38,7 +38,9 @@ from .external.reports import (
 )
 from .external.saved_states import SavedStates
 from .fleet.breakers import Breakers, OneBreaker, ReleaseOneBreaker
+from .fleet.budgets import Budgets
 from .fleet.many import ManyThreads
+from .fleet.overview import OverviewFigures
 from .fleet.stuck import StuckThreads
 from .gateway.servers import (
     AcceptToolsOfMcpServer,
@@ -150,7 +152,9 @@ _v1: list[URLPattern | URLResolver] = [
     path(
         "breakers/<uuid:breaker_id>/release/", ReleaseOneBreaker.as_view(), name="breaker_release"
     ),
+    path("budgets/", Budgets.as_view(), name="budgets"),
     path("caps/", Caps.as_view(), name="caps"),
+    path("overview/", OverviewFigures.as_view(), name="overview"),
     path("policies/", Policies.as_view(), name="policies"),
     path("policies/try/", TryPolicies.as_view(), name="policies_try"),
     path("policies/<uuid:policy_id>/", OnePolicy.as_view(), name="policy"),

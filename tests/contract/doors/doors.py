@@ -159,7 +159,7 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 
 def pages() -> Iterator[Door]:
     for name in FORMS:
-        names = name not in ("thread_new", "breaker_trip")
+        names = name not in ("thread_new", "breaker_trip", "budgets")
         yield Door("page", name, partial(page, name), names_things=names)
 
 
@@ -539,6 +539,7 @@ LOOK = {
     *("threads state", "threads diff", "agent list", "agent show", "doctor", "hook list"),
     *("policy list", "policy show", "policy try", "policy preview"),
     *("user list", "cap list", "endpoint list", "mcp list", "breaker list"),
+    *("budget list", "overview"),
 }
 
 
@@ -561,6 +562,11 @@ def _mapped(world: World) -> str:
 def _capped(world: World) -> list[Any]:
     actions.set_cap(world.cast.actor("admin"), "agent", "total", "9")
     return ["agent", "total"]
+
+
+def _budgeted(world: World) -> list[Any]:
+    actions.set_budget(world.cast.actor("admin"), "agent", "door", max_cost="9")
+    return ["agent", "door"]
 
 
 def _drafted() -> str:
@@ -598,6 +604,8 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "user enable": lambda w: ["viewer"],
     "breaker trip": lambda w: ["--agent", "nobody", "--reason", "prices", "--yes"],
     "breaker release": lambda w: [w.breaker, "--reason", "right"],
+    "budget set": lambda w: ["workspace", "--cost", "2.50"],
+    "budget off": lambda w: _budgeted(w),
     "cap set": lambda w: ["thread", "day", "2.50"],
     "cap off": lambda w: _capped(w),
     "endpoint create": lambda w: ["email", f"door-{uuid4().hex[:8]}"],
@@ -617,6 +625,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
 }
 NO_THING = {"threads start", "import", "hook create", "user create", "cap set", "cap off"}
 NO_THING |= {"endpoint create", "policy create", "breaker trip"}
+NO_THING |= {"budget set", "budget off"}
 # Named by a name that each workspace may have once.
 NO_THING |= {"mcp add", "mcp change", "mcp remove", "mcp tools", "mcp accept", "mcp mode"}
 # Enabling what is enabled changes nothing, and what is here is not brought in again.

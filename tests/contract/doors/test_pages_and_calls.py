@@ -69,6 +69,11 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         {"agent": "nobody", "seen": '{"agent":"nobody"}', "reason": "prices are wrong"},
     ),
     "breaker_release": lambda w: ("operator", [w.breaker], {"some": "all", "reason": "right"}),
+    "budgets": lambda w: (
+        "admin",
+        [],
+        {"scope": "team", "name": "growth", "max_cost": "250", "at_full": "stop"},
+    ),
     "thread_verify": lambda w: ("auditor", [w.ended], {}),
     "thread_input": lambda w: ("operator", [w.inbox], {"f-message": "and the rain"}),
     "approvals_decide": lambda w: (
@@ -92,6 +97,7 @@ QUERY = {"thread_rollback": "?checkpoint=0", "thread_fork": "?checkpoint=0"}
 SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
+    "overview", "overview_csv",
 }  # fmt: skip
 # A capsule of any size and a folder on the machine are read by command; no page does it either.
 BY_COMMAND = {"import_thread", "external.keep_state"}
@@ -189,6 +195,7 @@ def test_pages_that_only_show_take_no_post(cast: Cast) -> None:
         "approval": [world.gate.id],
         "approval_edit": [world.gate.id],
         "artifact": ["0" * 64],
+        "overview_csv": ["spending"],
     }
     for name in SHOWS:
         answer, names = alone(partial(client.post, reverse(name, args=ids.get(name, []))))
