@@ -151,6 +151,8 @@ class WorkspaceEventKind(StrEnum):
     INCIDENT_RELEASED = "incident.released"
     INCIDENT_SNOOZED = "incident.snoozed"
     INCIDENT_CLOSED = "incident.closed"
+    BUDGET_CHANGED = "budget.changed"
+    BUDGET_REACHED = "budget.reached"
     RECORD_BEGUN = "record.begun"
     RECORD_EXPORTED = "record.exported"
     RECORD_DAMAGED = "record.damaged"

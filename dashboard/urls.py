@@ -8,7 +8,7 @@ from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
 from .views.approvals import inbox
 from .views.approvals import report as reports
-from .views.fleet import breakers, many
+from .views.fleet import breakers, many, overview
 from .views.incidents import lists as incidents
 from .views.incidents import subscriptions
 from .views.incidents import verbs as incident_verbs
@@ -55,6 +55,9 @@ urlpatterns = [
     path("subscriptions/quiet-hours/", subscriptions.quiet, name="quiet_hours"),
     path(f"{SUBSCRIPTION}/", subscriptions.change, name="subscription"),
     path(f"{SUBSCRIPTION}/remove/", subscriptions.remove, name="subscription_remove"),
+    path("overview/", overview.overview, name="overview"),
+    path("overview/budgets/", overview.budgets, name="budgets"),
+    path("overview/<str:name>.csv", overview.table, name="overview_csv"),
     path("approvals/", inbox.inbox, name="approvals"),
     path("approvals/decide/", inbox.together, name="approvals_decide"),
     path("approvals/ended/", inbox.ended, name="approvals_ended"),

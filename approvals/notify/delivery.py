@@ -20,9 +20,10 @@ from .channels import addresses, chat, mail, webhook
 from .channels import signature as signing
 from .due_deliveries import Claim
 from .texts import bodies, letters
+from .texts.budget_letters import BUDGETS_PATH, budget_letter, budget_news
 from .texts.incident_kinds import MESSAGES
 from .texts.incident_letters import incident_letter, incident_news, incident_path
-from .texts.kinds import ALARMS, CALLS, TEST, THREADS, NotDelivered
+from .texts.kinds import ALARMS, BUDGETS, CALLS, TEST, THREADS, NotDelivered
 from .texts.letters import Alarm, Letter
 from .texts.thread_letters import thread_letter, thread_news
 
@@ -102,6 +103,18 @@ def _letter(claimed: Claim) -> Letter:
     if incidents:
         rest = replace(claimed, news=tuple(one for one in claimed.news if one[1] not in MESSAGES))
         return _incident_letter(incidents, rest)
+    spent = [one for news, kind in claimed.news if kind in BUDGETS and (one := budget_news(news))]
+    if not spent:
+        return _other_letter(claimed)
+    others = any(kind not in BUDGETS for _, kind in claimed.news)
+    try:
+        return budget_letter(spent, _other_letter(claimed) if others else None, base=base())
+    except Useless:
+        return budget_letter(spent, base=base())
+
+
+def _other_letter(claimed: Claim) -> Letter:
+    """Letter of all that is new beside budgets."""
     alarms = [alarm for news, kind in claimed.news if kind in ALARMS and (alarm := _alarm(news))]
     rows = [
         (row, kind)
@@ -150,6 +163,8 @@ def _page(kind: str, thread: UUID | None, approval: UUID | None, data: Mapping[s
         return f"{base()}/approvals/{approval}/"
     if kind in THREADS:
         return f"{base()}/threads/{thread}/"
+    if kind in BUDGETS:
+        return f"{base()}{BUDGETS_PATH}"
     if kind in ALARMS:
         return f"{base()}{letters.damage_path(thread)}"
     return ""

@@ -21,6 +21,7 @@ from .fleet import (
     Worker,
 )
 from .history import Activity, Artifact, Checkpoint, Content, Event, Keyframe
+from .overview import Budget, BudgetBand, DayFigure, FoldedDay
 from .threads import (
     AgentAnnouncement,
     AgentVersion,
@@ -40,12 +41,16 @@ __all__ = [
     "Artifact",
     "Backoff",
     "Breaker",
+    "Budget",
+    "BudgetBand",
     "Checkpoint",
     "Child",
     "ClockStep",
     "Content",
+    "DayFigure",
     "Duty",
     "Event",
+    "FoldedDay",
     "Keyframe",
     "Membership",
     "NodeTime",

@@ -3,7 +3,7 @@
 from django.contrib.auth import get_user_model
 
 from ..log import recorded
-from . import Breaker, Workspace
+from . import Breaker, Budget, BudgetBand, Workspace
 
 # A team is a group; people are asked and mailed by its name.
 _TEAMS = (
@@ -23,6 +23,8 @@ def register() -> None:
         leaves_out=("chain_id", "last_seq", "last_hash", "prev_hash", "last_at"),
     )
     recorded.register(Breaker, noun="breaker", label="reason")
+    recorded.register(Budget, noun="budget", label="name")
+    recorded.register(BudgetBand, noun="part of a budget", label="month")
     recorded.register(
         get_user_model(),
         noun="user",

@@ -111,6 +111,16 @@ from .installation.workspaces import (
     roles_in,
     workspace_events,
 )
+from .overview.budgets import (
+    BudgetRow,
+    BudgetStanding,
+    ReachedBudget,
+    budget,
+    budget_standings,
+    budgeted_workspaces,
+    budgets,
+)
+from .overview.figures import FigureRow, figures
 from .participants import hands_on
 from .past import (
     accepted_from,
@@ -199,10 +209,13 @@ __all__ = [
     "WORKER_ALIVE_SECONDS",
     "BoardLook",
     "BreakerRow",
+    "BudgetRow",
+    "BudgetStanding",
     "ChildRow",
     "EntryRow",
     "Family",
     "FanOut",
+    "FigureRow",
     "InvalidQuery",
     "Lease",
     "Member",
@@ -210,6 +223,7 @@ __all__ = [
     "Progress",
     "Query",
     "Range",
+    "ReachedBudget",
     "RecordedRow",
     "Relative",
     "SentRow",
@@ -242,6 +256,10 @@ __all__ = [
     "breaker",
     "breaker_progress",
     "breakers",
+    "budget",
+    "budget_standings",
+    "budgeted_workspaces",
+    "budgets",
     "calls_around",
     "changes_of",
     "checkpoint",
@@ -283,6 +301,7 @@ __all__ = [
     "failures",
     "family",
     "family_mark",
+    "figures",
     "fleet_saved",
     "folders_due",
     "forks_of",

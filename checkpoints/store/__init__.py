@@ -61,6 +61,8 @@ from .installation.workspaces import (
     withdraw,
 )
 from .keyframes import drop_keyframe, keep_state, known_digests, write_keyframe
+from .overview.budgets import band_data, reach_bands, set_budget
+from .overview.day_figures import Turn, fold_due
 from .rollbacks import (
     cancel_and_undo,
     fail_and_undo,
@@ -98,12 +100,14 @@ __all__ = [
     "NewEvent",
     "Noted",
     "StuckTurns",
+    "Turn",
     "accept",
     "add_event",
     "adopt_version",
     "announce_version",
     "announce_worker",
     "await_children",
+    "band_data",
     "begin_export",
     "begin_record",
     "bring_back_sleepers",
@@ -126,6 +130,7 @@ __all__ = [
     "ensure_workspace",
     "fail_and_undo",
     "finish_activity",
+    "fold_due",
     "folder_kept",
     "forget_duty",
     "forget_file",
@@ -175,6 +180,7 @@ __all__ = [
     "place_file",
     "postpone_folder",
     "put_artifact",
+    "reach_bands",
     "reach_children",
     "reach_successor",
     "reached",
@@ -192,6 +198,7 @@ __all__ = [
     "roll_back",
     "send_input",
     "send_message",
+    "set_budget",
     "settle",
     "shorten_leases",
     "skip",

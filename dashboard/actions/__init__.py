@@ -17,6 +17,7 @@ from .endpoints import (
     try_endpoint,
 )
 from .fleet.breakers import preview_trip, release_breaker, trip_breaker
+from .fleet.budgets import set_budget
 from .fleet.incidents import close_incident, give_back_incident, snooze_incident, take_incident
 from .fleet.many import act_on_many, preview_many
 from .fleet.subscriptions import (
@@ -111,6 +112,7 @@ __all__ = [
     "roll_back",
     "rotate_endpoint",
     "send_input",
+    "set_budget",
     "set_cap",
     "set_mcp_tool_mode",
     "set_quiet_hours",

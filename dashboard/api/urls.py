@@ -38,6 +38,7 @@ from .external.reports import (
 )
 from .external.saved_states import SavedStates
 from .fleet.breakers import Breakers, OneBreaker, ReleaseOneBreaker
+from .fleet.budgets import Budgets
 from .fleet.incidents import (
     CloseOneIncident,
     GiveBackIncident,
@@ -47,6 +48,7 @@ from .fleet.incidents import (
     TakeIncident,
 )
 from .fleet.many import ManyThreads
+from .fleet.overview import OverviewFigures
 from .fleet.stuck import StuckThreads
 from .fleet.subscriptions import (
     ChangeOneSubscription,
@@ -187,7 +189,9 @@ _v1: list[URLPattern | URLResolver] = [
     path("subscriptions/", Subscriptions.as_view(), name="subscriptions"),
     path("subscriptions/<uuid:subscription_id>/", include(_subscription)),
     path("quiet-hours/", OwnQuietHours.as_view(), name="quiet_hours"),
+    path("budgets/", Budgets.as_view(), name="budgets"),
     path("caps/", Caps.as_view(), name="caps"),
+    path("overview/", OverviewFigures.as_view(), name="overview"),
     path("policies/", Policies.as_view(), name="policies"),
     path("policies/try/", TryPolicies.as_view(), name="policies_try"),
     path("policies/<uuid:policy_id>/", OnePolicy.as_view(), name="policy"),

@@ -107,6 +107,8 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_wake": {"*": "news on its way to a thread; the sweep brings what is lost"},
     "gp_worker": {"*": _NOW},
     "gp_backoff": {"*": _NOW},
+    "gp_day_figure": {"*": "a cache of figures, made anew from the rows that they count"},
+    "gp_folded_day": {"*": "which days the cache of figures holds, and may be deleted"},
     "gp_node_time": {"*": "a cache of usual times, learned from the log, and may be deleted"},
     "gp_stuck": {"*": "a cache of notes by the sweep, which are made anew, and may be deleted"},
     "gp_duty": {"*": _NOW},

@@ -45,7 +45,7 @@ OPERATORS_ORDER = (
 )
 # Of all others the one that has been there longest stands first.
 NEWEST_FIRST = frozenset({Status.SUCCEEDED, Status.CANCELLED})
-ROWS = 36  # on the whole board, so that a page stays small however many threads there are
+ROWS = 32  # on the whole board, so that a page stays small however many threads there are
 LEAST = 3  # of each lane
 FAIR = 10  # of each lane, before one gets more
 LIST_ROWS = 50
@@ -107,6 +107,11 @@ class BoardPage:
     def open_breakers(self) -> list[BreakerRow]:
         """Breakers that stop threads now, the newest first."""
         return self._look.breakers
+
+    @property
+    def reached_budgets(self) -> list[queries.ReachedBudget]:
+        """Budgets of which 80 or 100 per cent is spent this month, the fullest first."""
+        return self._look.budgets
 
     @property
     def filtered(self) -> bool:

@@ -23,7 +23,7 @@ from checkpoints.errors import NotFound
 from dashboard.wire.topics import OF_THREAD, Topic
 
 from . import approvals, board, breakpoints, inbox, state_regions, thread
-from .parts import conversation, graph
+from .parts import budgets, conversation, graph
 from .rights import Roles
 from .tree import family
 
@@ -68,6 +68,7 @@ REGIONS: dict[str, Region] = {
     "board-stuck": Region("board", BOARD, board.board_stuck),
     "board-incidents": Region("board", BOARD, board.board_incidents),
     "board-breakers": Region("board", BOARD, board.board_breakers, by_roles=True),
+    "board-budgets": Region("board", BOARD, budgets.board_budgets),
     "board-lanes": Region("board", BOARD, board.board_lanes, by_roles=True),
     "board-feed": Region("board", BOARD, board.board_feed),
     "thread-head": Region("thread", THREAD, thread.thread_head, by_roles=True),

@@ -96,3 +96,17 @@ def selection_words(selection: Mapping[str, Any]) -> str:
     if selection.get("damaged"):
         words += " with a damaged record"
     return words
+
+
+def budget_words(data: Mapping[str, Any]) -> str:
+    """The owner of a budget, as it stands in a sentence: "agent payments", "the workspace"."""
+    scope, name = data.get("scope"), data.get("name")
+    return f"{scope} {name}" if name else "the workspace"
+
+
+def budget_limit(data: Mapping[str, Any]) -> str:
+    """The limit of a budget: "$25 and 1,000 tokens"."""
+    cost, tokens = data.get("max_cost"), data.get("max_tokens")
+    parts = [f"${cost}"] if cost is not None else []
+    parts += [f"{tokens:,} tokens"] if tokens is not None else []
+    return " and ".join(parts) or "?"

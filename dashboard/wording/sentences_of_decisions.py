@@ -11,7 +11,7 @@ from approvals.rules.headlines import headline_of
 from approvals.states import ROLL_BACK, STOP
 from checkpoints.unseen import plain
 
-from .operations import selection_words
+from .operations import budget_limit, budget_words, selection_words
 from .text import cut
 
 VERBS = {
@@ -177,6 +177,15 @@ SAY: dict[str, Any] = {
         f"{who} released {'the rest' if d.get('rest') else 'some'} of "
         f"{selection_words(d.get('selection') or {})}, {d.get('released') or 0} "
         f"thread{'' if d.get('released') == 1 else 's'} at once{_quoted(d.get('reason'))}"
+    ),
+    "budget.changed": lambda d, who: (
+        f"{who} set the monthly budget of {budget_words(d)} to {budget_limit(d)}"
+        + (", stopping its threads when it is spent" if d.get("at_full") == "stop" else "")
+        + ("" if d.get("active") else ", switched off")
+    ),
+    "budget.reached": lambda d, who: (
+        f"{d.get('band')} % of the budget of {budget_words(d)} for {d.get('month')} is spent"
+        + (", and a breaker stops its threads" if d.get("breaker") else "")
     ),
     "cap.changed": lambda d, who: (
         f"{who} set the spend cap of {d.get('agent') or 'each'} {d.get('scope')} "

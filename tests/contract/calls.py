@@ -413,10 +413,15 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "quiet_hours_set": lambda w: Call(
         body={"hours": {"begins": "22:00", "ends": "07:00", "zone": "Europe/Berlin"}}
     ),
+    "budgets_list": lambda w: Call(),
+    "budgets_set": lambda w: Call(
+        body={"scope": "team", "name": "growth", "max_cost": "250", "at_full": "stop"}, who=ADMIN
+    ),
     "caps_list": lambda w: Call(),
     "caps_set": lambda w: Call(
         body={"scope": "thread", "per": "day", "max_cost": "2.50"}, who=ADMIN
     ),
+    "overview_retrieve": lambda w: Call(query={"period": "24h", "agent": "research"}),
     "policies_list": lambda w: Call(),
     "policies_retrieve": lambda w: Call({"policy_id": str(w.policy)}),
     "policies_make": lambda w: Call(

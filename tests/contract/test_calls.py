@@ -55,6 +55,8 @@ QUERIES: dict[str, int] = {
     "subscriptions_make": 16,
     "subscriptions_remove": 14,
     "subscriptions_retrieve": 4,
+    "budgets_list": 3,
+    "budgets_set": 20,
     "caps_list": 3,
     "caps_set": 10,  # with the row as it was stored, which the event binds by its hash
     "external_ask": 19,
@@ -71,6 +73,7 @@ QUERIES: dict[str, int] = {
     "external_take": 13,
     "external_undo": 16,
     "otlp_traces": 21,
+    "overview_retrieve": 8,
     "policies_change": 27,  # with the rows of two changes as they were stored, and the version's
     "policies_list": 3,
     "policies_make": 19,

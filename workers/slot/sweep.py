@@ -28,6 +28,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from approvals import gates
 from approvals.incidents.sweep import IncidentTurns, sweep_incidents
 from approvals.notify.stuck_threads import announce_stuck_threads, announce_waiting_work
+from approvals.policies.budgets import announce_budgets
 from checkpoints import queries, store
 from checkpoints.limits import lease_seconds
 from checkpoints.postgres import statements  # noqa: F401  (imported late by the store: here, once)
@@ -47,6 +48,7 @@ RINGS_PER_SWEEP = 20
 RINGS_KEPT = 1_000
 _stuck_turns = store.StuckTurns()
 _incident_turns = IncidentTurns()
+_figures_turn, _budgets_turn = store.Turn(seconds=10), store.Turn(seconds=30)
 
 
 def interval_seconds() -> float:
@@ -74,6 +76,8 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "stuck": _look_for_stuck,
         "waiting": announce_waiting_work,
         "incidents": _look_for_incidents,
+        "figures": lambda: store.fold_due() if _figures_turn.is_due() else 0,
+        "budgets": lambda: announce_budgets(owner=owner) if _budgets_turn.is_due() else 0,
         "folders": _tell_of_folders,
         "forgotten": store.forget_rows_set_aside,
         "verified": lambda: _call_verifier(owner),

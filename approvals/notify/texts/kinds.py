@@ -13,6 +13,7 @@ NEWS: Final = (
     "approval.escalated",
     "approval.reminder",
     "approval.withdrawn",
+    "budget.reached",
     "record.damaged",
     "thread.succeeded",
     "thread.failed",
@@ -28,11 +29,13 @@ CALLS: Final = frozenset(
 )
 # What goes to auditors and admins: they look after the record.
 ALARMS: Final = frozenset({"record.damaged"})
+# What was spent; it goes to admins, who set budgets, and auditors.
+BUDGETS: Final = frozenset({"budget.reached"})
 # What became of a thread; written by the database with the change of its status.
 THREADS: Final = frozenset(kind for kind in NEWS if kind.startswith("thread."))
 # Of a thread's usual course each program says whether it wants to hear.
 _USUAL_COURSE: Final = ("thread.succeeded", "thread.cancelled", "thread.paused")
-_CALLED: Final = tuple(kind for kind in NEWS if kind in CALLS | ALARMS)
+_CALLED: Final = tuple(kind for kind in NEWS if kind in CALLS | ALARMS | BUDGETS)
 # What an endpoint gets where nobody says which news it wants.
 USUAL: Final = {
     "email": _CALLED,

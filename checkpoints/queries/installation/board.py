@@ -9,6 +9,7 @@ from uuid import UUID
 from checkpoints.breakers.rule import OPEN_ONES, BreakerRow, open_breakers
 from checkpoints.state import deltas
 
+from ..overview.budgets import REACHED, ReachedBudget, reached_budgets
 from ..proof import DAMAGE_MARK
 from ..rows import rows
 from ..search.stuck import STUCK_MARK, StuckCounts, stuck_counts_of
@@ -23,22 +24,24 @@ class BoardLook:
     mark: tuple[Any, ...]
     stuck: StuckCounts
     breakers: list[BreakerRow]
+    budgets: list[ReachedBudget]
 
 
 def board_look(*, workspace: UUID) -> BoardLook:
-    """When it was, whether the board moved, what is stuck and what breakers stop."""
-    [(clock, stuck, open_ones, *moved)] = rows(
+    """Read the clock, whether the board moved, what is stuck, stopped or spent."""
+    [(clock, stuck, open_ones, reached, *moved)] = rows(
         "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
-        f"({STUCK_MARK}), ({OPEN_ONES}), "
+        f"({STUCK_MARK}), ({OPEN_ONES}), ({REACHED}), "
         "(SELECT max(status_since) FROM gp_thread WHERE workspace_id = %s::uuid), "
         f"({DAMAGE_MARK}), n, total "
         "FROM (SELECT count(*) AS n, sum(last_seq) AS total FROM gp_thread WHERE "
         "workspace_id = %s::uuid AND status = ANY(%s::text[])) moving",
-        (*[workspace] * 7, [str(s) for s in MOVING]),
+        (*[workspace] * 8, [str(s) for s in MOVING]),
     )
     return BoardLook(
         clock,
-        (stuck, open_ones, *moved),
+        (stuck, open_ones, reached, *moved),
         stuck_counts_of(deltas.decode(stuck or "[]")),
         open_breakers(open_ones),
+        reached_budgets(reached),
     )

@@ -160,9 +160,12 @@ def page(name: str, world: World, foreign: bool) -> Knock:
     return knock
 
 
+NO_NAMES = ("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets")
+
+
 def pages() -> Iterator[Door]:
     for name in FORMS:
-        names = name not in ("thread_new", "breaker_trip", "subscription_new", "quiet_hours")
+        names = name not in NO_NAMES
         yield Door("page", name, partial(page, name), names_things=names)
 
 
@@ -577,6 +580,7 @@ LOOK = {
     *("user list", "cap list", "endpoint list", "mcp list", "breaker list"),
     *("record search", "record report"),
     *("incident list", "incident show", "subscription list"),
+    *("budget list", "overview"),
 }
 
 
@@ -599,6 +603,11 @@ def _mapped(world: World) -> str:
 def _capped(world: World) -> list[Any]:
     actions.set_cap(world.cast.actor("admin"), "agent", "total", "9")
     return ["agent", "total"]
+
+
+def _budgeted(world: World) -> list[Any]:
+    actions.set_budget(world.cast.actor("admin"), "agent", "door", max_cost="9")
+    return ["agent", "door"]
 
 
 def _drafted() -> str:
@@ -645,6 +654,8 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "subscription change": lambda w: [w.subscription, "--agent", "research"],
     "subscription remove": lambda w: [w.subscription],
     "subscription quiet": lambda w: ["--hours", "22:00-07:00"],
+    "budget set": lambda w: ["workspace", "--cost", "2.50"],
+    "budget off": lambda w: _budgeted(w),
     "cap set": lambda w: ["thread", "day", "2.50"],
     "cap off": lambda w: _capped(w),
     "endpoint create": lambda w: ["email", f"door-{uuid4().hex[:8]}"],
@@ -665,6 +676,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
 NO_THING = {"threads start", "import", "hook create", "user create", "cap set", "cap off"}
 NO_THING |= {"endpoint create", "policy create", "breaker trip", "record export"}
 NO_THING |= {"subscription create", "subscription quiet"}
+NO_THING |= {"budget set", "budget off"}
 # Named by a name that each workspace may have once.
 NO_THING |= {"mcp add", "mcp change", "mcp remove", "mcp tools", "mcp accept", "mcp mode"}
 # Enabling what is enabled changes nothing, and what is here is not brought in again.

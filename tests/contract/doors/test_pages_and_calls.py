@@ -89,6 +89,11 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         [],
         {"begins": "22:00", "ends": "07:00", "zone": "Europe/Berlin"},
     ),
+    "budgets": lambda w: (
+        "admin",
+        [],
+        {"scope": "team", "name": "growth", "max_cost": "250", "at_full": "stop"},
+    ),
     "thread_verify": lambda w: ("auditor", [w.ended], {}),
     "thread_input": lambda w: ("operator", [w.inbox], {"f-message": "and the rain"}),
     "approvals_decide": lambda w: (
@@ -114,6 +119,7 @@ SHOWS = {
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
     "approval_report", "compare",
     "incidents", "incident", "subscriptions",
+    "overview", "overview_csv",
 }  # fmt: skip
 # A capsule of any size and a folder on the machine are read by command; no page does it either.
 BY_COMMAND = {"import_thread", "external.keep_state"}
@@ -213,6 +219,7 @@ def test_pages_that_only_show_take_no_post(cast: Cast) -> None:
         "approval_report": [world.gate.id],
         "artifact": ["0" * 64],
         "incident": [world.incident],
+        "overview_csv": ["spending"],
     }
     for name in SHOWS:
         answer, names = alone(partial(client.post, reverse(name, args=ids.get(name, []))))

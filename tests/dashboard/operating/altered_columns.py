@@ -118,12 +118,15 @@ OTHER: dict[str, str] = {
     "time without time zone": "{c} + interval '1 minute'",
     "numeric": "{c} + 1",
     "double precision": "{c} + 1",
+    "date": "{c} + 40",
 }
 SOME: dict[str, str] = {
     "uuid": "gen_random_uuid()",
     "bytea": "sha256('x')",
     "jsonb": "'{\"x\": 1}'::jsonb",
     "timestamp with time zone": "clock_timestamp()",
+    "numeric": "1",
+    "bigint": "1",
 }
 
 

@@ -19,6 +19,7 @@ from approvals.hooks import changes as hooks
 from approvals.incidents import quiet_hours, subscriptions
 from approvals.notify import endpoints
 from approvals.policies import changes as policies
+from approvals.policies.budgets import announce_budgets
 from approvals.policies.drafts import Draft
 from checkpoints import store
 from checkpoints.chain import verify_workspace
@@ -64,6 +65,10 @@ def settled(cast: Cast) -> Cast:
         breaker = store.trip_breaker(place, {"agent": "a"}, reason=reason, actor=ADMIN)
     released = {"workspace": place, "reason": "right", "actor": ADMIN}
     store.release_breaker(breaker.id, **released)
+    for limit in ({"max_tokens": 5}, {"max_cost": "9", "max_tokens": 7}):
+        store.set_budget(place, scope="agent", name="a", actor=ADMIN, **limit)
+    store.set_budget(place, scope="team", name="t", max_cost="0", at_full="stop", actor=ADMIN)
+    assert announce_budgets(owner=ADMIN) == 1  # of nothing all is spent
     hook, _ = hooks.create(place, "bank", actor=ADMIN)
     hooks.rotate(hook.id, workspace=place, actor=ADMIN)
     for who in ("operator", "manager"):
@@ -124,6 +129,9 @@ def changes(table: str, column: str, kind: str, *, empty: bool) -> str:
         return "CASE action WHEN 'ask' THEN 'allow' ELSE 'ask' END"
     if column in ("transport", "mode"):
         words = {"transport": ("http", "command"), "mode": ("ask", "refuse")}[column]
+        return "CASE {} WHEN '{}' THEN '{}' ELSE '{}' END".format(column, *words, words[0])
+    if table == "gp_budget" and column in ("scope", "at_full"):
+        words = {"scope": ("agent", "team"), "at_full": ("notify", "stop")}[column]
         return "CASE {} WHEN '{}' THEN '{}' ELSE '{}' END".format(column, *words, words[0])
     if column in ("scope", "per", "kind"):
         words = {"scope": "thread", "per": "total", "kind": "webhook"}
@@ -220,6 +228,7 @@ COPIES: dict[Any, str] = {
     "id": "gen_random_uuid()",
     "name": "name || 'x'",
     ("gp_policy_version", "number"): "number + 100",
+    ("gp_budget_band", "number"): "number + 100",
     ("gp_spend_cap", "agent"): "agent || 'x'",
     ("gp_hook_identity", "identity"): "identity || 'x'",
     ("gp_quiet_hours", "person"): "person || 'x'",

@@ -1,0 +1,101 @@
+"""Work and spending of a workspace's threads over time, by hour or day (UTC).
+
+Days that the sweep has added up are read from there, the others are counted now; both by the same
+statement. Threads count on the day they ended, by how they stand now; spending on the day a call
+ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Final
+from uuid import UUID
+
+from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.postgres.plans import planned_for_this
+from checkpoints.postgres.sql_files import sql_file
+
+from ..rows import rows
+
+SQL: Final = sql_file(__file__)
+HOUR, DAY = "hour", "day"
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRow:
+    """Counts of something that happened in an hour or a day that begins at `at`, and what it cost.
+
+    `figure` is started, succeeded, failed, cancelled, rolled_back (calls whose work a rollback
+    dropped, of threads that succeeded), spent (calls) or saved (resumes). `name` is the model of
+    what was spent and the node of what failed.
+    """
+
+    at: datetime
+    figure: str
+    agent: str
+    name: str
+    team: str
+    n: int
+    tokens: int
+    cost: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Tokens and cost of an agent's threads of a team."""
+
+    agent: str
+    team: str
+    tokens: int
+    cost: Decimal
+
+
+def figures(
+    *, workspace: UUID, low: datetime, high: datetime, unit: str, agent: str = ""
+) -> list[FigureRow]:
+    """The figures from `low` until before `high`, both on a whole `unit`.
+
+    Two statements: the days that are added up, and the rest, which is counted now.
+    """
+    added_up: list[FigureRow] = []
+    if unit == DAY:
+        low, folded = _folded(workspace, low, high, agent=agent)
+        added_up = folded
+    if low >= high:
+        return added_up
+    params = {"workspace": workspace, "agent": agent, "low": low, "high": high, "unit": unit}
+    with planned_for_this():
+        return added_up + [FigureRow(*row) for row in fetch_named(SQL.counted, params)]
+
+
+def spent_between(workspace: UUID, low: datetime, high: datetime) -> list[Spent]:
+    """Add up what was spent from `low`, a midnight, until before `high`, by agent and team."""
+    until, folded = _folded(workspace, low, high, figure="spent")
+    results = [Spent(row.agent, row.team, row.tokens, row.cost) for row in folded]
+    if until < high:
+        params = {"workspace": workspace, "agent": "", "low": until, "high": high}
+        with planned_for_this():
+            results += [Spent(*row) for row in fetch_named(SQL.spent_between, params)]
+    totals: dict[tuple[str, str], tuple[int, Decimal]] = {}
+    for one in results:
+        tokens, cost = totals.get((one.agent, one.team), (0, Decimal(0)))
+        totals[one.agent, one.team] = (tokens + one.tokens, cost + one.cost)
+    return [Spent(*who, *much) for who, much in totals.items()]
+
+
+def _folded(
+    workspace: UUID, low: datetime, high: datetime, *, agent: str = "", figure: str = ""
+) -> tuple[datetime, list[FigureRow]]:
+    """The beginning of the first day that is not added up, and the rows of those before it."""
+    last = (high - timedelta(microseconds=1)).date()
+    params = {"workspace": workspace, "first": low.date(), "last": last}
+    result = rows(SQL.folded, params | {"agent": agent, "figure": figure})
+    days = [until for until, *_ in result]
+    return midnight(days[0]), [FigureRow(*row) for _, *row in result if row[0] is not None]
+
+
+def midnight(day: date) -> datetime:
+    """The beginning of a day, UTC."""
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)

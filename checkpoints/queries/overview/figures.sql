@@ -1,0 +1,84 @@
+-- ended -- Threads that ended in a range of time and stand so now, each with its cost and team.
+SELECT th.id, th.status, th.status_since AS at, th.agent, th.branch, th.branch_start, th.step,
+  CASE WHEN th.status = 'failed' THEN coalesce(th.next_nodes ->> 0, '') ELSE '' END AS name,
+  left(coalesce(th.labels ->> 'team', ''), 200) AS team, th.tokens, th.cost
+FROM gp_thread th WHERE th.workspace_id = %(workspace)s::uuid
+  AND th.status IN ('succeeded', 'failed', 'cancelled')
+  AND th.status_since >= %(low)s::timestamptz AND th.status_since < %(high)s::timestamptz
+  AND (%(agent)s::text = '' OR th.agent = %(agent)s::text)
+
+-- way -- Of those that were rolled back, the branches on the way to the head, each up to its last step.
+SELECT e.id, e.branch, e.branch_start AS low, e.step + 1 AS top FROM ended e WHERE e.branch > 0
+UNION ALL
+SELECT s.id, p.branch, p.branch_start, p.step FROM way s
+JOIN gp_checkpoint f ON f.thread_id = s.id AND f.number = s.low
+JOIN gp_checkpoint p ON p.thread_id = s.id AND p.number = f.parent_number
+WHERE f.parent_thread = s.id
+
+-- calls -- Calls that cost something in a range of time: priced ones, then those without a price.
+SELECT a.thread_id, a.finished_at AS at, left(coalesce(a.usage ->> 'model', a.tool), 200) AS name,
+  a.usage FROM gp_activity a
+WHERE a.workspace_id = %(workspace)s::uuid AND a.usage ? 'cost'
+  AND a.finished_at >= %(low)s::timestamptz AND a.finished_at < %(high)s::timestamptz
+UNION ALL
+SELECT a.thread_id, a.finished_at, left(coalesce(a.usage ->> 'model', a.tool), 200), a.usage
+FROM gp_activity a
+WHERE a.workspace_id = %(workspace)s::uuid AND a.usage ? 'tokens' AND NOT a.usage ? 'cost'
+  AND a.finished_at >= %(low)s::timestamptz AND a.finished_at < %(high)s::timestamptz
+
+-- spent -- What calls cost by model, agent and team, at the time of their end.
+SELECT c.at, 'spent' AS figure, th.agent, c.name,
+  left(coalesce(th.labels ->> 'team', ''), 200) AS team, 1 AS n,
+  coalesce((c.usage ->> 'tokens')::bigint, 0) AS tokens,
+  coalesce((c.usage ->> 'cost')::numeric, 0) AS cost
+FROM ({calls}) c JOIN gp_thread th ON th.id = c.thread_id
+WHERE %(agent)s::text = '' OR th.agent = %(agent)s::text
+
+-- every -- Each thing that counts in a range of time: when, which figure, of whom, how much.
+WITH RECURSIVE ended AS ({ended}), way AS ({way})
+SELECT th.created_at AS at, 'started' AS figure, th.agent, '' AS name,
+  left(coalesce(th.labels ->> 'team', ''), 200) AS team, 1 AS n, 0::bigint AS tokens,
+  0::numeric AS cost
+FROM gp_thread th WHERE th.workspace_id = %(workspace)s::uuid
+  AND th.created_at >= %(low)s::timestamptz AND th.created_at < %(high)s::timestamptz
+  AND (%(agent)s::text = '' OR th.agent = %(agent)s::text)
+UNION ALL SELECT e.at, e.status, e.agent, e.name, e.team, 1, e.tokens, e.cost FROM ended e
+UNION ALL
+SELECT e.at, 'rolled_back', e.agent, '', e.team, 1, coalesce((a.usage ->> 'tokens')::bigint, 0),
+  coalesce((a.usage ->> 'cost')::numeric, 0)
+FROM ended e JOIN gp_activity a ON a.thread_id = e.id
+WHERE e.branch > 0 AND e.status = 'succeeded' AND (a.usage ? 'cost' OR a.usage ? 'tokens')
+  AND NOT EXISTS (SELECT 1 FROM way s
+    WHERE s.id = a.thread_id AND s.branch = a.branch AND a.step <= s.top)
+UNION ALL {spent}
+UNION ALL
+SELECT e.at, 'saved', th.agent, '', left(coalesce(th.labels ->> 'team', ''), 200), 1,
+  coalesce((e.data -> 'saved' ->> 'tokens')::bigint, 0),
+  coalesce((e.data -> 'saved' ->> 'cost')::numeric, 0)
+FROM gp_event e JOIN gp_thread th ON th.id = e.thread_id
+WHERE e.workspace_id = %(workspace)s::uuid AND e.kind IN ('lease.taken_over', 'thread.retried')
+  AND e.at >= %(low)s::timestamptz AND e.at < %(high)s::timestamptz AND e.data ? 'saved'
+  AND (%(agent)s::text = '' OR th.agent = %(agent)s::text)
+
+-- counted -- The figures of a range of time by hour or day, agent, name and team.
+SELECT date_trunc(%(unit)s, x.at, 'UTC') AS at, x.figure, x.agent, x.name, x.team,
+  sum(x.n)::bigint AS n, sum(x.tokens)::bigint AS tokens, sum(x.cost) AS cost
+FROM ({every}) x GROUP BY 1, 2, 3, 4, 5
+
+-- unfolded -- The first day of a range that is not added up yet, or the day after its last.
+SELECT coalesce((SELECT min(d.day)::date FROM generate_series(
+  %(first)s::timestamp, %(last)s::timestamp, interval '1 day') AS d (day)
+  WHERE NOT EXISTS (SELECT 1 FROM gp_folded_day f
+    WHERE f.workspace_id = %(workspace)s::uuid AND f.day = d.day::date)), %(last)s::date + 1)
+
+-- folded -- The first day that is not added up, and the figures of the days before it, if any.
+SELECT u.day AS until, f.day::timestamp AT TIME ZONE 'UTC' AS at, f.figure, f.agent, f.name, f.team,
+  f.n, f.tokens, f.cost
+FROM ({unfolded}) AS u (day) LEFT JOIN gp_day_figure f ON f.workspace_id = %(workspace)s::uuid
+  AND f.day >= %(first)s::date AND f.day < u.day
+  AND (%(agent)s::text = '' OR f.agent = %(agent)s::text)
+  AND (%(figure)s::text = '' OR f.figure = %(figure)s::text)
+
+-- spent_between -- What was spent in a range of time by agent and team.
+SELECT x.agent, x.team, sum(x.tokens)::bigint AS tokens, sum(x.cost) AS cost FROM ({spent}) x
+GROUP BY 1, 2

@@ -1,0 +1,1 @@
+"""Writers of what the overview reads: figures by day, and budgets."""

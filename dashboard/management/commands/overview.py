@@ -1,0 +1,39 @@
+"""`./manage.py overview`: figures over time, as tables, JSON or CSV."""
+
+from __future__ import annotations
+
+from django.core.management.base import CommandParser
+
+from dashboard.commands.fleet.overview import show_overview
+from dashboard.commands.terminal.console import PersonalCommand, Usage, add_common_arguments
+from dashboard.pages.overview.figures import FIGURES
+from dashboard.pages.overview.period import LENGTHS
+
+
+class Command(PersonalCommand):
+    """The overview."""
+
+    help = "Shows figures over time: threads, waits, decisions, failures, cost."
+    examples = """
+        overview --period 30d
+        overview --figure outcomes --agent payments
+        overview --figure spending --from 2026-11-01 --to 2026-11-30 --csv
+    """
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The period, an agent, one figure."""
+        parser.add_argument("--period", choices=list(LENGTHS), default="", help="7d without it")
+        parser.add_argument(
+            "--from", dest="first", default="", metavar="DAY", help="first day, UTC"
+        )
+        parser.add_argument("--to", dest="last", default="", metavar="DAY", help="last day, UTC")
+        parser.add_argument("--agent", default="", help="only this agent")
+        parser.add_argument("--figure", choices=list(FIGURES), default="", help="only this figure")
+        parser.add_argument("--csv", action="store_true", help="one figure as CSV")
+        add_common_arguments(parser)
+
+    def act(self) -> None:
+        """Show them."""
+        if self.options["csv"] and not self.options["figure"]:
+            raise Usage("--csv", "needs --figure")
+        show_overview(self)

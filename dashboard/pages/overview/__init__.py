@@ -1,0 +1,1 @@
+"""The overview: figures over time, each for page, API, CSV and command, and budgets."""

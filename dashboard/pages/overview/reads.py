@@ -1,0 +1,90 @@
+"""Reads of one look at the overview, each statement at most once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property
+from uuid import UUID
+
+from approvals.queries.decided import Decided, decided
+from checkpoints import queries
+from checkpoints.queries import BudgetStanding, FigureRow
+from dashboard.identity.people import people
+
+from .period import Period
+
+NOTHING = Decimal(0)
+
+
+@dataclass(slots=True)
+class Sum:
+    """Number, tokens and cost."""
+
+    n: int = 0
+    tokens: int = 0
+    cost: Decimal = NOTHING
+
+    def add(self, row: FigureRow) -> None:
+        """Take a row in."""
+        self.n += row.n
+        self.tokens += row.tokens
+        self.cost += row.cost
+
+
+@dataclass
+class Overview:
+    """A workspace in a period, all agents or one."""
+
+    workspace: UUID
+    period: Period
+    agent: str = ""
+
+    @cached_property
+    def rows(self) -> list[FigureRow]:
+        """All that threads did and spent."""
+        p = self.period
+        return queries.figures(
+            workspace=self.workspace, low=p.low, high=p.high, unit=p.unit, agent=self.agent
+        )
+
+    @cached_property
+    def decided(self) -> Decided:
+        """Decisions of people, and how long requests had waited."""
+        p = self.period
+        return decided(
+            workspace=self.workspace, low=p.low, high=p.high, unit=p.unit, agent=self.agent
+        )
+
+    @cached_property
+    def people(self) -> dict[str, str]:
+        """Names of those who decided."""
+        return people(person for person, *_ in self.decided.reviewers)
+
+    @cached_property
+    def budgets(self) -> list[BudgetStanding]:
+        """Budgets and what is spent of them this month, whatever the period."""
+        return queries.budget_standings(self.workspace)
+
+    def sums[K](
+        self, key: Callable[[FigureRow], K], figures: Iterable[str]
+    ) -> dict[K, dict[str, Sum]]:
+        """{key: {figure: sum}} over the rows of these figures."""
+        wanted = frozenset(figures)
+        results: dict[K, dict[str, Sum]] = defaultdict(lambda: defaultdict(Sum))
+        for row in self.rows:
+            if row.figure in wanted:
+                results[key(row)][row.figure].add(row)
+        return results
+
+    def by_time(self, *figures: str) -> list[tuple[datetime, dict[str, Sum]]]:
+        """The sums of each hour or day, in order; also of those in which nothing happened."""
+        sums = self.sums(lambda row: row.at, figures)
+        return [(at, sums[at]) for at in self.period.times]
+
+    def total(self, *figures: str) -> dict[str, Sum]:
+        """The sums of the whole period."""
+        return self.sums(lambda row: "", figures)[""]

@@ -1,0 +1,170 @@
+"""Figures of work: what threads became of, what people decided and how long that took."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dashboard.drawing.charts.over_time import Series, over_time
+from dashboard.drawing.charts.ranks import ranks
+from dashboard.wording.text import number, span
+
+from .figure import Column, Figure
+from .reads import NOTHING, Overview
+
+TIME: Final = Column("at", "Time (UTC)", "time")
+AGENT: Final = Column("agent", "Agent", "text")
+ENDS: Final = (("succeeded", "done"), ("failed", "fail"), ("cancelled", "idle"))
+VERDICTS: Final = (
+    ("approve", "approved", "done"),
+    ("edit", "approved with edits", "run"),
+    ("reject", "rejected", "fail"),
+    ("respond", "answered", "wait"),
+    ("take_back", "taken back", "idle"),
+)
+
+
+def throughput(look: Overview) -> Figure:
+    """Threads started and ended over time."""
+    names = ("started", *(name for name, _ in ENDS))
+    rows = look.by_time(*names)
+    counts = {name: [sums[name].n for _, sums in rows] for name in names}
+    return Figure(
+        "throughput",
+        "Threads",
+        "Started counts when a thread began. A thread that ended counts when it ended, by its "
+        "status now: one that failed and was retried counts no more as failed.",
+        (TIME, *(Column(name, name.capitalize()) for name in names)),
+        tuple((at, *(sums[name].n for name in names)) for at, sums in rows),
+        plot=over_time(
+            look.period.labels,
+            bars=[Series(name, tone, counts[name]) for name, tone in ENDS],
+            lines=[Series("started", "run", counts["started"])],
+            words=number,
+        ),
+        hours=look.period.unit == "hour",
+    )
+
+
+def waiting(look: Overview) -> Figure:
+    """Time that requests waited for people."""
+    rows = [(at, look.decided.waits.get(at)) for at in look.period.times]
+    return Figure(
+        "waiting",
+        "Waiting for people",
+        "Time from a request to each verdict on it, at the time of the verdict: the median, and "
+        "what 9 of 10 stay under. Answers to questions do not count.",
+        (
+            TIME,
+            Column("decisions", "Decisions"),
+            Column("median_seconds", "Median", "seconds"),
+            Column("p90_seconds", "90 %", "seconds"),
+        ),
+        tuple((at, row.n, row.median, row.p90) if row else (at, 0, None, None) for at, row in rows),
+        plot=over_time(
+            look.period.labels,
+            lines=[
+                Series("median", "wait", [row.median if row else None for _, row in rows]),
+                Series("90 %", "stuck", [row.p90 if row else None for _, row in rows]),
+            ],
+            words=span,
+        ),
+        hours=look.period.unit == "hour",
+    )
+
+
+def decisions(look: Overview) -> Figure:
+    """Verdicts of people."""
+    counts = look.decided.verdicts
+    times = look.period.times
+    return Figure(
+        "decisions",
+        "Decisions",
+        "Verdicts of people over time, with answers to questions and verdicts taken back.",
+        (TIME, *(Column(verdict, words.capitalize()) for verdict, words, _ in VERDICTS)),
+        tuple((at, *(counts.get((at, verdict), 0) for verdict, _, _ in VERDICTS)) for at in times),
+        plot=over_time(
+            look.period.labels,
+            bars=[
+                Series(words, tone, [counts.get((at, verdict), 0) for at in times])
+                for verdict, words, tone in VERDICTS
+            ],
+            words=number,
+        ),
+        hours=look.period.unit == "hour",
+    )
+
+
+def failures(look: Overview) -> Figure:
+    """Failures by agent and node."""
+    sums = look.sums(lambda row: (row.agent, row.name), ["failed"])
+    rows = sorted(
+        ((agent, node, one["failed"].n, one["failed"].cost) for (agent, node), one in sums.items()),
+        key=lambda row: (-row[2], row[0], row[1]),
+    )
+    return Figure(
+        "failures",
+        "Failures by agent and node",
+        "Threads that failed in this time and are failed now, by the node that would be next.",
+        (
+            AGENT,
+            Column("node", "Node", "text"),
+            Column("failed", "Failed"),
+            Column("cost", "Cost", "money"),
+        ),
+        tuple(rows),
+        ranks=ranks(
+            [(f"{agent} · {node or '–'}", (n,)) for agent, node, n, _ in rows],
+            kinds=[("failed", "fail")],
+            words=number,
+        ),
+    )
+
+
+def reviewers(look: Overview) -> Figure:
+    """Load of approvals by reviewer."""
+    rows = [
+        (look.people.get(person, name), waits.n, waits.median, waits.p90)
+        for person, name, waits in look.decided.reviewers
+    ]
+    return Figure(
+        "reviewers",
+        "Approval load by reviewer",
+        "Verdicts of each reviewer, with how long the requests had waited.",
+        (
+            Column("reviewer", "Reviewer", "text"),
+            Column("decisions", "Decisions"),
+            Column("median_seconds", "Median", "seconds"),
+            Column("p90_seconds", "90 %", "seconds"),
+        ),
+        tuple(rows),
+        ranks=ranks(
+            [(name, (n,)) for name, n, *_ in rows], kinds=[("decisions", "wait")], words=number
+        ),
+    )
+
+
+def saved(look: Overview) -> Figure:
+    """Work that resuming from the record spared."""
+    rows = look.by_time("saved")
+    return Figure(
+        "saved",
+        "Tokens saved by resuming",
+        "Recorded work that was not done again when a thread went on after a lost worker or a "
+        "retry, at that time.",
+        (
+            TIME,
+            Column("resumes", "Resumes"),
+            Column("tokens", "Tokens"),
+            Column("cost", "Cost", "money"),
+        ),
+        tuple(
+            (at, sums["saved"].n, sums["saved"].tokens, sums["saved"].cost or NOTHING)
+            for at, sums in rows
+        ),
+        plot=over_time(
+            look.period.labels,
+            bars=[Series("tokens", "done", [sums["saved"].tokens for _, sums in rows])],
+            words=number,
+        ),
+        hours=look.period.unit == "hour",
+    )
