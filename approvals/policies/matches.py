@@ -29,7 +29,7 @@ class Facts:
     risk: str = ""
     cost: str = "0"
     labels: dict[str, Any] = field(default_factory=dict)
-    operation: Literal["", "fork", "roll_back", "edit", "retry"] = ""
+    operation: Literal["", "fork", "roll_back", "edit", "retry", "skip"] = ""
     started_by: str = ""
     node: str = ""
 

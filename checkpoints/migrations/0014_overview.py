@@ -81,10 +81,8 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(
-                                ("scope__in", ("workspace", "agent", "team")),
-                                ("at_full__in", ("notify", "stop")),
-                            ),
+                            ("at_full__in", ("notify", "stop")),
+                            ("scope__in", ("workspace", "agent", "team")),
                             models.Q(
                                 ("max_tokens__isnull", False),
                                 ("max_cost__isnull", False),

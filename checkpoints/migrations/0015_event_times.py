@@ -71,5 +71,5 @@ def _make(name: str, kinds: tuple[str, ...]) -> list[migrations.RunSQL]:
 class Migration(migrations.Migration):
     # Concurrently: a large table can be written meanwhile. What an interrupted try left is dropped.
     atomic = False
-    dependencies = [("checkpoints", "0013_breakers")]
+    dependencies = [("checkpoints", "0014_overview")]
     operations = [operation for name, kinds in INDEXES.items() for operation in _make(name, kinds)]

@@ -20,12 +20,12 @@ MARK = r"mark\.rubric"
 
 def marked() -> list[str]:
     """The files with a test that performs a check."""
-    found = subprocess.run(
+    result = subprocess.run(
         ["grep", "-rlE", "--include=test_*.py", MARK, str(ROOT / "tests")],
         stdout=subprocess.PIPE,
         text=True,
     )
-    return sorted(found.stdout.split())
+    return sorted(result.stdout.split())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
