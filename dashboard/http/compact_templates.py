@@ -11,17 +11,17 @@ from typing import Any, Final
 from django.template.loaders import filesystem
 
 LONG: Final = ("thread/", "components/thread/")
-_KEPT = re.compile(r"(<(pre|textarea)\b.*?</\2>)", re.DOTALL | re.IGNORECASE)
+_VERBATIM = re.compile(r"(<(pre|textarea)\b.*?</\2>)", re.DOTALL | re.IGNORECASE)
 _INDENTATION = re.compile(r"[ \t]*\n\s*\n[ \t]*|[ \t]*\n[ \t]+")
 
 
 def compact(source: str) -> str:
     """The source with a line break and one blank for each indentation, and no empty lines."""
     # Of the two groups of a match the second, the tag's name, is left out.
-    parts = _KEPT.split(source)
+    parts = _VERBATIM.split(source)
     outside = (_INDENTATION.sub("\n ", part) for part in parts[::3])
     inside = [*parts[1::3], ""]
-    return "".join(out + kept for out, kept in zip(outside, inside, strict=True))
+    return "".join(out + verbatim for out, verbatim in zip(outside, inside, strict=True))
 
 
 class Loader(filesystem.Loader):

@@ -30,14 +30,14 @@ from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_reads import Read, read, unreadable
 from dashboard.drawing import lineage
-from dashboard.drawing.failure import KINDS as FAILURES
-from dashboard.drawing.failure import Failure, failure_of
 from dashboard.drawing.step_times import STATUS_KINDS, Times, times_of
 from dashboard.drawing.time_bar import timebar
 from dashboard.fields.message import message_field
 from dashboard.fields.shapes import Kind
 from dashboard.identity.people import people
 from dashboard.identity.permissions import allowed_actions
+from dashboard.pages.parts.failure import KINDS as FAILURES
+from dashboard.pages.parts.failure import Failure, failure_of
 from dashboard.wire.progress import read_progress
 from dashboard.wording import savings
 from dashboard.wording.model_settings import ConfigFact, config_facts

@@ -12,7 +12,7 @@ from checkpoints.queries.compared.steps import LoggedStep, logged_since, logged_
 from checkpoints.views import CheckpointRow, EventRow
 
 from .contents import KINDS
-from .divergence import STEPS_MAX, Divergence, Found, first_divergence
+from .divergence import STEPS_MAX, Divergence, Difference, first_divergence
 
 type Range = tuple[UUID, int, int, int, int]
 
@@ -93,8 +93,8 @@ def _since(
         yield since
 
 
-def _event(found: Found | None) -> EventRow | None:
-    if found is None:
+def _event(difference: Difference | None) -> EventRow | None:
+    if difference is None:
         return None
-    rows = queries.events_after(found.thread, found.seq - 1, limit=1)
+    rows = queries.events_after(difference.thread, difference.seq - 1, limit=1)
     return rows[0] if rows else None

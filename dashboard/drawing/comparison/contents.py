@@ -34,6 +34,7 @@ ABOUT: Final[Mapping[str, str]] = {
     EventKind.THOUGHT_RECORDED: THOUGHT,
     EventKind.WAY_TAKEN: THOUGHT,
     EventKind.UPDATE_REJECTED: THOUGHT,
+    EventKind.NODE_SKIPPED: OTHER,
     EventKind.ARTIFACT_STORED: OTHER,
     EventKind.CHILD_STARTED: OTHER,
     EventKind.CHILD_JOINED: OTHER,

@@ -20,7 +20,7 @@ STEPS_MAX: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Difference:
     """An event that differs: of which thread, its number there, and its content.
 
     `about` says what it is about, `node` where in the graph it happened (empty for a checkpoint).
@@ -43,8 +43,8 @@ class Divergence:
     """
 
     step: int | None
-    left: Found | None
-    right: Found | None
+    left: Difference | None
+    right: Difference | None
     equal: int
     whole: bool = True
 
@@ -86,16 +86,16 @@ def _steps(way: Iterable[LoggedStep]) -> Iterator[_Step]:
             yield _Step(number, merged)
 
 
-def _first(step: _Step | None) -> Found | None:
-    return None if step is None else _found(*step.contents[0])
+def _first(step: _Step | None) -> Difference | None:
+    return None if step is None else _difference(*step.contents[0])
 
 
-def _found(thread: UUID, content: Content) -> Found:
+def _difference(thread: UUID, content: Content) -> Difference:
     place = content.place
-    return Found(thread, content.seq, content.kind, place.about, place.node, content.value)
+    return Difference(thread, content.seq, content.kind, place.about, place.node, content.value)
 
 
-def _parted(one: _Step, other: _Step) -> tuple[Found | None, Found | None] | None:
+def _parted(one: _Step, other: _Step) -> tuple[Difference | None, Difference | None] | None:
     """The first contents at which a step of both differs: earliest in the order of the logs."""
     ours, theirs = _places(one), _places(other)
     differing = [
@@ -132,5 +132,5 @@ def _places(step: _Step) -> _Places:
     return results
 
 
-def _at(places: _Places, place: tuple[Place, int]) -> Found | None:
-    return _found(*places[place]) if place in places else None
+def _at(places: _Places, place: tuple[Place, int]) -> Difference | None:
+    return _difference(*places[place]) if place in places else None

@@ -14,7 +14,7 @@ from checkpoints.errors import NotFound
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
 from dashboard.drawing import differences
 from dashboard.drawing.comparison.compare import Comparison, compare
-from dashboard.drawing.comparison.divergence import Found
+from dashboard.drawing.comparison.divergence import Difference
 from dashboard.identity.people import people
 
 # THREAD, or THREAD:CHECKPOINT by number or id, or THREAD:branch-N for the newest of a branch.
@@ -37,7 +37,7 @@ class Side:
     name: str
     thread: ThreadRow
     checkpoint: CheckpointRow
-    found: Found | None = None
+    difference: Difference | None = None
     event: EventRow | None = None
 
     @property
@@ -109,7 +109,7 @@ class ComparisonPage:
             "view": self.view,
             "common": made.common,
             "diverged": parted,
-            "found": parted.left or parted.right,
+            "difference": parted.left or parted.right,
             # Both did the same thing with another content: what differs in it.
             "alike": parted.left is not None
             and parted.right is not None

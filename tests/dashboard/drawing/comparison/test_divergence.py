@@ -11,25 +11,25 @@ from hypothesis import strategies as st
 
 from checkpoints.queries.compared.steps import LoggedEvent, LoggedStep
 from dashboard.drawing.comparison.contents import HASH, ID, TIME, without_names
-from dashboard.drawing.comparison.divergence import Divergence, Found, first_divergence
+from dashboard.drawing.comparison.divergence import Divergence, Difference, first_divergence
 
 from .runs import PLANTED, logged, planted, script_of
 
 SEEDS = st.integers(0, 2**32)
 
 
-def found(step: LoggedStep | None, seq: int) -> tuple[str, str]:
+def name_of(step: LoggedStep | None, seq: int) -> tuple[str, str]:
     """(kind, key) of an event of a step."""
     assert step is not None
     event = next((e for e in step.events if e.seq == seq), None)
     return (event.kind, str(event.data.get("key", ""))) if event else ("checkpoint.committed", "")
 
 
-def event_at(steps: list[LoggedStep], side: Found | None) -> tuple[str, str]:
+def event_at(steps: list[LoggedStep], side: Difference | None) -> tuple[str, str]:
     """(kind, key) of the event that a divergence names."""
     assert side is not None
     step = next(s for s in steps if s.seq == side.seq or any(e.seq == side.seq for e in s.events))
-    return found(step, side.seq)
+    return name_of(step, side.seq)
 
 
 @given(SEEDS, SEEDS, SEEDS, st.integers(1, 30))
