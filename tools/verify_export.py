@@ -66,7 +66,7 @@ csv.field_size_limit(LINE_MAX)
 
 @dataclass
 class Report:
-    """What was checked and what is broken, each problem as (where, what)."""
+    """The checks made and what is broken, each problem as (where, what)."""
 
     manifest: str = ""
     counts: dict[str, int] = field(default_factory=dict)
@@ -134,7 +134,7 @@ def link_hash(chain: str, link: Mapping[str, Any]) -> str:
 
 
 def proposal_hash(request: Mapping[str, Any]) -> str:
-    """What every decision on a request binds to."""
+    """Check what every decision on a request binds to."""
     named = ("workspace", "thread", "position", "tool", "args", "agent_version", "policy")
     bound = {name: request[name] for name in (*named, "deadline")}
     if request["origin"]:
@@ -143,7 +143,7 @@ def proposal_hash(request: Mapping[str, Any]) -> str:
 
 
 def decision_hash(approval: str, decision: Mapping[str, Any]) -> str:
-    """What the event of a decision names."""
+    """Check what the event of a decision names."""
     named = ("reviewer", "verdict", "proposal_hash", "comment", "args")
     bound = {"approval": approval, **{name: decision[name] for name in named}}
     if decision["what_next"]:
@@ -267,7 +267,7 @@ class Export:
             self.report.broken(where, "cannot be read")
 
     def check_requests(self) -> None:
-        """What was proposed and decided has the hashes that it says it has."""
+        """Check that what was proposed and decided has the hashes that it says it has."""
         for where, request in self.lines("requests.jsonl"):
             self.counts["requests"] += 1
             try:

@@ -212,16 +212,14 @@ def _values(row: _Row) -> tuple[Any, ...]:
 
 def _locked(subscription: UUID, workspace: UUID) -> _Row:
     rows = fetch_named(
-        "SELECT id, workspace_id, person, team, endpoint_id, kinds::text, agent, label, urgent, "
-        "escalate_to_id, escalate_minutes FROM gp_subscription WHERE id = %s::uuid "
-        "AND workspace_id = %s::uuid FOR UPDATE",
+        "SELECT id, workspace_id AS workspace, person, team, endpoint_id AS endpoint, kinds::text, "
+        "agent, label, urgent, escalate_to_id AS escalate_to, escalate_minutes "
+        "FROM gp_subscription WHERE id = %s::uuid AND workspace_id = %s::uuid FOR UPDATE",
         (subscription, workspace),
     )
     if not rows:
         raise NotFound("There is no such subscription in this workspace.")
-    values = list(rows[0])
-    values[5] = deltas.decode(values[5])
-    return _Row(*values)
+    return _Row(**rows[0]._asdict() | {"kinds": deltas.decode(rows[0].kinds)})
 
 
 def _count(workspace: UUID) -> int:

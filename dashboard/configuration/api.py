@@ -1,4 +1,10 @@
-"""REST framework and the OpenAPI document; parts of the settings."""
+"""REST framework, the OpenAPI document and the loaders of templates; parts of the settings."""
+
+# Templates of long pages without their indentation, each read once.
+LOADERS = (
+    "dashboard.http.compact_templates.Loader",
+    "django.template.loaders.app_directories.Loader",
+)
 
 REST_FRAMEWORK = {
     # The first one answers 401 where both find nobody.

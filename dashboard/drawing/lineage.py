@@ -112,8 +112,8 @@ def layout(
     """
     selected = selected or thread.head
     on_path = {row.id for row in head_path(rows, tip or thread.head)}
-    place = next((i for i, row in enumerate(rows) if row.id == selected), 0)
-    low = max(min(place - limit // 2, len(rows) - limit), 0)
+    index = next((i for i, row in enumerate(rows) if row.id == selected), 0)
+    low = max(min(index - limit // 2, len(rows) - limit), 0)
     shown = rows[low : low + limit]
     lanes = _lanes(shown, on_path)
     placed = tuple(

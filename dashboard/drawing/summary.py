@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is finished (`before` more than are listed), what is awaited, and the response of it."""
+    """Finished steps (`before` more than are listed), what is awaited, and the response of it."""
 
     finished: tuple[Step, ...]
     before: int

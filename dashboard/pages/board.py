@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,7 @@ from dashboard.identity.people import people
 
 from . import damage
 from .parts import breakers, stuck
+from .parts.lanes import ROWS, shares
 from .rights import Roles, rights_of
 
 # What needs a person stands on top.
@@ -45,27 +46,9 @@ OPERATORS_ORDER = (
 )
 # Of all others the one that has been there longest stands first.
 NEWEST_FIRST = frozenset({Status.SUCCEEDED, Status.CANCELLED})
-ROWS = 32  # on the whole board, so that a page stays small however many threads there are
-LEAST = 3  # of each lane
-FAIR = 10  # of each lane, before one gets more
 LIST_ROWS = 50
 FEED = 20
 SELECTS = ("parent", "root", "depth")  # of a place in a tree, what a breaker takes as well
-
-
-def shares(
-    sizes: Mapping[Status, int], rows: int = ROWS, least: int = LEAST, fair: int = FAIR
-) -> dict[Status, int]:
-    """How many rows each lane gets: `least` for all, then up to `fair` in order, then the rest."""
-    value = dict.fromkeys(sizes, 0)
-    left = rows
-    for most in (least, fair, rows):
-        for status, n in sizes.items():
-            more = max(min(n, most) - value[status], 0)
-            more = more if most == least else min(more, max(left, 0))
-            value[status] += more
-            left -= more
-    return value
 
 
 @dataclass

@@ -46,11 +46,10 @@ from dashboard.wording.why import why_waiting
 
 from .damage import damage_of
 from .parts.abilities import abilities
+from .parts.past_regions import CHECKPOINTS, ROWS
 from .rights import Class, Roles, actions_of, rights_of
 from .tree.family import FamilyPage
 
-CHECKPOINTS = 200  # read for the plan and the graph
-ROWS = 30  # of them shown, as segments of the bar of time and as rows of the lineage
 EVENTS = 20
 ACTIVITIES = 15
 TABS = ("changes", "state", "anatomy")
@@ -262,7 +261,7 @@ class ThreadPage:
 
     @cached_property
     def failure(self) -> Failure | None:
-        """Where it failed; None of a thread that did not, and at a checkpoint of the past."""
+        """The step at which it failed; None if it did not, and at a checkpoint of the past."""
         if self.thread.status != Status.FAILED or self.past:
             return None
         events = queries.events(self.thread.id, kinds=FAILURES, limit=20).rows
@@ -376,26 +375,6 @@ def thread_progress(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     }
 
 
-def thread_lineage(page: ThreadPage, roles: Roles) -> dict[str, Any]:
-    """Region thread-lineage."""
-    drawn = lineage.layout(
-        page.rows,
-        thread=page.thread,
-        selected=page.past.id if page.past else None,
-        forked_at={fork.forked_from for fork in page.forks if fork.forked_from},
-        times=page.times,
-        limit=ROWS,
-        tip=page.tip,
-    )
-    cut = len(page.rows) >= CHECKPOINTS
-    return {"thread": page.thread, "lineage": drawn, "lineage_cut": cut, "past": page.past}
-
-
-def thread_forks(page: ThreadPage, roles: Roles) -> dict[str, Any]:
-    """Region thread-forks."""
-    return {"thread": page.thread, "forks": page.forks}
-
-
 def thread_input(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-input."""
     allowed = allowed_actions(Class(roles), page.thread)["input"]
@@ -406,27 +385,4 @@ def thread_input(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "input_why": "" if page.past else allowed.why,
         "past": page.past,
         "people": page.people,
-    }
-
-
-def thread_activities(page: ThreadPage, roles: Roles) -> dict[str, Any]:
-    """Region thread-activities."""
-    return {"thread": page.thread, "activities": page.activities, "past": page.past}
-
-
-def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:
-    """Region thread-events."""
-    return {
-        "thread": page.thread,
-        "events": page.events.rows,
-        "kinds": page.kinds,
-        "opened": page.event,
-        "people": page.people,
-        "events_cursor": page.events.next_cursor,
-        "events_query": {"cp": page.past and page.past.id, "kind": page.kind or None},
-        "filtered": bool(page.kind or page.past)
-        or page.before is not None
-        or page.event is not None,
-        "step_events": page.step_events,
-        "past": page.past,
     }

@@ -9,7 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from checkpoints.queries import DEPTH_MAX
-from dashboard.pages.parts.comparison import PLACE
+from dashboard.pages.parts.comparison import SIDE
 
 TEXT_MAX: Final = 200
 QUERY_MAX: Final = 1_000  # as of the API
@@ -73,7 +73,7 @@ QUERY: Final = Values(
 )
 POINT: Final = Values(
     "the id of a thread, alone or with :NUMBER of a checkpoint or :branch-NUMBER behind it",
-    lambda value: bool(PLACE.fullmatch(value)),
+    lambda value: bool(SIDE.fullmatch(value)),
 )
 FLAG: Final = one_of(("1",), also=("true", "yes"))
 # A place in a list: what it holds is judged by the list that made it.

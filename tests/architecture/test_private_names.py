@@ -31,7 +31,7 @@ IMPORTS = {
 }
 OVERRIDDEN = {
     # A form whose values the floor below checks; Django would fill the row and check it itself.
-    "approvals.notify.admin.EndpointForm._post_clean",
+    "checkpoints.admin.people.UnsavedForm._post_clean",
     # drf-spectacular has no public place for what all operations answer.
     "dashboard.api.protocol.openapi.Described._get_response_bodies",
 }

@@ -21,7 +21,7 @@ IMPORTS: Final = "imports"
 
 @dataclass(frozen=True, slots=True)
 class NodeCalls:
-    """What a node calls: (`activity`, `effect` or `model`, name) each, and what is unguarded.
+    """Calls of a node: (`activity`, `effect` or `model`, name) each, and what is unguarded.
 
     An unguarded call is written as in the source with what it does: "httpx.get speaks to the
     network".
@@ -136,7 +136,7 @@ def _unguarded(function: _Function, modules: Mapping[str, str]) -> Iterator[str]
 
 
 def _does(call: ast.Call, modules: Mapping[str, str]) -> str:
-    """What a call does outside, by the names that the module imports; empty where unknown."""
+    """Name what a call does outside, by the names that the module imports; empty where unknown."""
     target = call.func
     if isinstance(target, ast.Name) and target.id == "open" and "open" not in modules:
         mode = next((k.value for k in call.keywords if k.arg == "mode"), None)

@@ -24,14 +24,14 @@ SQL = sql_file(__file__, large=str(LARGE))
 class LoggedEvent:
     """An event with what the activity that it names was called with and answered, if any.
 
-    `activity` is the activity's kind and `place` its index, None where it names none.
+    `activity` is the activity's kind and `fan_out` its index, None where it names none.
     """
 
     seq: int
     kind: str
     data: dict[str, Any]
     activity: str | None = None
-    place: int | None = None
+    fan_out: int | None = None
     state: str | None = None
     error: str | None = None
     args: Any = None
@@ -103,7 +103,7 @@ def _stretch(
 
 
 def logged_since(head: CheckpointRow, *, kinds: Sequence[str]) -> LoggedStep | None:
-    """What the log holds after the commit of a thread's head; None for any other checkpoint."""
+    """Read what the log holds after the commit of a head; None for any other checkpoint."""
     if not rows(
         "SELECT 1 FROM gp_thread WHERE id = %s::uuid AND head = %s::uuid", (head.thread, head.id)
     ):
@@ -123,7 +123,7 @@ def _events(thread: UUID, begin: int, end: int, kinds: Sequence[str]) -> list[Lo
             row.kind,
             decoded(row.data),
             row.activity,
-            row.place,
+            row.fan_out,
             row.state,
             row.error,
             None if row.args is None else decoded(row.args),

@@ -9,7 +9,7 @@ WHERE thread_id = %s::uuid
 ORDER BY seq
 
 -- contents -- Events of a stretch of a log with what they name; what is large by its digest alone.
-SELECT e.seq, e.kind, e.data::text, a.kind AS activity, a.index AS place, a.state, a.error,
+SELECT e.seq, e.kind, e.data::text, a.kind AS activity, a.index AS fan_out, a.state, a.error,
   CASE WHEN pg_column_size(a.args) > {large} THEN to_jsonb(md5(a.args::text)) ELSE a.args END::text
     AS args,
   CASE WHEN pg_column_size(a.result) > {large} THEN to_jsonb(md5(a.result::text)) ELSE a.result

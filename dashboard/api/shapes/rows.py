@@ -40,10 +40,7 @@ class Problem(Shape):
 
 
 class Verification(Shape):
-    """What computing a thread's past again has found, and up to which event.
-
-    Damage stays until a verification that looks at no less finds the record intact.
-    """
+    """The result of verifying a thread; damage stays until no smaller one finds it intact."""
 
     intact: bool
     n_events: int
@@ -350,13 +347,10 @@ class Place(Shape):
 
 
 class Diff(Shape):
-    """From one checkpoint to another: JSON Patch of the states, and where the ways part.
+    """From one checkpoint to another: JSON Patch of the states, and where the lineages part.
 
-    `common` is the last checkpoint that both ways go through. From there on, or from the input on
-    where there is none, both are compared step by step; ids, times, hashes, order within a step and
-    attempts are no content. `diverged` is the first event of either side whose content differs in
-    `diverged_step`, null where a side has none of the kind; `equal_steps` before it are the same.
-    `compared_all` is false where so many were that it stopped.
+    `common` is the last checkpoint that both go through. `diverged` is the first event of either
+    side after it whose content differs, in `diverged_step`; null where a side has none of the kind.
     """
 
     from_: Place = Field(alias="from")
@@ -366,7 +360,7 @@ class Diff(Shape):
     diverged: dict[Literal["from", "to"], Event | None]
     diverged_step: int | None
     equal_steps: int
-    compared_all: bool
+    compared_all: bool = Field(description="False where it stopped before the end.")
 
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 

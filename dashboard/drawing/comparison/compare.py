@@ -12,7 +12,7 @@ from checkpoints.queries.compared.steps import LoggedStep, logged_since, logged_
 from checkpoints.views import CheckpointRow, EventRow
 
 from .contents import KINDS
-from .divergence import STEPS_MAX, Divergence, Difference, first_divergence
+from .divergence import STEPS_MAX, Difference, Divergence, first_divergence
 
 type Range = tuple[UUID, int, int, int, int]
 
@@ -77,11 +77,11 @@ def meet(one: Sequence[Range], other: Sequence[Range]) -> tuple[UUID, int] | Non
 
 
 def _since(
-    way: Sequence[Range], meeting: tuple[UUID, int] | None, end: CheckpointRow
+    ranges: Sequence[Range], meeting: tuple[UUID, int] | None, end: CheckpointRow
 ) -> Iterator[LoggedStep]:
     """The steps of a way after a meeting, oldest first; behind a head what its log has since."""
     ranges: list[tuple[UUID, int, int]] = []
-    for thread, _, lo, hi, _ in way:
+    for thread, _, lo, hi, _ in ranges:
         if meeting is not None and meeting[0] == thread and lo <= meeting[1] <= hi:
             ranges.append((thread, meeting[1] + 1, hi))
             break

@@ -1,7 +1,7 @@
 """What of an event is content, and what only names or dates it; pure.
 
 Two runs that did the same have other ids, times, salts, hashes, workers and attempts. What is left
-of an event without them is its content; `Place` says where in its step it stands, so that nodes
+of an event without them is its content; `Slot` says where in its step it stands, so that nodes
 that work at the same time may finish in any order.
 """
 
@@ -72,8 +72,8 @@ _HASHES = re.compile(r"(?:.*_)?(?:hash|salt|digest|seal|etag|checksum|nonce)", r
 ID, TIME, HASH = "<id>", "<time>", "<hash>"
 
 
-class Place(NamedTuple):
-    """Where in a step something stands: what it is about, node, fan-out place, key, how often."""
+class Slot(NamedTuple):
+    """The position of something in a step: what it is about, node, fan-out slot, key, how often."""
 
     about: str
     node: str = ""
@@ -84,9 +84,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What one event contributes; `seq` finds it in the log of its thread."""
+    """The contribution of one event; `seq` finds it in the log of its thread."""
 
-    place: Place
+    slot: Slot
     value: dict[str, Any]
     seq: int
     kind: str
@@ -114,20 +114,20 @@ def _is_number(value: Any) -> bool:
 
 
 def contents_of(step: LoggedStep) -> list[Content]:
-    """The contents of a step in the order of the log, each at a place of its own.
+    """The contents of a step in the order of the log, each at a slot of its own.
 
     Of a call that was tried several times the last outcome counts. A failure counts only where no
     checkpoint followed it. What a rollback left behind does not count.
     """
-    places: dict[Place, Content] = {}
+    slots: dict[Slot, Content] = {}
     for content in _contents(step):
-        place = content.place
-        if place.about != CALL:
-            while place in places:
-                place = place._replace(nth=place.nth + 1)
-        places.pop(place, None)
-        places[place] = Content(place, content.value, content.seq, content.kind)
-    return list(places.values())
+        slot = content.slot
+        if slot.about != CALL:
+            while slot in slots:
+                slot = slot._replace(nth=slot.nth + 1)
+        slots.pop(slot, None)
+        slots[slot] = Content(slot, content.value, content.seq, content.kind)
+    return list(slots.values())
 
 
 def _contents(step: LoggedStep) -> Iterator[Content]:
@@ -147,14 +147,14 @@ def _contents(step: LoggedStep) -> Iterator[Content]:
             "changes": without_names(step.delta),
         }
         kind = EventKind.CHECKPOINT_COMMITTED
-        yield Content(Place(CHECKPOINT), value, step.seq, kind)
+        yield Content(Slot(CHECKPOINT), value, step.seq, kind)
     elif step.delta and step.source != "rollback":
         value = {"changes": without_names(step.delta)}
-        yield Content(Place(CHANGE), value, step.seq, step.source)
+        yield Content(Slot(CHANGE), value, step.seq, step.source)
 
 
 def _belongs(event: LoggedEvent, step: LoggedStep) -> bool:
-    """Whether an event belongs to the step, not to one that was left behind before its commit."""
+    """Tell whether an event belongs to the step, not to one left behind before its commit."""
     branch, number = event.data.get("branch"), event.data.get("step")
     wanted = step.step
     return branch in (None, step.branch) and (number in (None, wanted) or not step.source)
@@ -164,22 +164,22 @@ def _content(event: LoggedEvent, about: str) -> Content:
     data = event.data
     node = str(data.get("node") or data.get("from") or "")
     if about == CALL:
-        place = Place(about, node, event.place or 0, str(data.get("key") or data.get("tool") or ""))
+        slot = Slot(about, node, event.fan_out or 0, str(data.get("key") or data.get("tool") or ""))
         value = {
             "state": event.state or data.get("state") or event.kind,
             "args": without_names(event.args),
             "result": _answer(event),
             "error": event.error or data.get("error") or "",
         }
-        return Content(place, value, event.seq, event.kind)
+        return Content(slot, value, event.seq, event.kind)
     own = {name: value for name, value in data.items() if name not in _NAMES}
     key = str(data.get("tool") or "") if about == REQUEST else ""
     value = {"kind": event.kind, **without_names(own)}
-    return Content(Place(about, node, 0, key), value, event.seq, event.kind)
+    return Content(Slot(about, node, 0, key), value, event.seq, event.kind)
 
 
 def _answer(event: LoggedEvent) -> Any:
-    """What a call answered; a model's numbers for the calls that it asks for are names."""
+    """The answer of a call; a model's numbers for the calls that it asks for are names."""
     value = without_names(event.result)
     if event.activity == "model" and isinstance(value, dict):
         calls = [

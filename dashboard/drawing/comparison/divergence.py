@@ -14,7 +14,7 @@ from uuid import UUID
 
 from checkpoints.queries.compared.steps import LoggedStep
 
-from .contents import Content, Place, contents_of
+from .contents import Content, Slot, contents_of
 
 STEPS_MAX: Final = 5_000
 
@@ -36,7 +36,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Where two ways part: the step, and what either did there; None where it did nothing alike.
+    """The step at which two lineages part, and what either did there; None where it did nothing.
 
     `step` is None where nothing differs. `equal` counts the steps before it that were compared and
     are the same, `whole` is False where so many were that the comparison stopped.
@@ -76,9 +76,9 @@ def first_divergence(
     return Divergence(None, None, None, equal)
 
 
-def _steps(way: Iterable[LoggedStep]) -> Iterator[_Step]:
+def _steps(log: Iterable[LoggedStep]) -> Iterator[_Step]:
     """Steps that have any content; the checkpoints of one step (an edit after it) together."""
-    for number, group in groupby(way, key=lambda logged: logged.step):
+    for number, group in groupby(log, key=lambda logged: logged.step):
         merged = tuple(
             (logged.thread, content) for logged in group for content in contents_of(logged)
         )
@@ -91,46 +91,46 @@ def _first(step: _Step | None) -> Difference | None:
 
 
 def _difference(thread: UUID, content: Content) -> Difference:
-    place = content.place
-    return Difference(thread, content.seq, content.kind, place.about, place.node, content.value)
+    slot = content.slot
+    return Difference(thread, content.seq, content.kind, slot.about, slot.node, content.value)
 
 
 def _parted(one: _Step, other: _Step) -> tuple[Difference | None, Difference | None] | None:
     """The first contents at which a step of both differs: earliest in the order of the logs."""
     ours, theirs = _places(one), _places(other)
     differing = [
-        (float(rank), place)
-        for rank, place in enumerate(ours)
-        if place not in theirs or ours[place][1].value != theirs[place][1].value
+        (float(rank), slot)
+        for rank, slot in enumerate(ours)
+        if slot not in theirs or ours[slot][1].value != theirs[slot][1].value
     ]
     # What only the other way did stands right behind what both did before it.
-    ranks = {place: rank for rank, place in enumerate(ours)}
+    ranks = {slot: rank for rank, slot in enumerate(ours)}
     before = -1.0
-    for place in theirs:
-        if place in ranks:
-            before = max(before, ranks[place])
+    for slot in theirs:
+        if slot in ranks:
+            before = max(before, ranks[slot])
         else:
-            differing.append((before + 0.5, place))
+            differing.append((before + 0.5, slot))
             break
     if not differing:
         return None
-    _, place = min(differing, key=lambda pair: pair[0])
-    return _at(ours, place), _at(theirs, place)
+    _, slot = min(differing, key=lambda pair: pair[0])
+    return _at(ours, slot), _at(theirs, slot)
 
 
-type _Places = dict[tuple[Place, int], tuple[UUID, Content]]
+type _Slots = dict[tuple[Slot, int], tuple[UUID, Content]]
 
 
-def _places(step: _Step) -> _Places:
-    """Contents by where they stand; what stands at one place twice is told apart by its order."""
-    results: _Places = {}
+def _places(step: _Step) -> _Slots:
+    """Contents by where they stand; what stands at one slot twice is told apart by its order."""
+    results: _Slots = {}
     for thread, content in step.contents:
         nth = 0
-        while (content.place, nth) in results:
+        while (content.slot, nth) in results:
             nth += 1
-        results[content.place, nth] = thread, content
+        results[content.slot, nth] = thread, content
     return results
 
 
-def _at(places: _Places, place: tuple[Place, int]) -> Difference | None:
-    return _difference(*places[place]) if place in places else None
+def _at(slots: _Slots, slot: tuple[Slot, int]) -> Difference | None:
+    return _difference(*slots[slot]) if slot in slots else None

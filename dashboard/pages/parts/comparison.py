@@ -19,7 +19,7 @@ from dashboard.identity.people import people
 
 # THREAD, or THREAD:CHECKPOINT by number or id, or THREAD:branch-N for the newest of a branch.
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
-PLACE: Final = re.compile(
+SIDE: Final = re.compile(
     rf"(?P<thread>{_UUID})(?::(?:(?P<number>\d{{1,9}})|(?P<id>{_UUID})|branch-(?P<branch>\d{{1,9}})))?",
     re.ASCII,
 )
@@ -42,18 +42,18 @@ class Side:
 
     @property
     def address(self) -> str:
-        """What ?left= or ?right= holds for this very checkpoint."""
+        """The value of ?left= or ?right= for this very checkpoint."""
         return f"{self.thread.id}:{self.checkpoint.number}"
 
     @property
     def at_head(self) -> bool:
-        """Whether the thread stands at this checkpoint."""
+        """Tell whether the thread stands at this checkpoint."""
         return self.thread.head == self.checkpoint.id
 
 
 def point_of(text: str, *, workspace: UUID) -> tuple[ThreadRow, CheckpointRow]:
     """The thread and checkpoint that an address names; raises NotFound."""
-    match = PLACE.fullmatch(text)
+    match = SIDE.fullmatch(text)
     if match is None:
         raise NotFound("There is no such checkpoint.")
     thread = queries.thread(UUID(match["thread"]), workspace=workspace)
@@ -96,7 +96,7 @@ class ComparisonPage:
         )
 
     def context(self) -> dict[str, Any]:
-        """What the template needs."""
+        """The context of the template."""
         left, right = self.sides
         made = self.made
         parted = made.diverged

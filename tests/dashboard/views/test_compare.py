@@ -118,8 +118,8 @@ def test_the_newest_checkpoint_of_a_branch(cast: Cast) -> None:
     html = page(cast, f"{work.thread}:branch-0", work.thread)
     assert "#2" in section(html, "side-left")
     client = cast.client("viewer")
-    for place in (f"{work.thread}:branch-7", f"{work.thread}:99", uuid4()):
-        answer = client.get(f"/threads/compare/?left={place}&right={work.thread}")
+    for side in (f"{work.thread}:branch-7", f"{work.thread}:99", uuid4()):
+        answer = client.get(f"/threads/compare/?left={side}&right={work.thread}")
         assert answer.status_code == 404
     refused = client.get(f"/threads/compare/?left=nothing&right={work.thread}")
     assert refused.status_code == 422

@@ -45,7 +45,7 @@ class Script:
     """A run's steps; `expected` says what is the first thing that differs, empty for nothing."""
 
     steps: list[Step]
-    place: int = -1
+    slot: int = -1
     expected: tuple[str, str] = ("", "")
     keys: tuple[str, ...] = field(default=())
 
@@ -72,10 +72,10 @@ def script_of(seed: int, n_steps: int) -> Script:
     return Script(steps)
 
 
-def planted(script: Script, seed: int, place: int, kind: str) -> Script:
-    """The same run up to step `place`, which differs in one thing; all after it is different."""
+def planted(script: Script, seed: int, slot: int, kind: str) -> Script:
+    """The same run up to step `slot`, which differs in one thing; all after it is different."""
     random = Random(seed)
-    step = script.steps[place]
+    step = script.steps[slot]
     calls = list(step.calls)
     if kind == "result":
         calls[0] = replace(calls[0], result={"price": -1})
@@ -98,8 +98,8 @@ def planted(script: Script, seed: int, place: int, kind: str) -> Script:
         made, expected = replace(step, change=-1), ("checkpoint.committed", "")
     else:
         made, expected = replace(step, following="elsewhere"), ("checkpoint.committed", "")
-    rest = script_of(random.randint(10**6, 10**7), len(script.steps)).steps[place + 1 :]
-    return Script([*script.steps[:place], made, *rest], place, expected)
+    rest = script_of(random.randint(10**6, 10**7), len(script.steps)).steps[slot + 1 :]
+    return Script([*script.steps[:slot], made, *rest], slot, expected)
 
 
 def noisy(value: Any, random: Random) -> Any:

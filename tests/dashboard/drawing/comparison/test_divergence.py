@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from checkpoints.queries.compared.steps import LoggedEvent, LoggedStep
 from dashboard.drawing.comparison.contents import HASH, ID, TIME, without_names
-from dashboard.drawing.comparison.divergence import Divergence, Difference, first_divergence
+from dashboard.drawing.comparison.divergence import Difference, Divergence, first_divergence
 
 from .runs import PLANTED, logged, planted, script_of
 
@@ -46,16 +46,16 @@ def test_the_first_planted_difference_is_found(
     seed: int, one: int, other: int, data: st.DataObject
 ) -> None:
     script = script_of(seed, 12)
-    place = data.draw(st.integers(0, 11))
+    slot = data.draw(st.integers(0, 11))
     kind = data.draw(st.sampled_from(PLANTED))
-    changed = planted(script, seed + 1, place, kind)
+    changed = planted(script, seed + 1, slot, kind)
     ours, theirs = logged(script, one), logged(changed, other)
     for left, right in ((ours, theirs), (theirs, ours)):
         result = first_divergence(left, right)
-        assert (result.step, result.equal) == (place + 1, place)
+        assert (result.step, result.equal) == (slot + 1, slot)
         sides = [
-            event_at(way, side)
-            for way, side in ((left, result.left), (right, result.right))
+            event_at(steps, side)
+            for steps, side in ((left, result.left), (right, result.right))
             if side is not None
         ]
         assert set(sides) == {changed.expected}

@@ -31,8 +31,8 @@ def heads_compared(one: UUID, other: UUID, cast: Cast) -> Comparison:
 
 def check(made: Comparison, changed: Script, kind: str) -> None:
     """The very event is found on both sides, or on the one that has it."""
-    assert made.diverged.step == changed.place + 1
-    assert made.diverged.equal == changed.place + 1  # the input counts as step 0
+    assert made.diverged.step == changed.slot + 1
+    assert made.diverged.equal == changed.slot + 1  # the input counts as step 0
     sides = {"left": made.old_event, "right": made.new_event}
     lacking = {"extra": "left", "missing": "right"}.get(kind)
     for side, event in sides.items():
@@ -42,9 +42,9 @@ def check(made: Comparison, changed: Script, kind: str) -> None:
         assert event is not None
         assert (event.kind, event.data.get("key", "")) == changed.expected
         if event.kind != "checkpoint.committed":
-            assert event.data["step"] == changed.place + 1
+            assert event.data["step"] == changed.slot + 1
         else:
-            assert event.data["number"] == changed.place + 1
+            assert event.data["number"] == changed.slot + 1
 
 
 def pairs(cast: Cast, *, n_pairs: int, n_steps: int) -> list[float]:
@@ -55,8 +55,8 @@ def pairs(cast: Cast, *, n_pairs: int, n_steps: int) -> list[float]:
     took = []
     for seed in range(n_pairs):
         kind = PLANTED[seed % len(PLANTED)]
-        place = Random(seed).randrange(n_steps)
-        changed = planted(script, seed + 2, place, kind)
+        slot = Random(seed).randrange(n_steps)
+        changed = planted(script, seed + 2, slot, kind)
         other = played(changed, seed + 2, workspace=cast.workspace, agent=agent)
         begun = time.perf_counter()
         made = heads_compared(base, other, cast)

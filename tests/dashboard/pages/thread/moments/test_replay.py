@@ -51,14 +51,14 @@ def test_links_walk_through_every_checkpoint_and_everything_moves_with_them(
     _, thread = lived
     client = cast.client("viewer")
     rows("UPDATE gp_thread SET workspace_id = %s WHERE id = %s", (cast.workspace, thread))
-    way = [row for row in queries.lineage(thread) if not row.abandoned][::-1]
-    assert len(way) > 3
+    points = [row for row in queries.lineage(thread) if not row.abandoned][::-1]
+    assert len(points) > 3
     address = f"/threads/{thread}/?cp=0"
     seen = []
     while address:
         html = client.get(address).content.decode()
-        shown = next(r for r in way if r.number not in [n for n, *_ in seen])
-        at_head = shown.id == way[-1].id
+        shown = next(r for r in points if r.number not in [n for n, *_ in seen])
+        at_head = shown.id == points[-1].id
         commit = queries.event_of_checkpoint(thread, shown.id)
         assert commit is not None
         # The events end with the commit of the checkpoint, the save points with its step.
@@ -78,9 +78,9 @@ def test_links_walk_through_every_checkpoint_and_everything_moves_with_them(
         assert re.search(rf'id="checkpoint-{shown.id}"[^>]*>\s*<a[^>]*aria-current="true"', html)
         seen.append((shown.number, len(ids), region(html, "thread-plan")))
         back = link(html, "back")
-        assert (back is None) == (shown.id == way[0].id)
+        assert (back is None) == (shown.id == points[0].id)
         address = link(html, "next") or ""
-    assert [number for number, *_ in seen] == [row.number for row in way]
+    assert [number for number, *_ in seen] == [row.number for row in points]
     assert len({plan for *_, plan in seen}) > 1
     assert len({n for _, n, _ in seen}) > 1
     assert link(look(cast, thread), "first") == "?cp=0"

@@ -1,0 +1,1 @@
+"""Threads in a real browser: started, changed, interrupted, forked and rolled back."""
