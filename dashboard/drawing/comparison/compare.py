@@ -12,7 +12,7 @@ from checkpoints.queries.compared.steps import LoggedStep, logged_since, logged_
 from checkpoints.views import CheckpointRow, EventRow
 
 from .contents import KINDS
-from .divergence import STEPS_MAX, Divergence, Difference, first_divergence
+from .divergence import STEPS_MAX, Difference, Divergence, first_divergence
 
 type Range = tuple[UUID, int, int, int, int]
 

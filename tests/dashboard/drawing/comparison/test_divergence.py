@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from checkpoints.queries.compared.steps import LoggedEvent, LoggedStep
 from dashboard.drawing.comparison.contents import HASH, ID, TIME, without_names
-from dashboard.drawing.comparison.divergence import Divergence, Difference, first_divergence
+from dashboard.drawing.comparison.divergence import Difference, Divergence, first_divergence
 
 from .runs import PLANTED, logged, planted, script_of
 
