@@ -8,6 +8,8 @@ class ApprovalsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from .queries import erased_parts
         from .recorded_tables import register
 
         register()
+        erased_parts.register()

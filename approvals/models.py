@@ -201,6 +201,7 @@ class News(models.Model):
                 name="gp_outbox_stuck",
                 condition=models.Q(kind="thread.stuck"),
             ),
+            models.Index(fields=("thread_id",), name="gp_outbox_thread"),
             models.Index(
                 fields=("thread_id", "at"),
                 name="outbox_work_waiting",

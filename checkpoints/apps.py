@@ -9,5 +9,7 @@ class CheckpointsConfig(AppConfig):
 
     def ready(self) -> None:
         from .models.recorded_tables import register
+        from .queries.erasures import parts
 
         register()
+        parts.register()

@@ -55,6 +55,14 @@ class AlreadyStarted(GatepostError):
     """A thread of this name exists already; it is continued instead of started again."""
 
 
+class ContentErased(GatepostError):
+    """The content of this thread was erased; ids, times and hashes are what is left of it."""
+
+
+class SamePerson(GatepostError):
+    """Somebody else has to approve this: you requested it yourself."""
+
+
 class CorruptHistory(GatepostError):
     """What is stored does not fit its own hash; look at `verify` before going on."""
 

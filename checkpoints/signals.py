@@ -42,3 +42,9 @@ verification_due = Signal()
 
 folders_due = Signal()
 """Folders of threads are still to be written by whoever claims them; said with each sweep."""
+
+thread_erased = Signal()
+"""thread_id: UUID, workspace: UUID. The content of this thread is gone; copies elsewhere go too."""
+
+retention_due = Signal()
+"""A retention rule is active; said with each sweep: whoever applies rules erases some threads."""

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from .agent_versions import External
 from .breakers.rule import StoppedRow
+from .log.closed_threads import ErasedRow
 from .states import LIVE, Status
 
 
@@ -105,6 +106,7 @@ class ThreadRow:
     external: External | None = None
     stuck: StuckRow | None = None
     stopped: StoppedRow | None = None
+    erased: ErasedRow | None = None
 
     @property
     def damage(self) -> VerificationRow | None:

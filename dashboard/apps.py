@@ -14,6 +14,7 @@ class DashboardConfig(AppConfig):
     verbose_name = "Dashboard"
 
     def ready(self) -> None:
+        from .actions.erasure import retention_rounds as _retention  # noqa: F401
         from .capsules import receivers as _folders  # noqa: F401
         from .live import receivers  # noqa: F401
         from .operating import background_verification as _verifier  # noqa: F401
@@ -21,6 +22,11 @@ class DashboardConfig(AppConfig):
         from .recorded_tables import register
 
         register()
+        from checkpoints.log import remains
+
+        from .api.protocol.idempotency import ERASED_PART
+
+        remains.register(ERASED_PART)
         from .identity import user_changes
 
         user_changes.listen()

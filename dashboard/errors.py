@@ -95,6 +95,12 @@ class Conflict(ActionError):
     status, code, title = 409, "conflict", "Not possible now"
 
 
+class Erased(ActionError):
+    """The content of the thread was erased; the sentence says by whom and why."""
+
+    status, code, title = 410, "erased", "Erased"
+
+
 class NotAllowedNow(Conflict):
     """The thread's status does not allow it; facts: status."""
 
@@ -278,6 +284,10 @@ def of(error: ground.GatepostError, *, within: str = "") -> ActionError:
             return Stale(error.message, **error.facts)
         case ground.ContentAway():
             return StorageAway(error.message)
+        case ground.ContentErased():
+            return Erased(error.message)
+        case ground.SamePerson():
+            return FourEyes(error.message)
         case ground.NotAllowedNow():
             return NotAllowedNow(error.message, **error.facts)
         case gates.AlreadyDecided():

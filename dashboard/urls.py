@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from .views import artifacts, board, health, login, metrics, violations, workspaces
+from .views import artifacts, board, erasures, health, login, metrics, violations, workspaces
 from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
 from .views.approvals import inbox
@@ -42,6 +42,9 @@ urlpatterns = [
     path(f"{THREAD}/verify/", threads.verify, name="thread_verify"),
     path(f"{THREAD}/input/", changes.send_input, name="thread_input"),
     path(f"{THREAD}/published/<str:slug>/<str:name>", threads.published_file, name="published"),
+    path(f"{THREAD}/erase/", erasures.erase, name="thread_erase"),
+    path("erasures/", erasures.erasures, name="erasures"),
+    path("erasures/<uuid:erasure_id>/", erasures.erasure, name="erasure"),
     path("breakers/trip/", breakers.trip, name="breaker_trip"),
     path("breakers/<uuid:breaker_id>/release/", breakers.release, name="breaker_release"),
     path("incidents/", incidents.index, name="incidents"),

@@ -9,6 +9,8 @@ from uuid import UUID
 
 from django.db import connection
 
+from ..log.remains import is_blank
+from ..state import deltas
 from ..tables.columns import EVENT
 from ..tables.readers import Reader
 from .links import NO_HASH, Broken, fits, link
@@ -56,6 +58,8 @@ class Log:
     highest_seq: int
     n_verified: int = 0
     prev: bytes = NO_HASH
+    # Whether its content was erased: then data and salts have to be gone, and hashes stay.
+    erased: bool = False
 
     def batches(self) -> Iterator[list[Event]]:
         """What is not yet verified in order, also entries that should not be there."""
@@ -86,7 +90,10 @@ class Log:
             raise Broken(event.seq, f"lies in another workspace than its {self.of}")
         if event.prev_hash != self.prev:
             raise Broken(event.seq, "does not continue the event before it")
-        if fits(event.seq, event.salt, event.data) != event.data_hash:
+        if self.erased:
+            if event.salt or not is_blank(deltas.decode(event.data)):
+                raise Broken(event.seq, "has content, and the thread was erased")
+        elif fits(event.seq, event.salt, event.data) != event.data_hash:
             raise Broken(event.seq, "its data do not fit their hash")
         self.prev = link(
             chain=self.chain,

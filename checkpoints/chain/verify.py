@@ -15,6 +15,7 @@ from ..state import deltas
 from ..states import EventKind
 from .activities import Activities
 from .children import Children
+from .erased import erasure_of, verify_erased
 from .events import EVENTS_AT_ONCE, Event, Log
 from .links import Broken
 from .past import NAMING, Past
@@ -33,7 +34,8 @@ class ChainReport:
 
     `ident` is the thread or the workspace whose log it is. `since` is when the record of what
     steers began, where that was later than its birth: before, nothing of it is proved. `checks`
-    says which of CHECKS it covers.
+    says which of CHECKS it covers. `erased` says by whom and why its content was erased: then
+    the chain is verified, and what is left.
     """
 
     ident: UUID
@@ -43,14 +45,17 @@ class ChainReport:
     what: str
     since: datetime | None = None
     checks: tuple[str, ...] = CHECKS[:1]
+    erased: str = ""
 
 
-def report(log: Log, broken: Broken | None = None, *, since: datetime | None = None) -> ChainReport:
+def report(
+    log: Log, broken: Broken | None = None, *, since: datetime | None = None, erased: str = ""
+) -> ChainReport:
     """What came out of verifying a log."""
     if broken is None:
-        return ChainReport(log.ident, True, log.n_verified, None, "", since)
+        return ChainReport(log.ident, True, log.n_verified, None, "", since, erased=erased)
     what = f"Event {broken.seq}: {broken}."
-    return ChainReport(log.ident, False, log.n_verified, broken.seq, what)
+    return ChainReport(log.ident, False, log.n_verified, broken.seq, what, erased=erased)
 
 
 class Witness(Protocol):
@@ -103,15 +108,23 @@ def verify_in_slices(
     if facts is None:
         raise NotFound("There is no such thread.")
     log = Log("thread", thread_id, facts.workspace, facts.chain, *facts.end)
+    erasure = erasure_of(thread_id)
+    erased = "" if erasure is None else erasure.sentence
     try:
-        yield from _Verification(log, facts, witnesses).slices()
+        if erasure is None:
+            yield from _Verification(log, facts, witnesses).slices()
+        else:
+            yield from verify_erased(log, erasure)
     except Broken as broken:
-        return report(log, broken)
+        # It may have been erased while it was read: then the next look tells.
+        if erasure is None and erasure_of(thread_id) is not None:
+            return (yield from verify_in_slices(thread_id, witnesses=witnesses))
+        return report(log, broken, erased=erased)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         # Chained anew by somebody who knows how, around what no code of ours wrote.
         message = f"it, or one of the {EVENTS_AT_ONCE} before it, has no form that was ever written"
         return report(log, Broken(max(log.n_verified, 1), f"{message} ({type(error).__name__})"))
-    return report(log)
+    return report(log, erased=erased)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +134,8 @@ class _Facts:
     `end` is (last_seq, last_hash, highest seq), `head` (id, number, step, branch, bytes, first of
     the branch, next nodes as text), `brought` the last event and checkpoint that came with a
     capsule, `origin` (who started it, base, checkpoint of the base), `pinned` whether only the very
-    code that it stopped with may take it, `columns` what else of the row the log tells.
+    code that it stopped with may take it, `closed` whether it is marked as under an erasure that
+    nobody approved, `columns` what else of the row the log tells.
     """
 
     chain: UUID
@@ -132,6 +146,7 @@ class _Facts:
     brought: tuple[int, int]
     origin: tuple[str, str | None, str | None]
     pinned: bool
+    closed: bool
     columns: Row
 
 
@@ -142,7 +157,8 @@ def _facts(thread: UUID) -> _Facts | None:
         "(SELECT coalesce(max(number), -1) FROM gp_checkpoint WHERE thread_id = th.id) "
         "AS highest_number, th.imported_seq, th.imported_number, th.started_by, th.base::text, "
         "th.forked_from::text, th.pinned, th.head, th.number, th.step, th.branch, th.state_bytes, "
-        "th.branch_start, th.next_nodes::text "
+        "th.branch_start, th.next_nodes::text, th.erasure IS NOT NULL AND NOT EXISTS (SELECT 1 "
+        "FROM gp_erasure r WHERE r.id = th.erasure AND r.state IN ('approved', 'done')) AS closed "
         "FROM gp_thread th LEFT JOIN gp_agent_version av ON av.id = th.agent_version_id "
         "WHERE th.id = %s::uuid",
         (thread,),
@@ -159,6 +175,7 @@ def _facts(thread: UUID) -> _Facts | None:
         brought=(r.imported_seq, r.imported_number),
         origin=(r.started_by, r.base, r.forked_from),
         pinned=r.pinned,
+        closed=r.closed,
         columns=read_row(r[:N_ROW]),
     )
 
@@ -203,6 +220,8 @@ class _Verification:
                 raise Broken(self._log.last_seq, "what was imported is not what the log tells of")
             if self._pinned != self._facts.pinned:
                 raise Broken(self._log.last_seq, "the pin is not what the log tells of")
+            if self._facts.closed:
+                raise Broken(self._log.last_seq, "it is marked as closed, by no approved erasure")
             if wrong := self._told.differs(self._facts.columns, n_steps=self._past.n_steps):
                 raise Broken(self._log.last_seq, f"{wrong} is not what the log tells of")
             for _, wrong in altered_versions(self._facts.columns.agent_version):

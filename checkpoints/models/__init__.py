@@ -7,6 +7,7 @@ be is said by domains (migrations/schema/domains.sql), since a step would read e
 Nobody above imports this module: upper floors write through `store` and read through `queries`.
 """
 
+from .erasure import Erased, Erasure, ErasureFile, Hold, RetentionRule
 from .fleet import (
     Backoff,
     Breaker,
@@ -49,11 +50,16 @@ __all__ = [
     "Content",
     "DayFigure",
     "Duty",
+    "Erased",
+    "Erasure",
+    "ErasureFile",
     "Event",
     "FoldedDay",
+    "Hold",
     "Keyframe",
     "Membership",
     "NodeTime",
+    "RetentionRule",
     "SetAside",
     "SpanExport",
     "Stuck",

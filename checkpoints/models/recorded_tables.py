@@ -3,7 +3,7 @@
 from django.contrib.auth import get_user_model
 
 from ..log import recorded
-from . import Breaker, Budget, BudgetBand, Workspace
+from . import Breaker, Budget, BudgetBand, Erased, Erasure, Hold, RetentionRule, Workspace
 
 # A team is a group; people are asked and mailed by its name.
 _TEAMS = (
@@ -23,6 +23,10 @@ def register() -> None:
         leaves_out=("chain_id", "last_seq", "last_hash", "prev_hash", "last_at"),
     )
     recorded.register(Breaker, noun="breaker", label="reason")
+    recorded.register(Erasure, noun="erasure", label="reason")
+    recorded.register(Erased, noun="erased thread", label="remains")
+    recorded.register(Hold, noun="legal hold", label="reason")
+    recorded.register(RetentionRule, noun="retention rule", label="agent")
     recorded.register(Budget, noun="budget", label="name")
     recorded.register(BudgetBand, noun="part of a budget", label="month")
     recorded.register(

@@ -183,6 +183,8 @@ class Thread(models.Model):
     cost = models.DecimalField(max_digits=18, decimal_places=6, default=0)
     tokens_saved = models.BigIntegerField(default=0)
     created_at = models.DateTimeField(db_default=Now())
+    # The erasure that has closed it: nothing is written to it any more.
+    erasure = models.UUIDField(null=True)
 
     class Meta:
         db_table = "gp_thread"
@@ -206,6 +208,11 @@ class Thread(models.Model):
                 fields=("forked_from",),
                 name="gp_thread_forks",
                 condition=models.Q(forked_from__isnull=False),
+            ),
+            models.Index(
+                fields=("erasure",),
+                name="gp_thread_erasure",
+                condition=models.Q(erasure__isnull=False),
             ),
         )
 

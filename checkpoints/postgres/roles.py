@@ -28,6 +28,12 @@ WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p'
 GROUP BY c.relname ORDER BY c.relname
 """
 
+# Functions that work with their owner's rights: erasure, which may blank what an approval names.
+PRIVILEGED = """
+SELECT p.oid::regprocedure::text FROM pg_proc p
+WHERE p.pronamespace = current_schema()::regnamespace AND p.prosecdef ORDER BY 1
+"""
+
 
 class RoleMissing(Exception):
     """The runtime role is not there, and this owner may not create roles."""
@@ -86,6 +92,13 @@ def grant(role: str, *, password: str = "") -> None:
                 names["schema"],
                 sql.Identifier(table),
                 names["role"],
+            )
+            cursor.execute(_text(cursor, line))
+        cursor.execute(PRIVILEGED)
+        for (function,) in cursor.fetchall():
+            # As PostgreSQL itself writes and quotes it.
+            line = sql.SQL("GRANT EXECUTE ON FUNCTION {} TO {}").format(
+                sql.SQL(cast(Any, function)), names["role"]
             )
             cursor.execute(_text(cursor, line))
 

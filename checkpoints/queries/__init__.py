@@ -34,6 +34,7 @@ from .anatomy.outputs import (
 )
 from .code_questions import asking_alike, code_questions
 from .conversations.numbered import newest_numbered, threads_past_lease
+from .erasures.rules import any_active as any_retention_rule
 from .event_log import (
     COUNTED,
     SEARCHED,
@@ -246,6 +247,7 @@ __all__ = [
     "agent_versions",
     "agent_versions_of",
     "agents",
+    "any_retention_rule",
     "artifact",
     "artifact_row",
     "asking_alike",

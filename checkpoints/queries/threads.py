@@ -11,6 +11,7 @@ from uuid import UUID
 from ..agent_versions import External
 from ..breakers.rule import STOPPED, STOPPED_BY, stopped_row
 from ..errors import InvalidValue, NotFound
+from ..log.closed_threads import ERASED_OF, erased_row
 from ..state import deltas
 from ..states import FINISHED, LIVE, Status
 from ..tables import columns as tables
@@ -43,6 +44,7 @@ thread_of = Reader(
         "integrity": "(SELECT to_jsonb(k)::text FROM gp_verification k WHERE k.thread_id = th.id)",
         "stuck": STUCK_OF,
         "stopped": STOPPED,
+        "erased": ERASED_OF,
     },
     decode={
         "status": Status,
@@ -51,6 +53,7 @@ thread_of = Reader(
         "external": External.read,
         "stuck": stuck_of,
         "stopped": stopped_row,
+        "erased": erased_row,
     },
 )
 THREAD = (
@@ -220,7 +223,7 @@ def thread_marks(
         "THEN status IN ('queued', 'rolling_back') "
         "AND status_since < clock_timestamp() - make_interval(secs => %s) "
         "ELSE lease_until < clock_timestamp() END, (SELECT k.found_at FROM gp_verification k "
-        f"WHERE k.thread_id = th.id), EXISTS ({STOPPED_BY}) "
+        f"WHERE k.thread_id = th.id), EXISTS ({STOPPED_BY}), th.erasure, th.title "
         "FROM gp_thread th WHERE id = ANY(%s::uuid[])",
         (STANDSTILL_SECONDS, list(thread_ids)),
     )

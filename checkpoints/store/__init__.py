@@ -13,6 +13,13 @@ from .clock_steps import bring_back_sleepers, note_clock_step
 from .code import accept, pin, unpin
 from .control import cancel, edit, pause, resume, retry, skip
 from .cursors import keep_cursor
+from .erasure.carrying_out import carry_on as carry_on_erasures
+from .erasure.carrying_out import carry_out as carry_out_erasure
+from .erasure.holds import lift_hold, set_hold
+from .erasure.requests import decide as decide_erasure
+from .erasure.requests import refuse as refuse_erasure
+from .erasure.requests import request as request_erasure
+from .erasure.rules import set_rule as set_retention_rule
 from .folder_duties import claim_folder, folder_kept, owe_folder, postpone_folder
 from .inputs import send_input
 from .installation.agents import (
@@ -115,11 +122,14 @@ __all__ = [
     "cancel",
     "cancel_and_undo",
     "cancel_child",
+    "carry_on_erasures",
+    "carry_out_erasure",
     "claim_duty",
     "claim_folder",
     "commit_and_hand_off",
     "commit_step",
     "create_workspace",
+    "decide_erasure",
     "deliver",
     "deliver_due",
     "deliver_messages",
@@ -154,6 +164,7 @@ __all__ = [
     "known_digests",
     "learn_node_times",
     "leave",
+    "lift_hold",
     "lock_free",
     "lock_thread",
     "lock_workspaces",
@@ -189,9 +200,11 @@ __all__ = [
     "record_activity",
     "record_compensation",
     "record_watched",
+    "refuse_erasure",
     "release_breaker",
     "rename_workspace",
     "report_progress",
+    "request_erasure",
     "resume",
     "retire_worker",
     "retry",
@@ -199,6 +212,8 @@ __all__ = [
     "send_input",
     "send_message",
     "set_budget",
+    "set_hold",
+    "set_retention_rule",
     "settle",
     "shorten_leases",
     "skip",

@@ -18,8 +18,9 @@ def write_keyframe(thread: UUID, number: int, state: dict[str, Any]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO gp_keyframe (thread_id, number, state) "
-            "VALUES (%s::uuid, %s::integer, %s::text) ON CONFLICT DO NOTHING",
-            (thread, number, deltas.canonical(state).decode()),
+            "SELECT th.id, %s::integer, %s::text FROM gp_thread th "
+            "WHERE th.id = %s::uuid AND th.erasure IS NULL ON CONFLICT DO NOTHING",
+            (number, deltas.canonical(state).decode(), thread),
         )
 
 

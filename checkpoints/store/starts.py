@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from ..errors import AlreadyStarted, NotFound
+from ..errors import AlreadyStarted, NotAllowedNow, NotFound
 from ..log import control_columns
 from ..postgres import reads as prepared
 from ..postgres.named_rows import fetch_named
@@ -24,7 +24,7 @@ from ..tables.columns import CHECKPOINT, THREAD
 from .keyframes import keep_far_state, known_digests
 from .statement.announcements import announce
 from .statement.checkpoint_rows import checkpoint_insert
-from .statement.guards import check_texts
+from .statement.guards import CLOSED, check_texts
 from .statement.moves import NO_HASH, NewCheckpoint, NewEvent, encode_event, first_checkpoint
 from .statement.text import birth
 
@@ -195,7 +195,8 @@ def start(
 
 
 _OF_BASE = THREAD.only(
-    *("workspace_id", "agent", "queue", "title", "chain_id", "last_seq", "last_hash", "labels")
+    *("workspace_id", "agent", "queue", "title", "chain_id", "last_seq", "last_hash", "labels"),
+    "erasure",
 )
 _OF_POINT = CHECKPOINT.only(
     *("number", "step", "next_nodes", "schema_version", "agent_version_id", "state_hash"),
@@ -239,6 +240,8 @@ def fork(
         raise NotFound("There is no such checkpoint in this thread.")
     *values, is_far, base_config = result[0]
     old, point = _OF_BASE.row(values[: len(_OF_BASE)]), _OF_POINT.row(values[len(_OF_BASE) :])
+    if old["erasure"] is not None:
+        raise NotAllowedNow(CLOSED)
     version, queue = point["agent_version_id"], old["queue"]
     if code is not None:
         version, queue = code, _agent_version(code).queue

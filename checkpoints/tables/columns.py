@@ -64,6 +64,7 @@ THREAD: Final = listed(
     cost             numeric          proved  capsule
     tokens_saved     bigint                   capsule
     created_at       timestamptz              capsule
+    erasure          uuid null
     """,
 )
 CHECKPOINT: Final = listed(

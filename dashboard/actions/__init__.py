@@ -16,6 +16,14 @@ from .endpoints import (
     switch_endpoint,
     try_endpoint,
 )
+from .erasure.erasures import (
+    decide_erasure,
+    lift_hold,
+    preview_erasure,
+    request_erasure,
+    set_hold,
+)
+from .erasure.retention import preview_retention, set_retention
 from .fleet.breakers import preview_trip, release_breaker, trip_breaker
 from .fleet.budgets import set_budget
 from .fleet.incidents import close_incident, give_back_incident, snooze_incident, take_incident
@@ -78,6 +86,7 @@ __all__ = [
     "choose_code_many",
     "close_incident",
     "decide",
+    "decide_erasure",
     "decide_many",
     "edit",
     "edit_policy",
@@ -87,6 +96,7 @@ __all__ = [
     "fork",
     "give_back_incident",
     "import_thread",
+    "lift_hold",
     "list_mcp_tools",
     "list_users",
     "make_endpoint",
@@ -99,14 +109,17 @@ __all__ = [
     "pause",
     "preview_cancel",
     "preview_edit",
+    "preview_erasure",
     "preview_fork",
     "preview_many",
     "preview_policy",
+    "preview_retention",
     "preview_roll_back",
     "preview_trip",
     "release_breaker",
     "remove_mcp_server",
     "remove_subscription",
+    "request_erasure",
     "resume",
     "retry",
     "roll_back",
@@ -114,8 +127,10 @@ __all__ = [
     "send_input",
     "set_budget",
     "set_cap",
+    "set_hold",
     "set_mcp_tool_mode",
     "set_quiet_hours",
+    "set_retention",
     "settle",
     "skip",
     "snooze_incident",

@@ -23,7 +23,7 @@ from checkpoints.states import Status
 from checkpoints.views import ThreadRow, VerificationRow
 from dashboard.capsules.exports import Capsule, capsule_of
 from dashboard.capsules.imports import Imported, import_capsule
-from dashboard.errors import Conflict, Invalid, TooLarge, translated
+from dashboard.errors import Conflict, Invalid, NotAllowedNow, TooLarge, translated
 from dashboard.fields.validation import (
     REASON_MAX,
     check_changes,
@@ -36,6 +36,7 @@ from dashboard.fields.validation import (
 )
 from dashboard.identity.permissions import (
     Actor,
+    closed,
     no_message_channel,
     refuse_beyond,
     require,
@@ -297,7 +298,10 @@ def export(
     thread = _thread(actor, "export", thread_id)
     point = None if number is None else queries.checkpoint_by_number(thread_id, number)
     capsule = capsule_of(thread, point, children=children)
-    payload = {"thread": str(thread_id), "title": thread.title, "number": number}
+    if thread.erased is not None:
+        raise NotAllowedNow(closed(thread.erased), status=str(thread.status))
+    # No title: this log is not erased.
+    payload = {"thread": str(thread_id), "number": number}
     if children:
         payload["children"] = capsule.children
     store.log_export(

@@ -25,6 +25,16 @@ from .endpoints import (
     SwitchOneEndpoint,
     TestOneEndpoint,
 )
+from .erasure.erasures import (
+    DecideOneErasure,
+    EraseThread,
+    Erasures,
+    Holds,
+    HoldThread,
+    LiftHoldOfThread,
+    OneErasure,
+)
+from .erasure.retention import Retention
 from .external.leases import NextOfThread, ReleaseThread, RenewThread, TakeThread
 from .external.otlp import TakeSpans
 from .external.record import RecordOfThread
@@ -115,6 +125,9 @@ _thread: list[URLPattern] = [
     path("settle/", SettleThread.as_view(), name="settle"),
     path("code/", CodeThread.as_view(), name="code"),
     path("cancel/", CancelThread.as_view(), name="cancel"),
+    path("erasure/", EraseThread.as_view(), name="thread_erasure"),
+    path("hold/", HoldThread.as_view(), name="thread_hold"),
+    path("lift_hold/", LiftHoldOfThread.as_view(), name="thread_lift_hold"),
     path("input/", InputThread.as_view(), name="input"),
     path("edit/", EditThread.as_view(), name="edit"),
     path("fork/", ForkThread.as_view(), name="fork"),
@@ -179,6 +192,11 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/<uuid:approval_id>/decide/", DecideApproval.as_view(), name="decide"),
     path("approvals/<uuid:approval_id>/report/", ReportOnApproval.as_view(), name="report"),
     path("states/", SavedStates.as_view(), name="states"),
+    path("erasures/", Erasures.as_view(), name="erasures"),
+    path("erasures/<uuid:erasure_id>/", OneErasure.as_view(), name="erasure"),
+    path("erasures/<uuid:erasure_id>/decide/", DecideOneErasure.as_view(), name="erasure_decide"),
+    path("holds/", Holds.as_view(), name="holds"),
+    path("retention/", Retention.as_view(), name="retention"),
     path("breakers/", Breakers.as_view(), name="breakers"),
     path("breakers/<uuid:breaker_id>/", OneBreaker.as_view(), name="breaker"),
     path(

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from checkpoints import queries
-from checkpoints.errors import ContentAway, CorruptHistory
+from checkpoints.errors import ContentAway, ContentErased, CorruptHistory
 from checkpoints.views import AgentRow
 
 
@@ -34,7 +34,7 @@ def read(thread_id: UUID, checkpoint_id: UUID, version: AgentRow) -> Read:
     """The state at a checkpoint; raises NotFound, and nothing where only contents are missing."""
     try:
         state = queries.state_at(thread_id, checkpoint_id)
-    except (ContentAway, CorruptHistory) as error:
+    except (ContentAway, ContentErased, CorruptHistory) as error:
         away = isinstance(error, ContentAway)
         return Read({}, Unread(error.message, datetime.now(UTC), away))
     return Read(_ordered(state, version.schema))

@@ -37,6 +37,7 @@ class Rights:
     decide: bool = False
     export: bool = False
     stop: bool = False  # many at once, by a breaker
+    erase: bool = False  # to request it, with a second person
 
 
 @dataclass(frozen=True, slots=True)

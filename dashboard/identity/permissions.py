@@ -15,10 +15,11 @@ from uuid import UUID
 from checkpoints import queries
 from checkpoints.agent_versions import CAN
 from checkpoints.errors import NotFound
+from checkpoints.log.closed_threads import ErasedRow
 from checkpoints.states import CANCELLABLE, EDITABLE, TAKES_INPUT, EventKind, Status, sources
 from checkpoints.verdicts import question_of
 from checkpoints.views import ThreadRow
-from dashboard.errors import Conflict, Forbidden
+from dashboard.errors import Conflict, Forbidden, NotAllowedNow
 
 # Of a very long name this much is kept beside what the person did, so that a token's fits as well.
 NAME_SHOWN: Final = 120
@@ -48,6 +49,11 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "cancel": _OPERATOR,
     # Whoever looks after a workspace may stop it; to release is the same decision.
     "breaker": _OPERATOR | {"admin"},
+    # Nobody erases alone: an admin approves what somebody else has requested.
+    "request_erasure": _OPERATOR | {"admin"},
+    "erase": frozenset({"admin"}),
+    "hold": frozenset({"admin"}),
+    "retention": frozenset({"admin"}),
     # Who takes care of trouble: those who can do something about it.
     "incident": _EITHER | {"admin"},
     # Everybody chooses what news they get themselves.
@@ -75,7 +81,14 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     "incidents": frozenset({"read", "incident", "subscribe"}),
     "fork": frozenset({"read", "fork", "roll_back"}),
     "decide": frozenset({"read", "decide"}),
-    "administer": frozenset({"read", "policy", "notify", "hook", "mcp", "people"}),
+    # Only to request it: a token approves no erasure unless it administers.
+    "erase": frozenset({"read", "request_erasure"}),
+    "administer": frozenset(
+        {
+            *("read", "policy", "notify", "hook", "mcp", "people"),
+            *("erase", "hold", "retention"),
+        }
+    ),
 }
 
 # What can be done to a thread, in the order of its buttons.
@@ -252,6 +265,8 @@ def allowed_actions(actor: HasRoles, thread: ThreadRow) -> dict[str, Allowance]:
 def _allowance(actor: HasRoles, thread: ThreadRow, action: str) -> Allowance:
     if message := lacks(actor, action):
         return Allowance(False, message)
+    if thread.erased is not None:
+        return Allowance(False, closed(thread.erased))
     if message := beyond(thread, action):
         return Allowance(False, message)
     if action == "input" and not thread.message_channel:
@@ -292,9 +307,16 @@ def beyond(thread: ThreadRow, action: str) -> str:
 
 
 def refuse_beyond(thread: ThreadRow, action: str) -> None:
-    """Raise Conflict where the agent of a thread could not go on after this."""
+    """Raise Conflict where a thread is closed, or its agent could not go on after this."""
+    if thread.erased is not None:
+        raise NotAllowedNow(closed(thread.erased), status=str(thread.status))
     if message := beyond(thread, action):
         raise Conflict(message, status=str(thread.status))
+
+
+def closed(erased: ErasedRow) -> str:
+    """Why nothing can be done to a thread whose content was erased, as a sentence."""
+    return f"This thread is closed. {erased.sentence}"
 
 
 def no_message_channel(thread: ThreadRow) -> str:

@@ -14,6 +14,7 @@ from checkpoints.signals import (
     record_judged,
     stuck_noted,
     thread_changed,
+    thread_erased,
 )
 from dashboard.wire import hints, progress
 
@@ -48,6 +49,13 @@ def tell_of_damage(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
 @receiver(stuck_noted, dispatch_uid="dashboard.live.stuck_noted")
 def show_stuck(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
     """Let the pages show that a thread is stuck; that is no event of it."""
+    hints.look_again(thread_id, workspace)
+
+
+@receiver(thread_erased, dispatch_uid="dashboard.live.thread_erased")
+def forget_erased(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
+    """The content of a thread is gone: its copies in Valkey go, and its pages look again."""
+    progress.forget_progress(thread_id)
     hints.look_again(thread_id, workspace)
 
 

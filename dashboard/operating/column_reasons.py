@@ -48,6 +48,9 @@ PROVED: Final[dict[str, dict[str, str]]] = {
     "gp_carried_out": _all("approval_id outcome said", "folded from the thread's log"),
 }
 DERIVED: Final[dict[str, dict[str, str]]] = {
+    "gp_thread": {
+        "erasure": "of an erasure that the log of the workspace records; any other mark is damage"
+    },
     "gp_keyframe": {"*": "a cache of states; compared with the deltas, and may be deleted"},
     "gp_artifact": _all("sha256 size", "the bytes of the file are hashed again"),
     "auth_group": {"name": "the teams of each user, by their names, are on record"},
@@ -119,6 +122,7 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_incident_thread": {"*": "made by the sweep from threads that are in trouble"},
     "gp_incident_notice": {"*": "what was sent of an incident; whom is proved as a subscription"},
     "gp_set_aside": {"*": _NOW},
+    "gp_erasure_file": {"*": _NOW},
     "gp_watched": {"*": "where late spans go; what came of them is proved in the thread's log"},
     "gp_span_export": {"*": "how far spans were exported, for workers and figures; no history"},
     "gp_clock_step": {"*": "what was noticed about clocks, for `doctor`"},

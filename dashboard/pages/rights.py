@@ -32,6 +32,7 @@ def rights_of(roles: Roles) -> Rights:
         decide=may(who, "decide"),
         export=may(who, "export"),
         stop=may(who, "breaker"),
+        erase=may(who, "request_erasure"),
     )
 
 

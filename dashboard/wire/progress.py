@@ -61,6 +61,11 @@ def publish_progress(thread_id: UUID, workspace: UUID, progress: Mapping[str, An
     attempt(both)
 
 
+def forget_progress(thread_id: UUID) -> None:
+    """Take the report of a thread away; without Valkey it ends by itself within a minute."""
+    attempt(lambda valkey: valkey.delete(_key(thread_id)))
+
+
 def read_progress(thread_ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
     """The newest reports of these threads; without those that have none, empty without Valkey."""
     if not thread_ids:

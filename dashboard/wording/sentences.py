@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from checkpoints.log.remains import is_blank
 from checkpoints.states import Status
 from checkpoints.verdicts import MEANING
 
@@ -109,9 +110,9 @@ def event_sentence(event: EventRow, people: Mapping[str, str] | None = None) -> 
     """What happened, in one sentence without a full stop."""
     data, who = event.data, person(event.actor, people, imported=event.imported)
     say = _SAY.get(event.kind)
-    if say is None:
-        noun, _, participle = event.kind.replace("_", " ").partition(".")
-        return f"{noun.capitalize()} {participle}{_tail({'text': data.get('name')} | dict(data))}"
+    if say is None or is_blank(data):
+        words = of_decisions.kind_words(event.kind, data)
+        return f"{words}{_tail({'text': data.get('name')} | dict(data))}"
     return str(say(data, who))
 
 

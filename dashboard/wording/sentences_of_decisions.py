@@ -9,6 +9,7 @@ from typing import Any
 from approvals.notify.texts.incident_letters import HEADS
 from approvals.rules.headlines import headline_of
 from approvals.states import ROLL_BACK, STOP
+from checkpoints.log.remains import is_blank
 from checkpoints.unseen import plain
 
 from .operations import budget_limit, budget_words, selection_words
@@ -40,6 +41,12 @@ def _what(data: Mapping[str, Any]) -> str:
 
 def _record(data: Mapping[str, Any]) -> str:
     return f"the record of {data.get('of') or 'thread'} {cut(data.get('id') or '?')[:8]}"
+
+
+def kind_words(kind: str, data: Mapping[str, Any]) -> str:
+    """An event's kind as words, `step.failed` as "Step failed", and whether its data are erased."""
+    words = kind.replace("_", " ").replace(".", " ", 1).capitalize()
+    return f"{words}; its content was erased" if is_blank(data) else words
 
 
 def _quoted(text: object) -> str:
@@ -177,6 +184,19 @@ SAY: dict[str, Any] = {
         f"{who} released {'the rest' if d.get('rest') else 'some'} of "
         f"{selection_words(d.get('selection') or {})}, {d.get('released') or 0} "
         f"thread{'' if d.get('released') == 1 else 's'} at once{_quoted(d.get('reason'))}"
+    ),
+    "erasure.requested": lambda d, who: f"{who} requested an erasure{_quoted(d.get('reason'))}",
+    "erasure.approved": lambda d, who: f"{who} approved an erasure{_quoted(d.get('reason'))}",
+    "erasure.refused": lambda d, who: f"{who} refused an erasure{_quoted(d.get('reason'))}",
+    "erasure.finished": lambda d, who: (
+        f"Erasure done: {d.get('threads') or 0} thread{'' if d.get('threads') == 1 else 's'}"
+    ),
+    "thread.erased": lambda d, who: f"Content of a thread erased{_quoted(d.get('reason'))}",
+    "hold.set": lambda d, who: f"{who} set a legal hold{_quoted(d.get('reason'))}",
+    "hold.lifted": lambda d, who: f"{who} lifted a legal hold{_quoted(d.get('reason'))}",
+    "retention.changed": lambda d, who: (
+        f"{who} set retention of {cut(d.get('agent') or 'all agents')} "
+        + (f"to {d.get('days')} days" if d.get("active") else "off")
     ),
     "budget.changed": lambda d, who: (
         f"{who} set the monthly budget of {budget_words(d)} to {budget_limit(d)}"

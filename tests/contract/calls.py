@@ -113,6 +113,8 @@ class World:
     undoing: tuple[UUID, UUID, UUID]  # one that is rolled back, the lease, the effect to undo
     saved: str  # the name of a state that the operator's agent has saved
     breaker: UUID  # an open one, of an agent that has no threads
+    erasure: UUID  # of a thread of its own; waits for a second person
+    on_hold: UUID  # a finished thread with a legal hold
     incident: UUID  # an open one that nobody has taken
     taken: UUID  # another one, which the operator has taken
     mail: UUID  # an endpoint that writes to people
@@ -160,11 +162,28 @@ def make_world(cast: Cast) -> World:
         undoing=_undoing(cast),
         saved=_saved(cast),
         breaker=make_breaker(cast.workspace),
+        erasure=make_erasure(cast.workspace),
+        on_hold=_on_hold(cast, agent),
         incident=make_incident(cast.workspace),
         taken=_taken(cast),
         mail=(mail := make_mail(cast.workspace)),
         subscription=make_subscription(cast, "operator", mail),
     )
+
+
+def make_erasure(workspace: UUID) -> UUID:
+    """A request to erase a thread that nothing else needs."""
+    thread = scene.start(workspace, scene.make_agent())
+    store.cancel(thread, actor="user:0")
+    asked = {"scope": "thread", "reason": "consent", "actor": "user:0", "name": "nobody"}
+    return store.request_erasure(thread, workspace=workspace, **asked).id
+
+
+def _on_hold(cast: Cast, agent: UUID) -> UUID:
+    thread = scene.start(cast.workspace, agent)
+    store.cancel(thread, actor="user:0")
+    store.set_hold(thread, workspace=cast.workspace, reason="case 17", actor="user:0")
+    return thread
 
 
 def make_breaker(workspace: UUID) -> UUID:
@@ -372,6 +391,26 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         {"breaker_id": str(w.breaker)},
         body={"reason": "prices are right"},
         who=("operator", "admin"),
+    ),
+    "erasures_list": lambda w: Call(),
+    "erasures_retrieve": lambda w: Call({"erasure_id": str(w.erasure)}),
+    "erasures_decide": lambda w: Call(
+        {"erasure_id": str(w.erasure)}, body={"verdict": "approve"}, who=ADMIN
+    ),
+    "threads_erase": lambda w: Call(
+        {"thread_id": str(w.ended)},
+        body={"reason": "consent withdrawn", "scope": "thread"},
+        who=("operator", "admin"),
+        status=201,
+    ),
+    "holds_list": lambda w: Call(),
+    "retention_list": lambda w: Call(),
+    "retention_set": lambda w: Call(body={"agent": "nobody", "days": 90}, who=ADMIN),
+    "threads_hold": lambda w: Call(
+        {"thread_id": str(w.ended)}, body={"reason": "case 18"}, who=ADMIN, status=201
+    ),
+    "threads_lift_hold": lambda w: Call(
+        {"thread_id": str(w.on_hold)}, body={"reason": "case closed"}, who=ADMIN
     ),
     "incidents_list": lambda w: Call(
         query={"state": "open", "kind": "thread.failed", "limit": "5"}

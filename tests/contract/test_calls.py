@@ -38,6 +38,15 @@ QUERIES: dict[str, int] = {
     "approvals_retrieve": 12,  # with calls, entries and verdicts that its values are compared with
     "approvals_take_back": 14,
     "artifacts_upload": 3,
+    "erasures_list": 3,
+    "erasures_retrieve": 3,
+    "erasures_decide": 30,
+    "threads_erase": 20,
+    "holds_list": 3,
+    "retention_list": 3,
+    "retention_set": 12,
+    "threads_hold": 12,
+    "threads_lift_hold": 12,
     "breakers_list": 4,  # with the threads of open ones
     "breakers_release": 20,
     "breakers_retrieve": 4,
@@ -128,7 +137,7 @@ QUERIES: dict[str, int] = {
     "threads_start": 12,
     "threads_stuck": 4,
     "threads_state_retrieve": 7,
-    "threads_verify": 23,  # all tables of a thread, and what was found is kept for its alarm
+    "threads_verify": 24,  # all tables of a thread, its erasure; what was found is kept
 }
 
 

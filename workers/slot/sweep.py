@@ -32,7 +32,7 @@ from approvals.policies.budgets import announce_budgets
 from checkpoints import queries, store
 from checkpoints.limits import lease_seconds
 from checkpoints.postgres import statements  # noqa: F401  (imported late by the store: here, once)
-from checkpoints.signals import folders_due, verification_due
+from checkpoints.signals import folders_due, retention_due, verification_due
 
 from .. import shared_page as slots
 from ..broker import refusals
@@ -79,6 +79,8 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "figures": lambda: store.fold_due() if _figures_turn.is_due() else 0,
         "budgets": lambda: announce_budgets(owner=owner) if _budgets_turn.is_due() else 0,
         "folders": _tell_of_folders,
+        "erased": store.carry_on_erasures,
+        "retired": _call_retention,
         "forgotten": store.forget_rows_set_aside,
         "verified": lambda: _call_verifier(owner),
     }
@@ -122,6 +124,14 @@ def _tell_of_folders() -> int:
     if not queries.folders_due():
         return 0
     folders_due.send_robust(sender=None)
+    return 1
+
+
+def _call_retention() -> int:
+    """A floor above archives and erases what rules say, a little with each sweep."""
+    if not queries.any_retention_rule():
+        return 0
+    retention_due.send_robust(sender=None)
     return 1
 
 

@@ -21,6 +21,7 @@ from django.db import connection
 
 from checkpoints import payloads
 from checkpoints.errors import CorruptHistory, InvalidValue, NotFound
+from checkpoints.log.closed_threads import refuse_erased
 from checkpoints.postgres import reads as prepared
 from checkpoints.postgres import row_texts
 from checkpoints.postgres.sql_files import sql_file
@@ -98,6 +99,7 @@ def materialise(
         return reading.materialised()
     except InvalidValue as error:
         if reading.keyframe is None:
+            refuse_erased(thread)
             raise CorruptHistory(f"The stored history cannot be applied: {error}") from error
         return _without(reading.keyframe, thread, checkpoint)
 

@@ -135,7 +135,7 @@ def _written(report: ChainReport, of: str, before: _Before, actor: str) -> Verif
             report.n_events,
             report.intact,
             report.first_broken_seq,
-            report.what,
+            report.what or report.erased,
             actor,
             deltas.canonical(_needed(report, before)).decode(),
             report.intact,

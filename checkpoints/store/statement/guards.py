@@ -16,6 +16,8 @@ from checkpoints.states import Status
 
 from .moves import Move
 
+CLOSED = "This thread is closed: its content was erased, or is about to be."
+
 
 def in_statuses(statuses: tuple[Status, ...] | frozenset[Status]) -> str:
     """The condition that the thread has one of these statuses."""
@@ -32,10 +34,14 @@ def versioned(move: Move, expected_version: int | None) -> Move:
 
 def refuse(thread: UUID, *, expected_version: int | None, wanted: str) -> None:
     """Raise what explains best why a guarded write of `thread` found no row."""
-    rows = fetch_named("SELECT status, version FROM gp_thread WHERE id = %s::uuid", (thread,))
+    rows = fetch_named(
+        "SELECT status, version, erasure FROM gp_thread WHERE id = %s::uuid", (thread,)
+    )
     if not rows:
         raise NotFound("There is no such thread.")
     [now] = rows
+    if now.erasure is not None:
+        raise NotAllowedNow(CLOSED, status=now.status)
     if expected_version is not None and now.version != expected_version:
         raise StaleVersion(version=now.version, status=now.status)
     message = f"{wanted} is not possible while the thread is {now.status}."

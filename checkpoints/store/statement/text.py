@@ -144,7 +144,9 @@ def statement(
     used |= dict.fromkeys(column.partition("::")[0] for column in ALWAYS + returning)
     moved = (
         f"{begin}t AS (UPDATE gp_thread AS th SET {', '.join(assigned)}{source} WHERE th.id = "
-        f"%s::uuid AND ({guard}){clause} RETURNING {', '.join(f'th.{c}' for c in used)})"
+        # Whatever a verb guards: nothing is written to a thread that an erasure has closed.
+        f"%s::uuid AND th.erasure IS NULL AND ({guard}){clause} "
+        f"RETURNING {', '.join(f'th.{c}' for c in used)})"
     )
     text = ", ".join([moved, *parts]) + f" SELECT {', '.join(ALWAYS + returning)} FROM t"
     pieces = text.split("%s")

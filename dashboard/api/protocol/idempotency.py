@@ -19,10 +19,13 @@ from django.db import OperationalError, connection
 from psycopg.errors import LockNotAvailable
 from uuid_utils.compat import uuid7
 
+from checkpoints.log.remains import Part
 from checkpoints.postgres.named_rows import named_rows
+from checkpoints.postgres.sql_files import sql_file
 from dashboard.errors import KeyReused, StillWorking
 
 SWEPT_AT_ONCE = 50
+SQL = sql_file(__file__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +117,6 @@ def sweep() -> int:
             (settings.GATEPOST_IDEMPOTENCY_HOURS * 3600, SWEPT_AT_ONCE),
         )
         return int(cursor.rowcount)
+
+
+ERASED_PART = Part("idempotency", SQL.erase, SQL.count, {})

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from approvals.queries import ApprovalRow
 from checkpoints.views import CheckpointRow, InputRow, SavedRow, StorageRow, ThreadRow, Why
 from dashboard.actions.stopped.code_choice import open_choices
+from dashboard.documents.closed_shape import Erased
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import HasRoles, allowed_actions
 
@@ -133,9 +134,8 @@ class Thread(Shape):
     integrity: Verification | None = Field(
         description="what the last verification of its record found; null before the first"
     )
-    external: External | None = Field(
-        description="of an agent that works elsewhere and reports: what it says of itself"
-    )
+    external: External | None = Field(description="what an agent elsewhere says of itself")
+    erased: Erased | None = Field(description="by whom its content was erased; then it is closed")
 
     @classmethod
     def values(cls, row: ThreadRow) -> dict[str, Any]:

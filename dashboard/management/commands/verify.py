@@ -40,7 +40,8 @@ class Verified(BaseModel):
 
     `since` is when the record of policies, tokens and other settings began, where a workspace is
     older: nothing proves them before that. `unverified` are threads
-    whose contents or files a storage did not give: who knows.
+    whose contents or files a storage did not give: who knows. `erased` are intact but for their
+    content: by whom, and who approved it.
     """
 
     intact: bool
@@ -51,6 +52,7 @@ class Verified(BaseModel):
     anchor: str | None
     since: dict[UUID, datetime]
     broken: list[Finding]
+    erased: list[Finding]
     unverified: list[Finding]
 
 
@@ -97,6 +99,7 @@ class Command(PersonalCommand):
         began = time.monotonic()
         self._told_at, self._threads, self._workspaces, self._events = began, 0, 0, 0
         self._unverified: list[Finding] = []
+        self._erased: list[Finding] = []
         self._since: dict[UUID, datetime] = {}
         self._anchored = self.options["anchor"] is not None
         self._deviations: dict[tuple[str, UUID], anchors.Deviation] = {}
@@ -116,6 +119,7 @@ class Command(PersonalCommand):
             anchor=anchored_at,
             since=self._since,
             broken=results,
+            erased=self._erased,
             unverified=self._unverified,
         )
         self.tell(verified, *_tables(verified))
@@ -165,6 +169,8 @@ class Command(PersonalCommand):
     def _kept(self, report: ChainReport, of: str, workspace: UUID | None = None) -> ChainReport:
         """Store what was found, together with what the anchor says of it; the whole report."""
         self._events += report.n_events
+        if report.erased and report.intact:
+            self._erased.append(Finding(of=of, id=report.ident, seq=None, what=report.erased))
         if self._anchored:
             deviation = self._deviations.pop((of, report.ident), None)
             report = replace(report, checks=(*report.checks, CHECKS[-1]))
@@ -207,6 +213,9 @@ def _tables(verified: Verified) -> Iterator[Table]:
     if verified.since:
         began = ((ident, f"{at:%Y-%m-%d %H:%M}") for ident, at in verified.since.items())
         yield table("Settings are proved since", ("workspace", "since (UTC)"), began)
+    if verified.erased:
+        erased = ((f.id, f.what) for f in verified.erased)
+        yield table("Erased: intact but for their content", ("id", "by whom"), erased)
     if verified.broken:
         rows_of = ((f.of, f.id, f.seq, f.what) for f in verified.broken)
         yield table("Broken", ("of", "id", "event", "what"), rows_of)

@@ -48,6 +48,7 @@ from tests.contract.calls import (
     World,
     example,
     make_breaker,
+    make_erasure,
     make_incident,
     make_mail,
     make_mcp_server,
@@ -390,6 +391,10 @@ def _breaker(world: World, foreign: bool) -> str:
     return str(make_breaker(world.cast.elsewhere if foreign else world.cast.workspace))
 
 
+def _erasure(world: World, foreign: bool) -> str:
+    return str(make_erasure(world.cast.elsewhere if foreign else world.cast.workspace))
+
+
 def _incident(world: World, foreign: bool) -> str:
     return str(make_incident(world.cast.elsewhere if foreign else world.cast.workspace))
 
@@ -410,6 +415,7 @@ FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "hook": _endpoint,
     "mcp": _mcp_server,
     "breaker": _breaker,
+    "erasure": _erasure,
     "incident": _incident,
     "taken": _incident,
     "mail": _mail,
@@ -579,6 +585,7 @@ LOOK = {
     *("policy list", "policy show", "policy try", "policy preview"),
     *("user list", "cap list", "endpoint list", "mcp list", "breaker list"),
     *("record search", "record report"),
+    *("erase list", "erase preview", "erase holds", "retention list"),
     *("incident list", "incident show", "subscription list"),
     *("budget list", "overview"),
 }
@@ -603,6 +610,11 @@ def _mapped(world: World) -> str:
 def _capped(world: World) -> list[Any]:
     actions.set_cap(world.cast.actor("admin"), "agent", "total", "9")
     return ["agent", "total"]
+
+
+def _retained(world: World) -> list[Any]:
+    actions.set_retention(world.cast.actor("admin"), "nobody", 30, False, True)
+    return ["--agent", "nobody"]
 
 
 def _budgeted(world: World) -> list[Any]:
@@ -646,6 +658,13 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "record export": lambda w: ["--to", NEW_FILE, "--q", "report"],
     "breaker trip": lambda w: ["--agent", "nobody", "--reason", "prices", "--yes"],
     "breaker release": lambda w: [w.breaker, "--reason", "right"],
+    "erase request": lambda w: [w.ended, "--reason", "consent", "--yes"],
+    "erase approve": lambda w: [w.erasure, "--yes"],
+    "erase refuse": lambda w: [w.erasure, "--reason", "needed"],
+    "erase hold": lambda w: [w.ended, "--reason", "case 18"],
+    "erase lift": lambda w: [w.on_hold, "--reason", "closed"],
+    "retention set": lambda w: ["90", "--agent", "nobody", "--yes"],
+    "retention off": lambda w: _retained(w),
     "incident take": lambda w: [w.incident],
     "incident give-back": lambda w: [w.taken],
     "incident snooze": lambda w: [w.incident, "--for", "4h"],
@@ -675,6 +694,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
 }
 NO_THING = {"threads start", "import", "hook create", "user create", "cap set", "cap off"}
 NO_THING |= {"endpoint create", "policy create", "breaker trip", "record export"}
+NO_THING |= {"retention set", "retention off"}
 NO_THING |= {"subscription create", "subscription quiet"}
 NO_THING |= {"budget set", "budget off"}
 # Named by a name that each workspace may have once.

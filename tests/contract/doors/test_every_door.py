@@ -271,6 +271,7 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
         "thread_id": world.gate.thread,
         "approval_id": world.gate.id,
         "breaker_id": world.breaker,
+        "erasure_id": world.erasure,
         "incident_id": world.incident,
         "subscription_id": world.subscription,
         "activity_id": NOBODY,

@@ -69,6 +69,8 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         {"agent": "nobody", "seen": '{"agent":"nobody"}', "reason": "prices are wrong"},
     ),
     "breaker_release": lambda w: ("operator", [w.breaker], {"some": "all", "reason": "right"}),
+    "thread_erase": lambda w: ("operator", [w.ended], {"do": "request", "reason": "consent"}),
+    "erasure": lambda w: ("admin", [w.erasure], {"verdict": "approve"}),
     "incident_take": lambda w: ("operator", [w.incident], {}),
     "incident_give_back": lambda w: ("operator", [w.taken], {}),
     "incident_snooze": lambda w: ("operator", [w.incident], {"hours": "4"}),
@@ -117,7 +119,7 @@ QUERY = {"thread_rollback": "?checkpoint=0", "thread_fork": "?checkpoint=0"}
 SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
-    "approval_report", "compare",
+    "approval_report", "compare", "erasures",
     "incidents", "incident", "subscriptions",
     "overview", "overview_csv",
 }  # fmt: skip

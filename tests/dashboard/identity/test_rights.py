@@ -55,6 +55,10 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "hook": lambda who: hooks.disable_hook(who, approval),
         "mcp": lambda who: actions.remove_mcp_server(who, approval),
         "breaker": lambda who: actions.release_breaker(who, approval, "right"),
+        "request_erasure": lambda who: actions.request_erasure(who, thread, "thread", "consent"),
+        "erase": lambda who: actions.decide_erasure(who, approval, True),
+        "hold": lambda who: actions.set_hold(who, thread, "case 17"),
+        "retention": lambda who: actions.set_retention(who, "a", 30, False, True),
         "incident": lambda who: actions.take_incident(who, approval),
         "subscribe": lambda who: actions.remove_subscription(who, approval),
         "people": lambda who: actions.edit_user(Administrator(who, False), 2**31 - 1, {}),
@@ -68,6 +72,10 @@ def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
         "read",
         "verify",
         "breaker",
+        "request_erasure",
+        "erase",
+        "hold",
+        "retention",
         "incident",
         "subscribe",
         "policy",
@@ -97,16 +105,17 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
     allowed = {
         "operator": {"start", "upload", "pause", "resume", "retry", "edit", "cancel", "fork"}
         | {"skip", "settle", "roll_back", "input", "code", "export", "import", "work", "breaker"}
-        | {"incident"},
+        | {"incident", "request_erasure"},
         "manager": {"fork", "roll_back", "decide", "incident"},
         "auditor": {"export"},
-        "admin": {"policy", "notify", "hook", "mcp", "people", "breaker", "incident"},
+        "admin": {"policy", "notify", "hook", "mcp", "people", "breaker", "incident"}
+        | {"request_erasure", "erase", "hold", "retention"},
     }.get(name, set()) | {"verify", "subscribe"}
     assert may(actor, action) is (action in allowed)
     call = attempts(row.thread, before.head, row.id)[action]
     if action in allowed:
         # No policy, hook or user has that id: whoever may is told just that.
-        unknown = {"policy", "hook", "mcp", "people", "breaker", "incident", "subscribe"}
+        unknown = {"policy", "hook", "mcp", "people", "breaker", "incident", "subscribe", "erase"}
         missing = [Missing] if action in unknown else []
         with contextlib.suppress(Conflict, *missing):
             call(actor)
@@ -118,7 +127,8 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "action", sorted(set(permissions.RIGHTS) - {"read", "start", "upload", "import", "notify"})
+    "action",
+    sorted(set(permissions.RIGHTS) - {"read", "start", "upload", "import", "notify", "retention"}),
 )
 def test_other_workspaces_do_not_exist(cast: Cast, agent: UUID, action: str) -> None:
     row = scene.waiting(cast.workspace, agent)

@@ -65,6 +65,19 @@ def settled(cast: Cast) -> Cast:
         breaker = store.trip_breaker(place, {"agent": "a"}, reason=reason, actor=ADMIN)
     released = {"workspace": place, "reason": "right", "actor": ADMIN}
     store.release_breaker(breaker.id, **released)
+    for n, agent in enumerate(("a", "b")):
+        thread = make_thread(workspace=place)
+        store.cancel(thread, actor=ADMIN)
+        store.set_hold(thread, workspace=place, reason="case", actor=ADMIN)
+        store.lift_hold(thread, workspace=place, reason="closed", actor=ADMIN)
+        asked = {"scope": "family", "reason": "consent", "actor": "user:99", "name": "nobody"}
+        row = store.request_erasure(thread, workspace=place, **asked)
+        approved = {"approve": True, "actor": ADMIN, "name": "admin"}
+        store.decide_erasure(row.id, workspace=place, **approved)
+        store.carry_out_erasure(row.id, workspace=place)
+        for days in (30, 60 + n):
+            rule = {"agent": agent, "days": days, "archive": False, "active": True}
+            store.set_retention_rule(place, **rule, actor=ADMIN)
     for limit in ({"max_tokens": 5}, {"max_cost": "9", "max_tokens": 7}):
         store.set_budget(place, scope="agent", name="a", actor=ADMIN, **limit)
     store.set_budget(place, scope="team", name="t", max_cost="0", at_full="stop", actor=ADMIN)
@@ -133,8 +146,8 @@ def changes(table: str, column: str, kind: str, *, empty: bool) -> str:
     if table == "gp_budget" and column in ("scope", "at_full"):
         words = {"scope": ("agent", "team"), "at_full": ("notify", "stop")}[column]
         return "CASE {} WHEN '{}' THEN '{}' ELSE '{}' END".format(column, *words, words[0])
-    if column in ("scope", "per", "kind"):
-        words = {"scope": "thread", "per": "total", "kind": "webhook"}
+    if column in ("scope", "per", "kind", "state"):
+        words = {"scope": "thread", "per": "total", "kind": "webhook", "state": "refused"}
         return f"'{words[column]}'"
     if empty:
         return SOME.get(kind, "1" if kind in ("integer", "double precision") else "'x'")
@@ -230,6 +243,7 @@ COPIES: dict[Any, str] = {
     ("gp_policy_version", "number"): "number + 100",
     ("gp_budget_band", "number"): "number + 100",
     ("gp_spend_cap", "agent"): "agent || 'x'",
+    ("gp_retention_rule", "agent"): "agent || 'x'",
     ("gp_hook_identity", "identity"): "identity || 'x'",
     ("gp_quiet_hours", "person"): "person || 'x'",
     ("gp_token", "prefix"): "'zzzzzzzz'",

@@ -12,6 +12,9 @@ TESTS = Path(__file__).parents[2]
 COMPUTED = {
     "board": "test_board_numbers",
     "thread": "test_thread_numbers",
+    "thread_erase": "test_erasure_pages",
+    "erasure": "test_erasure_pages",
+    "erasures": "test_erasure_pages",
     "breaker_trip": "test_breaker_pages",
     "breaker_release": "test_breaker_pages",
     "threads_many": "test_many",

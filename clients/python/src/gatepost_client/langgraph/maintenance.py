@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
+from ..wire import door
+from ..wire.errors import Refused
 from ..wire.flow import Flow
 from .leased_thread import LeasedThread
 from .operations import NOTHING_LEFT, Operations
@@ -13,14 +16,31 @@ from .record import ABOUT, DELETED, Point
 from .reports import AT_ONCE, alone, position_of, records_of
 
 Json = dict[str, Any]
+log = logging.getLogger("gatepost_client")
+ERASURE_REASON = "delete_thread of LangGraph"
 
 
 class Maintenance(Operations):
-    """Operations on whole threads. Nothing leaves the record: it is hidden from LangGraph."""
+    """Operations on whole threads; what they delete is hidden from LangGraph at once."""
 
     def delete_thread(self, thread: str) -> Flow[None]:
-        """Hide all checkpoints of a thread from LangGraph; the record keeps them."""
-        return self._delete(thread, lambda _, __: True)
+        """Hide all checkpoints of a thread from LangGraph, and request that they are erased.
+
+        The request waits at Gatepost for a second person. Without the scope `erase` no request is
+        made, and the record keeps the checkpoints; a line of the log says which it was.
+        """
+        yield from self._delete(thread, lambda _, __: True)
+        leased = self.leased(thread)
+        if not leased.thread:
+            return
+        try:
+            made = yield from door.request_erasure(leased.thread, ERASURE_REASON)
+        except Refused as refused:
+            if refused.status not in (403, 409):
+                raise
+            log.warning("%s is hidden, its record stays: %s", thread, refused.detail)
+        else:
+            log.info("%s is hidden; its erasure %s waits for approval", thread, made["id"])
 
     def delete_for_runs(self, runs: Sequence[str]) -> Flow[None]:
         """Hide the checkpoints that certain runs made, in all threads of the agent."""

@@ -133,7 +133,11 @@ class GatepostSaver(BaseCheckpointSaver[int]):
         return self.perform(self.operations.history(config, channels))
 
     def delete_thread(self, thread_id: str) -> None:
-        """Hide a thread's checkpoints from LangGraph; Gatepost's record of them stays."""
+        """Hide a thread's checkpoints from LangGraph and request their erasure at Gatepost.
+
+        A second person approves it there. With a token without the scope `erase` they are hidden
+        only, and the log says so.
+        """
         self.perform(self.operations.delete_thread(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:

@@ -56,6 +56,12 @@ def list_queued(agent: str) -> Flow[list[Json]]:
     return cast("list[Json]", answer.data["results"])
 
 
+def request_erasure(thread: str, reason: str) -> Flow[Json]:
+    """Request the erasure of a thread's content; a second person has to approve it."""
+    body = {"reason": reason, "scope": "thread"}
+    return _object((yield from request("POST", f"/threads/{thread}/erasure/", body)))
+
+
 def read_next(
     thread: str, *, token: str = "", after: int | None = None, wait: float = 0
 ) -> Flow[Json]:

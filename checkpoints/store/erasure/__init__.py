@@ -1,0 +1,1 @@
+"""Erasure of content: requested, approved by a second person, carried out; legal holds stop it."""

@@ -1,0 +1,1 @@
+"""Erasure of threads: requested by one person, approved by another; legal holds; retention."""

@@ -1,0 +1,1 @@
+"""Calls about erasure, legal holds and retention."""

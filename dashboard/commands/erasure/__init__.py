@@ -1,0 +1,1 @@
+"""Commands of erasure, legal holds and retention."""
