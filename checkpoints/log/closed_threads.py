@@ -15,7 +15,7 @@ from ..state import deltas
 
 @dataclass(frozen=True, slots=True)
 class ErasedRow:
-    """Why a thread is closed: who requested the erasure of its content, who approved it, and why.
+    """The reason a thread is closed: who requested its erasure, who approved it, and why.
 
     `erased_at` is None while the content is still being erased. `rule` is the id of the retention
     rule that requested it.
@@ -32,7 +32,7 @@ class ErasedRow:
 
     @property
     def sentence(self) -> str:
-        """Who erased it, who approved that, and why, as one sentence."""
+        """Name who erased it, who approved that, and why, as one sentence."""
         approved = f", approved by {self.decided_by_name}" if self.decided_by_name else ""
         verb = "Being erased" if self.erased_at is None else "Erased"
         return f"{verb} by {self.requested_by_name}{approved}: {self.reason}"
@@ -63,7 +63,7 @@ def erased_row(text: str | None) -> ErasedRow | None:
 
 
 def closed(thread: UUID) -> ErasedRow | None:
-    """Why a thread is closed; None of one that is open or not there."""
+    """Say why a thread is closed; None of one that is open or not there."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {ERASED_OF} FROM gp_thread th WHERE th.id = %s::uuid", (thread,))
         row = cursor.fetchone()

@@ -54,7 +54,7 @@ def parts() -> list[Part]:
 
 
 def is_blank(data: Any) -> bool:
-    """Whether stored JSON is what erasure leaves in the place of content."""
+    """Tell whether stored JSON is what erasure leaves in the place of content."""
     return bool(data == BLANK)
 
 

@@ -65,7 +65,7 @@ class Erasure(models.Model):
 
 
 class Erased(models.Model):
-    """What was left of a thread whose content was erased; its id is the thread's.
+    """The rest of a thread whose content was erased; its id is the thread's.
 
     `remains` is a hash over the rows that are left, so that verification finds what is altered
     later.
@@ -130,7 +130,7 @@ class Hold(models.Model):
 
 
 class RetentionRule(models.Model):
-    """How many days after its end a thread of an agent is erased; `agent` is empty for all others.
+    """Days from the end of an agent's thread to its erasure; `agent` is empty for all others.
 
     `archive`: a capsule of it is put into the file store first.
     """

@@ -315,7 +315,7 @@ def refuse_beyond(thread: ThreadRow, action: str) -> None:
 
 
 def closed(erased: ErasedRow) -> str:
-    """Why nothing can be done to a thread whose content was erased, as a sentence."""
+    """Say why nothing can be done to a thread whose content was erased, as a sentence."""
     return f"This thread is closed. {erased.sentence}"
 
 

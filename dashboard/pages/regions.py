@@ -22,8 +22,8 @@ from checkpoints import queries
 from checkpoints.errors import NotFound
 from dashboard.wire.topics import OF_THREAD, Topic
 
-from . import approvals, board, breakpoints, inbox, state_regions, thread
-from .parts import budgets, conversation, graph, past_regions
+from . import approvals, board, breakpoints, inbox, thread, thread_regions
+from .parts import budgets, conversation, graph
 from .rights import Roles
 from .tree import family
 
@@ -78,8 +78,8 @@ REGIONS: dict[str, Region] = {
     "thread-note": Region("thread", THREAD, thread.thread_note, by_roles=True),
     "thread-damage": Region("thread", THREAD, thread.thread_damage),
     "thread-progress": Region("thread", THREAD, thread.thread_progress),
-    "thread-lineage": Region("thread", THREAD, past_regions.thread_lineage),
-    "thread-forks": Region("thread", THREAD, past_regions.thread_forks),
+    "thread-lineage": Region("thread", THREAD, thread_regions.thread_lineage),
+    "thread-forks": Region("thread", THREAD, thread_regions.thread_forks),
     "thread-family": Region("family", THREAD, family.thread_family),
     "thread-children": Region("family", THREAD, family.thread_children),
     "thread-conversation": Region(
@@ -90,15 +90,15 @@ REGIONS: dict[str, Region] = {
     ),
     "thread-input": Region("thread", THREAD, thread.thread_input, by_roles=True),
     "thread-state": Region(
-        "thread", THREAD, state_regions.thread_state, key=state_regions.state_key
+        "thread", THREAD, thread_regions.thread_state, key=thread_regions.state_key
     ),
-    "thread-activities": Region("thread", THREAD, past_regions.thread_activities),
-    "thread-events": Region("thread", THREAD, past_regions.thread_events),
+    "thread-activities": Region("thread", THREAD, thread_regions.thread_activities),
+    "thread-events": Region("thread", THREAD, thread_regions.thread_events),
     "thread-plan": Region("thread", THREAD, graph.thread_plan),
     "thread-stop": Region("thread", THREAD, breakpoints.thread_stop, by_roles=True),
     "thread-graph": Region("thread", THREAD, graph.thread_graph),
     "thread-artifacts": Region(
-        "thread", THREAD, state_regions.thread_artifacts, key=state_regions.artifacts_key
+        "thread", THREAD, thread_regions.thread_artifacts, key=thread_regions.artifacts_key
     ),
     "inbox-boxes": Region("approvals", INBOX, inbox.inbox_boxes, by_roles=True, personal=True),
     "inbox-list": Region("approvals", INBOX, inbox.inbox_list, by_roles=True),

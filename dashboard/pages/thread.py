@@ -46,10 +46,11 @@ from dashboard.wording.why import why_waiting
 
 from .damage import damage_of
 from .parts.abilities import abilities
-from .parts.past_regions import CHECKPOINTS, ROWS
 from .rights import Class, Roles, actions_of, rights_of
 from .tree.family import FamilyPage
 
+CHECKPOINTS = 200  # read for the plan and the graph
+ROWS = 30  # of them shown, as segments of the bar of time and as rows of the lineage
 EVENTS = 20
 ACTIVITIES = 15
 TABS = ("changes", "state", "anatomy")
@@ -78,6 +79,7 @@ class ThreadPage:
     tab: str = "changes"
     _thread: ThreadRow | None = field(default=None, repr=False)
 
+    read_rows, shown_rows = CHECKPOINTS, ROWS
     topic = "thread"
 
     @cached_property

@@ -175,8 +175,8 @@ def make_erasure(workspace: UUID) -> UUID:
     """A request to erase a thread that nothing else needs."""
     thread = scene.start(workspace, scene.make_agent())
     store.cancel(thread, actor="user:0")
-    asked = {"scope": "thread", "reason": "consent", "actor": "user:0", "name": "nobody"}
-    return store.request_erasure(thread, workspace=workspace, **asked).id
+    words = {"scope": "thread", "reason": "consent", "actor": "user:0", "name": "nobody"}
+    return store.request_erasure(thread, workspace=workspace, **words).id
 
 
 def _on_hold(cast: Cast, agent: UUID) -> UUID:

@@ -112,13 +112,13 @@ class Selection:
 
     @property
     def n_forks(self) -> int:
-        """How many of them share the past of another one."""
+        """Count how many of them share the past of another one."""
         return sum(one.base is not None for one in self.threads)
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What an erasure would drop: rows and bytes in the database, files and their bytes."""
+    """Rows and bytes in the database, files and their bytes that an erasure would drop."""
 
     rows: int
     bytes: int

@@ -20,7 +20,7 @@ _ENDED: Final = sorted(map(str, FINISHED))
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """How many days after its end a thread of an agent is erased; "" stands for all others."""
+    """The number of days after its end a thread of an agent is erased; "" stands for all others."""
 
     id: UUID
     workspace: UUID
@@ -71,7 +71,7 @@ def rule_of(workspace: UUID, agent: str) -> RuleRow | None:
 
 
 def any_active() -> bool:
-    """Whether any workspace has an active rule; one look at a small table."""
+    """Tell whether any workspace has an active rule; one look at a small table."""
     return bool(rows(SQL.any, ())[0][0])
 
 
@@ -81,11 +81,11 @@ def due(after: UUID, *, limit: int) -> list[DueRow]:
 
 
 def all_due(threads: Sequence[UUID], *, days: int) -> bool:
-    """Whether all these threads ended at least so many days ago."""
+    """Tell whether all these threads ended at least so many days ago."""
     return bool(rows(SQL.all_due, (days, list(threads)))[0][0])
 
 
 def count_due(workspace: UUID, *, agent: str, days: int) -> int:
-    """How many threads a rule would erase now; counted up to COUNTED_MAX."""
+    """Count how many threads a rule would erase now; counted up to COUNTED_MAX."""
     params = (workspace, agent, agent, _ENDED, days, COUNTED_MAX)
     return int(rows(SQL.count, params)[0][0])

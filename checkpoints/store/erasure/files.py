@@ -58,7 +58,7 @@ def remove_files(erasure: UUID) -> bool:
 
 
 def _is_used(workspace: UUID, sha: str) -> bool:
-    """Whether a thread that is not being erased refers to an artifact; in short statements."""
+    """Tell whether a thread that is not being erased refers to an artifact; in short statements."""
     after = _NONE
     while True:
         with connection.cursor() as cursor:
@@ -103,7 +103,7 @@ def _remove_folder(path: str) -> int:
 
 
 def count_removed(erasure: UUID) -> int:
-    """How many files of an erasure are gone; forgets the notes of them."""
+    """Count how many files of an erasure are gone; forgets the notes of them."""
     with connection.cursor() as cursor:
         cursor.execute(SQL.forget_notes, (erasure,))
         return int(cursor.fetchone()[0])

@@ -115,7 +115,7 @@ def refuse(thread: UUID, selection: Selection, *, unfinished: bool = True) -> No
 
 
 def person(actor: str) -> str:
-    """Who somebody is, whatever they act through: `user:7` of `user:7/token:...`."""
+    """Name who somebody is, whatever they act through: `user:7` of `user:7/token:...`."""
     return actor.partition("/")[0]
 
 

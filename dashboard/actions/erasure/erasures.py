@@ -25,7 +25,7 @@ AT_ONCE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ErasurePlan:
-    """What an erasure would take along and drop; `obstacle` says why it cannot be requested now."""
+    """The reach of an erasure; `obstacle` says why it cannot be requested now."""
 
     scope: str
     selection: Selection

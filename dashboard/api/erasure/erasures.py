@@ -56,7 +56,7 @@ class ErasureList(Shape):
 
 
 class ErasurePreview(Shape):
-    """What an erasure would take along and drop; `obstacle` is empty where it can be requested."""
+    """The reach of an erasure; `obstacle` is empty where it can be requested."""
 
     scope: str
     threads: list[UUID]
@@ -135,7 +135,7 @@ class HoldList(Shape):
 
 
 class ChangeHold(Asked):
-    """Why a hold is set or lifted."""
+    """The reason for which a hold is set or lifted."""
 
     reason: Annotated[str, NotBlank(REASON_MAX)]
 

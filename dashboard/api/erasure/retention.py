@@ -39,7 +39,7 @@ class RetentionList(Shape):
 
 
 class RetentionPreview(Shape):
-    """How many threads such a rule would erase now, counted up to 10,001."""
+    """The number of threads such a rule would erase now, counted up to 10,001."""
 
     due: int
 
@@ -49,7 +49,7 @@ class RetentionAnswer(RootModel[RetentionRule | RetentionPreview]):
 
 
 class SetRetention(Asked):
-    """How many days after its end a thread is erased."""
+    """The number of days after its end a thread is erased."""
 
     days: int = Field(ge=FLOOR_DAYS, le=MOST_DAYS)
     agent: Annotated[str, Field(max_length=AGENT_MAX)] = Field(

@@ -28,7 +28,7 @@ def list_erasures(command: PersonalCommand) -> None:
 
 
 def preview(command: PersonalCommand) -> None:
-    """What an erasure would drop."""
+    """Describe what an erasure would drop."""
     actor = command.actor("request_erasure")
     thread = thread_named(actor, command.options["thread"])
     plan = ErasurePreview.of(actions.preview_erasure(actor, thread, command.options["scope"]))

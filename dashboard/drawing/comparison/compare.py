@@ -77,11 +77,11 @@ def meet(one: Sequence[Range], other: Sequence[Range]) -> tuple[UUID, int] | Non
 
 
 def _since(
-    ranges: Sequence[Range], meeting: tuple[UUID, int] | None, end: CheckpointRow
+    path: Sequence[Range], meeting: tuple[UUID, int] | None, end: CheckpointRow
 ) -> Iterator[LoggedStep]:
     """The steps of a way after a meeting, oldest first; behind a head what its log has since."""
     ranges: list[tuple[UUID, int, int]] = []
-    for thread, _, lo, hi, _ in ranges:
+    for thread, _, lo, hi, _ in path:
         if meeting is not None and meeting[0] == thread and lo <= meeting[1] <= hi:
             ranges.append((thread, meeting[1] + 1, hi))
             break

@@ -14,7 +14,7 @@ FAIR = 10  # of each lane, before one gets more
 def shares(
     sizes: Mapping[Status, int], rows: int = ROWS, least: int = LEAST, fair: int = FAIR
 ) -> dict[Status, int]:
-    """How many rows each lane gets: `least` for all, then up to `fair` in order, then the rest."""
+    """Share rows among the lanes: `least` for all, then up to `fair` in order, then the rest."""
     value = dict.fromkeys(sizes, 0)
     left = rows
     for most in (least, fair, rows):

@@ -70,8 +70,8 @@ def settled(cast: Cast) -> Cast:
         store.cancel(thread, actor=ADMIN)
         store.set_hold(thread, workspace=place, reason="case", actor=ADMIN)
         store.lift_hold(thread, workspace=place, reason="closed", actor=ADMIN)
-        asked = {"scope": "family", "reason": "consent", "actor": "user:99", "name": "nobody"}
-        row = store.request_erasure(thread, workspace=place, **asked)
+        words = {"scope": "family", "reason": "consent", "actor": "user:99", "name": "nobody"}
+        row = store.request_erasure(thread, workspace=place, **words)
         approved = {"approve": True, "actor": ADMIN, "name": "admin"}
         store.decide_erasure(row.id, workspace=place, **approved)
         store.carry_out_erasure(row.id, workspace=place)

@@ -25,7 +25,7 @@ from dashboard.doctor import lag
 from dashboard.doctor.findings import Seen
 from dashboard.live import metrics
 from dashboard.operating import background_verification as background
-from dashboard.pages import regions, state_regions
+from dashboard.pages import regions, thread_regions
 from dashboard.pages.thread import ThreadPage
 from tests.approvals import post
 from tests.approvals.news import endpoint
@@ -207,12 +207,12 @@ def test_no_page_of_a_damaged_thread_has_a_mark_of_what_is_verified(
     in_background(place)
     assert len(marked()) > 4, "the marks are looked for by their true look"
     page = ThreadPage(place.cast.workspace, place.thread)
-    before = state_regions.state_key(page)
+    before = thread_regions.state_key(page)
     alter(KINDS[kind], place.thread)
     by_page(place)
     assert not marked()
     again = ThreadPage(place.cast.workspace, place.thread)
-    assert state_regions.state_key(again) != before, "a kept rendering is not pushed again"
+    assert thread_regions.state_key(again) != before, "a kept rendering is not pushed again"
 
 
 def test_the_kinds_are_many() -> None:

@@ -21,8 +21,8 @@ from django.core.cache import caches
 from django.template.loader import render_to_string
 
 from checkpoints import queries, store
-from dashboard.pages.parts.past_regions import thread_activities, thread_events
 from dashboard.pages.thread import ThreadPage
+from dashboard.pages.thread_regions import thread_activities, thread_events
 from tests.hazards import invariants
 from tests.hazards.bench import (
     AGENTS,

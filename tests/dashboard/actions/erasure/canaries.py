@@ -149,12 +149,12 @@ def forms(word: str) -> Iterator[bytes]:
 def places(words: list[str]) -> dict[str, set[str]]:
     """{word: where it stands}, of every row of every table, every key of Valkey and every file."""
     wanted = {word: tuple(forms(word)) for word in words}
-    found: dict[str, set[str]] = {}
+    seen: dict[str, set[str]] = {}
 
     def look(where: str, raw: bytes) -> None:
         for word, shapes in wanted.items():
             if any(shape in raw for shape in shapes):
-                found.setdefault(word, set()).add(where)
+                seen.setdefault(word, set()).add(where)
 
     with connection.cursor() as cursor:
         cursor.execute(
@@ -179,4 +179,4 @@ def places(words: list[str]) -> dict[str, set[str]]:
             # The test's own server keeps its tables and its write-ahead log beside the files.
             if path.is_file() and relative.parts[0] in ("artifacts", "threads", "logs"):
                 look(f"file {relative.parts[0]}", path.read_bytes())
-    return found
+    return seen

@@ -1,4 +1,4 @@
-"""The regions of a thread's page that need its state, and what they say while it cannot be read."""
+"""Regions of a thread's page: its state, also while it cannot be read, and lists of its past."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from checkpoints.views import ArtifactRow
+from dashboard.drawing import lineage
 from dashboard.pages import published
 
 from .rights import Roles
@@ -87,3 +88,46 @@ def _references(value: Any) -> Iterator[ArtifactRow]:
     if isinstance(value, list):
         for item in value:
             yield from _references(item)
+
+
+def thread_lineage(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-lineage."""
+    drawn = lineage.layout(
+        page.rows,
+        thread=page.thread,
+        selected=page.past.id if page.past else None,
+        forked_at={fork.forked_from for fork in page.forks if fork.forked_from},
+        times=page.times,
+        limit=page.shown_rows,
+        tip=page.tip,
+    )
+    cut = len(page.rows) >= page.read_rows
+    return {"thread": page.thread, "lineage": drawn, "lineage_cut": cut, "past": page.past}
+
+
+def thread_forks(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-forks."""
+    return {"thread": page.thread, "forks": page.forks}
+
+
+def thread_activities(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-activities."""
+    return {"thread": page.thread, "activities": page.activities, "past": page.past}
+
+
+def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-events."""
+    return {
+        "thread": page.thread,
+        "events": page.events.rows,
+        "kinds": page.kinds,
+        "opened": page.event,
+        "people": page.people,
+        "events_cursor": page.events.next_cursor,
+        "events_query": {"cp": page.past and page.past.id, "kind": page.kind or None},
+        "filtered": bool(page.kind or page.past)
+        or page.before is not None
+        or page.event is not None,
+        "step_events": page.step_events,
+        "past": page.past,
+    }
