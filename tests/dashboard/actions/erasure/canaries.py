@@ -1,4 +1,4 @@
-"""A thread with a word of its own in every place that holds content, and a search for them."""
+"""A thread with a word of its own in every room that holds content, and a search for them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Words:
         self._mark = mark
         self.planted: list[str] = []
 
-    def __call__(self, place: str) -> str:
-        word = f"{self._mark}-{place}-7f3a"
+    def __call__(self, room: str) -> str:
+        word = f"{self._mark}-{room}-7f3a"
         if word not in self.planted:
             self.planted.append(word)
         return word
@@ -47,7 +47,7 @@ def post(cast: Cast, who: str, path: str, body: Any, **headers: str) -> Any:
 
 
 def plant(cast: Cast, word: Words) -> tuple[UUID, UUID]:
-    """(a finished thread with a word in each place, its fork)."""
+    """(a finished thread with a word in each room, its fork)."""
     scene.make_agent(inbox="inbox")
     admin = cast.actor("admin")
     events = ("approval.requested", "approval.decided", "thread.cancelled")
@@ -73,7 +73,7 @@ def plant(cast: Cast, word: Words) -> tuple[UUID, UUID]:
     scene.step(work, report=word("large") + "x" * 20_000)
     store.keep_state(thread, work.head, work.number)
     store.record(work, [store.NewEvent(EventKind.THOUGHT_RECORDED, {"text": word("thought")}, "w")])
-    for place, more in {
+    for room, more in {
         "done": {"result": {"text": word("result")}},
         "lost": {"error": word("error"), "result": None},
     }.items():
@@ -81,11 +81,11 @@ def plant(cast: Cast, word: Words) -> tuple[UUID, UUID]:
             work,
             NewActivity(
                 id=uuid7(),
-                position=Position(work.branch, work.step + 1, "analyse", 0, f"{place}:0"),
+                position=Position(work.branch, work.step + 1, "analyse", 0, f"{room}:0"),
                 kind="activity",
                 tool="look_up",
-                args={"who": word(f"args{place}")},
-                idempotency_key=f"k-{thread}-{place}",
+                args={"who": word(f"args{room}")},
+                idempotency_key=f"k-{thread}-{room}",
             ),
             **more,
         )
