@@ -7,7 +7,6 @@ import json
 import random
 import string
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from hypothesis import given
@@ -57,7 +56,12 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("secret", "name"), [*((v, k) for k, v in MADE.items()), *OTHERS])
+CASES = [*((v, k) for k, v in MADE.items()), *OTHERS]
+
+
+@pytest.mark.parametrize(
+    ("secret", "name"), CASES, ids=[f"{n} {name}" for n, (_, name) in enumerate(CASES)]
+)
 def test_each_form_is_found_wherever_it_stands(secret: str, name: str) -> None:
     assert form_of(secret) == name
     for where, path in (
@@ -98,12 +102,13 @@ def test_of_a_private_key_all_is_masked() -> None:
         "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
         "-----BEGIN PUBLIC KEY-----",
         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-        str(uuid4()),
+        "0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10",
         "https://example.com/a/very/long/path?with=query&and=more#fragment-0123456789",
         "eyJhbGciOiJIUzI1NiJ9 alone is a header",
         "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4" * 20,
         "xoxo-with-love-from-somebody-you-know",
     ],
+    ids=lambda text: text.replace("\n", " ")[:12],
 )
 def test_what_is_none_is_left_alone(harmless: str) -> None:
     assert find({"text": harmless, "list": [harmless]}) is None
