@@ -13,9 +13,8 @@ from playwright.sync_api import expect
 from approvals.incidents.sweep import sweep_incidents
 from tests.acceptance.conftest import People
 from tests.acceptance.house import House
+from tests.acceptance.pages.test_accessible import faults
 from tests.approvals.incidents.scenes import fails, incidents, subscribe
-
-from .test_accessible import faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("E01")]
 

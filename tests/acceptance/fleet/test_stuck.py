@@ -15,11 +15,10 @@ from checkpoints.records import Work
 from checkpoints.states import EventKind
 from tests.acceptance.conftest import People
 from tests.acceptance.house import House
+from tests.acceptance.pages.test_accessible import THEMES, faults
 from tests.acceptance.screens import PHONE, WIDE, Screen
 from tests.checkpoints.builders import rows
 from tests.dashboard import scene
-
-from .test_accessible import THEMES, faults
 
 pytestmark = pytest.mark.browser
 
