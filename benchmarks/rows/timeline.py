@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from checkpoints import queries
 from checkpoints.queries.states import materialized
 from dashboard.pages import regions
+from dashboard.pages import thread as pages
 from dashboard.pages.thread import ThreadPage
 
 from ..ground import median, workspace
@@ -60,7 +61,11 @@ def server_ms(read: Callable[[], Any]) -> float:
 
 def fragment(thread: UUID, owner: UUID) -> str:
     """The region of the thread's page in its workspace, through context function and template."""
-    return regions.render(ThreadPage(owner, thread), REGION, frozenset({"operator"}))
+    shown, pages.EVENTS = pages.EVENTS, ROWS
+    try:
+        return regions.render(ThreadPage(owner, thread), REGION, frozenset({"operator"}))
+    finally:
+        pages.EVENTS = shown
 
 
 @contextmanager

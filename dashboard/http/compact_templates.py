@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.template.loaders import filesystem
 
-LONG: Final = ("thread/", "components/thread/")
+LONG: Final = ("thread/", "components/thread/", "approval/")
 _VERBATIM = re.compile(r"(<(pre|textarea)\b.*?</\2>)", re.DOTALL | re.IGNORECASE)
 _INDENTATION = re.compile(r"[ \t]*\n\s*\n[ \t]*|[ \t]*\n[ \t]+")
 

@@ -54,7 +54,7 @@ CREATE FUNCTION gp_closed_base() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   closed uuid;
 BEGIN
-  SELECT erasure INTO closed FROM gp_thread WHERE id = NEW.base FOR SHARE;
+  SELECT erasure INTO closed FROM gp_thread WHERE id = NEW.base FOR NO KEY UPDATE;
   IF closed IS NOT NULL THEN
     RAISE EXCEPTION 'the thread % is being erased', NEW.base USING ERRCODE = 'lock_not_available';
   END IF;

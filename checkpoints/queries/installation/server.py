@@ -11,14 +11,17 @@ from ..rows import rows
 
 # What keeps rows as they were written: triggers by table. The floors above add their own.
 GUARDS: Final[dict[str, tuple[str, ...]]] = {
-    "gp_event": ("gp_event_row", "gp_event_table"),
-    "gp_checkpoint": ("gp_checkpoint_row", "gp_checkpoint_table"),
-    "gp_content": ("gp_content_row", "gp_content_table"),
+    "gp_event": ("gp_event_row", "gp_event_erasure", "gp_event_table"),
+    "gp_checkpoint": ("gp_checkpoint_row", "gp_checkpoint_erasure", "gp_checkpoint_table"),
+    "gp_content": ("gp_content_row", "gp_content_erasure", "gp_content_table"),
     "gp_agent_version": ("gp_agent_version_row", "gp_agent_version_table"),
     "gp_agent_announcement": ("gp_agent_announcement_row", "gp_agent_announcement_table"),
     "gp_thread": ("gp_thread_kept", "gp_thread_table", "gp_thread_transition"),
     "gp_workspace": ("gp_workspace_kept", "gp_workspace_table"),
     "gp_workspace_event": ("gp_workspace_event_row", "gp_workspace_event_table"),
+    "gp_erasure": ("gp_erasure_kept", "gp_erasure_table"),
+    "gp_erased": ("gp_erased_row", "gp_erased_table"),
+    "gp_hold": ("gp_hold_kept", "gp_hold_table"),
 }
 DURABILITY: Final = ("fsync", "full_page_writes", "synchronous_commit")
 

@@ -47,7 +47,11 @@ FILTERS: Final[Mapping[str, str]] = {
 def ask(actor: Actor, filters: Mapping[str, str], *, cursor: str = "", limit: int = 50) -> Answers:
     """Events of the actor's workspace that fit every filter, newest first."""
     require(actor, "read")
-    return records.answer(question_of(actor.workspace, filters), cursor=cursor, limit=limit)
+    try:
+        return records.answer(question_of(actor.workspace, filters), cursor=cursor, limit=limit)
+    except InvalidValue as error:
+        # The name of a parameter, not a path within a body.
+        raise Invalid(error.path, error.reason) from error
 
 
 def question_of(workspace: UUID, filters: Mapping[str, str]) -> Question:

@@ -26,7 +26,9 @@ from dashboard.api.shapes.texts import Id, NotBlank, OneOf
 from dashboard.documents.state_shape import Shape
 
 CLOCK: Final = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
-Clock = Annotated[str, Field(pattern=CLOCK, description="Hours and minutes, such as 22:00.")]
+Clock = Annotated[
+    str, Field(pattern=CLOCK, max_length=5, description="Hours and minutes, such as 22:00.")
+]
 
 
 class Subscription(Shape):

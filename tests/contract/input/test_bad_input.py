@@ -333,6 +333,8 @@ def test_calls_take_no_other_query_parameters(door: Door) -> None:
 
 
 CURSORS = [name for name in ALL if "cursor" in operations()[name].query]
+# An export is a file, and asking for one is an event of the workspace.
+CURSORS.remove("records_export")
 
 
 @every(CURSORS)

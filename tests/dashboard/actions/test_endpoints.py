@@ -109,6 +109,7 @@ def test_people_are_named_by_commas(cast: Cast) -> None:
         "approval.turn",
         "approval.escalated",
         "approval.reminder",
+        "budget.reached",
         "record.damaged",
     ]
 

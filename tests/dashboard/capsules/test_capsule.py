@@ -43,6 +43,7 @@ BEHIND = {
         "prev_hash": "is of the last write alone",
         "queue": "is the agent's here",
         "effects": "ask first here",
+        "erasure": "is of this installation; what it took can be in no capsule",
     },
     "gp_event": {
         "thread_id": "is the folder",

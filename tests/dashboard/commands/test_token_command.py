@@ -60,7 +60,8 @@ def test_a_new_token_stands_alone_on_stdout(cast: Cast) -> None:
     assert code == 0
     assert match
     assert api(token).get(f"{V1}/threads/").status_code == 200
-    for words in ("only time", "ci", "read, start, work, control, fork", "default", match[1]):
+    scopes = "read, start, work, control, incidents, fork"
+    for words in ("only time", "ci", scopes, "default", match[1]):
         assert words in err
     assert token not in err
     assert token not in output_of("list")
@@ -145,7 +146,7 @@ def test_another_workspace_by_name(cast: Cast) -> None:
     user = cast.users["operator"]
     Membership.objects.create(workspace_id=cast.elsewhere, user=user, role="viewer")
     made = json_of("create", "operator", "--workspace", "elsewhere")
-    assert (made["workspace"], made["scopes"]) == ("elsewhere", ["read"])
+    assert (made["workspace"], made["scopes"]) == ("elsewhere", ["read", "incidents"])
 
 
 def test_revoke_ends_it_at_once(cast: Cast) -> None:

@@ -154,6 +154,7 @@ def test_they_are_watched_and_not_controlled_and_say_so(folder: Folder, cast: Ca
         lambda: actions.pause(operator, thread),
         lambda: actions.resume(operator, thread),
         lambda: actions.retry(operator, thread),
+        lambda: actions.skip(operator, thread, "work", "not needed"),
         lambda: actions.cancel(operator, thread),
         lambda: actions.edit(operator, thread, {"step": "x"}, "why"),
         lambda: actions.fork(operator, thread, row.head),

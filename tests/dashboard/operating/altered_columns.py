@@ -81,6 +81,7 @@ NOT_OF_THREAD = {
     "crash_count": "how often it was taken over; no history",
     "tokens_saved": "a sum; no event tells it",
     "created_at": "for the order of lists",
+    "erasure": "compared with the workspace's log",
 }
 TABLES = {
     "gp_event": "thread_id",

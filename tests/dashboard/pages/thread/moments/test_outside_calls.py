@@ -45,7 +45,7 @@ def announced(code_of: object) -> UUID:
 def titles(html: str) -> dict[str, str]:
     """What the drawing says of each node."""
     boxes = re.findall(r'<g class="box \w+" data-node="(\w+)">.*?<title>(.*?)</title>', html, re.S)
-    return dict(boxes)
+    return {node: " ".join(title.split()) for node, title in boxes}
 
 
 @pytest.mark.requirement("A18")

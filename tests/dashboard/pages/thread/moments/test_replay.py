@@ -92,6 +92,7 @@ def test_a_checkpoint_far_back_is_shown_among_its_neighbours(
 ) -> None:
     monkeypatch.setattr(pages, "CHECKPOINTS", 20)
     monkeypatch.setattr(pages, "ROWS", 10)
+    monkeypatch.setattr(pages.ThreadPage, "shown_rows", 10)
     driver = drive(make_thread(workspace=cast.workspace))
     for _ in range(40):
         driver.step()
