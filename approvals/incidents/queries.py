@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from checkpoints.errors import NotFound
+from checkpoints.errors import InvalidValue, NotFound
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import deltas
@@ -98,7 +98,12 @@ def incidents(
     after: UUID | None = None,
     limit: int = 50,
 ) -> list[IncidentRow]:
-    """Incidents of a workspace, the newest first, after the last one of the page before."""
+    """Incidents of a workspace, the newest first, after the last one of the page before.
+
+    Raises InvalidValue for an `after` that is no incident of the workspace.
+    """
+    if after is not None and not fetch_named(SQL.incident, (after, workspace)):
+        raise InvalidValue("cursor", "is not a cursor of this list")
     params: dict[str, Any] = {
         "workspace": workspace,
         "state": state,

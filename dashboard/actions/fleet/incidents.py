@@ -12,8 +12,9 @@ from django.db import transaction
 
 from approvals.incidents import queries, responses
 from approvals.incidents.queries import IncidentRow, SubjectRow
+from checkpoints.errors import InvalidValue
 from checkpoints.signals import board_changed
-from dashboard.errors import translated
+from dashboard.errors import Invalid, translated
 from dashboard.fields.validation import REASON_MAX, check_text
 from dashboard.identity.permissions import Actor, require
 
@@ -30,9 +31,12 @@ def list_incidents(
 ) -> tuple[list[IncidentRow], UUID | None]:
     """Incidents of the workspace, the newest first, and the last one where more follow."""
     require(actor, "read")
-    rows = queries.incidents(
-        workspace=actor.workspace, state=state, kind=kind, agent=agent, after=after, limit=limit + 1
-    )
+    narrow: dict[str, Any] = {"state": state, "kind": kind, "agent": agent, "after": after}
+    try:
+        rows = queries.incidents(workspace=actor.workspace, limit=limit + 1, **narrow)
+    except InvalidValue as error:
+        # The name of a parameter, not a path within a body.
+        raise Invalid(error.path, error.reason) from error
     return rows[:limit], rows[limit - 1].id if len(rows) > limit else None
 
 
