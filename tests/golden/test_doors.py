@@ -50,7 +50,7 @@ def test_pages_show_an_old_thread_in_its_own_form(version: int, story: str, cast
     thread = rows.load(History(version, story))
     store.grant(place_of(thread), cast.users["nobody"].pk, "operator", actor="user:0")
     client = cast.client("nobody")
-    page = client.get(f"/threads/{thread}/")
+    page = client.get(f"/threads/{thread}/?tab=state")
     assert page.status_code == 200
     assert "weight" in page.content.decode()
     point = queries.thread(thread, workspace=place_of(thread)).head

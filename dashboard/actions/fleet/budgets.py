@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from checkpoints import queries, store
+from checkpoints.limits import AGENT_MAX
 from checkpoints.queries import BudgetRow, BudgetStanding
 from dashboard.errors import translated
+from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
 
 
@@ -21,6 +23,7 @@ def set_budget(
 ) -> BudgetRow:
     """Make or change the budget of the workspace, an agent or a team, or switch it off."""
     require(actor, "policy")
+    check_text("$.name", name, AGENT_MAX)
     return store.set_budget(
         actor.workspace,
         scope=scope,

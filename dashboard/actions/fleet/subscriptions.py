@@ -21,6 +21,7 @@ from approvals.incidents.subscriptions import Choice
 from approvals.notify import queries as endpoints
 from approvals.notify.queries import EndpointRow
 from dashboard.errors import Forbidden, Invalid, Missing, translated
+from dashboard.fields.credentials import check_credentials
 from dashboard.identity.permissions import Actor, may, require
 from dashboard.identity.seats import seat_of
 
@@ -149,7 +150,9 @@ def _theirs(actor: Actor, subscription_id: UUID) -> SubscriptionRow:
 
 
 def _check(actor: Actor, whose: str, choice: Choice) -> None:
-    """Refuse what is for admins only; raises Forbidden."""
+    """Refuse what is for admins only, and credentials; raises Forbidden, Invalid."""
+    check_credentials("$.agent", choice.agent or "")
+    check_credentials("$.label", choice.label or "")
     if may(actor, "notify"):
         return
     if whose != actor.person:

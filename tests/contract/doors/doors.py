@@ -162,6 +162,8 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 
 
 NO_NAMES = ("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets")
+# Of many threads each is refused by itself: nothing is done to those of others.
+NO_NAMES += ("threads_many",)
 
 
 def pages() -> Iterator[Door]:
@@ -696,7 +698,7 @@ NO_THING = {"threads start", "import", "hook create", "user create", "cap set", 
 NO_THING |= {"endpoint create", "policy create", "breaker trip", "record export"}
 NO_THING |= {"retention set", "retention off"}
 NO_THING |= {"subscription create", "subscription quiet"}
-NO_THING |= {"budget set", "budget off"}
+NO_THING |= {"budget set", "budget off", "threads many"}
 # Named by a name that each workspace may have once.
 NO_THING |= {"mcp add", "mcp change", "mcp remove", "mcp tools", "mcp accept", "mcp mode"}
 # Enabling what is enabled changes nothing, and what is here is not brought in again.
