@@ -46,12 +46,12 @@ def test_a_change_among_fifty_threads_is_seen_within_a_second(house: House, peop
     screen.open("/")
     screen.see_live()
     took: list[float] = []
-    for work in works[:TRIES]:
+    for n, work in enumerate(works[:TRIES]):
         scene.step(work)
         begun = time.perf_counter()
-        store.leave(work, EventKind.THREAD_FAILED, reason="clean: a column is missing")
-        row = screen.one(f"#lane-failed #thread-{work.thread}")
-        expect(row).to_contain_text("a column is missing")
+        store.leave(work, EventKind.THREAD_FAILED, reason=f"clean: column {n} is missing")
+        # Its lane may be longer than its share of the board; the activity beside it has all.
+        expect(screen.one("#board-feed")).to_contain_text(f"column {n} is missing")
         took.append(time.perf_counter() - begun)
         if took[-1] < SECONDS_MAX:
             break  # other work on the machine is no cost of the page
