@@ -14,7 +14,6 @@ from django.test.utils import CaptureQueriesContext
 from checkpoints import queries
 from checkpoints.queries.states import materialized
 from dashboard.pages import regions
-from dashboard.pages import thread as pages
 from dashboard.pages.thread import ThreadPage
 
 from ..ground import median, workspace
@@ -24,6 +23,12 @@ from .state import STEPS, thread_of
 
 ROWS, ROUNDS = 50, 41
 REGION = "thread-events"
+
+
+class Timeline(ThreadPage):
+    """The thread's page with as many events as the budget names."""
+
+    shown_events = ROWS
 
 
 def readers(thread: UUID) -> dict[str, Callable[[], Any]]:
@@ -61,11 +66,7 @@ def server_ms(read: Callable[[], Any]) -> float:
 
 def fragment(thread: UUID, owner: UUID) -> str:
     """The region of the thread's page in its workspace, through context function and template."""
-    shown, pages.EVENTS = pages.EVENTS, ROWS
-    try:
-        return regions.render(ThreadPage(owner, thread), REGION, frozenset({"operator"}))
-    finally:
-        pages.EVENTS = shown
+    return regions.render(Timeline(owner, thread), REGION, frozenset({"operator"}))
 
 
 @contextmanager

@@ -185,7 +185,7 @@ def _is_suspect(value: Any, registered: Collection[str]) -> bool:
             items = named.values()
             for name, item in named.items():
                 label = str(name)
-                if (item and is_telling(label)) or (
+                if (item and names_a_secret(label)) or (
                     len(label) >= REGISTERED_MIN and _is_suspect_text(label, registered)
                 ):
                     return True
@@ -247,14 +247,14 @@ def is_exempt(path: str, exempt: Iterable[str]) -> bool:
 
 
 @lru_cache(4_096)
-def is_telling(key: str) -> bool:
+def names_a_secret(key: str) -> bool:
     """Say whether a name is one that credentials have."""
     return key.lower().replace("_", "").replace("-", "") in KEYS
 
 
 def is_keyed(key: str, value: str) -> bool:
     """Say whether a text under a telling name is a credential: no word, type or placeholder."""
-    if not is_telling(key):
+    if not names_a_secret(key):
         return False
     text = value.strip()
     if scheme := _SCHEMES.fullmatch(text):

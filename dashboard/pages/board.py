@@ -170,7 +170,7 @@ class BoardPage:
     @property
     def many_address(self) -> str:
         """The sheet that acts on the threads of this board."""
-        return reverse("threads_many") + self.address(self.statuses, children="", held="")
+        return reverse("threads_many") + self.address(self.statuses)
 
     def address(self, statuses: Iterable[Status], **others: str) -> str:
         """This board with other statuses; `others` replaces what else narrows it."""
@@ -219,6 +219,11 @@ class BoardPage:
     @cached_property
     def listed(self) -> Page[ThreadRow]:
         """The rows of a board for chosen statuses, with what comes after them."""
+        oldest_first = not set(self.statuses) <= NEWEST_FIRST
+        return self.first(LIST_ROWS, after=self.after, oldest_first=oldest_first)
+
+    def first(self, limit: int, *, after: str = "", oldest_first: bool = False) -> Page[ThreadRow]:
+        """So many threads that this board narrows to, whatever lanes they stand in."""
         if self.problem:
             return Page((), "")
         return queries.threads(
@@ -227,11 +232,11 @@ class BoardPage:
             agent=self.agent,
             framework=self.framework,
             q=self.q,
-            after=self.after,
+            after=after,
             damaged=self.damaged,
             tree=self._rows_at,
-            limit=LIST_ROWS,
-            oldest_first=not set(self.statuses) <= NEWEST_FIRST,
+            limit=limit,
+            oldest_first=oldest_first,
         )
 
     @property

@@ -79,7 +79,7 @@ class ThreadPage:
     tab: str = "changes"
     _thread: ThreadRow | None = field(default=None, repr=False)
 
-    read_rows, shown_rows = CHECKPOINTS, ROWS
+    read_rows, shown_rows, shown_events = CHECKPOINTS, ROWS, EVENTS
     topic = "thread"
 
     @cached_property
@@ -226,7 +226,7 @@ class ThreadPage:
         elif before is None and self.committed is not None:
             before = self.committed.seq + 1  # what had happened by then
         how: Any = {"kinds": (self.kind,)} if self.kind else {"folded": self.event is None}
-        return queries.events(self.thread.id, before=before, limit=EVENTS, **how)
+        return queries.events(self.thread.id, before=before, limit=self.shown_events, **how)
 
     @cached_property
     def kinds(self) -> list[Kind]:

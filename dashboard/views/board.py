@@ -16,23 +16,24 @@ from .base import actor, live_page, show
 from .parameters import CURSOR, DEPTH, FLAG, ID, QUERY, TEXT, some_of
 
 TEMPLATE = "thread/list.html"
+# What narrows a board, for each page that has the address of one.
+NARROWS = {
+    "status": some_of([*map(str, Status)]),
+    "agent": TEXT,
+    "framework": TEXT,
+    "q": QUERY,
+    "damaged": FLAG,
+    "parent": ID,
+    "root": ID,
+    "depth": DEPTH,
+    "children": FLAG,
+    "held": FLAG,
+}
 
 
 @require_safe
 @live_page
-@takes(
-    status=some_of([*map(str, Status)]),
-    agent=TEXT,
-    framework=TEXT,
-    q=QUERY,
-    damaged=FLAG,
-    parent=ID,
-    root=ID,
-    depth=DEPTH,
-    children=FLAG,
-    held=FLAG,
-    after=CURSOR,
-)
+@takes(**NARROWS, after=CURSOR)
 def board(request: HttpRequest) -> HttpResponse:
     """All threads by status; ?status=a,b &agent= &framework= &q= &damaged=1 narrow it.
 
@@ -43,22 +44,7 @@ def board(request: HttpRequest) -> HttpResponse:
     Other boards have children with &children=1, and those that are held only with &held=1.
     """
     who = actor(request)
-    wanted = [s for s in request.GET.get("status", "").split(",") if s]
-    after = request.GET.get("after", "")
-    if after and not wanted:
-        raise UnknownParameter("“after” goes on in a list of one status or several; name “status”.")
-    page = BoardPage(
-        who.workspace,
-        statuses=tuple(Status(s) for s in dict.fromkeys(wanted)),
-        agent=_text(request, "agent"),
-        framework=_text(request, "framework"),
-        q=_text(request, "q"),
-        after=after,
-        damaged=bool(_text(request, "damaged")),
-        tree=_tree(request),
-        children=bool(_text(request, "children")),
-        held=bool(_text(request, "held")),
-    )
+    page = board_page(request)
     return show(
         request,
         page,
@@ -72,6 +58,26 @@ def board(request: HttpRequest) -> HttpResponse:
             "without_agent": page.address(page.statuses, agent=""),
             "without_framework": page.address(page.statuses, framework=""),
         },
+    )
+
+
+def board_page(request: HttpRequest) -> BoardPage:
+    """The board of this address; raises UnknownParameter."""
+    wanted = [s for s in request.GET.get("status", "").split(",") if s]
+    after = request.GET.get("after", "")
+    if after and not wanted:
+        raise UnknownParameter("“after” goes on in a list of one status or several; name “status”.")
+    return BoardPage(
+        actor(request).workspace,
+        statuses=tuple(Status(s) for s in dict.fromkeys(wanted)),
+        agent=_text(request, "agent"),
+        framework=_text(request, "framework"),
+        q=_text(request, "q"),
+        after=after,
+        damaged=bool(_text(request, "damaged")),
+        tree=_tree(request),
+        children=bool(_text(request, "children")),
+        held=bool(_text(request, "held")),
     )
 
 

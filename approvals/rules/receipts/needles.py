@@ -41,7 +41,7 @@ class Needle:
             self.strong = isinstance(self.value, str) and not texts.is_weak(self.value.strip())
 
     @property
-    def telling(self) -> bool:
+    def distinctive(self) -> bool:
         """Tell whether it says which object is meant: strong, and not the same in most of them."""
         return self.strong and len(self.members) <= SHARED
 

@@ -92,7 +92,7 @@ class _Search:
         return self._totals.wanted and len(text) <= SUMMED and lists in text
 
     def _record(self, source: Source, record: Record) -> None:
-        if not any(needle.telling for needle, _ in record.hits) and all(
+        if not any(needle.distinctive for needle, _ in record.hits) and all(
             self._is_known(needle) for needle, _ in record.hits
         ):
             return  # every record has these
@@ -103,9 +103,11 @@ class _Search:
             else:
                 fresh.setdefault(id(needle), (needle, path))
         support = Counter(
-            group for needle, _ in fresh.values() if needle.telling for group in needle.members
+            group for needle, _ in fresh.values() if needle.distinctive for group in needle.members
         )
-        shared = [needle for needle, _ in fresh.values() if needle.strong and not needle.telling]
+        shared = [
+            needle for needle, _ in fresh.values() if needle.strong and not needle.distinctive
+        ]
         for group in support:
             support[group] += sum(group in needle.members for needle in shared)
         lines = frozenset(group for group, count in support.items() if count >= SUPPORT)

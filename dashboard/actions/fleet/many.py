@@ -12,7 +12,7 @@ from checkpoints.errors import NotFound
 from checkpoints.views import EffectFate, ThreadRow
 from dashboard.actions.cancellation import cancel, preview_cancel
 from dashboard.actions.threads import pause, preview_roll_back, resume, retry, roll_back
-from dashboard.errors import ActionError, Invalid, Missing
+from dashboard.errors import ActionError, Invalid, Missing, NotAllowedNow
 from dashboard.fields.validation import REASON_MAX, check_text
 from dashboard.identity.permissions import Actor, allowed_actions, require
 
@@ -106,7 +106,7 @@ def _preview(actor: Actor, deed: Deed, ident: UUID) -> Outcome:
         return Outcome(ident, error=Missing(error.message))
     allowance = allowed_actions(actor, row)[deed.name]
     if not allowance.allowed:
-        return Outcome(ident, row, Invalid("$.threads", allowance.why))
+        return Outcome(ident, row, NotAllowedNow(allowance.why))
     try:
         effects = _reached(actor, deed, row)
     except ActionError as error:

@@ -66,7 +66,7 @@ class Command(TerminalCommand):
         parser.add_argument(
             "--url",
             default=known_vulnerabilities.OSV,
-            help=f"with --refresh: who is asked ({known_vulnerabilities.OSV})",
+            help=f"with --refresh: the service to query ({known_vulnerabilities.OSV})",
         )
         add_answer_arguments(parser)
 

@@ -12,8 +12,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from checkpoints import queries
-from checkpoints.errors import InvalidValue
-from checkpoints.states import Status
 from dashboard import actions, errors
 from dashboard.actions.fleet.many import (
     AT_ONCE,
@@ -27,7 +25,7 @@ from dashboard.identity.permissions import require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, say
-from dashboard.views.parameters import DEPTH, FLAG, ID, QUERY, TEXT, some_of
+from dashboard.views.board import NARROWS, board_page
 
 NAMED: Final = 3
 TEMPLATE: Final = "thread/many.html"
@@ -42,22 +40,13 @@ WORDS: Final = {
 
 @require_http_methods(["GET", "POST"])
 @member
-@takes(
-    status=some_of([*map(str, Status)]),
-    agent=TEXT,
-    framework=TEXT,
-    q=QUERY,
-    damaged=FLAG,
-    parent=ID,
-    root=ID,
-    depth=DEPTH,
-)
+@takes(**NARROWS)
 def many(request: HttpRequest) -> HttpResponse:
     """List the threads of a board's address; then a preview of the deed; then the deed itself."""
     who = actor(request)
     require(who, "read")
     if request.method != "POST":
-        return _sheet(request, {"rows": _selected(request)}, {}, 200)
+        return _sheet(request, {"rows": list(board_page(request).first(AT_ONCE).rows)}, {}, 200)
     form = request.POST
     versions: dict[UUID, int] = {}
     try:
@@ -121,27 +110,6 @@ def _summary(deed: Deed, outcomes: Sequence[Outcome]) -> str:
 def _first(fits: Mapping[str, int]) -> str:
     """The deed that most of the threads are in need of."""
     return next((name for name in ("retry", "resume", "pause", "cancel") if fits.get(name)), "")
-
-
-def _selected(request: HttpRequest) -> list[Any]:
-    """The threads of the board's address, the newest change of status first."""
-    get = request.GET
-    ids = {n: UUID(text) if (text := get.get(n, "")) else None for n in ("parent", "root")}
-    depth = get.get("depth", "")
-    try:
-        page = queries.threads(
-            workspace=actor(request).workspace,
-            statuses=[Status(word) for word in get.get("status", "").split(",") if word],
-            agent=get.get("agent", "").strip(),
-            framework=get.get("framework", "").strip(),
-            q=get.get("q", "").strip(),
-            damaged=bool(get.get("damaged", "")),
-            tree=queries.TreeFilter(ids["parent"], ids["root"], int(depth) if depth else None),
-            limit=AT_ONCE,
-        )
-    except (queries.InvalidQuery, InvalidValue):
-        return []
-    return list(page.rows)
 
 
 def _ticked(values: list[str]) -> dict[UUID, int]:

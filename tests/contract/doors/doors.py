@@ -161,9 +161,11 @@ def page(name: str, world: World, foreign: bool) -> Knock:
     return knock
 
 
-NO_NAMES = ("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets")
-# Of many threads each is refused by itself: nothing is done to those of others.
-NO_NAMES += ("threads_many",)
+# The last: of many threads each is refused by itself; nothing is done to those of others.
+NO_NAMES = (
+    *("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets"),
+    "threads_many",
+)
 
 
 def pages() -> Iterator[Door]:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 SEARCH = "/admin/search/"
 
 
-def found_on(client: Client, query: str, *, status: int = 200) -> str:
+def search_page(client: Client, query: str, *, status: int = 200) -> str:
     answer = client.get(f"{SEARCH}?{query}")
     assert answer.status_code == status, answer.content
     return html.unescape(answer.content.decode())
@@ -28,7 +28,7 @@ def found_on(client: Client, query: str, *, status: int = 200) -> str:
 @pytest.mark.requirement("D04")
 def test_who_let_a_payment_happen_is_one_search(cast: Cast) -> None:
     requests = populate(cast)
-    page = found_on(cast.client("auditor"), "q=acme&kind=approval&decision=approve")
+    page = search_page(cast.client("auditor"), "q=acme&kind=approval&decision=approve")
     assert "1\n        event" in page
     assert "manager" in page
     assert "151,781.50" in page
@@ -59,20 +59,20 @@ def test_filters_of_the_page(cast: Cast) -> None:
         ("until=2020-01-01", set()),
         ("since=2020-01-01&kind=approval.decided", {"approval.decided"}),
     ):
-        page = found_on(client, query)
+        page = search_page(client, query)
         shown = set(re.findall(r"<code>([a-z]+\.[a-z_]+)</code>", page)) - {"bank.pay"}
         assert shown == kinds, query
     for query in ("step=x", "since=yesterday", "kind=nonsense", "amount_from=lots"):
-        page = found_on(client, query, status=422)
+        page = search_page(client, query, status=422)
         assert f"{query.partition('=')[0]}:" in page
-    found_on(client, "agnet=research", status=422)
+    search_page(client, "agnet=research", status=422)
 
 
 @pytest.mark.requirement("D04")
 def test_an_export_by_the_page_is_recorded(cast: Cast) -> None:
     populate(cast)
     client = cast.client("auditor")
-    assert "form=csv" in found_on(client, "q=acme")
+    assert "form=csv" in search_page(client, "q=acme")
     answer = client.get(f"{SEARCH}export/?q=acme&form=csv")
     with zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content))) as packed:  # type: ignore[attr-defined]
         assert "events.csv" in packed.namelist()
@@ -84,14 +84,14 @@ def test_an_export_by_the_page_is_recorded(cast: Cast) -> None:
 def test_who_may_search_and_export(cast: Cast) -> None:
     requests = populate(cast)
     admin = cast.client("admin")
-    assert "form=csv" not in found_on(admin, "q=acme")
+    assert "form=csv" not in search_page(admin, "q=acme")
     assert admin.get(f"{SEARCH}export/?form=csv").status_code == 403
     for who in ("viewer", "operator", "manager"):
         assert cast.client(who).get(SEARCH).status_code == 403
     # Another workspace's auditor finds nothing, whatever they name.
     stranger = cast.client("stranger")
     for query in ("q=acme", f"thread={requests[0].thread}", "kind=all"):
-        assert "ACME" not in found_on(stranger, query).replace('value="acme"', "")
+        assert "ACME" not in search_page(stranger, query).replace('value="acme"', "")
     result = cast.client("viewer").get("/api/v1/records/?q=acme").json()
     assert result["count"] == 2
     assert cast.client("viewer").get("/api/v1/records/export/").status_code == 403

@@ -35,7 +35,7 @@ def judged(one: Case) -> dict[str, Receipt]:
 
 
 def test_of_200_proposals_no_false_value_is_recorded_and_nearly_all_true_ones_are() -> None:
-    true = marked = computed = entered = planted = 0
+    n_true = marked = computed = entered = planted = 0
     kinds: Counter[str] = Counter()
     for seed in SEEDS:
         one = case(seed, false=seed % 4 == 3)
@@ -47,14 +47,14 @@ def test_of_200_proposals_no_false_value_is_recorded_and_nearly_all_true_ones_ar
         for path, receipt in results.items():
             if receipt.origin is Origin.RECORDED:
                 assert path in one.truth | one.computed, (path, as_text(one))
-        true += len(one.truth)
+        n_true += len(one.truth)
         marked += sum(results[path].origin is Origin.RECORDED for path in one.truth)
         computed += sum(results[path].origin is Origin.COMPUTED for path in one.computed)
         entered += sum(results[path].origin is Origin.PERSON for path in one.entered_paths)
     assert planted == 50
     assert set(kinds) == set(FALSE)
-    assert marked >= 0.95 * true, f"{marked} of {true}"
-    assert true > 4_000
+    assert marked >= 0.95 * n_true, f"{marked} of {n_true}"
+    assert n_true > 4_000
     assert computed > 200
     assert entered == len(SEEDS)
 

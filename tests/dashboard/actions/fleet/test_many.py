@@ -14,6 +14,7 @@ from dashboard import actions
 from dashboard.actions.fleet.many import AT_ONCE, DEEDS, Deed
 from dashboard.errors import Forbidden, Invalid
 from tests.cast import Cast
+from tests.checkpoints.builders import rows
 from tests.dashboard import scene
 
 
@@ -126,3 +127,26 @@ def test_the_sheet_lists_previews_and_does_it(cast: Cast, agent: UUID, client: C
     assert refused.status_code == 422
     nothing = client.get(f"{at}?q=status:nowhere").content.decode()
     assert "No thread matches" in nothing
+
+
+def test_the_sheet_has_the_threads_of_its_board_and_no_others(
+    cast: Cast, agent: UUID, client: Client
+) -> None:
+    client.force_login(cast.users["operator"])
+    parent, child = failed(cast, agent), failed(cast, agent)
+    rows("SET LOCAL session_replication_role = replica")
+    rows(
+        "UPDATE gp_thread SET parent = %s, root = %s, depth = 1 WHERE id = %s",
+        (parent, parent, child),
+    )
+    rows("SET LOCAL session_replication_role = origin")
+    for query, shown in {
+        "status=failed": {parent},
+        "status=failed&children=1": {parent, child},
+        "q=status:failed": {parent, child},
+    }.items():
+        sheet = client.get(f"{reverse('threads_many')}?{query}").content.decode()
+        board = client.get(f"/?{query}").content.decode()
+        for thread in (parent, child):
+            assert (f'value="{thread}:' in sheet) is (thread in shown), query
+            assert (f'id="thread-{thread}"' in board) is (thread in shown), query
