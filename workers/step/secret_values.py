@@ -46,7 +46,14 @@ def masked(text: str, secrets: Iterable[str]) -> str:
     # A copy: calls of other nodes may read further ones meanwhile.
     for secret in tuple(secrets):
         text = text.replace(secret, MASK)
-    return credentials.masked(text, settings.GATEPOST_SECRET_VALUES)
+    return credentials.masked(text, _policy()[1])
+
+
+def _policy() -> tuple[bool, Collection[str]]:
+    """(refuse credentials, registered values); a harness without settings has the defaults."""
+    if not settings.configured and "DJANGO_SETTINGS_MODULE" not in os.environ:
+        return True, ()
+    return settings.GATEPOST_CREDENTIALS == "refuse", settings.GATEPOST_SECRET_VALUES
 
 
 def without_secrets(value: Any, secrets: Iterable[str]) -> Any:
@@ -87,10 +94,11 @@ def what_is_secret(
     """
     if path := path_of_secret(value, secrets):
         return f"a secret at {path}"
-    if settings.GATEPOST_CREDENTIALS != "refuse":
+    refuse, registered = _policy()
+    if not refuse:
         return ""
     here = [one.removeprefix(f"{of}:") for one in exempt if of == "" or one.startswith(f"{of}:")]
-    hit = credentials.find(value, registered=settings.GATEPOST_SECRET_VALUES, exempt=here)
+    hit = credentials.find(value, registered=registered, exempt=here)
     return f"{hit.what} at {hit.path}" if hit else ""
 
 
