@@ -28,12 +28,13 @@ from django.utils.safestring import SafeString
 from checkpoints import queries
 from checkpoints.admin.filters import ident, since
 from checkpoints.admin.lists import Logged, Records
+from checkpoints.admin.paging import Walk
 from gatepost_command import COMMAND
 
 from .actions import administration
 from .identity import tokens
 from .identity.permissions import ROLES
-from .models import Token
+from .models import SavedView, Token
 from .records import cells as showing
 from .records.site import RecordsSite
 from .views.base import SeeOther
@@ -157,6 +158,25 @@ class TokenRecords(Records):
         administration.revoke_token(cast(RecordsSite, self.admin_site).member(request), result)
         messages.success(request, f"The token {row.prefix} is revoked.")
         return SeeOther(self.url_of(row))
+
+
+@admin.register(SavedView)
+class SavedViewRecords(Records):
+    """Boards under a name: whose each is, and whether all of the workspace see it."""
+
+    columns = ("name", "owner", "shared", "address", "created_at")
+    walks = (Walk(("id",)),)
+    filters = (ident("workspace_id", "workspace"),)
+    search_ids = ("id",)
+    actors = ("owner",)
+    groups = (
+        ("View", ("name", "owner", "shared", "address", "created_at")),
+        ("Ids", ("id", "workspace_id")),
+    )
+    refusal = "Views are saved, changed and removed above the board."
+
+    def name_of(self, row: Any) -> str:
+        return str(row.name)
 
 
 @admin.register(get_user_model())

@@ -1,7 +1,7 @@
-"""The tables of the top floor: tokens, what repeated calls were answered, MCP servers.
+"""The tables of the top floor: tokens, what repeated calls were answered, MCP servers, views.
 
-`identity.tokens`, `api.protocol.idempotency` and `mcp.registry` are the only ones that write and
-read them.
+`identity.tokens`, `api.protocol.idempotency`, `mcp.registry` and `saved_views` are the only ones
+that write and read them.
 """
 
 from __future__ import annotations
@@ -128,6 +128,40 @@ class McpTool(models.Model):
         constraints = (
             models.UniqueConstraint(fields=("server", "name"), name="gp_mcp_tool_name"),
             models.CheckConstraint(condition=models.Q(mode__in=MODES), name="gp_mcp_tool_mode"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SavedView(models.Model):
+    """A board under a name, of the person who saved it; the workspace sees one that is shared.
+
+    `address` is what stands behind the `?` of the board's address.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    owner = models.CharField(max_length=200, help_text="a person, such as user:7")
+    name = models.CharField(max_length=60)
+    address = models.TextField()
+    shared = models.BooleanField(default=False)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_saved_view"
+        verbose_name = "saved view"
+        constraints = (
+            models.UniqueConstraint(
+                fields=("workspace_id", "owner", "name"), name="gp_saved_view_name"
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=["workspace_id", "name"],
+                name="gp_saved_view_shared",
+                condition=models.Q(shared=True),
+            ),
         )
 
     def __str__(self) -> str:

@@ -2,7 +2,7 @@
 
 from checkpoints.log import recorded
 
-from .models import McpServer, McpTool, Token
+from .models import McpServer, McpTool, SavedView, Token
 
 
 def register() -> None:
@@ -17,3 +17,5 @@ def register() -> None:
     )
     recorded.register(McpServer, noun="MCP server", label="name")
     recorded.register(McpTool, noun="MCP tool", label="name")
+    # By their hashes: what somebody looks for, and calls it, is no matter of a log for ever.
+    recorded.register(SavedView, noun="saved view", label="owner", secrets=("name", "address"))

@@ -8,7 +8,7 @@ from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
 from .views.approvals import inbox
 from .views.approvals import report as reports
-from .views.fleet import breakers, many, overview
+from .views.fleet import breakers, many, overview, saved_views
 from .views.incidents import lists as incidents
 from .views.incidents import subscriptions
 from .views.incidents import verbs as incident_verbs
@@ -58,6 +58,10 @@ urlpatterns = [
     path("subscriptions/quiet-hours/", subscriptions.quiet, name="quiet_hours"),
     path(f"{SUBSCRIPTION}/", subscriptions.change, name="subscription"),
     path(f"{SUBSCRIPTION}/remove/", subscriptions.remove, name="subscription_remove"),
+    path("views/", saved_views.index, name="views"),
+    path("views/new/", saved_views.save, name="view_new"),
+    path("views/<uuid:view_id>/", saved_views.change, name="view"),
+    path("views/<uuid:view_id>/remove/", saved_views.remove, name="view_remove"),
     path("overview/", overview.overview, name="overview"),
     path("overview/budgets/", overview.budgets, name="budgets"),
     path("overview/<str:name>.csv", overview.table, name="overview_csv"),

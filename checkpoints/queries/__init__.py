@@ -156,6 +156,7 @@ from .proof import (
 from .repeated_effects import Range, at_place, course, settled
 from .reuse import PURE, reusable, touched_after
 from .savings import fleet_saved, saved
+from .search.bounded import SHOWN_MAX, Selection, bounded_counts
 from .search.filters import ANYWHERE, TreeFilter
 from .search.language import FILTERS, InvalidQuery, Query, Term
 from .search.language import parse as parse_query
@@ -206,6 +207,7 @@ __all__ = [
     "MOVING",
     "PURE",
     "SEARCHED",
+    "SHOWN_MAX",
     "STANDSTILL_SECONDS",
     "WORKER_ALIVE_SECONDS",
     "BoardLook",
@@ -227,6 +229,7 @@ __all__ = [
     "ReachedBudget",
     "RecordedRow",
     "Relative",
+    "Selection",
     "SentRow",
     "StuckCounts",
     "StuckThread",
@@ -255,6 +258,7 @@ __all__ = [
     "awaited",
     "below",
     "board_look",
+    "bounded_counts",
     "breaker",
     "breaker_progress",
     "breakers",

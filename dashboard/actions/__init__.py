@@ -34,6 +34,7 @@ from .fleet.subscriptions import (
     remove_subscription,
     set_quiet_hours,
 )
+from .fleet.views import change_view, remove_view, save_view
 from .mcp_servers import (
     accept_mcp_tools,
     add_mcp_server,
@@ -81,6 +82,7 @@ __all__ = [
     "change_endpoint",
     "change_mcp_server",
     "change_subscription",
+    "change_view",
     "check_upload_size",
     "choose_code",
     "choose_code_many",
@@ -119,11 +121,13 @@ __all__ = [
     "release_breaker",
     "remove_mcp_server",
     "remove_subscription",
+    "remove_view",
     "request_erasure",
     "resume",
     "retry",
     "roll_back",
     "rotate_endpoint",
+    "save_view",
     "send_input",
     "set_budget",
     "set_cap",

@@ -67,6 +67,7 @@ from .fleet.subscriptions import (
     RemoveOneSubscription,
     Subscriptions,
 )
+from .fleet.views import ChangeOneView, OneView, RemoveOneView, SavedViews
 from .gateway.servers import (
     AcceptToolsOfMcpServer,
     ChangeOneMcpServer,
@@ -177,6 +178,12 @@ _subscription: list[URLPattern] = [
     path("remove/", RemoveOneSubscription.as_view(), name="subscription_remove"),
 ]
 
+_view: list[URLPattern] = [
+    path("", OneView.as_view(), name="view"),
+    path("change/", ChangeOneView.as_view(), name="view_change"),
+    path("remove/", RemoveOneView.as_view(), name="view_remove"),
+]
+
 _v1: list[URLPattern | URLResolver] = [
     path("agents/", Agents.as_view(), name="agents"),
     path("agents/<str:name>/", OneAgent.as_view(), name="agent"),
@@ -207,6 +214,8 @@ _v1: list[URLPattern | URLResolver] = [
     path("subscriptions/", Subscriptions.as_view(), name="subscriptions"),
     path("subscriptions/<uuid:subscription_id>/", include(_subscription)),
     path("quiet-hours/", OwnQuietHours.as_view(), name="quiet_hours"),
+    path("views/", SavedViews.as_view(), name="views"),
+    path("views/<uuid:view_id>/", include(_view)),
     path("budgets/", Budgets.as_view(), name="budgets"),
     path("caps/", Caps.as_view(), name="caps"),
     path("overview/", OverviewFigures.as_view(), name="overview"),

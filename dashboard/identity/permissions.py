@@ -58,6 +58,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "incident": _EITHER | {"admin"},
     # Everybody chooses what news they get themselves.
     "subscribe": frozenset(ROLES),
+    # Everybody keeps boards under names, and may share them.
+    "save_view": frozenset(ROLES),
     "fork": _EITHER,
     "roll_back": _EITHER,
     "decide": _REVIEWER,
@@ -79,6 +81,7 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     ),
     # Taking care of trouble, and choosing what news one gets.
     "incidents": frozenset({"read", "incident", "subscribe"}),
+    "views": frozenset({"read", "save_view"}),
     "fork": frozenset({"read", "fork", "roll_back"}),
     "decide": frozenset({"read", "decide"}),
     # Only to request it: a token approves no erasure unless it administers.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
@@ -20,9 +20,10 @@ from checkpoints.states import Status
 from checkpoints.views import EventRow, Page, SavedRow, ThreadRow
 from dashboard.fields.shapes import Counter, Hidden, Lane, TreeChip
 from dashboard.identity.people import people
+from dashboard.saved_views.address import USUAL, BoardAddress
 
 from . import damage
-from .parts import breakers, stuck
+from .parts import board_columns, breakers, stuck
 from .parts.lanes import ROWS, shares
 from .rights import Roles, rights_of
 
@@ -52,23 +53,14 @@ SELECTS = ("parent", "root", "depth")  # of a place in a tree, what a breaker ta
 
 
 @dataclass
-class BoardPage:
+class BoardPage(BoardAddress):
     """The reads of one look at the board, each done at most once.
 
     Children stand on the pages of their parents. A board has them where it is narrowed to some
     threads, or with `children`; those that begin when others end only with `held`.
     """
 
-    workspace: UUID
-    statuses: tuple[Status, ...] = ()
-    agent: str = ""
-    framework: str = ""
-    q: str = ""
-    after: str = ""
-    damaged: bool = False
-    tree: queries.TreeFilter = queries.ANYWHERE
-    children: bool = False
-    held: bool = False
+    workspace: UUID = field(kw_only=True)
 
     topic = "board"
 
@@ -119,15 +111,6 @@ class BoardPage:
         return self._look.stuck
 
     @cached_property
-    def tree_filter(self) -> queries.TreeFilter:
-        """The place in family trees, with what is left out."""
-        if self.q or self.damaged:
-            return self.tree  # somebody looks for certain threads, wherever they are
-        if self.tree or self.agent or self.framework or self.children or self.held:
-            return replace(self.tree, held=False)
-        return queries.TreeFilter(top=True)
-
-    @cached_property
     def hidden(self) -> Hidden | None:
         """The children that this board leaves out; None where it leaves out none."""
         if self.held or self.problem or self.tree_filter == self.tree:
@@ -170,27 +153,7 @@ class BoardPage:
     @property
     def many_address(self) -> str:
         """The sheet that acts on the threads of this board."""
-        return reverse("threads_many") + self.address(self.statuses)
-
-    def address(self, statuses: Iterable[Status], **others: str) -> str:
-        """This board with other statuses; `others` replaces what else narrows it."""
-        narrow = {
-            "q": self.q,
-            "agent": self.agent,
-            "framework": self.framework,
-            **self.tree_words,
-            "damaged": "1" if self.damaged else "",
-        }
-        request = {"status": ",".join(statuses)} | narrow | others
-        query = urlencode({name: text for name, text in request.items() if text}, safe=",")
-        return f"?{query}" if query else "?"
-
-    @property
-    def tree_words(self) -> dict[str, str]:
-        """The place in a tree as the address has it."""
-        values = {name: getattr(self.tree, name) for name in ("parent", "root", "depth")}
-        values |= {name: 1 for name in ("children", "held") if getattr(self, name)}
-        return {name: str(value) for name, value in values.items() if value is not None}
+        return reverse("threads_many") + self.address(self.statuses, columns="", density="")
 
     @cached_property
     def tree_chips(self) -> list[TreeChip]:
@@ -234,14 +197,10 @@ class BoardPage:
             q=self.q,
             after=after,
             damaged=self.damaged,
-            tree=self._rows_at,
+            tree=self.rows_at,
             limit=limit,
             oldest_first=oldest_first,
         )
-
-    @property
-    def _rows_at(self) -> queries.TreeFilter:
-        return replace(self.tree, held=True) if self.held else self.tree_filter
 
     @cached_property
     def _found(self) -> dict[Status, list[ThreadRow]]:
@@ -254,7 +213,7 @@ class BoardPage:
                 framework=self.framework,
                 q=self.q,
                 damaged=self.damaged,
-                tree=self._rows_at,
+                tree=self.rows_at,
                 limit=ROWS,
             )
         results: dict[Status, list[ThreadRow]] = {status: [] for status in ORDER}
@@ -281,7 +240,7 @@ class BoardPage:
         result = self._found
         sizes = {status: len(result[status]) for status in order}
         value = sizes if self.statuses else shares(sizes)
-        sums = self._counts(self._rows_at) if self.held else self.counts
+        sums = self._counts(self.rows_at) if self.held else self.counts
         return [
             Lane(
                 "held" if self.held else str(status),
@@ -372,6 +331,10 @@ def board_lanes(page: BoardPage, roles: Roles) -> dict[str, Any]:
     return {
         "lanes": page.lanes(order_for(roles)),
         "rights": rights_of(roles),
+        "columns": page.columns,
+        "headings": board_columns.headings(page.columns),
+        "more_cells": not board_columns.IN_ROW.issuperset(page.columns),
+        "refetched": page.filtered or page.columns != USUAL,
         "q": page.q,
         "status": ",".join(page.statuses),
         "chips": page.chips,

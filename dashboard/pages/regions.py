@@ -205,7 +205,7 @@ def topic_name(page: Page) -> str:
 def page_of(topic: Topic) -> Page:
     """The canonical page of a topic: no filter, the newest checkpoint."""
     if topic.kind == "board":
-        return board.BoardPage(topic.workspace)
+        return board.BoardPage(workspace=topic.workspace)
     if topic.kind == "approvals":
         return inbox.InboxPage(topic.workspace)
     if topic.ref is None:

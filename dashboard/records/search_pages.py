@@ -27,10 +27,10 @@ from dashboard.actions.audit.questions import EVERYTHING, FILTERS, TEXT_MAX
 from dashboard.capsules.downloads import download
 from dashboard.documents.exports.rows import FORMS
 from dashboard.errors import Invalid
+from dashboard.fields.parameters import CURSOR, TEXT, Values, one_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.views.addresses import refuse_value, takes
-from dashboard.views.parameters import CURSOR, TEXT, Values, one_of
 from dashboard.wording import sentences
 from dashboard.wording.parties import Recognised, recognised
 

@@ -31,9 +31,9 @@ from dashboard.actions.administration import Administrator
 from dashboard.actions.endpoints import Endpoints
 from dashboard.actions.fleet.subscriptions import SubscriptionForms
 from dashboard.errors import ActionError, Forbidden, Missing
+from dashboard.fields.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
 from dashboard.views import addresses
 from dashboard.views.base import SeeOther, refused
-from dashboard.views.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
 
 from . import cells as showing
 from . import mcp_pages, policy_pages, search_pages
@@ -46,7 +46,10 @@ GROUPS = (
     ("Agents", ("agentversion", "worker")),
     (
         "People",
-        ("workspaceevent", "membership", "user", "workspace", "token", "hook", "hookidentity"),
+        (
+            *("workspaceevent", "membership", "user", "workspace", "token", "savedview"),
+            *("hook", "hookidentity"),
+        ),
     ),
 )
 ASKED_BY = "administrator"

@@ -37,6 +37,7 @@ register.filter("event_tone", event_looks.event_tone)
 register.filter("json_text", trees.pretty)
 register.filter("times_words", step_times.words)
 register.filter("worker", sentences.worker)
+register.filter("labels_text", text.labels)
 
 # verb of an action -> icon, word on the button, key
 VERBS = {

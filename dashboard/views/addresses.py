@@ -7,8 +7,7 @@ adds is passed over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Final
 
@@ -17,9 +16,9 @@ from django.utils.http import urlencode
 
 from checkpoints.errors import InvalidValue
 from dashboard import errors
+from dashboard.fields.parameters import CURSOR, Values, Wrong, first_wrong, wrong_value
 
 from .base import refused
-from .parameters import CURSOR, Values
 
 TRACKING: Final = frozenset(
     {"fbclid", "gclid", "gbraid", "wbraid", "msclkid", "mc_cid", "mc_eid", "_gl", "_hsenc", "_hsmi"}
@@ -69,24 +68,9 @@ def refusal(
     """
     if request.method not in ("GET", "HEAD"):
         return None
-    taken = {**once, **(many or {})}
-    for name, values in request.GET.lists():
-        if _is_passed_over(name):
-            continue
-        if name not in taken:
-            return _refuse_name(request, name, _nearest(name, taken))
-        if len(values) > 1 and name in once:
-            message = f"The address names “{name}” {len(values)} times; once is taken."
-            error = UnknownParameter(message)
-            return refused(request, error, back=request.path, label="Open the whole list")
-        for value in values:
-            if value and not taken[name].fits(value):
-                return refuse_value(request, name, value, taken[name])
-    return None
-
-
-def _nearest(word: str, known: Collection[str]) -> str:
-    return next(iter(get_close_matches(word[:80], known, n=1)), "")
+    lists = [pair for pair in request.GET.lists() if not _is_passed_over(pair[0])]
+    wrong = first_wrong(lists, once, many)
+    return None if wrong is None else _refuse_word(request, wrong)
 
 
 def without_passed_over(request: HttpRequest) -> str:
@@ -114,18 +98,20 @@ def refuse_values(request: HttpRequest) -> HttpResponse:
 
 def refuse_value(request: HttpRequest, name: str, value: str, values: Values) -> HttpResponse:
     """The page for a value that a parameter does not take, with those that it takes."""
-    near = _nearest(value, values.words)
-    expected = f" Did you mean “{near}”?" if near else ""
-    error = UnknownParameter(
-        f"“{name}” does not take “{value[:80]}”.{expected} It takes {values.takes}. {NOTHING_SHOWN}"
+    return _refuse_word(request, wrong_value(name, value, values))
+
+
+def _refuse_word(request: HttpRequest, wrong: Wrong) -> HttpResponse:
+    message, near = wrong.explained("This page"), wrong.near
+    if wrong.times > 1:
+        error = UnknownParameter(message)
+        return refused(request, error, back=request.path, label="Open the whole list")
+    error = UnknownParameter(f"{message} {NOTHING_SHOWN}")
+    if wrong.values is not None:
+        return _refuse(request, error, wrong.name, wrong.name, near)
+    return _refuse(
+        request, error, wrong.name, near, request.GET.get(wrong.name, "") if near else ""
     )
-    return _refuse(request, error, name, name, near)
-
-
-def _refuse_name(request: HttpRequest, name: str, near: str) -> HttpResponse:
-    expected = f" Did you mean “{near}”?" if near else ""
-    error = UnknownParameter(f"This page does not take “{name[:80]}”.{expected} {NOTHING_SHOWN}")
-    return _refuse(request, error, name, near, request.GET.get(name, "") if near else "")
 
 
 def _refuse(

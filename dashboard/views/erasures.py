@@ -14,12 +14,12 @@ from checkpoints import queries
 from checkpoints.queries.erasures import requests
 from dashboard import actions, errors
 from dashboard.actions.erasure import erasures as rooms
+from dashboard.fields.parameters import one_of
 from dashboard.identity.permissions import may, require
 
 from . import forms
 from .addresses import takes
 from .base import SeeOther, actor, member, say, thread_url
-from .parameters import one_of
 
 SHOWN = 20
 VERDICTS = ("approve", "refuse")

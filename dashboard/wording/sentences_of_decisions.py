@@ -77,6 +77,11 @@ def _subscription(data: Mapping[str, Any]) -> str:
     return f"the subscription of {cut(whose)}" + (f" to {cut(agent)}" if agent else "")
 
 
+def _view(data: Mapping[str, Any]) -> str:
+    name = data.get("name")
+    return f"the shared view “{cut(name)}”" if name else "a private view"
+
+
 def _recorded(data: Mapping[str, Any], who: str) -> str:
     verdict, comment = data.get("verdict"), _quoted(data.get("comment"))
     if verdict == "respond":
@@ -172,6 +177,9 @@ SAY: dict[str, Any] = {
     "subscription.made": lambda d, who: f"{who} made {_subscription(d)}",
     "subscription.changed": lambda d, who: f"{who} changed {_subscription(d)}",
     "subscription.removed": lambda d, who: f"{who} removed {_subscription(d)}",
+    "view.saved": lambda d, who: f"{who} saved {_view(d)}",
+    "view.changed": lambda d, who: f"{who} changed {_view(d)}",
+    "view.removed": lambda d, who: f"{who} removed {_view(d)}",
     "hours.set": lambda d, who: (
         f"{who} set quiet hours from {cut(d.get('begins'))} to {cut(d.get('ends'))} "
         f"({cut(d.get('zone'))})"

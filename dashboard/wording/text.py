@@ -8,6 +8,7 @@ Ordinary line breaks, tabs and the presentation selector behind an emoji stay.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from django.utils.html import escape
@@ -20,6 +21,7 @@ __all__ = [
     "code_point",
     "cut",
     "has_hidden",
+    "labels",
     "left",
     "number",
     "plain",
@@ -117,3 +119,8 @@ def left(until: datetime, *, now: datetime | None = None) -> str:
     if seconds <= 0:
         return "over"
     return f"{seconds // 60}:{seconds % 60:02d}" if seconds < 3600 else span(seconds)
+
+
+def labels(pairs: Mapping[str, str]) -> str:
+    """Labels of a thread in one line, as in “case=17, team=finance”; a dash where it has none."""
+    return ", ".join(f"{key}={value}" for key, value in sorted(pairs.items())) or "–"

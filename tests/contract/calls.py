@@ -33,6 +33,7 @@ from dashboard import actions
 from dashboard.actions import external
 from dashboard.mcp.registry import changes as mcp_servers
 from dashboard.mcp.registry.definitions import definition_of, hash_of
+from dashboard.saved_views import changes as views
 from tests.cast import Cast
 from tests.dashboard import scene
 from tests.dashboard.mcp import listing
@@ -119,6 +120,7 @@ class World:
     taken: UUID  # another one, which the operator has taken
     mail: UUID  # an endpoint that writes to people
     subscription: UUID  # of the operator, by that endpoint
+    view: UUID  # of the operator, shared
 
 
 def make_world(cast: Cast) -> World:
@@ -168,6 +170,7 @@ def make_world(cast: Cast) -> World:
         taken=_taken(cast),
         mail=(mail := make_mail(cast.workspace)),
         subscription=make_subscription(cast, "operator", mail),
+        view=make_view(cast, "operator"),
     )
 
 
@@ -219,6 +222,12 @@ def make_subscription(cast: Cast, name: str, mail: UUID) -> UUID:
     """A subscription of a person by such an endpoint."""
     choice = Choice(endpoint=mail, kinds=["thread.failed"])
     return actions.make_subscription(cast.actor(name), choice).id
+
+
+def make_view(cast: Cast, name: str) -> UUID:
+    """A shared view of a person."""
+    choice = views.Choice(f"Failed {uuid4().hex[:8]}", "status=failed", shared=True)
+    return actions.save_view(cast.actor(name), choice).id
 
 
 def _saved(cast: Cast) -> str:
@@ -452,6 +461,18 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "quiet_hours_set": lambda w: Call(
         body={"hours": {"begins": "22:00", "ends": "07:00", "zone": "Europe/Berlin"}}
     ),
+    "views_list": lambda w: Call(),
+    "views_retrieve": lambda w: Call({"view_id": str(w.view)}),
+    "views_save": lambda w: Call(
+        body={
+            "name": "My failed payments",
+            "address": "status=failed&q=agent:payments&columns=cost,idle",
+            "shared": True,
+        },
+        status=201,
+    ),
+    "views_change": lambda w: Call({"view_id": str(w.view)}, body={"name": "Failed"}),
+    "views_remove": lambda w: Call({"view_id": str(w.view)}, body={}),
     "budgets_list": lambda w: Call(),
     "budgets_set": lambda w: Call(
         body={"scope": "team", "name": "growth", "max_cost": "250", "at_full": "stop"}, who=ADMIN

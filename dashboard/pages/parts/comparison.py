@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,14 +14,9 @@ from checkpoints.views import CheckpointRow, EventRow, ThreadRow
 from dashboard.drawing import differences
 from dashboard.drawing.comparison.compare import Comparison, compare
 from dashboard.drawing.comparison.divergence import Difference
+from dashboard.fields.parameters import SIDE
 from dashboard.identity.people import people
 
-# THREAD, or THREAD:CHECKPOINT by number or id, or THREAD:branch-N for the newest of a branch.
-_UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
-SIDE: Final = re.compile(
-    rf"(?P<thread>{_UUID})(?::(?:(?P<number>\d{{1,9}})|(?P<id>{_UUID})|branch-(?P<branch>\d{{1,9}})))?",
-    re.ASCII,
-)
 VIEWS: Final = ("changes", "sides")
 CHANNELS = 100  # differing channels in two columns
 

@@ -13,11 +13,11 @@ from approvals.queries import ApprovalRow
 from approvals.rules.votes import person
 from dashboard import actions, errors
 from dashboard.fields import form as fields
+from dashboard.fields.parameters import FLAG
 from dashboard.identity.permissions import require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, live_page, say, show, wants_regions
-from dashboard.views.parameters import FLAG
 
 from . import after_verdict, flow
 from . import edit as editing

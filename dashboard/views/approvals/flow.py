@@ -16,10 +16,10 @@ from django.urls import reverse
 from approvals import gates
 from approvals.inbox.boxes import BOXES, SORTS, WALKED
 from dashboard.actions import may
+from dashboard.fields.parameters import ID, TEXT, Values, one_of
 from dashboard.identity.seats import person_of
 from dashboard.pages.inbox import BOX, OLD_NAMES, InboxPage, page_from
 from dashboard.views.base import SeeOther, actor, say, wants_regions
-from dashboard.views.parameters import ID, TEXT, Values, one_of
 
 HELD: Final = "held"  # names in an address what its reader decided on the page before
 # A list, and what the address of a request carries of the list that it was opened from.

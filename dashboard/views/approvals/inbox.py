@@ -16,6 +16,7 @@ from approvals.inbox import rows as inbox_rows
 from dashboard import actions, errors
 from dashboard.actions import bulk
 from dashboard.actions.administration import AUDIT
+from dashboard.fields.parameters import CURSOR, ID
 from dashboard.identity.people import people
 from dashboard.identity.seats import person_of
 from dashboard.pages.inbox import page_from
@@ -30,7 +31,6 @@ from dashboard.views.base import (
     show,
     wants_regions,
 )
-from dashboard.views.parameters import CURSOR, ID
 from dashboard.wording import amounts, sentences_of_decisions
 
 from .flow import LIST_PARAMETERS

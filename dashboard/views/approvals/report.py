@@ -8,11 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from dashboard.fields.parameters import one_of
 from dashboard.pages.report.decision import DecisionReport
 from dashboard.pages.report.file import attachment
 from dashboard.views.addresses import takes
 from dashboard.views.base import actor, member
-from dashboard.views.parameters import one_of
 
 
 @require_safe

@@ -16,13 +16,13 @@ from checkpoints.states import Status
 from dashboard import actions, errors
 from dashboard.actions.fleet import breakers
 from dashboard.actions.fleet.breakers import Selection
+from dashboard.fields.parameters import DEPTH, FLAG, ID, TEXT, one_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import require
 from dashboard.pages.parts.breakers import open_breaker
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, refused, say
-from dashboard.views.parameters import DEPTH, FLAG, ID, TEXT, one_of
 from dashboard.wording.operations import selection_words
 
 CHANGED = "The selection was changed; look at the new counts, then stop them."

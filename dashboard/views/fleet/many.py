@@ -22,10 +22,11 @@ from dashboard.actions.fleet.many import (
     possible,
 )
 from dashboard.identity.permissions import require
+from dashboard.saved_views.address import NARROWS
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, say
-from dashboard.views.board import NARROWS, board_page
+from dashboard.views.board import board_page
 
 NAMED: Final = 3
 TEMPLATE: Final = "thread/many.html"

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from checkpoints import queries
 from dashboard import actions, errors
+from dashboard.fields.parameters import TEXT, Values, one_of
 from dashboard.identity.permissions import may
 from dashboard.pages.overview import page
 from dashboard.pages.overview.figures import FIGURES, figure
@@ -20,7 +21,6 @@ from dashboard.pages.overview.reads import Overview
 from .. import forms
 from ..addresses import takes
 from ..base import SeeOther, actor, member, say
-from ..parameters import TEXT, Values, one_of
 
 DATE: Final = Values("a day such as 2026-11-26", is_date)
 PARAMETERS: Final[dict[str, Values]] = {

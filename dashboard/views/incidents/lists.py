@@ -14,11 +14,11 @@ from approvals.incidents.queries import STATES
 from approvals.notify.texts.incident_kinds import BREAKER, NEWEST_SHOWN, TROUBLES
 from checkpoints import queries
 from dashboard.actions.fleet import incidents
+from dashboard.fields.parameters import ID, TEXT, one_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import may
 from dashboard.views.addresses import takes
 from dashboard.views.base import actor, member
-from dashboard.views.parameters import ID, TEXT, one_of
 from dashboard.wording.fleet.incidents import LOOKS, STATE_WORDS, title
 
 ROWS = 50

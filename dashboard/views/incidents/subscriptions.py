@@ -18,12 +18,12 @@ from approvals.notify.texts.incident_kinds import TROUBLES
 from checkpoints import queries
 from dashboard import actions, errors
 from dashboard.actions.fleet import subscriptions
+from dashboard.fields.parameters import FLAG
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, refused, say
-from dashboard.views.parameters import FLAG
 from dashboard.wording.fleet.incidents import LOOKS
 
 LIST, FORM = "incident/subscriptions.html", "incident/subscription.html"

@@ -21,12 +21,12 @@ from dashboard.actions.previews.plans import ForkPlan
 from dashboard.drawing import lineage
 from dashboard.fields import form as fields
 from dashboard.fields import message as inbox
+from dashboard.fields.parameters import NUMBER_OR_ID
 from dashboard.fields.shapes import Ahead, ForkPreview
 from dashboard.identity.permissions import require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, refused, say, thread_url, version_of
-from dashboard.views.parameters import NUMBER_OR_ID
 from dashboard.wording.interruptions import children_words
 
 CALLS_SHOWN = 50

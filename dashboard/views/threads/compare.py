@@ -6,10 +6,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from dashboard.fields.parameters import POINT, one_of
 from dashboard.pages.parts.comparison import VIEWS, ComparisonPage
 from dashboard.views.addresses import takes
 from dashboard.views.base import actor, member
-from dashboard.views.parameters import POINT, one_of
 
 TEMPLATE = "thread/compare.html"
 

@@ -15,6 +15,7 @@ from checkpoints.states import EventKind, Status
 from checkpoints.views import ThreadRow, VerificationRow
 from dashboard import actions, errors
 from dashboard.capsules import downloads
+from dashboard.fields.parameters import NUMBER, NUMBER_OR_ID, one_of
 from dashboard.pages import published
 from dashboard.pages.rights import rights_of
 from dashboard.pages.thread import NOUNS, TABS, ThreadPage
@@ -34,7 +35,6 @@ from dashboard.views.base import (
     version_of,
     wants_regions,
 )
-from dashboard.views.parameters import NUMBER, NUMBER_OR_ID, one_of
 
 from . import code_changes, reach
 

@@ -11,11 +11,11 @@ from django.views.decorators.http import require_http_methods
 from checkpoints import queries
 from checkpoints.views import AgentRow
 from dashboard import actions, errors
+from dashboard.fields.parameters import TEXT
 from dashboard.identity.permissions import require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, say, thread_url
-from dashboard.views.parameters import TEXT
 
 TEMPLATE = "thread/new.html"
 

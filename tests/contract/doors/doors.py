@@ -53,6 +53,7 @@ from tests.contract.calls import (
     make_mail,
     make_mcp_server,
     make_subscription,
+    make_view,
     next_node,
     operations,
     send,
@@ -163,7 +164,7 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 
 # The last: of many threads each is refused by itself; nothing is done to those of others.
 NO_NAMES = (
-    *("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets"),
+    *("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets", "view_new"),
     "threads_many",
 )
 
@@ -413,6 +414,10 @@ def _subscription(world: World, foreign: bool) -> str:
     return str(make_subscription(world.cast, "stranger", make_mail(world.cast.elsewhere)))
 
 
+def _view(world: World, foreign: bool) -> str:
+    return str(make_view(world.cast, "stranger") if foreign else world.view)
+
+
 # What the world has of ours beside threads and requests: how something of others is made.
 FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "policy": _policy,
@@ -424,6 +429,7 @@ FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "taken": _incident,
     "mail": _mail,
     "subscription": _subscription,
+    "view": _view,
 }
 
 
@@ -590,7 +596,7 @@ LOOK = {
     *("user list", "cap list", "endpoint list", "mcp list", "breaker list"),
     *("record search", "record report"),
     *("erase list", "erase preview", "erase holds", "retention list"),
-    *("incident list", "incident show", "subscription list"),
+    *("incident list", "incident show", "subscription list", "view list"),
     *("budget list", "overview"),
 }
 
@@ -677,6 +683,9 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "subscription change": lambda w: [w.subscription, "--agent", "research"],
     "subscription remove": lambda w: [w.subscription],
     "subscription quiet": lambda w: ["--hours", "22:00-07:00"],
+    "view save": lambda w: [f"door {uuid4().hex[:8]}", "--address", "status=failed"],
+    "view change": lambda w: [w.view, "--name", "Failed"],
+    "view remove": lambda w: [w.view],
     "budget set": lambda w: ["workspace", "--cost", "2.50"],
     "budget off": lambda w: _budgeted(w),
     "cap set": lambda w: ["thread", "day", "2.50"],
@@ -699,7 +708,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
 NO_THING = {"threads start", "import", "hook create", "user create", "cap set", "cap off"}
 NO_THING |= {"endpoint create", "policy create", "breaker trip", "record export"}
 NO_THING |= {"retention set", "retention off"}
-NO_THING |= {"subscription create", "subscription quiet"}
+NO_THING |= {"subscription create", "subscription quiet", "view save"}
 NO_THING |= {"budget set", "budget off", "threads many"}
 # Named by a name that each workspace may have once.
 NO_THING |= {"mcp add", "mcp change", "mcp remove", "mcp tools", "mcp accept", "mcp mode"}
@@ -716,6 +725,7 @@ THE_OPERATORS = dict.fromkeys(
     (
         *("subscription", "subscription_remove", "subscriptions_change", "subscriptions_remove"),
         *("subscription change", "subscription remove"),
+        *("view", "view_remove", "views_change", "views_remove", "view change", "view remove"),
     ),
     ("operator", "admin"),
 )

@@ -91,6 +91,13 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         [],
         {"begins": "22:00", "ends": "07:00", "zone": "Europe/Berlin"},
     ),
+    "view_new": lambda w: (
+        "operator",
+        [],
+        {"name": "Failed", "address": "status=failed", "shared": "1"},
+    ),
+    "view": lambda w: ("operator", [w.view], {"name": "All", "address": "", "shared": "1"}),
+    "view_remove": lambda w: ("operator", [w.view], {}),
     "budgets": lambda w: (
         "admin",
         [],
@@ -120,7 +127,7 @@ SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
     "approval_report", "compare", "erasures",
-    "incidents", "incident", "subscriptions",
+    "incidents", "incident", "subscriptions", "views",
     "overview", "overview_csv",
 }  # fmt: skip
 # A capsule of any size and a folder on the machine are read by command; no page does it either.

@@ -70,10 +70,16 @@ def test_usual_scopes_are_what_the_roles_allow_but_to_decide(cast: Cast) -> None
         for name in ("operator", "manager", "auditor", "admin")
     }
     assert made == {
-        "operator": ("read", "start", "work", "control", "incidents", "fork", "erase"),
-        "manager": ("read", "incidents", "fork"),
-        "auditor": ("read", "incidents"),
-        "admin": ("read", "control", "incidents", "erase"),  # of control only breakers are theirs
+        "operator": ("read", "start", "work", "control", "incidents", "views", "fork", "erase"),
+        "manager": ("read", "incidents", "views", "fork"),
+        "auditor": ("read", "incidents", "views"),
+        "admin": (
+            "read",
+            "control",
+            "incidents",
+            "views",
+            "erase",
+        ),  # of control only breakers are theirs
     }
 
 

@@ -146,7 +146,7 @@ def test_another_workspace_by_name(cast: Cast) -> None:
     user = cast.users["operator"]
     Membership.objects.create(workspace_id=cast.elsewhere, user=user, role="viewer")
     made = json_of("create", "operator", "--workspace", "elsewhere")
-    assert (made["workspace"], made["scopes"]) == ("elsewhere", ["read", "incidents"])
+    assert (made["workspace"], made["scopes"]) == ("elsewhere", ["read", "incidents", "views"])
 
 
 def test_revoke_ends_it_at_once(cast: Cast) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import time
 from typing import Any
 from uuid import UUID
@@ -39,6 +40,7 @@ from dashboard.operating.proof import (
     verify,
     workspace_report,
 )
+from dashboard.saved_views import changes as saved_views
 from tests.cast import Cast
 from tests.checkpoints.builders import make_thread, rows
 
@@ -100,6 +102,13 @@ def settled(cast: Cast) -> Cast:
     passed_on = subscriptions.Choice(escalate_to=subscribed[1], escalate_minutes=5)
     subscriptions.change(subscribed[0], passed_on, workspace=place, actor=ADMIN)
     subscriptions.remove(subscribed[2], workspace=place, actor=ADMIN)
+    own = saved_views.Choice("Failed", "status=failed", shared=True)
+    view = saved_views.save(place, operator, own, actor=operator)
+    saved_views.save(place, operator, replace(own, name="All", shared=False), actor=operator)
+    gone = saved_views.save(place, ADMIN, own, actor=ADMIN)
+    renamed = saved_views.Choice(name="Failed ones")
+    saved_views.change(view.id, renamed, workspace=place, actor=ADMIN)
+    saved_views.remove(gone.id, workspace=place, actor=ADMIN)
     for ends in (6, 7):
         quiet_hours.set_quiet_hours(place, operator, time(22), time(ends), "UTC", actor=ADMIN)
     upstream = mcp_servers.Wanted(url="https://a.example")

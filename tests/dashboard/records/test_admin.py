@@ -36,6 +36,7 @@ from approvals.policies.drafts import Draft
 from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard.identity import tokens
+from dashboard.saved_views import changes
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard import scene
@@ -59,6 +60,7 @@ READ_ONLY = {
     "approvals_incident",
     "approvals_quiethours",
     "dashboard_token",
+    "dashboard_savedview",
 }
 EDITED = {
     "checkpoints_workspace",
@@ -134,6 +136,7 @@ def informed(workspace: UUID, by: str) -> None:
     sweep_incidents()
     people, _ = endpoints.make(workspace, "email", Wanted(name="people"), actor=by)
     subscriptions.make(workspace, Choice(endpoint=people), actor=by, person=by)
+    changes.save(workspace, by, changes.Choice(HIDDEN, shared=True), actor=by)
     quiet_hours.set_quiet_hours(workspace, by, time(22), time(7), "UTC", actor=by)
 
 

@@ -261,7 +261,7 @@ def test_the_query_of_the_board_is_the_selection_or_is_refused(
     cast: Cast, q: str, address: str
 ) -> None:
     """A breaker never stops more, or less, than the board shows without its status."""
-    page = BoardPage(cast.workspace, q=q)
+    page = BoardPage(workspace=cast.workspace, q=q)
     assert page.stop_address == f"/breakers/trip/{address}"
     sheet = cast.client("operator").get(page.stop_address)
     unchanged = "q=" in address and address not in ("?q=delays", "?q=%22two+words%22")

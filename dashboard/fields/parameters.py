@@ -1,18 +1,24 @@
-"""What query parameters of pages may hold: one word of a list, an id, a number, a short text."""
+"""Query parameters of pages and their values: one word of a list, an id, a number, a short text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 from uuid import UUID
 
 from checkpoints.queries import DEPTH_MAX
-from dashboard.pages.parts.comparison import SIDE
 
 TEXT_MAX: Final = 200
 QUERY_MAX: Final = 1_000  # as of the API
+# THREAD, or THREAD:CHECKPOINT by number or id, or THREAD:branch-N for the newest of a branch.
+_UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+SIDE: Final = re.compile(
+    rf"(?P<thread>{_UUID})(?::(?:(?P<number>\d{{1,9}})|(?P<id>{_UUID})|branch-(?P<branch>\d{{1,9}})))?",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,58 @@ class Values:
     takes: str
     fits: Callable[[str], bool]
     words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A word of an address that is not taken: a parameter's `name`, or one of its values.
+
+    `values` are None where the name is not known. `times` is more than 1 where a parameter came
+    repeatedly that is taken once. `near` is what was probably meant.
+    """
+
+    name: str
+    value: str = ""
+    values: Values | None = None
+    times: int = 1
+    near: str = ""
+
+    def explained(self, place: str) -> str:
+        """Sentences for the person; `place` begins them, such as “This page”."""
+        expected = f" Did you mean “{self.near}”?" if self.near else ""
+        if self.times > 1:
+            return f"The address names “{self.name}” {self.times} times; once is taken."
+        if self.values is None:
+            return f"{place} does not take “{self.name[:80]}”.{expected}"
+        text = f"“{self.name}” does not take “{self.value[:80]}”.{expected}"
+        return f"{text} It takes {self.values.takes}."
+
+
+def first_wrong(
+    lists: Iterable[tuple[str, Sequence[str]]],
+    once: Mapping[str, Values],
+    many: Mapping[str, Values] | None = None,
+) -> Wrong | None:
+    """The first word of an address that is not taken; parameters in `many` may come repeatedly."""
+    taken = {**once, **(many or {})}
+    for name, values in lists:
+        if name not in taken:
+            return Wrong(name, near=_nearest(name, taken))
+        if len(values) > 1 and name in once:
+            return Wrong(name, values=taken[name], times=len(values))
+        for value in values:
+            if value and not taken[name].fits(value):
+                return wrong_value(name, value, taken[name])
+    return None
+
+
+def wrong_value(name: str, value: str, values: Values) -> Wrong:
+    """A value that its parameter does not take."""
+    return Wrong(name, value, values, near=_nearest(value, values.words))
+
+
+def _nearest(word: str, known: Collection[str]) -> str:
+    return next(iter(get_close_matches(word[:80], known, n=1)), "")
 
 
 def one_of(words: Collection[str], *, also: Collection[str] = ()) -> Values:

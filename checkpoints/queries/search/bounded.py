@@ -1,0 +1,86 @@
+"""How many threads match each of several selections, at a cost that has a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from ...postgres.named_rows import fetch_named
+from ...states import LIVE, Status
+from .filters import ANYWHERE, TreeFilter, filters
+from .language import Term, parse
+
+SHOWN_MAX: Final = 100
+WINDOW: Final = 5_000
+_EVERY: Final = frozenset(Status)
+# What a term of the query leaves of the statuses.
+_OF_HAS: Final = {
+    "stuck": LIVE,
+    "error": frozenset({Status.FAILED, Status.ATTENTION}),
+    "approval": frozenset({Status.WAITING}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What narrows a list of threads, as `queries.threads` takes it."""
+
+    statuses: Collection[Status] = ()
+    agent: str = ""
+    framework: str = ""
+    q: str = ""
+    damaged: bool = False
+    tree: TreeFilter = ANYWHERE
+
+
+def bounded_counts(selections: Sequence[Selection], *, workspace: UUID) -> list[int | None]:
+    """Threads that match each selection, up to SHOWN_MAX, in one statement.
+
+    Not more than WINDOW threads are looked at for each; None where more than these have the
+    statuses that it can match. Raises InvalidQuery for a query that is not understood.
+    """
+    if not selections:
+        return []
+    texts, params = [], list[Any]()
+    for one in selections:
+        where, values = filters(
+            workspace,
+            agent=one.agent,
+            framework=one.framework,
+            q=one.q,
+            damaged=one.damaged,
+            tree=one.tree,
+        )
+        texts.append(
+            "(SELECT CASE WHEN x.seen <= %s OR x.n >= %s THEN least(x.n, %s) END FROM "
+            f"(SELECT count(*) AS seen, count(*) FILTER (WHERE {' AND '.join(where) or 'true'}) "
+            "AS n FROM (SELECT th.* FROM gp_thread th WHERE th.workspace_id = %s::uuid "
+            "AND th.status = ANY(%s::text[]) LIMIT %s) th) x)"
+        )
+        statuses = [str(status) for status in Status if status in possible(one)]
+        params += [WINDOW, SHOWN_MAX, SHOWN_MAX, *values, workspace, statuses, WINDOW + 1]
+    (row,) = fetch_named(f"SELECT {', '.join(texts)}", params)
+    return list(row)
+
+
+def possible(selection: Selection) -> frozenset[Status]:
+    """The statuses that a thread which matches can have."""
+    result = frozenset(selection.statuses) or _EVERY
+    for term in parse(selection.q).terms:
+        result &= _of_term(term)
+    return result
+
+
+def _of_term(term: Term) -> frozenset[Status]:
+    if term.name == "status":
+        named = frozenset(map(Status, term.values))
+        return _EVERY - named if term.negated else named
+    if term.negated:
+        return _EVERY
+    if term.name == "stuck":
+        return LIVE
+    if term.name == "has" and set(term.values) <= _OF_HAS.keys():
+        return frozenset().union(*(_OF_HAS[value] for value in term.values))
+    return _EVERY

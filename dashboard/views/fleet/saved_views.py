@@ -1,0 +1,113 @@
+"""Views of the board: the list of them, forms to save and change one, removal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote_plus
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dashboard import actions, errors
+from dashboard.actions.fleet import views
+from dashboard.identity.people import people
+from dashboard.saved_views.address import readable
+from dashboard.saved_views.changes import NAME_MAX, Choice
+from dashboard.saved_views.queries import ViewRow
+from dashboard.views import forms
+from dashboard.views.addresses import takes
+from dashboard.views.base import SeeOther, actor, member, say
+
+LIST, FORM = "view/list.html", "view/form.html"
+
+
+@require_safe
+@member
+@takes()
+def index(request: HttpRequest) -> HttpResponse:
+    """One's own views and those that others share."""
+    who = actor(request)
+    rows = views.list_views(who)
+    shown = [
+        {
+            "row": row,
+            "href": f"{reverse('board')}?{(read := readable(row.address))[0]}",
+            "problem": read[1],
+            "words": unquote_plus(row.address),
+            "mine": row.owner == who.person,
+            "may_change": views.may_change(who, row),
+        }
+        for row in rows
+    ]
+    names = people({row.owner for row in rows if row.owner != who.person})
+    return render(request, LIST, {"views": shown, "people": names})
+
+
+@require_http_methods(["GET", "POST"])
+@member
+@takes()
+def save(request: HttpRequest) -> HttpResponse:
+    """Save a board under a name; what is refused comes back as it was written."""
+    if request.method != "POST":
+        return _form(request, None, {}, {}, 200)
+    try:
+        row = actions.save_view(actor(request), _choice(request.POST))
+    except errors.Invalid as error:
+        return _form(request, None, request.POST, forms.problems_of(error), error.status)
+    say(request, f"Saved as “{row.name}”.")
+    return SeeOther(f"{reverse('board')}?{row.address}")
+
+
+@require_http_methods(["GET", "POST"])
+@member
+@takes()
+def change(request: HttpRequest, view_id: UUID) -> HttpResponse:
+    """Rename a view, share it or not, give it another address."""
+    who = actor(request)
+    row = views.one_view(who, view_id)
+    if request.method != "POST":
+        values = {"name": row.name, "address": row.address, "shared": "1" if row.shared else ""}
+        return _form(request, row, values, {}, 200)
+    try:
+        actions.change_view(who, view_id, _choice(request.POST))
+    except errors.Invalid as error:
+        return _form(request, row, request.POST, forms.problems_of(error), error.status)
+    say(request, "Changed.")
+    return SeeOther(reverse("views"))
+
+
+@require_POST
+@member
+def remove(request: HttpRequest, view_id: UUID) -> HttpResponse:
+    """Take a view away."""
+    row = actions.remove_view(actor(request), view_id)
+    say(request, f"“{row.name}” is removed.")
+    return SeeOther(reverse("views"))
+
+
+def _form(
+    request: HttpRequest,
+    row: ViewRow | None,
+    values: Mapping[str, Any],
+    problems: dict[str, str],
+    status: int,
+) -> HttpResponse:
+    who = actor(request)
+    context = {
+        "row": row,
+        "values": values,
+        "errors": problems,
+        "name_max": NAME_MAX,
+        "problem": readable(row.address)[1] if row else "",
+        "may_change": row is None or views.may_change(who, row),
+    }
+    return render(request, FORM, context, status=status)
+
+
+def _choice(query: Mapping[str, str]) -> Choice:
+    """The values of a form."""
+    return Choice(query.get("name", ""), query.get("address", ""), bool(query.get("shared", "")))

@@ -1,0 +1,1 @@
+"""Boards under a name: their addresses, who may change them, what their chips count."""
