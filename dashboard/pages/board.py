@@ -183,7 +183,8 @@ class BoardPage(BoardAddress):
     def listed(self) -> Page[ThreadRow]:
         """The rows of a board for chosen statuses, with what comes after them."""
         oldest_first = not set(self.statuses) <= NEWEST_FIRST
-        return self.first(LIST_ROWS, after=self.after, oldest_first=oldest_first)
+        rows = board_columns.rows_of(LIST_ROWS, self.columns)
+        return self.first(rows, after=self.after, oldest_first=oldest_first)
 
     def first(self, limit: int, *, after: str = "", oldest_first: bool = False) -> Page[ThreadRow]:
         """So many threads that this board narrows to, whatever lanes they stand in."""
@@ -214,7 +215,7 @@ class BoardPage(BoardAddress):
                 q=self.q,
                 damaged=self.damaged,
                 tree=self.rows_at,
-                limit=ROWS,
+                limit=board_columns.rows_of(ROWS, self.columns),
             )
         results: dict[Status, list[ThreadRow]] = {status: [] for status in ORDER}
         for row in self.listed.rows:
@@ -239,7 +240,8 @@ class BoardPage(BoardAddress):
         """The lanes that have rows, each with how many there are in all."""
         result = self._found
         sizes = {status: len(result[status]) for status in order}
-        value = sizes if self.statuses else shares(sizes)
+        rows = board_columns.rows_of(ROWS, self.columns)
+        value = sizes if self.statuses else shares(sizes, rows)
         sums = self._counts(self.rows_at) if self.held else self.counts
         return [
             Lane(

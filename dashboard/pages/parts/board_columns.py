@@ -40,6 +40,14 @@ class Display:
     classes: str
 
 
+def rows_of(usual: int, columns: Collection[str]) -> int:
+    """The rows of a page with these columns, where one with few has the usual number.
+
+    A board with all of them is as heavy as the usual one.
+    """
+    return usual if len(columns) <= NARROW_MAX else usual * 3 // 4
+
+
 def headings(columns: Collection[str]) -> list[Heading]:
     """The heads of the columns between the title and the next action, from left to right.
 
