@@ -189,7 +189,12 @@ def readable(text: str) -> tuple[str, str]:
 
 def _lists(text: str) -> dict[str, list[str]]:
     lists: dict[str, list[str]] = {}
-    for name, value in parse_qsl(text.strip().removeprefix("/").removeprefix("?")):
+    words = text.strip().removeprefix("/").removeprefix("?")
+    try:
+        pairs = parse_qsl(words, keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError as error:
+        raise Invalid("$.address", "has a % that begins no letter of UTF-8") from error
+    for name, value in pairs:
         lists.setdefault(name, []).append(value)
     lists.pop("after", None)  # a place in a list, which nobody means to keep
     return lists

@@ -46,6 +46,7 @@ DEPENDS = {
     r"records_\w+ cursor": "is not one that an answer",
     r"subscriptions_\w+ escalate_minutes": "belongs to escalate_to",
     r"subscriptions_make (person|team)": "nobody is called|no team|not both|either",
+    r"views_\w+ address": "does not take|names “|character|begins no letter",  # the board's words
     r"threads_cancel undo_unknown": "goes with undo",
     r"threads_many (to|undo)": "goes with (roll_back|cancel)",
     r"threads_skip node": "has no such node",

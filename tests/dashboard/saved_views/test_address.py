@@ -59,6 +59,8 @@ def test_the_usual_board_has_no_address() -> None:
         ("status=faild", "“status” does not take “faild”. Did you mean “failed”?"),
         ("columns=cots", "“columns” does not take “cots”. Did you mean “cost”?"),
         ("density=tight", "“density” does not take “tight”"),
+        ("failed", "a board does not take “failed”"),
+        ("agent=%ff", "begins no letter"),
         ("agent=a&agent=b", "names “agent” 2 times"),
         ("parent=7", "“parent” does not take “7”"),
         ("agent=" + "a" * 201, "at most 200 characters"),
