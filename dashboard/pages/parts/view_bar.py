@@ -13,6 +13,7 @@ from dashboard.actions.fleet import views
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.saved_views.address import BoardAddress, readable
+from dashboard.saved_views.changes import NAME_MAX
 from dashboard.saved_views.queries import ViewRow
 
 CHIPS: Final = 12
@@ -37,6 +38,8 @@ class ViewBar:
 
     actor: Actor
     board: BoardAddress
+
+    name_max = NAME_MAX
 
     @property
     def text(self) -> str:
