@@ -45,6 +45,7 @@ from .mcp_servers import (
     set_mcp_tool_mode,
 )
 from .policies import edit_policy, make_policy, preview_policy, set_cap, try_policy
+from .sign_ins import end_other_sign_ins, end_sign_in, list_sign_ins, sign_out_user
 from .starts import start_or_continue, start_thread
 from .stopped.code_choice import choose_code, choose_code_many
 from .stopped.skips import skip
@@ -91,6 +92,8 @@ __all__ = [
     "edit",
     "edit_policy",
     "edit_user",
+    "end_other_sign_ins",
+    "end_sign_in",
     "export",
     "export_records",
     "fork",
@@ -98,6 +101,7 @@ __all__ = [
     "import_thread",
     "lift_hold",
     "list_mcp_tools",
+    "list_sign_ins",
     "list_users",
     "make_endpoint",
     "make_policy",
@@ -132,6 +136,7 @@ __all__ = [
     "set_quiet_hours",
     "set_retention",
     "settle",
+    "sign_out_user",
     "skip",
     "snooze_incident",
     "start_or_continue",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final, Protocol
 from uuid import UUID
 
@@ -66,6 +67,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "hook": frozenset({"admin"}),
     "mcp": frozenset({"admin"}),
     "people": frozenset({"admin"}),
+    # Everybody ends what they are signed in with themselves.
+    "sign_ins": frozenset(ROLES),
 }
 
 # What a token can be narrowed to. Each scope reads, since every call answers what is there.
@@ -85,7 +88,7 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     "erase": frozenset({"read", "request_erasure"}),
     "administer": frozenset(
         {
-            *("read", "policy", "notify", "hook", "mcp", "people"),
+            *("read", "policy", "notify", "hook", "mcp", "people", "sign_ins"),
             *("erase", "hold", "retention"),
         }
     ),
@@ -143,6 +146,14 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
+class Login:
+    """A login of a browser: its key, and when its person last showed who they are."""
+
+    key: str
+    confirmed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Actor:
     """A person who acts, in the one workspace they act in, signed in or through a token."""
 
@@ -154,6 +165,8 @@ class Actor:
     grant: Grant | None = None
     # (id, name) of all workspaces they may choose from, the oldest first.
     places: tuple[tuple[UUID, str], ...] = field(default=(), compare=False, repr=False)
+    # What the browser that they act through is signed in as; None through a token or a command.
+    login: Login | None = field(default=None, compare=False, repr=False)
     # (user name, groups) where they were read together with the roles.
     seat: tuple[str, tuple[str, ...]] | None = field(default=None, compare=False, repr=False)
 
@@ -212,7 +225,10 @@ def actor_of(user: Any, grant: Grant | None = None) -> Actor:
         workspace, workspace_name = _default_workspace()
     if user.is_superuser:
         roles.add("admin")
-    return Actor(user.pk, name, workspace, workspace_name, frozenset(roles), grant, places, seat)
+    login = None if grant else getattr(user, "login", None)
+    return Actor(
+        user.pk, name, workspace, workspace_name, frozenset(roles), grant, places, login, seat
+    )
 
 
 def _default_workspace() -> tuple[UUID, str]:

@@ -119,6 +119,7 @@ class World:
     taken: UUID  # another one, which the operator has taken
     mail: UUID  # an endpoint that writes to people
     subscription: UUID  # of the operator, by that endpoint
+    sign_in: UUID  # another browser of the operator
 
 
 def make_world(cast: Cast) -> World:
@@ -168,7 +169,13 @@ def make_world(cast: Cast) -> World:
         taken=_taken(cast),
         mail=(mail := make_mail(cast.workspace)),
         subscription=make_subscription(cast, "operator", mail),
+        sign_in=make_sign_in(cast, "operator"),
     )
+
+
+def make_sign_in(cast: Cast, name: str) -> UUID:
+    """A browser that a person is signed in with."""
+    return UUID(cast.client(name).session["sign_in"])
 
 
 def make_erasure(workspace: UUID) -> UUID:
@@ -451,6 +458,12 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "quiet_hours_retrieve": lambda w: Call(),
     "quiet_hours_set": lambda w: Call(
         body={"hours": {"begins": "22:00", "ends": "07:00", "zone": "Europe/Berlin"}}
+    ),
+    "sign_ins_list": lambda w: Call(),
+    "sign_ins_end": lambda w: Call({"sign_in_id": str(w.sign_in)}, body={}),
+    "sign_ins_end_others": lambda w: Call(body={}),
+    "users_sign_out": lambda w: Call(
+        {"user_id": str(w.cast.users["operator"].pk)}, body={}, who=ADMIN
     ),
     "budgets_list": lambda w: Call(),
     "budgets_set": lambda w: Call(

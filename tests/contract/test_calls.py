@@ -97,6 +97,10 @@ QUERIES: dict[str, int] = {
     "mcp_servers_remove": 12,
     "mcp_servers_retrieve": 4,
     "mcp_servers_tools": 7,
+    "sign_ins_list": 5,
+    "sign_ins_end": 16,
+    "sign_ins_end_others": 16,
+    "users_sign_out": 17,
     "users_list": 5,
     "users_make": 24,
     "users_change": 21,  # a role given: the user locked, the event and the row that it binds

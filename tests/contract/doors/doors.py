@@ -52,6 +52,7 @@ from tests.contract.calls import (
     make_incident,
     make_mail,
     make_mcp_server,
+    make_sign_in,
     make_subscription,
     next_node,
     operations,
@@ -164,7 +165,7 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 # The last: of many threads each is refused by itself; nothing is done to those of others.
 NO_NAMES = (
     *("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets"),
-    "threads_many",
+    *("threads_many", "sign_ins_end_others"),
 )
 
 
@@ -413,6 +414,10 @@ def _subscription(world: World, foreign: bool) -> str:
     return str(make_subscription(world.cast, "stranger", make_mail(world.cast.elsewhere)))
 
 
+def _sign_in(world: World, foreign: bool) -> str:
+    return str(make_sign_in(world.cast, "stranger") if foreign else world.sign_in)
+
+
 # What the world has of ours beside threads and requests: how something of others is made.
 FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "policy": _policy,
@@ -424,6 +429,7 @@ FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "taken": _incident,
     "mail": _mail,
     "subscription": _subscription,
+    "sign_in": _sign_in,
 }
 
 
@@ -441,6 +447,10 @@ ADMIN: dict[str, Callable[[World, bool], Form]] = {
     "auth_user_add": lambda w, f: ("", {"username": f"new-{uuid4().hex[:6]}", **NEW}),
     "auth_user_change": lambda w, f: (str(_user(w, f)), _person(w, f)),
     "auth_user_password_change": lambda w, f: (str(_user(w, f)), NEW),
+    "user_sign_out": lambda w, f: (
+        str(w.cast.users["stranger" if f else "operator"].pk),
+        {},
+    ),
     "checkpoints_membership_add": lambda w, f: ("", {"user": _user(w, f), "role": "auditor"}),
     "checkpoints_membership_delete": lambda w, f: (str(_role(w, f)), {"post": "yes"}),
     "checkpoints_workspace_change": lambda w, f: (
@@ -587,7 +597,7 @@ LOOK = {
     *(f"threads {verb}" for verb in ("list", "show", "events", "checkpoints", "activities")),
     *("threads state", "threads diff", "agent list", "agent show", "doctor", "hook list"),
     *("policy list", "policy show", "policy try", "policy preview"),
-    *("user list", "cap list", "endpoint list", "mcp list", "breaker list"),
+    *("user list", "user sign-ins", "cap list", "endpoint list", "mcp list", "breaker list"),
     *("record search", "record report"),
     *("erase list", "erase preview", "erase holds", "retention list"),
     *("incident list", "incident show", "subscription list"),
@@ -659,6 +669,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "user roles": lambda w: ["viewer", "viewer,operator"],
     "user disable": lambda w: ["viewer"],
     "user enable": lambda w: ["viewer"],
+    "user sign-out": lambda w: ["operator"],
     "record export": lambda w: ["--to", NEW_FILE, "--q", "report"],
     "breaker trip": lambda w: ["--agent", "nobody", "--reason", "prices", "--yes"],
     "breaker release": lambda w: [w.breaker, "--reason", "right"],
@@ -719,6 +730,7 @@ THE_OPERATORS = dict.fromkeys(
     ),
     ("operator", "admin"),
 )
+THE_OPERATORS |= dict.fromkeys(("sign_in_end", "sign_ins_end"), ("operator",))
 THE_OPERATORS |= dict.fromkeys(
     ("incident_give_back", "incidents_give_back", "incident give-back"), ("operator",)
 )

@@ -115,7 +115,7 @@ def test_nobody_comes_in_without_the_right(world: World, door: Door) -> None:
         assert "in" not in answers.values(), answers
     else:
         assert set(answers.values()) <= {FORBIDDEN}, (rights, answers)
-    for_all = {"verify", "read", "subscribe"}
+    for_all = {"verify", "read", "subscribe", "sign_ins"}
     keeps_out = 2 if rights == {"incident"} else 3
     assert len(refused) >= keeps_out or rights <= for_all, "whom does it keep out?"
 
@@ -274,6 +274,7 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
         "erasure_id": world.erasure,
         "incident_id": world.incident,
         "subscription_id": world.subscription,
+        "sign_in_id": world.sign_in,
         "activity_id": NOBODY,
         "sha256": "0" * 64,
         "slug": "a",

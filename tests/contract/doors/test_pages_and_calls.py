@@ -91,6 +91,8 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         [],
         {"begins": "22:00", "ends": "07:00", "zone": "Europe/Berlin"},
     ),
+    "sign_in_end": lambda w: ("operator", [w.sign_in], {}),
+    "sign_ins_end_others": lambda w: ("operator", [], {}),
     "budgets": lambda w: (
         "admin",
         [],
@@ -120,7 +122,7 @@ SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
     "approval_report", "compare", "erasures",
-    "incidents", "incident", "subscriptions",
+    "incidents", "incident", "subscriptions", "sign_ins",
     "overview", "overview_csv",
 }  # fmt: skip
 # A capsule of any size and a folder on the machine are read by command; no page does it either.
