@@ -83,6 +83,15 @@ class NotYours(Forbidden):
     code, title = "not-yours", "Others decide this"
 
 
+class NeedsConfirmation(Forbidden):
+    """The person has to show once more who they are; facts: confirms (whether they can here)."""
+
+    code, title = "step-up", "Confirm that it is you"
+
+    def __init__(self, detail: str, *, confirms: bool = True) -> None:
+        super().__init__(detail, confirms=confirms)
+
+
 class Missing(ActionError):
     """There is no such thing in the person's workspace."""
 

@@ -39,6 +39,7 @@ GATEPOST_NODES_AT_ONCE   how many nodes of one step of a thread work at the same
 GATEPOST_SLOT_MEMORY_MB  address space of a prefork slot (default 0: no bound)
 GATEPOST_UNDO_WINDOWS    seconds in which a decision on something of low, medium or high risk can
                          be taken back (0,0,10)
+GATEPOST_STEP_UP_MINUTES high risk is decided so long after password or sign-in at most (0: off)
 GATEPOST_UNDO_PAUSES     seconds before each further try of an undo that failed (5,30)
 GATEPOST_BASE_URL        where people open Gatepost, for links in messages (default: that of `up`)
 EMAIL_URL                the mail server: smtp://user:password@host:587, smtps:// (STARTTLS) or
@@ -125,6 +126,7 @@ CSRF_TRUSTED_ORIGINS = env.list("GATEPOST_TRUSTED_ORIGINS", default=[])
 
 GATEPOST_DATA = DATA
 GATEPOST_PUBLISHED = Path(env("GATEPOST_PUBLISHED", default=str(DATA / "published")))
+GATEPOST_STEP_UP_MINUTES = env.float("GATEPOST_STEP_UP_MINUTES", default=0.0)
 GATEPOST_OUTBOX = Path(env("GATEPOST_OUTBOX", default=str(DATA / "outbox")))
 GATEPOST_POLL_SECONDS = env.float("GATEPOST_POLL_SECONDS", default=5.0)
 GATEPOST_STUCK_SECONDS = env.float("GATEPOST_STUCK_SECONDS", default=900.0)

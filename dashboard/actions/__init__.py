@@ -45,7 +45,7 @@ from .mcp_servers import (
     set_mcp_tool_mode,
 )
 from .policies import edit_policy, make_policy, preview_policy, set_cap, try_policy
-from .sign_ins import end_other_sign_ins, end_sign_in, list_sign_ins, sign_out_user
+from .sign_ins import confirm_sign_in, end_other_sign_ins, end_sign_in, list_sign_ins, sign_out_user
 from .starts import start_or_continue, start_thread
 from .stopped.code_choice import choose_code, choose_code_many
 from .stopped.skips import skip
@@ -86,6 +86,7 @@ __all__ = [
     "choose_code",
     "choose_code_many",
     "close_incident",
+    "confirm_sign_in",
     "decide",
     "decide_erasure",
     "decide_many",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
@@ -9,6 +10,7 @@ from django.contrib.auth import get_user_model
 from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor, require
 from dashboard.identity.sign_ins import records
+from dashboard.identity.sign_ins.confirmation import confirm
 from dashboard.identity.sign_ins.records import SignInRow
 
 from .administration import Administrator, people_within_reach
@@ -32,6 +34,15 @@ def end_other_sign_ins(actor: Actor) -> int:
     """End all of one's own but the one that this comes from; how many ended."""
     require(actor, "sign_ins")
     return records.end(actor.user_id, by=actor.id, why="own", besides=_key(actor))
+
+
+def confirm_sign_in(actor: Actor, request: Any, password: str) -> Actor:
+    """Show by the password that it is oneself, in the login that the request carries; who acts.
+
+    Raises WrongPassword, TooMany, Conflict for somebody without a password.
+    """
+    require(actor, "confirm")
+    return confirm(request, actor, password)
 
 
 def sign_out_user(who: Administrator, user_id: int) -> int:

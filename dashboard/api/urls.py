@@ -6,7 +6,7 @@ from django.contrib.auth.decorators import login_required
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from .account.sign_ins import EndOneSignIn, EndOtherSignIns, SignIns, SignOutUser
+from .account.sign_ins import ConfirmSignIn, EndOneSignIn, EndOtherSignIns, SignIns, SignOutUser
 from .agents import Agents, OneAgent
 from .approvals import (
     Approvals,
@@ -224,6 +224,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("users/<int:user_id>/", OneUser.as_view(), name="user"),
     path("users/<int:user_id>/sign-out/", SignOutUser.as_view(), name="user_sign_out"),
     path("sign-ins/", SignIns.as_view(), name="sign_ins"),
+    path("sign-ins/confirm/", ConfirmSignIn.as_view(), name="sign_ins_confirm"),
     path("sign-ins/end-others/", EndOtherSignIns.as_view(), name="sign_ins_end_others"),
     path("sign-ins/<uuid:sign_in_id>/end/", EndOneSignIn.as_view(), name="sign_in_end"),
     path("endpoints/", Endpoints.as_view(), name="endpoints"),

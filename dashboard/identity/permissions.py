@@ -62,6 +62,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "fork": _EITHER,
     "roll_back": _EITHER,
     "decide": _REVIEWER,
+    # What a token needs beside it while step-up is on; people confirm that it is them.
+    "decide_high": _REVIEWER,
     "policy": frozenset({"admin"}),
     "notify": frozenset({"admin"}),
     "hook": frozenset({"admin"}),
@@ -69,6 +71,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "people": frozenset({"admin"}),
     # Everybody ends what they are signed in with themselves.
     "sign_ins": frozenset(ROLES),
+    # No token has a scope for it: only somebody who is there shows who they are.
+    "confirm": frozenset(ROLES),
 }
 
 # What a token can be narrowed to. Each scope reads, since every call answers what is there.
@@ -84,6 +88,8 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     "incidents": frozenset({"read", "incident", "subscribe"}),
     "fork": frozenset({"read", "fork", "roll_back"}),
     "decide": frozenset({"read", "decide"}),
+    # Also what has high risk, which else only somebody decides who has just shown who they are.
+    "decide_high": frozenset({"read", "decide", "decide_high"}),
     # Only to request it: a token approves no erasure unless it administers.
     "erase": frozenset({"read", "request_erasure"}),
     "administer": frozenset(

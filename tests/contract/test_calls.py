@@ -100,6 +100,7 @@ QUERIES: dict[str, int] = {
     "sign_ins_list": 5,
     "sign_ins_end": 16,
     "sign_ins_end_others": 16,
+    "sign_ins_confirm": 12,  # with the count of passwords that were tried
     "users_sign_out": 17,
     "users_list": 5,
     "users_make": 24,

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Self
+from typing import Annotated, Self
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
+from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard import actions
 from dashboard.actions.administration import Administrator
 from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.shapes.requests import Nothing
+from dashboard.api.shapes.django_request import django_request
+from dashboard.api.shapes.requests import Asked, Nothing
+from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
+from dashboard.identity.sign_ins.confirmation import PASSWORD_MAX
 from dashboard.identity.sign_ins.records import SignInRow
 
 
@@ -100,6 +104,41 @@ class EndOtherSignIns(MemberView):
         """How many ended."""
         self.body(Nothing)
         return answer(SignInsEnded(ended=actions.end_other_sign_ins(self.actor)))
+
+
+class Confirm(Asked):
+    """The password of the caller."""
+
+    password: Annotated[str, NotBlank(PASSWORD_MAX)] = Field(description="Is stored nowhere.")
+
+
+class Confirmed(Shape):
+    """When the caller showed who they are."""
+
+    confirmed_at: datetime
+
+
+class ConfirmSignIn(MemberView):
+    """The caller shows once more who they are."""
+
+    changes = "confirm"
+    # A stored call would be a stored password.
+    keyed = False
+
+    @extend_schema(
+        operation_id="sign_ins_confirm",
+        request=Confirm,
+        responses={200: Confirmed, **refusals(409, 422)},
+        summary="Show by your password that it is you",
+        description="Decisions of high risk need it, or a sign-in, not longer ago than "
+        "GATEPOST_STEP_UP_MINUTES. For logins of browsers, not for tokens.",
+    )
+    def post(self, request: Request) -> Response:
+        """403 `wrong-password` where it is not theirs; counted as at the sign-in."""
+        body = self.body(Confirm)
+        who = actions.confirm_sign_in(self.actor, django_request(request), body.password)
+        at = who.login.confirmed_at if who.login else None
+        return answer(Confirmed.model_validate({"confirmed_at": at}))
 
 
 class SignOutUser(MemberView):
