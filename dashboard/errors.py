@@ -110,6 +110,15 @@ class Erased(ActionError):
     status, code, title = 410, "erased", "Erased"
 
 
+class OtherWorkspace(Conflict):
+    """What was sent belongs to another workspace than the login acts in; facts: place (id, name).
+
+    `place` is None where the person does not belong to it.
+    """
+
+    code, title = "other-workspace", "This page is of another workspace"
+
+
 class NotAllowedNow(Conflict):
     """The thread's status does not allow it; facts: status."""
 

@@ -238,6 +238,7 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [import_path.templates_folder()],
         "OPTIONS": {
+            "builtins": ["dashboard.templatetags.forms"],
             "loaders": [("django.template.loaders.cached.Loader", api.LOADERS)],
             "context_processors": [
                 "django.template.context_processors.request",

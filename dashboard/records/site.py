@@ -31,6 +31,7 @@ from dashboard.actions.administration import Administrator
 from dashboard.actions.endpoints import Endpoints
 from dashboard.actions.fleet.subscriptions import SubscriptionForms
 from dashboard.errors import ActionError, Forbidden, Missing
+from dashboard.identity.sign_ins.page_workspace import refuse_other
 from dashboard.views import addresses
 from dashboard.views.base import SeeOther, refused
 from dashboard.views.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
@@ -116,7 +117,11 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if not request.user.is_authenticated:
                 return redirect_to_login(request.get_full_path())
-            self.member(request)
+            who = self.member(request)
+            try:
+                refuse_other(request, who.actor)
+            except ActionError as error:
+                return refused(request, error)
             names = _parameters(view, request)
             if names is not None:
                 if (payload := addresses.refusal(request, names)) is not None:

@@ -462,7 +462,7 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "sign_ins_list": lambda w: Call(),
     "sign_ins_end": lambda w: Call({"sign_in_id": str(w.sign_in)}, body={}),
     "sign_ins_end_others": lambda w: Call(body={}),
-    "sign_ins_confirm": lambda w: Call(body={"password": "operator-password"}, who=OPERATOR),
+    "sign_ins_confirm": lambda w: Call(body={"password": "operator-password"}),
     "users_sign_out": lambda w: Call(
         {"user_id": str(w.cast.users["operator"].pk)}, body={}, who=ADMIN
     ),
