@@ -62,15 +62,14 @@ GATEPOST_WEBHOOK_CA      file of certificates that webhooks are checked against 
 GATEPOST_APPRISE_SCHEMES chats that endpoints may name (slack,discord,msteams,tgram,gchat,pagerduty)
 GATEPOST_UPLOAD_MAX_BYTES the largest file that may be uploaded (default 2 GiB)
 GATEPOST_BODY_SECONDS    a request's body may begin so late; then 16 KiB a second have to come (20)
-GATEPOST_API_PER_ACCOUNT, GATEPOST_API_PER_ADDRESS
-                         calls of the API in a minute by one token or login, and by one address
-                         (6000, 12000); 0 for no limit, as with all of these
+GATEPOST_API_PER_ACCOUNT, GATEPOST_API_PER_PERSON, GATEPOST_API_PER_ADDRESS
+                         calls of the API in a minute by one token or login, by all of one person,
+                         by one address (6000, 12000, 12000); 0 for no limit, as with all of these
 GATEPOST_REPORTS_PER_ACCOUNT, GATEPOST_REPORTS_PER_ADDRESS
                          the same for agents that work elsewhere and report (30000, 30000)
 GATEPOST_UNKNOWN_PER_ADDRESS
                          calls in a minute by one address without a valid token or login (120)
-GATEPOST_VIOLATIONS_PER_ADDRESS
-                         reports of blocked page content in a minute by one address (60)
+GATEPOST_VIOLATIONS_PER_ADDRESS reports of blocked page content by one address a minute (60)
 GATEPOST_HOOK_PER_MINUTE deliveries in a minute to one hook, and by one address (600)
 GATEPOST_LOGINS_PER_ACCOUNT, GATEPOST_LOGINS_PER_ADDRESS
                          wrong passwords in a quarter of an hour (20, 60)
@@ -164,6 +163,7 @@ GATEPOST_CONTENT_FILE_BYTES = env.int("GATEPOST_CONTENT_FILE_BYTES", default=102
 GATEPOST_UPLOAD_MAX_BYTES = env.int("GATEPOST_UPLOAD_MAX_BYTES", default=2 * 1024**3)
 GATEPOST_BODY_SECONDS = env.float("GATEPOST_BODY_SECONDS", default=20.0)
 GATEPOST_API_PER_ACCOUNT = env.int("GATEPOST_API_PER_ACCOUNT", default=6_000)
+GATEPOST_API_PER_PERSON = env.int("GATEPOST_API_PER_PERSON", default=12_000)
 GATEPOST_API_PER_ADDRESS = env.int("GATEPOST_API_PER_ADDRESS", default=12_000)
 GATEPOST_REPORTS_PER_ACCOUNT = env.int("GATEPOST_REPORTS_PER_ACCOUNT", default=30_000)
 GATEPOST_REPORTS_PER_ADDRESS = env.int("GATEPOST_REPORTS_PER_ADDRESS", default=30_000)
