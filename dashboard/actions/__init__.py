@@ -67,7 +67,15 @@ from .threads import (
     upload,
     verify,
 )
-from .users import edit_user, list_users, make_user
+from .users import (
+    edit_user,
+    end_token,
+    list_tokens,
+    list_users,
+    make_user,
+    name_workspace,
+    set_user_password,
+)
 
 __all__ = [
     "RIGHTS",
@@ -95,6 +103,7 @@ __all__ = [
     "edit_user",
     "end_other_sign_ins",
     "end_sign_in",
+    "end_token",
     "export",
     "export_records",
     "fork",
@@ -103,6 +112,7 @@ __all__ = [
     "lift_hold",
     "list_mcp_tools",
     "list_sign_ins",
+    "list_tokens",
     "list_users",
     "make_endpoint",
     "make_policy",
@@ -111,6 +121,7 @@ __all__ = [
     "may",
     "mcp_server",
     "mcp_servers",
+    "name_workspace",
     "pause",
     "preview_cancel",
     "preview_edit",
@@ -136,6 +147,7 @@ __all__ = [
     "set_mcp_tool_mode",
     "set_quiet_hours",
     "set_retention",
+    "set_user_password",
     "settle",
     "sign_out_user",
     "skip",

@@ -1,4 +1,4 @@
-"""Verbs of `user`: list, create, roles, disable, enable, sign-ins, sign-out."""
+"""Verbs of `user`: list, create, roles, change, disable, enable, sign-ins, sign-out."""
 
 from __future__ import annotations
 
@@ -47,6 +47,16 @@ def set_roles(command: PersonalCommand) -> None:
     """Give somebody exactly these roles."""
     words = command.options["roles"]
     _edit(command, {}, roles=[word for word in words.split(",") if word])
+
+
+def change(command: PersonalCommand) -> None:
+    """Other names or another address of a user; what is not named stays."""
+    o = command.options
+    names = ("email", "first_name", "last_name")
+    values = {name: o[name] for name in names if o[name] is not None}
+    if not values:
+        raise Usage("--email", "or another value is needed")
+    _edit(command, values)
 
 
 def disable(command: PersonalCommand) -> None:
@@ -141,6 +151,13 @@ def _create_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _change_options(parser: argparse.ArgumentParser) -> None:
+    _name(parser)
+    parser.add_argument("--email", help="where notifications go")
+    parser.add_argument("--first-name", help="empty takes it away")
+    parser.add_argument("--last-name", help="empty takes it away")
+
+
 def _roles_options(parser: argparse.ArgumentParser) -> None:
     _name(parser)
     parser.add_argument("roles", metavar="ROLES", help=f"some of {', '.join(ROLES)}, by commas")
@@ -161,6 +178,13 @@ VERBS = (
         set_roles,
         _roles_options,
         "user roles ada operator,auditor",
+    ),
+    Verb(
+        "change",
+        "changes names or address of a user",
+        change,
+        _change_options,
+        "user change ada --email ada@example.com",
     ),
     Verb("disable", "keeps a user out", disable, _name),
     Verb("enable", "lets a user in again", enable, _name),

@@ -31,6 +31,7 @@ from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard import actions
 from dashboard.actions import external
+from dashboard.identity import tokens
 from dashboard.mcp.registry import changes as mcp_servers
 from dashboard.mcp.registry.definitions import definition_of, hash_of
 from tests.cast import Cast
@@ -171,6 +172,11 @@ def make_world(cast: Cast) -> World:
         subscription=make_subscription(cast, "operator", mail),
         sign_in=make_sign_in(cast, "operator"),
     )
+
+
+def make_token(cast: Cast, name: str) -> str:
+    """The prefix of a token of a person."""
+    return tokens.make(cast.users[name], made_by="user:0")[0].prefix
 
 
 def make_sign_in(cast: Cast, name: str) -> UUID:
@@ -463,6 +469,15 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "sign_ins_end": lambda w: Call({"sign_in_id": str(w.sign_in)}, body={}),
     "sign_ins_end_others": lambda w: Call(body={}),
     "sign_ins_confirm": lambda w: Call(body={"password": "operator-password"}),
+    "workspace_retrieve": lambda w: Call(),
+    "workspace_rename": lambda w: Call(body={"name": "Payments"}, who=ADMIN),
+    "tokens_list": lambda w: Call(who=LOOKS),
+    "tokens_revoke": lambda w: Call({"prefix": make_token(w.cast, "operator")}, body={}, who=ADMIN),
+    "users_password": lambda w: Call(
+        {"user_id": str(w.cast.users["viewer"].pk)},
+        body={"password": "a long pass word"},
+        who=ADMIN,
+    ),
     "users_sign_out": lambda w: Call(
         {"user_id": str(w.cast.users["operator"].pk)}, body={}, who=ADMIN
     ),

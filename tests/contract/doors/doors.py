@@ -54,6 +54,7 @@ from tests.contract.calls import (
     make_mcp_server,
     make_sign_in,
     make_subscription,
+    make_token,
     next_node,
     operations,
     send,
@@ -184,6 +185,8 @@ def made_for(operation: Operation, world: World, foreign: bool) -> Any:
     if not foreign:
         return made
     params = {key: swapped(world, value) for key, value in made.params.items()}
+    if "prefix" in params:
+        params["prefix"] = make_token(world.cast, "stranger")
     if "user_id" in params:
         params["user_id"] = str(world.cast.users["stranger"].pk)
     body = made.body
@@ -589,6 +592,7 @@ HOST = {
     "createsuperuser": "makes the first person",
     "changepassword": "lets a person in again",
     "login_link": "lets a person in",
+    "workspace create": "makes one, with its first admin",
     "token create": "what the user may, as a script",
     "token list": "names no secret",
     "token revoke": "ends one",
@@ -602,7 +606,15 @@ LOOK = {
     *(f"threads {verb}" for verb in ("list", "show", "events", "checkpoints", "activities")),
     *("threads state", "threads diff", "agent list", "agent show", "doctor", "hook list"),
     *("policy list", "policy show", "policy try", "policy preview"),
-    *("user list", "user sign-ins", "cap list", "endpoint list", "mcp list", "breaker list"),
+    *(
+        "user list",
+        "user sign-ins",
+        "workspace list",
+        "cap list",
+        "endpoint list",
+        "mcp list",
+        "breaker list",
+    ),
     *("record search", "record report"),
     *("erase list", "erase preview", "erase holds", "retention list"),
     *("incident list", "incident show", "subscription list"),
@@ -672,6 +684,8 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "hook unmap": lambda w: [_mapped(w), "U1"],
     "user create": lambda w: [f"door-{uuid4().hex[:8]}", "--role", "viewer"],
     "user roles": lambda w: ["viewer", "viewer,operator"],
+    "user change": lambda w: ["viewer", "--email", "v@example.com"],
+    "workspace rename": lambda w: [f"door-{uuid4().hex[:8]}"],
     "user disable": lambda w: ["viewer"],
     "user enable": lambda w: ["viewer"],
     "user sign-out": lambda w: ["operator"],
@@ -715,6 +729,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
 NO_THING = {"threads start", "import", "hook create", "user create", "cap set", "cap off"}
 NO_THING |= {"endpoint create", "policy create", "breaker trip", "record export"}
 NO_THING |= {"retention set", "retention off"}
+NO_THING |= {"workspace rename"}
 NO_THING |= {"subscription create", "subscription quiet"}
 NO_THING |= {"budget set", "budget off", "threads many"}
 # Named by a name that each workspace may have once.

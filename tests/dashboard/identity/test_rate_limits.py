@@ -78,9 +78,7 @@ def test_each_answer_says_how_the_limits_stand(cast: Cast, settings: Any) -> Non
     refused = Client().get(URL, headers=one)
     assert '"token";r=0;' in refused["RateLimit"]
     assert 1 <= int(refused["Retry-After"]) <= rate_limits.MINUTE
-    assert ask_often(Client(), 3, headers=other) == {200: 2, 429: 1}, (
-        "the person's five are used up"
-    )
+    assert ask_often(Client(), 3, headers=other) == {200: 2, 429: 1}, "all five of the person"
     assert ask_often(cast.client("operator"), 1) == {429: 1}
     login = cast.client("manager").get(URL)
     assert '"login";r=2;' in login["RateLimit"]
