@@ -28,7 +28,7 @@ class DashboardConfig(AppConfig):
 
         remains.register(ERASED_PART)
         from .identity import user_changes
-        from .identity.sign_ins import listeners
+        from .identity.logins import listeners
 
         user_changes.listen()
         listeners.listen()

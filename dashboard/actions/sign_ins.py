@@ -8,9 +8,9 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 
 from dashboard.errors import Missing
+from dashboard.identity.logins.confirmation import confirm
 from dashboard.identity.permissions import Actor, require
 from dashboard.identity.sign_ins import records
-from dashboard.identity.sign_ins.confirmation import confirm
 from dashboard.identity.sign_ins.records import SignInRow
 
 from .administration import Administrator, people_within_reach

@@ -31,7 +31,7 @@ from dashboard.actions.administration import Administrator
 from dashboard.actions.endpoints import Endpoints
 from dashboard.actions.fleet.subscriptions import SubscriptionForms
 from dashboard.errors import ActionError, Forbidden, Missing
-from dashboard.identity.sign_ins.page_workspace import refuse_other
+from dashboard.identity.logins.page_workspace import refuse_other
 from dashboard.views import addresses
 from dashboard.views.base import SeeOther, refused
 from dashboard.views.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of

@@ -20,8 +20,8 @@ from checkpoints.addresses import thread_address
 from checkpoints.errors import GatepostError
 from dashboard import errors
 from dashboard.fields.faults import named
+from dashboard.identity.logins.page_workspace import refuse_other
 from dashboard.identity.permissions import Actor, actor_of, require
-from dashboard.identity.sign_ins.page_workspace import refuse_other
 from dashboard.pages import regions
 from dashboard.pages.inbox import InboxPage
 

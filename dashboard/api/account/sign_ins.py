@@ -18,7 +18,7 @@ from dashboard.api.shapes.django_request import django_request
 from dashboard.api.shapes.requests import Asked, Nothing
 from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
-from dashboard.identity.sign_ins.confirmation import PASSWORD_MAX
+from dashboard.identity.logins.confirmation import PASSWORD_MAX
 from dashboard.identity.sign_ins.records import SignInRow
 
 

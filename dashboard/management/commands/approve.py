@@ -20,8 +20,8 @@ from dashboard.commands.terminal.arguments import json_given
 from dashboard.commands.terminal.console import PersonalCommand, Usage, add_common_arguments
 from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.errors import Missing
+from dashboard.identity.logins.confirmation import verified
 from dashboard.identity.permissions import Actor, Login
-from dashboard.identity.sign_ins.confirmation import verified
 from dashboard.wording.sentences import decider
 
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 from django.http import HttpRequest
 
 from dashboard import actions, errors
+from dashboard.identity.logins.confirmation import WrongPassword
 from dashboard.identity.permissions import Actor
-from dashboard.identity.sign_ins.confirmation import WrongPassword
 from dashboard.views.base import actor
 
 _OURS: Final = ("password", "csrfmiddlewaretoken", "acts_in")

@@ -13,8 +13,7 @@ from dashboard.errors import Conflict, Forbidden
 from dashboard.fields.validation import check_text
 from dashboard.identity.lockout import give_back
 from dashboard.identity.permissions import Actor, Login
-
-from .records import CONFIRMED
+from dashboard.identity.sign_ins.records import CONFIRMED
 
 PASSWORD_MAX = 1_000
 

@@ -15,9 +15,8 @@ from django.db import transaction
 
 from checkpoints.states import WorkspaceEventKind as Kind
 from dashboard.identity.client_address import client_address
-
-from . import records
-from .devices import cleaned
+from dashboard.identity.sign_ins import records
+from dashboard.identity.sign_ins.devices import cleaned
 
 WAYS: Final = {"Links": "link", "Passwords": "password"}
 DOOR: Final = "sign-in"  # who acts where nobody is known
