@@ -115,6 +115,9 @@ class WorkspaceEventKind(StrEnum):
     USER_CREATED = "user.created"
     USER_CHANGED = "user.changed"
     USER_DISABLED = "user.disabled"
+    LOGIN_BEGUN = "login.begun"
+    LOGIN_FAILED = "login.failed"
+    LOGIN_ENDED = "login.ended"
     TOKEN_CREATED = "token.created"  # noqa: S105
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
     CAPSULE_EXPORTED = "capsule.exported"

@@ -31,7 +31,7 @@ from checkpoints.admin.lists import Logged, Records
 from checkpoints.admin.paging import Walk
 from gatepost_command import COMMAND
 
-from .actions import administration
+from .actions import administration, sign_ins
 from .identity import tokens
 from .identity.permissions import ROLES
 from .models import SavedView, Token
@@ -189,6 +189,7 @@ class PeopleAdmin(Logged, UserAdmin):  # type: ignore[type-arg]
     filter_horizontal = ()
     readonly_fields = ("last_login", "date_joined")
     actions = None
+    change_form_template = "records/user.html"
     show_facets = admin.ShowFacets.NEVER
 
     @property
@@ -249,6 +250,18 @@ class PeopleAdmin(Logged, UserAdmin):  # type: ignore[type-arg]
             )
             obj.pk = made.pk
             obj._state.adding = False
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.sign_out_view)
+        return [path("<int:user_id>/sign-out/", view, name="user_sign_out"), *super().get_urls()]
+
+    def sign_out_view(self, request: HttpRequest, user_id: int) -> HttpResponse:
+        """End all sign-ins of a person."""
+        if request.method != "POST":
+            raise PermissionDenied("Use the button on the page of the user.")
+        n = sign_ins.sign_out_user(self.site.member(request), user_id)
+        messages.success(request, f"{n:,} sign-in{'' if n == 1 else 's'} ended.")
+        return SeeOther(reverse("admin:auth_user_change", args=[user_id]))
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.site.may_administer(request)

@@ -28,8 +28,10 @@ class DashboardConfig(AppConfig):
 
         remains.register(ERASED_PART)
         from .identity import user_changes
+        from .identity.logins import listeners
 
         user_changes.listen()
+        listeners.listen()
 
         if settings.ROLE == "worker":
             # Imported late by hints: in a worker before its slots are forked, not in each of them.

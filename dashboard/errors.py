@@ -83,6 +83,15 @@ class NotYours(Forbidden):
     code, title = "not-yours", "Others decide this"
 
 
+class NeedsConfirmation(Forbidden):
+    """The person has to show once more who they are; facts: confirms (whether they can here)."""
+
+    code, title = "step-up", "Confirm that it is you"
+
+    def __init__(self, detail: str, *, confirms: bool = True) -> None:
+        super().__init__(detail, confirms=confirms)
+
+
 class Missing(ActionError):
     """There is no such thing in the person's workspace."""
 
@@ -99,6 +108,15 @@ class Erased(ActionError):
     """The content of the thread was erased; the sentence says by whom and why."""
 
     status, code, title = 410, "erased", "Erased"
+
+
+class OtherWorkspace(Conflict):
+    """What was sent belongs to another workspace than the login acts in; facts: place (id, name).
+
+    `place` is None where the person does not belong to it.
+    """
+
+    code, title = "other-workspace", "This page is of another workspace"
 
 
 class NotAllowedNow(Conflict):

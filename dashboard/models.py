@@ -42,6 +42,32 @@ class Token(models.Model):
         return self.name or self.prefix
 
 
+class SignIn(models.Model):
+    """A login of a person: by which way, device and address, when it began and was last seen.
+
+    Ending it deletes the login that `session_key` names. Rows stay for a while after that; the
+    events of the workspace's log stay, and name neither address nor device.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    session_key = models.CharField(max_length=40, blank=True, db_index=True)
+    way = models.CharField(max_length=20)
+    address = models.CharField(max_length=45, blank=True)
+    agent = models.CharField(max_length=400, blank=True)
+    begun_at = models.DateTimeField(db_default=Now())
+    last_seen_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True)
+    ended_by = models.CharField(max_length=200, blank=True, default="")
+    why = models.CharField(max_length=20, blank=True, default="")
+
+    class Meta:
+        db_table = "gp_sign_in"
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
 class IdempotencyKey(models.Model):
     """A change that was asked for under a name of the caller's choice, and its answer.
 

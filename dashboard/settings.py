@@ -39,6 +39,7 @@ GATEPOST_NODES_AT_ONCE   how many nodes of one step of a thread work at the same
 GATEPOST_SLOT_MEMORY_MB  address space of a prefork slot (default 0: no bound)
 GATEPOST_UNDO_WINDOWS    seconds in which a decision on something of low, medium or high risk can
                          be taken back (0,0,10)
+GATEPOST_STEP_UP_MINUTES high risk is decided so long after password or sign-in at most (0: off)
 GATEPOST_UNDO_PAUSES     seconds before each further try of an undo that failed (5,30)
 GATEPOST_BASE_URL        where people open Gatepost, for links in messages (default: that of `up`)
 EMAIL_URL                the mail server: smtp://user:password@host:587, smtps:// (STARTTLS) or
@@ -61,15 +62,14 @@ GATEPOST_WEBHOOK_CA      file of certificates that webhooks are checked against 
 GATEPOST_APPRISE_SCHEMES chats that endpoints may name (slack,discord,msteams,tgram,gchat,pagerduty)
 GATEPOST_UPLOAD_MAX_BYTES the largest file that may be uploaded (default 2 GiB)
 GATEPOST_BODY_SECONDS    a request's body may begin so late; then 16 KiB a second have to come (20)
-GATEPOST_API_PER_ACCOUNT, GATEPOST_API_PER_ADDRESS
-                         calls of the API in a minute by one token or login, and by one address
-                         (6000, 12000); 0 for no limit, as with all of these
+GATEPOST_API_PER_ACCOUNT, GATEPOST_API_PER_PERSON, GATEPOST_API_PER_ADDRESS
+                         calls of the API in a minute by one token or login, by all of one person,
+                         by one address (6000, 12000, 12000); 0 for no limit, as with all of these
 GATEPOST_REPORTS_PER_ACCOUNT, GATEPOST_REPORTS_PER_ADDRESS
                          the same for agents that work elsewhere and report (30000, 30000)
 GATEPOST_UNKNOWN_PER_ADDRESS
                          calls in a minute by one address without a valid token or login (120)
-GATEPOST_VIOLATIONS_PER_ADDRESS
-                         reports of blocked page content in a minute by one address (60)
+GATEPOST_VIOLATIONS_PER_ADDRESS reports of blocked page content by one address a minute (60)
 GATEPOST_HOOK_PER_MINUTE deliveries in a minute to one hook, and by one address (600)
 GATEPOST_LOGINS_PER_ACCOUNT, GATEPOST_LOGINS_PER_ADDRESS
                          wrong passwords in a quarter of an hour (20, 60)
@@ -125,6 +125,7 @@ CSRF_TRUSTED_ORIGINS = env.list("GATEPOST_TRUSTED_ORIGINS", default=[])
 
 GATEPOST_DATA = DATA
 GATEPOST_PUBLISHED = Path(env("GATEPOST_PUBLISHED", default=str(DATA / "published")))
+GATEPOST_STEP_UP_MINUTES = env.float("GATEPOST_STEP_UP_MINUTES", default=0.0)
 GATEPOST_OUTBOX = Path(env("GATEPOST_OUTBOX", default=str(DATA / "outbox")))
 GATEPOST_POLL_SECONDS = env.float("GATEPOST_POLL_SECONDS", default=5.0)
 GATEPOST_STUCK_SECONDS = env.float("GATEPOST_STUCK_SECONDS", default=900.0)
@@ -162,6 +163,7 @@ GATEPOST_CONTENT_FILE_BYTES = env.int("GATEPOST_CONTENT_FILE_BYTES", default=102
 GATEPOST_UPLOAD_MAX_BYTES = env.int("GATEPOST_UPLOAD_MAX_BYTES", default=2 * 1024**3)
 GATEPOST_BODY_SECONDS = env.float("GATEPOST_BODY_SECONDS", default=20.0)
 GATEPOST_API_PER_ACCOUNT = env.int("GATEPOST_API_PER_ACCOUNT", default=6_000)
+GATEPOST_API_PER_PERSON = env.int("GATEPOST_API_PER_PERSON", default=12_000)
 GATEPOST_API_PER_ADDRESS = env.int("GATEPOST_API_PER_ADDRESS", default=12_000)
 GATEPOST_REPORTS_PER_ACCOUNT = env.int("GATEPOST_REPORTS_PER_ACCOUNT", default=30_000)
 GATEPOST_REPORTS_PER_ADDRESS = env.int("GATEPOST_REPORTS_PER_ADDRESS", default=30_000)
@@ -236,6 +238,7 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [import_path.templates_folder()],
         "OPTIONS": {
+            "builtins": ["dashboard.templatetags.forms"],
             "loaders": [("django.template.loaders.cached.Loader", api.LOADERS)],
             "context_processors": [
                 "django.template.context_processors.request",

@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from .views import artifacts, board, erasures, health, login, metrics, violations, workspaces
+from .views.account import sign_ins
 from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
 from .views.approvals import inbox
@@ -75,6 +76,9 @@ urlpatterns = [
     path("approvals/<uuid:approval_id>/report/", reports.report, name="approval_report"),
     path("approvals/<uuid:approval_id>/take-back/", approvals.take_back, name="approval_take_back"),
     path("artifacts/<str:sha256>/", artifacts.artifact, name="artifact"),
+    path("account/sign-ins/", sign_ins.index, name="sign_ins"),
+    path("account/sign-ins/end-others/", sign_ins.end_others, name="sign_ins_end_others"),
+    path("account/sign-ins/<uuid:sign_in_id>/end/", sign_ins.end, name="sign_in_end"),
     path("workspace/", workspaces.choose, name="workspace"),
     path("login/", login.SignIn.as_view(), name="login"),
     path("logout/", login.SignOut.as_view(), name="logout"),

@@ -55,6 +55,7 @@ MIDDLEWARE = [
 GATEPOST_VERIFY_EVERY_SECONDS = 0.0
 # All tests ask from one address, as fast as they can; those about limits set them.
 GATEPOST_API_PER_ACCOUNT = GATEPOST_API_PER_ADDRESS = GATEPOST_UNKNOWN_PER_ADDRESS = 0
+GATEPOST_API_PER_PERSON = 0
 GATEPOST_REPORTS_PER_ACCOUNT = GATEPOST_REPORTS_PER_ADDRESS = 0
 # A decision counts at once, except where a test is about taking it back.
 GATEPOST_UNDO_WINDOWS = [0.0, 0.0, 0.0]

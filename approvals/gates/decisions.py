@@ -189,6 +189,7 @@ def _write(
         "by_name": reviewer.name,
         "seen": seen,
         "void": judged.void,
+        "confirmed_at": reviewer.confirmed_at,
     }
     if not judged.outcome:
         missing = None if judged.asks else judged.progress.missing

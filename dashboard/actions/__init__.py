@@ -46,6 +46,7 @@ from .mcp_servers import (
     set_mcp_tool_mode,
 )
 from .policies import edit_policy, make_policy, preview_policy, set_cap, try_policy
+from .sign_ins import confirm_sign_in, end_other_sign_ins, end_sign_in, list_sign_ins, sign_out_user
 from .starts import start_or_continue, start_thread
 from .stopped.code_choice import choose_code, choose_code_many
 from .stopped.skips import skip
@@ -67,7 +68,15 @@ from .threads import (
     upload,
     verify,
 )
-from .users import edit_user, list_users, make_user
+from .users import (
+    edit_user,
+    end_token,
+    list_tokens,
+    list_users,
+    make_user,
+    name_workspace,
+    set_user_password,
+)
 
 __all__ = [
     "RIGHTS",
@@ -87,12 +96,16 @@ __all__ = [
     "choose_code",
     "choose_code_many",
     "close_incident",
+    "confirm_sign_in",
     "decide",
     "decide_erasure",
     "decide_many",
     "edit",
     "edit_policy",
     "edit_user",
+    "end_other_sign_ins",
+    "end_sign_in",
+    "end_token",
     "export",
     "export_records",
     "fork",
@@ -100,6 +113,8 @@ __all__ = [
     "import_thread",
     "lift_hold",
     "list_mcp_tools",
+    "list_sign_ins",
+    "list_tokens",
     "list_users",
     "make_endpoint",
     "make_policy",
@@ -108,6 +123,7 @@ __all__ = [
     "may",
     "mcp_server",
     "mcp_servers",
+    "name_workspace",
     "pause",
     "preview_cancel",
     "preview_edit",
@@ -135,7 +151,9 @@ __all__ = [
     "set_mcp_tool_mode",
     "set_quiet_hours",
     "set_retention",
+    "set_user_password",
     "settle",
+    "sign_out_user",
     "skip",
     "snooze_incident",
     "start_or_continue",

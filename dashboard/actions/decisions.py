@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
@@ -23,7 +23,7 @@ from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
 from dashboard.identity.seats import seat_of
 
-from . import second_person
+from . import second_person, step_up
 
 AT_ONCE: Final = 200
 WORD_MAX: Final = 40  # of a verdict and of what follows a rejection
@@ -63,7 +63,8 @@ def decide(
         raise Invalid("$.args", f"are not taken with the verdict {verdict}")
     if args is not None:
         _check_args(actor, approval_id, args)
-    who = reviewer_of(actor)
+    confirmed_at = step_up.confirmed_for(actor, approval_id, verdict)
+    who = replace(reviewer_of(actor), confirmed_at=confirmed_at)
     try:
         return gates.decide(
             approval_id,

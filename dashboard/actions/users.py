@@ -7,14 +7,29 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from checkpoints import queries
 from dashboard.errors import Forbidden, Invalid, Missing
 from dashboard.fields.validation import check_text
+from dashboard.identity import tokens
 from dashboard.identity.permissions import ROLES, require
+from dashboard.identity.tokens import TokenRow
 
-from .administration import Administrator, change_user, create_user, people_within_reach, set_roles
+from .administration import (
+    Administrator,
+    change_user,
+    create_user,
+    people_within_reach,
+    rename_workspace,
+    revoke_token,
+    set_password,
+    set_roles,
+)
+
+NAME_MAX: Final = 100  # of a workspace
 
 # Of Django's columns; a password is hashed, which takes as long as it is.
 LIMITS: Final = {
@@ -90,6 +105,43 @@ def edit_user(
             error.afterwards()
         raise
     return _row(user, queries.roles_in(who.actor.workspace).get(user_id, set()))
+
+
+def set_user_password(who: Administrator, user_id: int, password: str | None) -> None:
+    """Give a member another password, None for none; their sign-ins end."""
+    require(who.actor, "people")
+    _check_texts({"password": password})
+    if password is not None:
+        try:
+            validate_password(password)
+        except ValidationError as error:
+            raise Invalid("$.password", " ".join(error.messages)) from error
+    set_password(who, user_id, password)
+
+
+def name_workspace(who: Administrator, name: str) -> None:
+    """Give one's own workspace another name; raises Invalid for one that is taken."""
+    require(who.actor, "people")
+    check_text("$.name", name, NAME_MAX, required=True)
+    rename_workspace(who, who.actor.workspace, name)
+
+
+def list_tokens(who: Administrator) -> list[TokenRow]:
+    """The tokens of one's own workspace, newest first; Forbidden without the right to audit."""
+    if not who.may_audit:
+        raise Forbidden("Needs the role auditor or admin.")
+    return tokens.listed(workspace=who.actor.workspace)
+
+
+def end_token(who: Administrator, prefix: str) -> TokenRow:
+    """End a token of one's own workspace for good; it as it is then. Raises Missing."""
+    require(who.actor, "people")
+    check_text("$.prefix", prefix, tokens.PREFIX_LENGTH, required=True)
+    row = next(iter(tokens.listed(prefix=prefix, workspace=who.actor.workspace)), None)
+    if row is None:
+        raise Missing(f"There is no token with the prefix {prefix} in this workspace.")
+    revoke_token(who, row)
+    return tokens.listed(prefix=prefix)[0]
 
 
 def user_by_name(who: Administrator, username: str) -> int:

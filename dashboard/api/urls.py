@@ -6,6 +6,8 @@ from django.contrib.auth.decorators import login_required
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
+from .account.sign_ins import ConfirmSignIn, EndOneSignIn, EndOtherSignIns, SignIns, SignOutUser
+from .account.workspace import OwnWorkspace, PasswordOfUser, RevokeOneToken, Tokens
 from .agents import Agents, OneAgent
 from .approvals import (
     Approvals,
@@ -230,6 +232,15 @@ _v1: list[URLPattern | URLResolver] = [
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
     path("users/", Users.as_view(), name="users"),
     path("users/<int:user_id>/", OneUser.as_view(), name="user"),
+    path("users/<int:user_id>/sign-out/", SignOutUser.as_view(), name="user_sign_out"),
+    path("users/<int:user_id>/password/", PasswordOfUser.as_view(), name="user_password"),
+    path("workspace/", OwnWorkspace.as_view(), name="workspace"),
+    path("tokens/", Tokens.as_view(), name="tokens"),
+    path("tokens/<str:prefix>/revoke/", RevokeOneToken.as_view(), name="token_revoke"),
+    path("sign-ins/", SignIns.as_view(), name="sign_ins"),
+    path("sign-ins/confirm/", ConfirmSignIn.as_view(), name="sign_ins_confirm"),
+    path("sign-ins/end-others/", EndOtherSignIns.as_view(), name="sign_ins_end_others"),
+    path("sign-ins/<uuid:sign_in_id>/end/", EndOneSignIn.as_view(), name="sign_in_end"),
     path("endpoints/", Endpoints.as_view(), name="endpoints"),
     path("endpoints/<uuid:endpoint_id>/", include(_endpoint)),
     path("mcp-servers/", McpServers.as_view(), name="mcp_servers"),

@@ -1,19 +1,22 @@
-"""Verbs of `user`: list, create, roles, disable, enable."""
+"""Verbs of `user`: list, create, roles, change, disable, enable, sign-ins, sign-out."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth import get_user_model
 
 from dashboard import actions
 from dashboard.actions.administration import Administrator, administrator_of
 from dashboard.actions.users import UserRow, user_by_name
+from dashboard.api.account.sign_ins import SignIn, SignInList, SignInsEnded
 from dashboard.api.users import User, UserList
-from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.tables import Table, table
+from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
+from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.identity.permissions import ROLES
 from gatepost_command import COMMAND
 
@@ -46,6 +49,16 @@ def set_roles(command: PersonalCommand) -> None:
     _edit(command, {}, roles=[word for word in words.split(",") if word])
 
 
+def change(command: PersonalCommand) -> None:
+    """Other names or another address of a user; what is not named stays."""
+    o = command.options
+    names = ("email", "first_name", "last_name")
+    values = {name: o[name] for name in names if o[name] is not None}
+    if not values:
+        raise Usage("--email", "or another value is needed")
+    _edit(command, values)
+
+
 def disable(command: PersonalCommand) -> None:
     """Keep somebody out; open pages are closed within seconds."""
     _edit(command, {"is_active": False})
@@ -54,6 +67,42 @@ def disable(command: PersonalCommand) -> None:
 def enable(command: PersonalCommand) -> None:
     """Let somebody in again."""
     _edit(command, {"is_active": True})
+
+
+def sign_ins(command: PersonalCommand) -> None:
+    """The browsers that the person of --as is signed in with."""
+    rows = actions.list_sign_ins(command.actor("read"))
+    payload = SignInList(results=[SignIn.of(row) for row in rows])
+    names = ("id", "device", "address", "by", "signed in", "last seen")
+    command.tell(
+        payload,
+        table(
+            "",
+            names,
+            (
+                (r.id, r.device, r.address, r.way, _time(r.begun_at), _time(r.last_seen_at))
+                for r in rows
+            ),
+        ),
+    )
+
+
+def sign_out(command: PersonalCommand) -> None:
+    """End all sign-ins of a person; with --only, one of those of the person of --as."""
+    name, only = command.options["name"], command.options["only"]
+    if (name == "") is (only is None):
+        raise Usage("USER", "name a user, or one of your own sign-ins with --only")
+    if only is not None:
+        actions.end_sign_in(command.actor("sign_ins"), only)
+        n = 1
+    else:
+        who = _administrator(command)
+        n = actions.sign_out_user(who, user_by_name(who, name))
+    command.tell(SignInsEnded(ended=n), facts("Signed out", [("sign-ins ended", n)]))
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M}"
 
 
 def _edit(command: PersonalCommand, values: dict[str, Any], **more: Any) -> None:
@@ -86,6 +135,11 @@ def _name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="USER")
 
 
+def _sign_out_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="USER", nargs="?", default="", help="all of this user")
+    parser.add_argument("--only", type=UUID, metavar="ID", help="this one of your own")
+
+
 def _create_options(parser: argparse.ArgumentParser) -> None:
     _name(parser)
     parser.add_argument(
@@ -95,6 +149,13 @@ def _create_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--password-stdin", action="store_true", help="read a password from standard input"
     )
+
+
+def _change_options(parser: argparse.ArgumentParser) -> None:
+    _name(parser)
+    parser.add_argument("--email", help="where notifications go")
+    parser.add_argument("--first-name", help="empty takes it away")
+    parser.add_argument("--last-name", help="empty takes it away")
 
 
 def _roles_options(parser: argparse.ArgumentParser) -> None:
@@ -118,6 +179,24 @@ VERBS = (
         _roles_options,
         "user roles ada operator,auditor",
     ),
+    Verb(
+        "change",
+        "changes names or address of a user",
+        change,
+        _change_options,
+        "user change ada --email ada@example.com",
+    ),
     Verb("disable", "keeps a user out", disable, _name),
     Verb("enable", "lets a user in again", enable, _name),
+    Verb("sign-ins", "lists where the person of --as is signed in", sign_ins),
+    Verb(
+        "sign-out",
+        "ends all sign-ins of a user, or one of your own",
+        sign_out,
+        _sign_out_options,
+        """
+        user sign-out ada --as admin
+        user sign-out --only 0197f1c2-... --as ada
+        """,
+    ),
 )

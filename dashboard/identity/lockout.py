@@ -38,7 +38,7 @@ class PasswordLockout(AxesStandaloneBackend):
             setattr(request, COUNTED, username)
 
 
-def _give_back(request: HttpRequest | None = None, **_kwargs: Any) -> None:
+def give_back(request: HttpRequest | None = None, **_kwargs: Any) -> None:
     """A password that was right is no guess."""
     name = getattr(request, COUNTED, None)
     if request is not None and name is not None:
@@ -46,4 +46,4 @@ def _give_back(request: HttpRequest | None = None, **_kwargs: Any) -> None:
         LOGIN_ACCOUNT.give_back(name)
 
 
-user_logged_in.connect(_give_back, dispatch_uid="gatepost.lockout")
+user_logged_in.connect(give_back, dispatch_uid="gatepost.lockout")

@@ -14,3 +14,11 @@ class SessionStore(db.SessionStore):
 
     def __init__(self, session_key: str | None = None) -> None:
         super().__init__(session_key if session_key and _KEY.fullmatch(session_key) else None)
+
+    def cycle_key(self) -> None:
+        """Go on under another key, and the sign-in with it."""
+        super().cycle_key()
+        # Here: Django imports this module before its models.
+        from .sign_ins.records import follow
+
+        follow(self)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final, Protocol
 from uuid import UUID
 
@@ -63,11 +64,17 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "fork": _EITHER,
     "roll_back": _EITHER,
     "decide": _REVIEWER,
+    # What a token needs beside it while step-up is on; people confirm that it is them.
+    "decide_high": _REVIEWER,
     "policy": frozenset({"admin"}),
     "notify": frozenset({"admin"}),
     "hook": frozenset({"admin"}),
     "mcp": frozenset({"admin"}),
     "people": frozenset({"admin"}),
+    # Everybody ends what they are signed in with themselves.
+    "sign_ins": frozenset(ROLES),
+    # No token has a scope for it: only somebody who is there shows who they are.
+    "confirm": frozenset(ROLES),
 }
 
 # What a token can be narrowed to. Each scope reads, since every call answers what is there.
@@ -84,11 +91,13 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     "views": frozenset({"read", "save_view"}),
     "fork": frozenset({"read", "fork", "roll_back"}),
     "decide": frozenset({"read", "decide"}),
+    # Also what has high risk, which else only somebody decides who has just shown who they are.
+    "decide_high": frozenset({"read", "decide", "decide_high"}),
     # Only to request it: a token approves no erasure unless it administers.
     "erase": frozenset({"read", "request_erasure"}),
     "administer": frozenset(
         {
-            *("read", "policy", "notify", "hook", "mcp", "people"),
+            *("read", "policy", "notify", "hook", "mcp", "people", "sign_ins"),
             *("erase", "hold", "retention"),
         }
     ),
@@ -146,6 +155,14 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
+class Login:
+    """A login of a browser: its key, and when its person last showed who they are."""
+
+    key: str
+    confirmed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Actor:
     """A person who acts, in the one workspace they act in, signed in or through a token."""
 
@@ -157,6 +174,8 @@ class Actor:
     grant: Grant | None = None
     # (id, name) of all workspaces they may choose from, the oldest first.
     places: tuple[tuple[UUID, str], ...] = field(default=(), compare=False, repr=False)
+    # What the browser that they act through is signed in as; None through a token or a command.
+    login: Login | None = field(default=None, compare=False, repr=False)
     # (user name, groups) where they were read together with the roles.
     seat: tuple[str, tuple[str, ...]] | None = field(default=None, compare=False, repr=False)
 
@@ -215,7 +234,10 @@ def actor_of(user: Any, grant: Grant | None = None) -> Actor:
         workspace, workspace_name = _default_workspace()
     if user.is_superuser:
         roles.add("admin")
-    return Actor(user.pk, name, workspace, workspace_name, frozenset(roles), grant, places, seat)
+    login = None if grant else getattr(user, "login", None)
+    return Actor(
+        user.pk, name, workspace, workspace_name, frozenset(roles), grant, places, login, seat
+    )
 
 
 def _default_workspace() -> tuple[UUID, str]:

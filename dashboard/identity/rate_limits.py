@@ -38,6 +38,20 @@ class TooMany(ActionError):
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """How a limit stands after a call: so many allowed in a period, left, and seconds to its end.
+
+    `name` says what is counted: address, token, login, person.
+    """
+
+    name: str
+    most: int
+    period: int
+    left: int
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
 class Limit:
     """At most what the setting says, in each period of so many seconds."""
 
@@ -50,6 +64,13 @@ class Limit:
         most = int(getattr(settings, self.setting))
         if most and self._count(who, 1) > most:
             raise TooMany(self.said, self._left())
+
+    def spent(self, who: str, name: str) -> Standing | None:
+        """Count one more and say how it stands, below 0 left beyond the limit; None without one."""
+        most = int(getattr(settings, self.setting))
+        if not most:
+            return None
+        return Standing(name, most, self.seconds, most - self._count(who, 1), self._left())
 
     def check(self, who: str) -> None:
         """Raise TooMany where the limit is used up; counts nothing."""
@@ -101,6 +122,9 @@ _local: Final = _Local()
 _SLOWER = "Slow down: this is more than {} may ask for in a minute."
 API_ADDRESS: Final = Limit("GATEPOST_API_PER_ADDRESS", MINUTE, _SLOWER.format("one address"))
 API_ACCOUNT: Final = Limit("GATEPOST_API_PER_ACCOUNT", MINUTE, _SLOWER.format("one token or login"))
+API_PERSON: Final = Limit(
+    "GATEPOST_API_PER_PERSON", MINUTE, _SLOWER.format("all tokens and logins of one person")
+)
 REPORTS_ADDRESS: Final = Limit(
     "GATEPOST_REPORTS_PER_ADDRESS", MINUTE, _SLOWER.format("agents at one address")
 )
@@ -118,7 +142,7 @@ _WAIT = "Too many attempts to sign in. Wait a quarter of an hour, or use a one-t
 LOGIN_ADDRESS: Final = Limit("GATEPOST_LOGINS_PER_ADDRESS", QUARTER, _WAIT)
 LOGIN_ACCOUNT: Final = Limit("GATEPOST_LOGINS_PER_ACCOUNT", QUARTER, _WAIT)
 LIMITS: Final = (
-    *(API_ADDRESS, API_ACCOUNT, REPORTS_ADDRESS, REPORTS_ACCOUNT),
+    *(API_ADDRESS, API_ACCOUNT, API_PERSON, REPORTS_ADDRESS, REPORTS_ACCOUNT),
     *(HOOKS, STRANGERS, VIOLATIONS, LOGIN_ADDRESS, LOGIN_ACCOUNT),
 )
 

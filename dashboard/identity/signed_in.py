@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -9,6 +10,9 @@ from django.contrib.auth import get_user
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
+
+from .permissions import Login
+from .sign_ins import records
 
 # Where a login keeps the workspace that its person has chosen.
 WORKSPACE: Final = "workspace"
@@ -26,11 +30,18 @@ class Authentication(AuthenticationMiddleware):
 
 def _read(request: Any) -> Any:
     request.known_user = choosing(get_user(request), request.session)
+    if request.known_user.is_authenticated:
+        records.seen(request.session)
     return request.known_user
 
 
 def choosing(user: Any, session: Any) -> Any:
     """The same user, who acts in the workspace that this login has chosen, if it has."""
-    if user.is_authenticated and (stored := session.get(WORKSPACE)):
-        user.acts_in = UUID(stored)
+    if user.is_authenticated:
+        confirmed = session.get(records.CONFIRMED)
+        user.login = Login(
+            str(session.session_key), datetime.fromisoformat(confirmed) if confirmed else None
+        )
+        if stored := session.get(WORKSPACE):
+            user.acts_in = UUID(stored)
     return user

@@ -25,6 +25,10 @@ MAX_REGIONS, MAX_TOPICS = 40, 12
 BAD_REQUEST = 4400
 
 
+class OtherWorkspace(ValueError):
+    """The page shows another workspace than its login acts in now."""
+
+
 class BadJoin(ValueError):
     """A message that no page of ours sends."""
 
@@ -32,7 +36,8 @@ class BadJoin(ValueError):
 def read_join(text: str | None, *, workspace: UUID) -> dict[topics.Topic, Want]:
     """What a join message asks for; raises BadJoin.
 
-    {"type": "join", "regions": [{"id", "topic"}], "topics": {name: newest number shown}}
+    {"type": "join", "workspace": id or none, "regions": [{"id", "topic"}], "topics": {name: newest
+    number shown}}. Raises OtherWorkspace where the page shows another one.
     """
     try:
         if text is None or len(text) > MAX_TEXT:
@@ -40,6 +45,8 @@ def read_join(text: str | None, *, workspace: UUID) -> dict[topics.Topic, Want]:
         message = json.loads(text)
         if not isinstance(message, dict) or message.get("type") != "join":
             raise BadJoin("not a join")
+        if message.get("workspace") and message["workspace"] != str(workspace):
+            raise OtherWorkspace
         seqs = dict(message.get("topics") or {})
         query: dict[str, set[str]] = defaultdict(set, {str(name): set() for name in seqs})
         entries = message.get("regions") or []
@@ -59,7 +66,7 @@ def read_join(text: str | None, *, workspace: UUID) -> dict[topics.Topic, Want]:
             if not ids <= known:
                 raise BadJoin(f"no region {sorted(ids - known)[0][:80]!r} of {name[:80]!r}")
             wants[topic] = Want(frozenset(ids), _seq(seqs.get(name)))
-    except BadJoin:
+    except (BadJoin, OtherWorkspace):
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise BadJoin(str(error)[:100]) from error
@@ -101,6 +108,9 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         try:
             wants = read_join(text_data, workspace=member.reader.workspace)
+        except OtherWorkspace:
+            self.hub.close(member, NOT_ALLOWED, "You are in another workspace now.")
+            return
         except BadJoin as error:
             self.hub.close(member, BAD_REQUEST, f"This page asked for something unknown: {error}")
             return

@@ -354,9 +354,9 @@ class Hub:
         for member in tuple(self.members):
             member.outbox.offer("beat", BEAT)
 
-    async def check_readers(self) -> None:
+    async def check_readers(self, only: Callable[[str], bool] = bool) -> None:
         """Close the sockets of those who signed out, and use new roles of those who stay."""
-        keys = {member.key for member in self.members}
+        keys = {member.key for member in self.members if only(member.key)}
         if not keys:
             return
         readers = await self.in_thread(self.floor.readers, keys)

@@ -18,6 +18,8 @@ from dashboard.wire.hints import CHANNEL
 from dashboard.wire.progress import clean
 from dashboard.wire.valkey import async_client, sentinels_of
 
+from .ended_logins import check_logins
+
 if TYPE_CHECKING:
     from .hub import Hub
 
@@ -31,6 +33,9 @@ def deliver(hub: Hub, raw: bytes) -> None:
     """Hand one message to the hub; what cannot be read is ignored, the poll finds the news."""
     try:
         message: dict[str, Any] = json.loads(raw)
+        if "out" in message:
+            check_logins(hub, frozenset(map(str, message["out"])))
+            return
         thread, workspace = UUID(message["t"]), UUID(message["w"])
         if "p" in message:
             hub.progress(thread, workspace, clean(message["p"]))

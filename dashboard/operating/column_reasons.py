@@ -135,6 +135,10 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_delivery": {"*": "what was sent to whom; whom is proved with the endpoint"},
     "gp_approval_look": {"*": "when a person opened a request, for figures; decides nothing"},
     "gp_outbox": {"*": "news that is still to be sent; what it tells of is proved in the log"},
+    "gp_sign_in": {
+        "*": "for its person, with address and device, which have to be forgotten; that it began "
+        "and ended is in the workspace's log"
+    },
     "gp_token": {"last_used_at": "noted once a minute while it is in use"},
     "gp_idempotency_key": {"*": "answers for calls that are repeated within a day"},
     "auth_permission": {"*": "Django's own permissions; no right of ours reads them"},

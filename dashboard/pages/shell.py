@@ -29,6 +29,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "role_labels": sorted(actor.roles),
         "may_audit": not AUDIT.isdisjoint(actor.roles),
         "may_decide": may(actor, "decide"),
+        "workspace_id": actor.workspace,
         "workspace_name": actor.workspace_name,
         "other_workspaces": [place for place in actor.places if place[0] != actor.workspace],
         "open_approvals": gates.open_count(workspace=actor.workspace),

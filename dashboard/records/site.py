@@ -32,6 +32,7 @@ from dashboard.actions.endpoints import Endpoints
 from dashboard.actions.fleet.subscriptions import SubscriptionForms
 from dashboard.errors import ActionError, Forbidden, Missing
 from dashboard.fields.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
+from dashboard.identity.logins.page_workspace import refuse_other
 from dashboard.views import addresses
 from dashboard.views.base import SeeOther, refused
 
@@ -119,7 +120,11 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if not request.user.is_authenticated:
                 return redirect_to_login(request.get_full_path())
-            self.member(request)
+            who = self.member(request)
+            try:
+                refuse_other(request, who.actor)
+            except ActionError as error:
+                return refused(request, error)
             names = _parameters(view, request)
             if names is not None:
                 if (payload := addresses.refusal(request, names)) is not None:

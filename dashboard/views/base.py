@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Concatenate
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.contrib import messages
@@ -19,6 +20,7 @@ from checkpoints.addresses import thread_address
 from checkpoints.errors import GatepostError
 from dashboard import errors
 from dashboard.fields.faults import named
+from dashboard.identity.logins.page_workspace import refuse_other
 from dashboard.identity.permissions import Actor, actor_of, require
 from dashboard.pages import regions
 from dashboard.pages.inbox import InboxPage
@@ -35,10 +37,11 @@ class SeeOther(HttpResponseRedirect):
     status_code = 303
 
 
-def member[**P](view: View[P], *, live: bool = False) -> View[P]:
+def member[**P](view: View[P], *, live: bool = False, chooses: bool = False) -> View[P]:
     """A view for people with a role: sets `request.actor`; refusals become pages of their own.
 
-    A view that is not `live` has no regions but those of every page's frame.
+    A view that is not `live` has no regions but those of every page's frame; one that `chooses`
+    the workspace takes forms of pages that showed another one.
     """
 
     @wraps(view)
@@ -46,6 +49,8 @@ def member[**P](view: View[P], *, live: bool = False) -> View[P]:
         try:
             actor = actor_of(request.user)
             request.actor = actor  # type: ignore[attr-defined]
+            if not chooses:
+                refuse_other(request, actor)
             require(actor, "read")
             if not live and request.method == "GET" and wants_regions(request):
                 return _regions(request, InboxPage(actor.workspace), actor.roles)
@@ -129,6 +134,13 @@ def _elsewhere(request: HttpRequest) -> tuple[UUID, str] | None:
     return None
 
 
+def came_from(request: HttpRequest) -> str:
+    """The page of ours that a form was sent from; the board where nobody says."""
+    came = urlsplit(request.headers.get("Referer", ""))
+    ours = came.netloc == request.get_host() and came.path.startswith("/")
+    return f"{came.path}?{came.query}".rstrip("?") if ours else "/"
+
+
 def refused(
     request: HttpRequest, error: errors.ActionError, *, back: str = "", label: str = ""
 ) -> HttpResponse:
@@ -138,6 +150,8 @@ def refused(
         return SeeOther(error.facts["url"])
     who = getattr(request, "actor", None)
     if wants_regions(request):
+        if isinstance(error, errors.OtherWorkspace):
+            return JsonResponse({"error": error.detail}, status=403)  # the page asks no more
         if who and request.headers[REGIONS_HEADER] == FRAME:
             return _regions(request, InboxPage(who.workspace), who.roles)
         return JsonResponse({"error": error.detail}, status=error.status)
@@ -149,6 +163,8 @@ def refused(
         "back_url": back,
         "back_label": label,
         "elsewhere": _elsewhere(request) if error.status == 404 else None,
+        "other": error.facts["place"] if isinstance(error, errors.OtherWorkspace) else None,
+        "came_from": came_from(request),
     }
     response = render(request, "error.html", context, status=error.status)
     if error.retry_after:

@@ -6,7 +6,6 @@ Django calls these while the exception is being handled, also for those of middl
 from __future__ import annotations
 
 import sys
-from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -15,6 +14,7 @@ from django.template.loader import render_to_string
 from checkpoints.postgres import outages
 from dashboard.api.shapes.problems import MEDIA_TYPE, problem
 from dashboard.errors import StorageAway, no_room
+from dashboard.views.base import came_from
 
 RETRY_SECONDS = 5
 
@@ -29,10 +29,7 @@ def malformed(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 def session_changed(request: HttpRequest, reason: str = "") -> HttpResponse:
     """403: the form was sent under another session than it was opened in; leads back to it."""
-    came = urlsplit(request.headers.get("Referer", ""))
-    ours = came.netloc == request.get_host() and came.path.startswith("/")
-    back = f"{came.path}?{came.query}".rstrip("?") if ours else "/"
-    context = {"back": back, "signed_in": request.user.is_authenticated}
+    context = {"back": came_from(request), "signed_in": request.user.is_authenticated}
     return render(request, "403_csrf.html", context, status=403)
 
 

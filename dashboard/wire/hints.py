@@ -1,16 +1,18 @@
 """Saying "look" through Valkey: short, never raising, never waited for.
 
 A hint is `{"t": thread, "w": workspace, "s": seq}`, with `"again": true` when its pages show
-something new that is no event of its own; news of progress is `{"t", "w", "p": {...}}`.
+something new that is no event of its own; news of progress is `{"t", "w", "p": {...}}`, and of
+logins that ended `{"out": [marks]}`.
 Losing one costs a page at most one poll.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -90,6 +92,17 @@ def publish(*texts: str) -> None:
             pipe.execute()
 
     attempt(together)
+
+
+def mark_of(key: str) -> str:
+    """A name for a login that opens nothing: its key never goes through Valkey."""
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
+
+
+def logins_changed(keys: Iterable[str]) -> None:
+    """Open sockets of these logins are looked at again: they were ended, or moved elsewhere."""
+    marks = ",".join(f'"{mark_of(key)}"' for key in keys)
+    publish(f'{{"out":[{marks}]}}')
 
 
 def look_at_board(workspace: UUID) -> None:

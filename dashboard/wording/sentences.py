@@ -310,6 +310,15 @@ _SAY: dict[str, Any] = {
         f"of {_cut(d.get('name', '?'))}"
     ),
     "user.disabled": lambda d, who: f"{who} disabled the login of {_cut(d.get('name', '?'))}",
+    "login.begun": lambda d, who: (
+        f"{_cut(d.get('name', '?'))} signed in by {d.get('way', '?')} with {d.get('device', '?')}"
+    ),
+    "login.failed": lambda d, who: f"A sign-in as {_cut(d.get('name', '?'))} failed",
+    "login.ended": lambda d, who: (
+        f"{who} signed out"
+        if d.get("why") in ("out", "again")
+        else f"{who} ended a sign-in of {_cut(d.get('name', '?'))}"
+    ),
 }
 
 

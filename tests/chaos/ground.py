@@ -119,6 +119,7 @@ class Web(Part):
         ]
         # Its people come from one address and ask as fast as they can.
         limits = {"GATEPOST_API_PER_ACCOUNT": "0", "GATEPOST_API_PER_ADDRESS": "0"}
+        limits["GATEPOST_API_PER_PERSON"] = "0"
         env = environment(data, bank) | limits | {"GATEPOST_ROLE": "web"}
         super().__init__("web", argv, env, logs / "web.log")
 

@@ -31,6 +31,7 @@ from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard import actions
 from dashboard.actions import external
+from dashboard.identity import tokens
 from dashboard.mcp.registry import changes as mcp_servers
 from dashboard.mcp.registry.definitions import definition_of, hash_of
 from dashboard.saved_views import changes as views
@@ -121,6 +122,7 @@ class World:
     mail: UUID  # an endpoint that writes to people
     subscription: UUID  # of the operator, by that endpoint
     view: UUID  # of the operator, shared
+    sign_in: UUID  # another browser of the operator
 
 
 def make_world(cast: Cast) -> World:
@@ -171,7 +173,18 @@ def make_world(cast: Cast) -> World:
         mail=(mail := make_mail(cast.workspace)),
         subscription=make_subscription(cast, "operator", mail),
         view=make_view(cast, "operator"),
+        sign_in=make_sign_in(cast, "operator"),
     )
+
+
+def make_token(cast: Cast, name: str) -> str:
+    """The prefix of a token of a person."""
+    return tokens.make(cast.users[name], made_by="user:0")[0].prefix
+
+
+def make_sign_in(cast: Cast, name: str) -> UUID:
+    """A browser that a person is signed in with."""
+    return UUID(cast.client(name).session["sign_in"])
 
 
 def make_erasure(workspace: UUID) -> UUID:
@@ -481,6 +494,22 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     ),
     "views_change": lambda w: Call({"view_id": str(w.view)}, body={"name": "Failed"}),
     "views_remove": lambda w: Call({"view_id": str(w.view)}, body={}),
+    "sign_ins_list": lambda w: Call(),
+    "sign_ins_end": lambda w: Call({"sign_in_id": str(w.sign_in)}, body={}),
+    "sign_ins_end_others": lambda w: Call(body={}),
+    "sign_ins_confirm": lambda w: Call(body={"password": "operator-password"}),
+    "workspace_retrieve": lambda w: Call(),
+    "workspace_rename": lambda w: Call(body={"name": "Payments"}, who=ADMIN),
+    "tokens_list": lambda w: Call(who=LOOKS),
+    "tokens_revoke": lambda w: Call({"prefix": make_token(w.cast, "operator")}, body={}, who=ADMIN),
+    "users_password": lambda w: Call(
+        {"user_id": str(w.cast.users["viewer"].pk)},
+        body={"password": "a long pass word"},
+        who=ADMIN,
+    ),
+    "users_sign_out": lambda w: Call(
+        {"user_id": str(w.cast.users["operator"].pk)}, body={}, who=ADMIN
+    ),
     "budgets_list": lambda w: Call(),
     "budgets_set": lambda w: Call(
         body={"scope": "team", "name": "growth", "max_cost": "250", "at_full": "stop"}, who=ADMIN

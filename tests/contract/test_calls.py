@@ -102,6 +102,16 @@ QUERIES: dict[str, int] = {
     "mcp_servers_remove": 12,
     "mcp_servers_retrieve": 4,
     "mcp_servers_tools": 7,
+    "sign_ins_list": 5,
+    "sign_ins_end": 16,
+    "sign_ins_end_others": 16,
+    "sign_ins_confirm": 12,  # with the count of passwords that were tried
+    "users_sign_out": 17,
+    "workspace_retrieve": 3,
+    "workspace_rename": 12,
+    "tokens_list": 4,
+    "tokens_revoke": 14,
+    "users_password": 16,
     "users_list": 5,
     "users_make": 24,
     "users_change": 21,  # a role given: the user locked, the event and the row that it binds

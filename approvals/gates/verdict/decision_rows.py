@@ -70,6 +70,7 @@ def decided(
     held: bool = False,
     seen: str = "",
     void: int = 0,
+    confirmed_at: str = "",
 ) -> dict[str, Any]:
     """The data of `approval.decided`; `row` is the request as decided."""
     data: dict[str, Any] = {
@@ -88,6 +89,8 @@ def decided(
         data["outcome"] = row.outcome
     if row.what_next:
         data["what_next"] = row.what_next
+    if confirmed_at:
+        data["confirmed_at"] = confirmed_at
     return data | ({"held": True} if held else {}) | edited(verdict, row.standing_hash, seen, void)
 
 
@@ -102,6 +105,7 @@ def recorded(
     at: datetime,
     seen: str = "",
     void: int = 0,
+    confirmed_at: str = "",
     missing: int | None = None,
 ) -> dict[str, Any]:
     """The data of `decision.recorded`: a vote that does not complete, or a question."""
@@ -118,6 +122,8 @@ def recorded(
     }
     if missing is not None:
         data["missing"] = missing
+    if confirmed_at:
+        data["confirmed_at"] = confirmed_at
     return data | edited(verdict, row.standing_hash, seen, void)
 
 

@@ -24,12 +24,16 @@ from checkpoints.state import deltas
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """Who decides, as the log shall name them; `user` and `teams` are what seats may name."""
+    """Who decides, as the log shall name them; `user` and `teams` are what seats may name.
+
+    `confirmed_at` is when they showed that it is them (ISO 8601), where that was needed.
+    """
 
     id: str
     name: str
     user: str = ""
     teams: tuple[str, ...] = ()
+    confirmed_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)

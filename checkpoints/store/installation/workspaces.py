@@ -150,6 +150,25 @@ def log_user(
         append(place, [event], RowChange({_users(): [user]}, columns=columns))
 
 
+def log_login(
+    kind: K, user: int, *, data: Mapping[str, Any], actor: str, otherwise: UUID | None
+) -> None:
+    """Log that a user signed in, failed to, or was signed out, in each workspace they belong to.
+
+    A member of none is logged in `otherwise`; None: nowhere. `data` holds nothing about a person
+    that would have to be erased one day: no address, no name that was typed.
+    """
+    if not connection.in_atomic_block:
+        raise RuntimeError("log_login belongs into the transaction that changes the sign-in")
+    rows = _rows(
+        "SELECT DISTINCT workspace_id FROM gp_membership WHERE user_id = %s::integer", (user,)
+    )
+    places = [row[0] for row in rows] or ([] if otherwise is None else [otherwise])
+    event = NewEvent(kind, {"user": user, "name": _name(user), **data}, actor)
+    for place in lock_workspaces(places):
+        append(place, [event])
+
+
 def log_setting(
     kind: K,
     workspace: UUID,

@@ -73,6 +73,7 @@ class MemberView(APIView):
         except Exception as error:
             response = self.handle_exception(error)
         self.response = self.finalize_response(self.request, response, *args, **kwargs)
+        limits.announce(self.request, self.response)
         return self.response
 
     def _handler(self) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from drf_spectacular.openapi import AutoSchema
 
 from dashboard.api.shapes.rows import Problem
 
-from . import idempotency_key
+from . import idempotency_key, limits
 from .base import PROBLEM
 
 # Who may come in, what can be answered at all, and a database that is away.
@@ -20,6 +20,16 @@ _TEXT = {"type": "string"}
 ETAG = {"description": "The thread's version, for If-Match.", "schema": _TEXT}
 LOCATION = {"description": "The address of what was made.", "schema": _TEXT}
 RETRY_AFTER = {"description": "Seconds until trying again makes sense.", "schema": _TEXT}
+RATE_LIMIT = {
+    limits.POLICY: {
+        "description": 'What is limited: `"token";q=6000;w=60` is 6,000 calls in 60 seconds.',
+        "schema": _TEXT,
+    },
+    limits.LIMIT: {
+        "description": 'How it stands: `"token";r=5998;t=41` is 5,998 calls left for 41 seconds.',
+        "schema": _TEXT,
+    },
+}
 REPLAYED = {"description": "`true`: the answer that the same call had before.", "schema": _TEXT}
 DECIDED = ("200", "403", "404", "409", "422")  # what a delivery's id keeps
 VERSIONED = ("ThreadDetail", "State", "EditAnswer", "CancelAnswer", "RollBackPreview")
@@ -37,13 +47,16 @@ class Described(AutoSchema):
                 result[code] = self._get_response_for_code(Problem, code, [PROBLEM])  # type: ignore[no-untyped-call]
         for code in ("429", "503"):
             result[code]["headers"] = {"Retry-After": RETRY_AFTER}
+        if hasattr(self.view, "counted_by"):
+            for body in result.values():
+                body["headers"] = {**body.get("headers", {}), **RATE_LIMIT}
         for code, body in result.items():
             shapes = {
                 media.get("schema", {}).get("$ref", "").rpartition("/")[2]
                 for media in body.get("content", {}).values()
             }
             if code == "304":  # the shape is that of 200, and is not sent again
-                body["headers"] = {"ETag": ETAG}
+                body.setdefault("headers", {})["ETag"] = ETAG
             if shapes & {*VERSIONED}:
                 body.setdefault("headers", {})["ETag"] = ETAG
                 if code == "201":

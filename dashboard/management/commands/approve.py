@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from dataclasses import replace
 from uuid import UUID
+
+from django.contrib.auth import get_user_model
 
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
@@ -16,7 +20,8 @@ from dashboard.commands.terminal.arguments import json_given
 from dashboard.commands.terminal.console import PersonalCommand, Usage, add_common_arguments
 from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.errors import Missing
-from dashboard.identity.permissions import Actor
+from dashboard.identity.logins.confirmation import verified
+from dashboard.identity.permissions import Actor, Login
 from dashboard.wording.sentences import decider
 
 
@@ -62,6 +67,12 @@ class Command(PersonalCommand):
             "--hash", default="", help="the proposal_hash that was seen; else the one of now"
         )
 
+        parser.add_argument(
+            "--password-stdin",
+            action="store_true",
+            help="your password on standard input, where high risk needs it",
+        )
+
     def act(self) -> None:
         """List, show or decide."""
         o = self.options
@@ -94,6 +105,10 @@ class Command(PersonalCommand):
     def _decide(self) -> None:
         o, actor = self.options, self.actor("decide")
         row = _named(actor, o["approval"])
+        if o["password_stdin"]:
+            user = get_user_model()._default_manager.get(pk=actor.user_id)
+            at = verified(None, user, sys.stdin.readline().rstrip("\n"))
+            actor = replace(actor, login=Login("", at))
         done = actions.decide(
             actor,
             row.id,

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals.queries import ApprovalRow
@@ -19,7 +20,7 @@ from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, live_page, say, show, wants_regions
 
-from . import after_verdict, flow
+from . import after_verdict, confirmation, flow
 from . import edit as editing
 from .after_verdict import notice, page_for
 
@@ -58,6 +59,7 @@ def _page(
     return show(request, page, DETAIL, more, status=status)
 
 
+@sensitive_post_parameters("password")
 @require_http_methods(["GET", "POST"])
 @live_page
 def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
@@ -81,9 +83,8 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         draft["notice"] = problems.get(forms.WHOLE, "")
         return _page(request, approval_id, draft, status=422)
     try:
-        row = actions.decide(
-            actor(request), approval_id, verdict, seen, comment, args, what_next=what_next
-        )
+        who = confirmation.confirmed(request)
+        row = actions.decide(who, approval_id, verdict, seen, comment, args, what_next=what_next)
     except errors.Missing:
         raise
     except errors.ActionError as error:
@@ -95,7 +96,8 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         # Who was first is said by the page itself, beside the kept note; not of oneself.
         first = error.facts["approval"].decided_by if late else ""
         by_other = late and person(first) != actor(request).person
-        draft["notice"] = "" if draft["comment_error"] or by_other else error.detail
+        draft |= (asks := confirmation.needed(request, error))
+        draft["notice"] = "" if draft["comment_error"] or by_other or asks else error.detail
         return _page(request, approval_id, draft, status=error.status, seen=before)
     payload = notice(page_for(request, approval_id), row, verdict)
     return after_verdict.onward(

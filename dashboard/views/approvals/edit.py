@@ -20,7 +20,7 @@ from dashboard.pages.approvals import ApprovalPage
 from dashboard.views import forms
 from dashboard.views.base import actor, member, refused
 
-from . import flow
+from . import confirmation, flow
 from .after_verdict import notice, onward, page_for
 
 PAGE = "approval/edit.html"
@@ -53,7 +53,7 @@ def send(request: HttpRequest, page: ApprovalPage, way: flow.Way | None) -> Http
     void = page.standing.got
     try:
         done = actions.decide(
-            actor(request),
+            confirmation.confirmed(request),
             row.id,
             "edit",
             page.seen,
@@ -67,6 +67,8 @@ def send(request: HttpRequest, page: ApprovalPage, way: flow.Way | None) -> Http
         if not again.approval.open:
             back = reverse("approval", args=[row.id])
             return refused(request, error, back=back, label="Back to the request")
+        if asks := confirmation.needed(request, error):
+            return _form(request, again, {}, error.status, asks)
         return _form(request, again, problems_of(error), error.status)
     return onward(request, done, notice(page_for(request, row.id), done, "edit", void), way)
 
@@ -129,7 +131,11 @@ def _opened_on(page: ApprovalPage) -> dict[str, Any]:
 
 
 def _form(
-    request: HttpRequest, page: ApprovalPage, problems: dict[str, str], status: int
+    request: HttpRequest,
+    page: ApprovalPage,
+    problems: dict[str, str],
+    status: int,
+    asks: dict[str, Any] | None = None,
 ) -> HttpResponse:
     """The form over what stands now, with what this person changed of what it showed before."""
     row, schema = page.approval, page.schema
@@ -161,6 +167,7 @@ def _form(
         "errors": mine,
         "moved": page.changed,
     }
+    context |= asks or {}
     context["trail"] = flow.context(request, row.id)["trail"]
     return render(request, PAGE, context, status=status)
 

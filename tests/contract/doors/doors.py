@@ -52,8 +52,10 @@ from tests.contract.calls import (
     make_incident,
     make_mail,
     make_mcp_server,
+    make_sign_in,
     make_subscription,
     make_view,
+    make_token,
     next_node,
     operations,
     send,
@@ -165,7 +167,7 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 # The last: of many threads each is refused by itself; nothing is done to those of others.
 NO_NAMES = (
     *("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets", "view_new"),
-    "threads_many",
+    *("threads_many", "sign_ins_end_others"),
 )
 
 
@@ -184,6 +186,8 @@ def made_for(operation: Operation, world: World, foreign: bool) -> Any:
     if not foreign:
         return made
     params = {key: swapped(world, value) for key, value in made.params.items()}
+    if "prefix" in params:
+        params["prefix"] = make_token(world.cast, "stranger")
     if "user_id" in params:
         params["user_id"] = str(world.cast.users["stranger"].pk)
     body = made.body
@@ -198,9 +202,14 @@ def call(operation: Operation, world: World, foreign: bool) -> Knock:
     return lambda who: answered(send(clients[who], operation, made))
 
 
+# A wrong password is counted and logged, so being refused writes; and no token opens it. Its tests
+# stand in tests/dashboard/actions/test_step_up.py.
+BY_PASSWORD = "sign_ins_confirm"
+
+
 def calls() -> Iterator[Door]:
     for name, operation in operations().items():
-        if operation.method != "get":
+        if operation.method != "get" and name != BY_PASSWORD:
             things = "{" in operation.path or "approvals" in operation.path
             yield Door("call", name, partial(call, operation), names_things=things)
 
@@ -236,7 +245,7 @@ def tokens_of(world: World) -> dict[str | None, str]:
 
 def token_calls() -> Iterator[Door]:
     for name, operation in operations().items():
-        if operation.method != "get":
+        if operation.method != "get" and name != BY_PASSWORD:
             things = "{" in operation.path
             yield Door("token", name, partial(by_token, operation), names_things=things)
 
@@ -418,6 +427,10 @@ def _view(world: World, foreign: bool) -> str:
     return str(make_view(world.cast, "stranger") if foreign else world.view)
 
 
+def _sign_in(world: World, foreign: bool) -> str:
+    return str(make_sign_in(world.cast, "stranger") if foreign else world.sign_in)
+
+
 # What the world has of ours beside threads and requests: how something of others is made.
 FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "policy": _policy,
@@ -430,6 +443,7 @@ FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "mail": _mail,
     "subscription": _subscription,
     "view": _view,
+    "sign_in": _sign_in,
 }
 
 
@@ -447,6 +461,10 @@ ADMIN: dict[str, Callable[[World, bool], Form]] = {
     "auth_user_add": lambda w, f: ("", {"username": f"new-{uuid4().hex[:6]}", **NEW}),
     "auth_user_change": lambda w, f: (str(_user(w, f)), _person(w, f)),
     "auth_user_password_change": lambda w, f: (str(_user(w, f)), NEW),
+    "user_sign_out": lambda w, f: (
+        str(w.cast.users["stranger" if f else "operator"].pk),
+        {},
+    ),
     "checkpoints_membership_add": lambda w, f: ("", {"user": _user(w, f), "role": "auditor"}),
     "checkpoints_membership_delete": lambda w, f: (str(_role(w, f)), {"post": "yes"}),
     "checkpoints_workspace_change": lambda w, f: (
@@ -580,6 +598,7 @@ HOST = {
     "createsuperuser": "makes the first person",
     "changepassword": "lets a person in again",
     "login_link": "lets a person in",
+    "workspace create": "makes one, with its first admin",
     "token create": "what the user may, as a script",
     "token list": "names no secret",
     "token revoke": "ends one",
@@ -593,7 +612,15 @@ LOOK = {
     *(f"threads {verb}" for verb in ("list", "show", "events", "checkpoints", "activities")),
     *("threads state", "threads diff", "agent list", "agent show", "doctor", "hook list"),
     *("policy list", "policy show", "policy try", "policy preview"),
-    *("user list", "cap list", "endpoint list", "mcp list", "breaker list"),
+    *(
+        "user list",
+        "user sign-ins",
+        "workspace list",
+        "cap list",
+        "endpoint list",
+        "mcp list",
+        "breaker list",
+    ),
     *("record search", "record report"),
     *("erase list", "erase preview", "erase holds", "retention list"),
     *("incident list", "incident show", "subscription list", "view list"),
@@ -663,8 +690,11 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "hook unmap": lambda w: [_mapped(w), "U1"],
     "user create": lambda w: [f"door-{uuid4().hex[:8]}", "--role", "viewer"],
     "user roles": lambda w: ["viewer", "viewer,operator"],
+    "user change": lambda w: ["viewer", "--email", "v@example.com"],
+    "workspace rename": lambda w: [f"door-{uuid4().hex[:8]}"],
     "user disable": lambda w: ["viewer"],
     "user enable": lambda w: ["viewer"],
+    "user sign-out": lambda w: ["operator"],
     "record export": lambda w: ["--to", NEW_FILE, "--q", "report"],
     "breaker trip": lambda w: ["--agent", "nobody", "--reason", "prices", "--yes"],
     "breaker release": lambda w: [w.breaker, "--reason", "right"],
@@ -708,7 +738,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
 NO_THING = {"threads start", "import", "hook create", "user create", "cap set", "cap off"}
 NO_THING |= {"endpoint create", "policy create", "breaker trip", "record export"}
 NO_THING |= {"retention set", "retention off"}
-NO_THING |= {"subscription create", "subscription quiet", "view save"}
+NO_THING |= {"subscription create", "subscription quiet", "view save", "workspace rename"}
 NO_THING |= {"budget set", "budget off", "threads many"}
 # Named by a name that each workspace may have once.
 NO_THING |= {"mcp add", "mcp change", "mcp remove", "mcp tools", "mcp accept", "mcp mode"}
@@ -729,6 +759,7 @@ THE_OPERATORS = dict.fromkeys(
     ),
     ("operator", "admin"),
 )
+THE_OPERATORS |= dict.fromkeys(("sign_in_end", "sign_ins_end"), ("operator",))
 THE_OPERATORS |= dict.fromkeys(
     ("incident_give_back", "incidents_give_back", "incident give-back"), ("operator",)
 )

@@ -115,7 +115,7 @@ def test_nobody_comes_in_without_the_right(world: World, door: Door) -> None:
         assert "in" not in answers.values(), answers
     else:
         assert set(answers.values()) <= {FORBIDDEN}, (rights, answers)
-    for_all = {"verify", "read", "subscribe", "save_view"}
+    for_all = {"verify", "read", "subscribe", "save_view", "sign_ins"}
     keeps_out = 2 if rights == {"incident"} else 3
     assert len(refused) >= keeps_out or rights <= for_all, "whom does it keep out?"
 
@@ -275,6 +275,7 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
         "incident_id": world.incident,
         "subscription_id": world.subscription,
         "view_id": world.view,
+        "sign_in_id": world.sign_in,
         "activity_id": NOBODY,
         "sha256": "0" * 64,
         "slug": "a",

@@ -98,6 +98,8 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     ),
     "view": lambda w: ("operator", [w.view], {"name": "All", "address": "", "shared": "1"}),
     "view_remove": lambda w: ("operator", [w.view], {}),
+    "sign_in_end": lambda w: ("operator", [w.sign_in], {}),
+    "sign_ins_end_others": lambda w: ("operator", [], {}),
     "budgets": lambda w: (
         "admin",
         [],
@@ -127,7 +129,7 @@ SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
     "approval_report", "compare", "erasures",
-    "incidents", "incident", "subscriptions", "views",
+    "incidents", "incident", "subscriptions", "views", "sign_ins",
     "overview", "overview_csv",
 }  # fmt: skip
 # A capsule of any size and a folder on the machine are read by command; no page does it either.

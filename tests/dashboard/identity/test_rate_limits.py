@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -58,6 +59,35 @@ def test_a_token_is_counted_by_itself(cast: Cast, settings: Any) -> None:
     assert ask_often(Client(), 8, headers=other) == {200: 7, 429: 1}
     assert ask_often(cast.client("operator"), 8) == {200: 7, 429: 1}, "the login is one of its own"
     assert ask_often(cast.client("manager"), 5) == {200: 5}
+
+
+def test_each_answer_says_how_the_limits_stand(cast: Cast, settings: Any) -> None:
+    """In the fields of the IETF draft: per address, token or login, and person."""
+    settings.GATEPOST_API_PER_ADDRESS = 100
+    settings.GATEPOST_API_PER_ACCOUNT, settings.GATEPOST_API_PER_PERSON = 3, 5
+    one, other = token_of(cast, "operator"), token_of(cast, "operator")
+    answer = Client().get(URL, headers=one)
+    assert answer["RateLimit-Policy"] == (
+        '"address";q=100;w=60, "token";q=3;w=60, "person";q=5;w=60'
+    )
+    shape = r'"address";r=99;t=\d+, "token";r=2;t=\d+, "person";r=4;t=\d+'
+    assert re.fullmatch(shape, answer["RateLimit"])
+    missing = Client().get(f"/api/v1/threads/{uuid4()}/", headers=one)
+    assert (missing.status_code, '"token";r=1;' in missing["RateLimit"]) == (404, True)
+    assert ask_often(Client(), 3, headers=one) == {200: 1, 429: 2}
+    refused = Client().get(URL, headers=one)
+    assert '"token";r=0;' in refused["RateLimit"]
+    assert 1 <= int(refused["Retry-After"]) <= rate_limits.MINUTE
+    assert ask_often(Client(), 3, headers=other) == {200: 2, 429: 1}, "all five of the person"
+    assert ask_often(cast.client("operator"), 1) == {429: 1}
+    login = cast.client("manager").get(URL)
+    assert '"login";r=2;' in login["RateLimit"]
+
+
+def test_an_answer_without_limits_names_none(cast: Cast) -> None:
+    answer = cast.client("operator").get(URL)
+    assert "RateLimit" not in answer
+    assert "RateLimit-Policy" not in answer
 
 
 def test_an_address_is_counted_whoever_it_says_it_is(cast: Cast, settings: Any) -> None:

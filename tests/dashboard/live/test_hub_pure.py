@@ -18,6 +18,7 @@ from dashboard.live.consumers import BadJoin, read_join
 from dashboard.live.frames import Event, Outbox
 from dashboard.live.hub import NOT_ALLOWED, SIGNED_OUT, Hub, Look, Member, Regions, Roles, Want
 from dashboard.pages.parts.lanes import shares
+from dashboard.wire import hints
 from dashboard.wire.topics import Topic, parse
 
 WORKSPACE, THREAD = uuid4(), uuid4()
@@ -345,6 +346,18 @@ async def test_signed_out_people_are_told_and_closed(bench: Bench) -> None:
     bench.hint()
     await until(lambda: len(stays.frames()) == 2)
     assert "secret" not in json.dumps(gone.got + moved.got)
+
+
+async def test_an_ended_login_is_closed_at_once_and_the_database_decides(bench: Bench) -> None:
+    gone, _ = bench.enter(seq=0, key="gone")
+    stays, _ = bench.enter(seq=0, key="stays")
+    other, _ = bench.enter(seq=0, key="other")
+    bench.floor.people = {"stays": Person()}
+    await until(lambda: gone.frames() and stays.frames() and other.frames())
+    marks = [hints.mark_of("gone"), hints.mark_of("stays")]
+    subscription.deliver(bench.hub, json.dumps({"out": marks}).encode())
+    await until(lambda: gone.closed)
+    assert (gone.closed, stays.closed, other.closed) == (SIGNED_OUT, 0, 0)
 
 
 async def test_somebody_who_does_not_read_is_cut_off_too(

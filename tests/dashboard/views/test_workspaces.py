@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -11,13 +12,18 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from approvals import queries as requests
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from dashboard.identity import tokens
 from dashboard.identity.permissions import Actor
 from dashboard.identity.visitors import visitor
+from dashboard.live.consumers import OtherWorkspace, read_join
 from tests.cast import Cast
+from tests.contract.input.test_bad_input import everything
 from tests.dashboard import scene
+
+from .test_addresses import patterns
 
 pytestmark = pytest.mark.django_db
 MARKS = ("Northern", "Southern")
@@ -184,3 +190,103 @@ def test_a_token_keeps_to_its_workspace_whatever_the_login_chose(both: Both) -> 
     address = f"/api/v1/threads/{both.rows[0].thread}/"
     assert Client().get(address, headers=head).status_code == 404
     assert queries.in_workspace([both.rows[0].thread], workspace=both.places[0])
+
+
+def mark(text: str) -> set[str]:
+    """The workspaces that the forms of a page say they belong to."""
+    return set(re.findall(r'name="acts_in" value="([^"]+)"', text))
+
+
+PAGES = ("/", "/approvals/", "/threads/new/", "/incidents/", "/subscriptions/", "/overview/")
+PAGES += ("/overview/budgets/", "/erasures/", "/account/sign-ins/", "/breakers/trip/?agent=x")
+PAGES += ("/admin/", "/admin/policies/", "/admin/search/", "/admin/auth/user/add/")
+PAGES += ("/threads/{thread}/", "/threads/{thread}/edit/", "/threads/{thread}/cancel/")
+PAGES += ("/approvals/{request}/", "/approvals/{request}/edit/")
+
+
+@pytest.mark.slow
+def test_every_form_says_which_workspace_its_page_showed(both: Both) -> None:
+    """And every page shows which, with the switch: in the frame, on a phone and by key."""
+    both.choose(1)
+    row, forms = both.rows[1], 0
+    for page in PAGES:
+        text = both.client.get(page.format(thread=row.thread, request=row.id)).content.decode()
+        sent = [form for form in text.split("<form")[1:] if 'method="post"' in form[:400]]
+        unmarked = [form[:200] for form in sent if not mark(form.partition("</form>")[0])]
+        assert not unmarked, (page, unmarked)
+        assert mark(text) == {str(both.places[1])}, page
+        assert "Southern" in text, page
+        assert f'value="{both.places[0]}"' in text, (page, "no way to the other one")
+        if not page.startswith("/admin/"):
+            assert 'data-key="w"' in text, page
+            assert f'data-workspace="{both.places[1]}"' in text, page
+        forms += len(sent)
+    assert forms >= 60
+
+
+DOORS = ("login", "welcome", "violations", "logout", "workspace", "healthz", "readyz", "metrics")
+
+
+# Every form of a page, sent from a window that shows the other workspace.
+@pytest.mark.slow
+def test_a_form_of_the_other_workspace_is_never_done_in_this_one(both: Both) -> None:
+    """Every address that takes a form: refused with 409 before anything is read or written."""
+    both.choose(0)
+    old = {"acts_in": str(both.places[1])}
+    before = everything()
+    n = 0
+    for address, pattern in patterns():
+        name = pattern.name or ""
+        if name in DOORS:
+            continue
+        path = "/" + re.sub(r"<[a-z]+:(\w+)>", lambda found: str(ids(both, found[1])), address)
+        answer = both.client.post(path, old)
+        if answer.status_code in (404, 405):
+            continue  # an address that takes no form
+        assert answer.status_code == 409, (path, answer.status_code)
+        assert "Switch to Southern" in answer.content.decode(), path
+        n += 1
+    assert n >= 40, n
+    for path in ("/admin/policies/add/", "/admin/auth/user/add/", "/admin/policies/cap/"):
+        assert both.client.post(path, old).status_code == 409, path
+    after = everything()
+    assert {name for name in after if after[name] != before[name]} <= {"django_session"}
+
+
+def ids(both: Both, name: str) -> object:
+    """Something for a parameter of an address."""
+    row = both.rows[0]
+    known: dict[str, object] = {"thread_id": row.thread, "approval_id": row.id, "name": "spending"}
+    return known.get(name, "0" * 64 if name == "sha256" else row.id)
+
+
+def test_two_windows_in_two_workspaces(both: Both) -> None:
+    """A decision of the first window, sent after the second one switched, is done in neither."""
+    both.choose(0)
+    first = both.client.get(f"/approvals/{both.rows[0].id}/").content.decode()
+    both.choose(1)
+    [place] = mark(first)
+    form = {"verdict": "approve", "proposal_hash": both.rows[0].standing_hash, "acts_in": place}
+    page = f"/approvals/{both.rows[0].id}/"
+    came = {"HTTP_REFERER": f"http://testserver{page}"}
+    answer = both.client.post(f"{page}decide/", form, **came)
+    text = answer.content.decode()
+    assert answer.status_code == 409
+    assert "This page showed the workspace Northern; you are in Southern now" in text
+    assert f'name="next" value="{page}"' in text
+    assert requests.approval(both.rows[0].id, workspace=both.places[0]).open
+    both.choose(0)
+    assert both.client.post(f"{page}decide/", form).status_code == 303
+    assert not requests.approval(both.rows[0].id, workspace=both.places[0]).open
+
+
+def test_a_poll_and_a_socket_of_the_other_workspace_show_nothing(both: Both) -> None:
+    both.choose(0)
+    poll = {"X-Gatepost-Regions": "nav-approvals", "X-Gatepost-Workspace": str(both.places[1])}
+    assert both.client.get("/", headers=poll).status_code == 403
+    poll["X-Gatepost-Workspace"] = str(both.places[0])
+    assert both.client.get("/", headers=poll).status_code == 200
+    join = json.dumps({"type": "join", "workspace": str(both.places[1]), "topics": {"board": 0}})
+    assert read_join(join, workspace=both.places[1])
+    with pytest.raises(OtherWorkspace):
+        read_join(join, workspace=both.places[0])

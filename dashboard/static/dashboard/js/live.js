@@ -62,6 +62,8 @@
     for (const el of stale) refetch.add(el.id);
   }
 
+  // The workspace of this page: after a switch in another window it is none of ours any more.
+  const workspace = document.body.dataset.workspace || "";
   // On a page where people decide: the hash of what this person has looked at.
   const seen = () => {
     const hash = document.querySelector("[data-seen]")?.dataset.seen;
@@ -74,7 +76,7 @@
     const before = new Map(seqs);
     lastAsk = performance.now();
     try {
-      const answer = await fetch(location.href, { headers: { "X-Gatepost-Regions": ids.join(","), Accept: "application/json", ...seen() }, cache: "no-store" });
+      const answer = await fetch(location.href, { headers: { "X-Gatepost-Regions": ids.join(","), Accept: "application/json", "X-Gatepost-Workspace": workspace, ...seen() }, cache: "no-store" });
       if (answer.redirected || answer.status === 401 || answer.status === 403) return end();
       if (!answer.ok) throw new Error(answer.status);
       const { seq, regions: html } = await answer.json();
@@ -105,6 +107,7 @@
     const topics = new Set(regions().map((el) => el.dataset.topic));
     if (isOpen()) socket.send(JSON.stringify({
       type: "join",
+      workspace,
       regions: pushed.map((el) => ({ id: el.id, topic: el.dataset.topic })),
       topics: Object.fromEntries([...topics].map((topic) => [topic, seqs.get(topic)])),
     }));

@@ -46,6 +46,7 @@ RECORDS = "test_numbers_records"
 RECORDS_ENDINGS = ("_changelist", "_change")
 NONE = {
     "thread_new": "a form",
+    "sign_ins": "words and a form",
     "subscriptions": "words and a form",
     "subscription": "a form",
     "subscription_new": "a form",

@@ -1,0 +1,1 @@
+"""Calls about the caller's own account."""

@@ -1,0 +1,160 @@
+"""Sign-ins of the caller, and for admins the end of all of a person."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Self
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from pydantic import Field
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard import actions
+from dashboard.actions.administration import Administrator
+from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.api.shapes.django_request import django_request
+from dashboard.api.shapes.requests import Asked, Nothing
+from dashboard.api.shapes.texts import NotBlank
+from dashboard.documents.state_shape import Shape
+from dashboard.identity.logins.confirmation import PASSWORD_MAX
+from dashboard.identity.sign_ins.records import SignInRow
+
+
+class SignIn(Shape):
+    """A browser that is signed in; `current` is the one that this call comes from.
+
+    `way` is password, link or sso; `agent` is what the browser calls itself.
+    """
+
+    id: UUID
+    device: str
+    agent: str
+    address: str
+    way: str
+    begun_at: datetime
+    last_seen_at: datetime
+    current: bool
+
+    @classmethod
+    def of(cls, row: SignInRow) -> Self:
+        """The row for the wire."""
+        return cls(**{name: getattr(row, name) for name in cls.model_fields})
+
+
+class SignInList(Shape):
+    """Sign-ins, the last seen first."""
+
+    results: list[SignIn]
+
+
+class SignInsEnded(Shape):
+    """How many sign-ins have ended."""
+
+    ended: int
+
+
+class SignIns(MemberView):
+    """Those of the caller."""
+
+    @extend_schema(
+        operation_id="sign_ins_list",
+        responses={200: SignInList, **refusals()},
+        summary="List where you are signed in",
+    )
+    def get(self, request: Request) -> Response:
+        """The last seen first; a token has none of its own and sees those of its user."""
+        rows = actions.list_sign_ins(self.actor)
+        return answer(SignInList(results=[SignIn.of(row) for row in rows]))
+
+
+class EndOneSignIn(MemberView):
+    """One of them."""
+
+    changes = "sign_ins"
+
+    @extend_schema(
+        operation_id="sign_ins_end",
+        request=Nothing,
+        responses={200: SignInsEnded, **refusals(404, 422)},
+        summary="Sign one browser out",
+        description="It is refused with its next request, and its open pages are closed.",
+    )
+    def post(self, request: Request, sign_in_id: UUID) -> Response:
+        """404 where it has ended before."""
+        self.body(Nothing)
+        actions.end_sign_in(self.actor, sign_in_id)
+        return answer(SignInsEnded(ended=1))
+
+
+class EndOtherSignIns(MemberView):
+    """All but the one that the call comes from."""
+
+    changes = "sign_ins"
+
+    @extend_schema(
+        operation_id="sign_ins_end_others",
+        request=Nothing,
+        responses={200: SignInsEnded, **refusals(422)},
+        summary="Sign all your other browsers out",
+        description="Called with a token, all browsers of its user.",
+    )
+    def post(self, request: Request) -> Response:
+        """How many ended."""
+        self.body(Nothing)
+        return answer(SignInsEnded(ended=actions.end_other_sign_ins(self.actor)))
+
+
+class Confirm(Asked):
+    """The password of the caller."""
+
+    password: Annotated[str, NotBlank(PASSWORD_MAX)] = Field(description="Is stored nowhere.")
+
+
+class Confirmed(Shape):
+    """When the caller showed who they are."""
+
+    confirmed_at: datetime
+
+
+class ConfirmSignIn(MemberView):
+    """The caller shows once more who they are."""
+
+    changes = "confirm"
+    # A stored call would be a stored password.
+    keyed = False
+
+    @extend_schema(
+        operation_id="sign_ins_confirm",
+        request=Confirm,
+        responses={200: Confirmed, **refusals(409, 422)},
+        summary="Show by your password that it is you",
+        description="Decisions of high risk need it, or a sign-in, not longer ago than "
+        "GATEPOST_STEP_UP_MINUTES. For logins of browsers, not for tokens.",
+    )
+    def post(self, request: Request) -> Response:
+        """403 `wrong-password` where it is not theirs; counted as at the sign-in."""
+        body = self.body(Confirm)
+        who = actions.confirm_sign_in(self.actor, django_request(request), body.password)
+        at = who.login.confirmed_at if who.login else None
+        return answer(Confirmed.model_validate({"confirmed_at": at}))
+
+
+class SignOutUser(MemberView):
+    """All sign-ins of a member."""
+
+    changes = "people"
+
+    @extend_schema(
+        operation_id="users_sign_out",
+        request=Nothing,
+        responses={200: SignInsEnded, **refusals(404, 422)},
+        summary="Sign a user out everywhere",
+        description="The user may sign in again, unless disabled; tokens go on.",
+    )
+    def post(self, request: Request, user_id: int) -> Response:
+        """How many ended."""
+        self.body(Nothing)
+        who = Administrator(self.actor, superuser=False)
+        return answer(SignInsEnded(ended=actions.sign_out_user(who, user_id)))

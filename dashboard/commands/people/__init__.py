@@ -1,0 +1,1 @@
+"""Verbs about people and workspaces."""

@@ -1,0 +1,74 @@
+"""Verbs of `workspace`: list, create, rename."""
+
+from __future__ import annotations
+
+import argparse
+
+from django.contrib.auth import get_user_model
+
+from checkpoints import store
+from dashboard import actions
+from dashboard.actions.administration import administrator_of
+from dashboard.api.account.workspace import Workspace
+from dashboard.commands.terminal.console import PersonalCommand, Verb, translated
+from dashboard.commands.terminal.tables import Table, table
+from dashboard.errors import Missing
+
+ACTOR = "command:workspace"
+
+
+def list_workspaces(command: PersonalCommand) -> None:
+    """The workspaces that the person of --as belongs to, the oldest first."""
+    actor = command.actor("read")
+    places = actor.places or ((actor.workspace, actor.workspace_name),)
+    rows = [Workspace(id=ident, name=name) for ident, name in places]
+    command.tell(rows, _table(rows))
+
+
+def create(command: PersonalCommand) -> None:
+    """A new workspace with its first admin; by whoever owns the machine."""
+    o, model = command.options, get_user_model()
+    user = model._default_manager.filter(**{model.USERNAME_FIELD: o["admin"]}).first()
+    if user is None or not user.is_active:
+        raise Missing(f"There is no active user {o['admin']}.")
+    with translated():
+        place = store.create_workspace(o["name"], actor=ACTOR)
+        store.grant(place, user.pk, "admin", actor=ACTOR)
+    row = Workspace(id=place, name=o["name"].strip())
+    command.tell(row, _table([row]))
+
+
+def rename(command: PersonalCommand) -> None:
+    """Another name for the workspace of the person of --as."""
+    actor = command.actor("people")
+    who = administrator_of(get_user_model()._default_manager.get(pk=actor.user_id))
+    name = command.options["name"]
+    actions.name_workspace(who, name)
+    row = Workspace(id=actor.workspace, name=name.strip())
+    command.tell(row, _table([row]))
+
+
+def _table(rows: list[Workspace]) -> Table:
+    return table("", ("workspace", "id"), ((row.name, row.id) for row in rows))
+
+
+def _name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME")
+
+
+def _create_options(parser: argparse.ArgumentParser) -> None:
+    _name(parser)
+    parser.add_argument("--admin", required=True, metavar="USER", help="who looks after it")
+
+
+VERBS = (
+    Verb("list", "lists the workspaces that the person of --as belongs to", list_workspaces),
+    Verb(
+        "create",
+        "makes a workspace with its first admin",
+        create,
+        _create_options,
+        "workspace create payments --admin ada",
+    ),
+    Verb("rename", "gives the workspace of the person of --as another name", rename, _name),
+)

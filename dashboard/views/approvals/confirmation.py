@@ -1,0 +1,45 @@
+"""The password beside a decision with high risk; all else that was sent comes back with it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.http import HttpRequest
+
+from dashboard import actions, errors
+from dashboard.identity.logins.confirmation import WrongPassword
+from dashboard.identity.permissions import Actor
+from dashboard.views.base import actor
+
+_OURS: Final = ("password", "csrfmiddlewaretoken", "acts_in")
+
+
+def confirmed(request: HttpRequest) -> Actor:
+    """Who decides, confirmed where the form carries a password; raises what `confirm` raises."""
+    if "password" in request.POST:
+        return actions.confirm_sign_in(actor(request), request, request.POST["password"])
+    return actor(request)
+
+
+def needed(request: HttpRequest, error: errors.ActionError) -> dict[str, Any]:
+    """What a page shows to ask for the password; empty where the refusal is about something else.
+
+    `fields` is all that was sent, so that nothing of it has to be typed again.
+    """
+    wrong = isinstance(error, WrongPassword)
+    if not wrong and not isinstance(error, errors.NeedsConfirmation):
+        return {}
+    user: Any = request.user
+    return {
+        "confirm": {
+            "verdict": request.POST.get("verdict", ""),
+            "by_password": user.has_usable_password(),
+            "error": error.detail if wrong else "",
+            "fields": [
+                (name, value)
+                for name, values in request.POST.lists()
+                if name not in _OURS
+                for value in values
+            ],
+        }
+    }
