@@ -111,6 +111,7 @@ from .installation.workspaces import (
     people_of,
     roles_in,
     workspace_events,
+    workspaces_named,
 )
 from .overview.budgets import (
     BudgetRow,
@@ -397,4 +398,5 @@ __all__ = [
     "workspace_of_rows",
     "workspace_verification",
     "workspaces_damaged_from",
+    "workspaces_named",
 ]

@@ -6,15 +6,23 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from checkpoints import queries
-from dashboard.errors import Forbidden, Invalid, Missing
+from dashboard.errors import Conflict, Forbidden, Invalid, Missing
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import ROLES, require
 
-from .administration import Administrator, change_user, create_user, people_within_reach, set_roles
+from .administration import (
+    Administrator,
+    change_user,
+    create_user,
+    link_identity,
+    people_within_reach,
+    set_roles,
+)
 
 # Of Django's columns; a password is hashed, which takes as long as it is.
 LIMITS: Final = {
@@ -24,6 +32,7 @@ LIMITS: Final = {
     "email": 254,
     "password": 1_000,
 }
+SUBJECT_MAX, ISSUER_MAX = 255, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,22 @@ def edit_user(
             error.afterwards()
         raise
     return _row(user, queries.roles_in(who.actor.workspace).get(user_id, set()))
+
+
+def link_user(who: Administrator, user_id: int, subject: str, *, issuer: str = "") -> None:
+    """Let a provider vouch for a member, named by its `sub`; with an empty one no more.
+
+    Without an issuer the provider of the settings. Raises Conflict where there is none, and where
+    the subject is another account's.
+    """
+    require(who.actor, "people")
+    issuer = issuer.rstrip("/") or getattr(settings.GATEPOST_OIDC, "issuer", "")
+    if not issuer:
+        raise Conflict("There is no single sign-on here: set GATEPOST_OIDC_ISSUER.")
+    check_text("$.issuer", issuer, ISSUER_MAX)
+    if subject:
+        check_text("$.subject", subject, SUBJECT_MAX)
+    link_identity(who, user_id, issuer, subject)
 
 
 def user_by_name(who: Administrator, username: str) -> int:

@@ -37,6 +37,7 @@ from dashboard import actions
 from dashboard.actions import administration, external, hooks
 from dashboard.identity import permissions, tokens
 from dashboard.identity.permissions import Actor
+from dashboard.identity.sso import identities
 from dashboard.mcp.registry.definitions import definition_of, hash_of
 from dashboard.mcp.server.protocol import call_tool
 from dashboard.mcp.server.tools import TOOLS
@@ -595,6 +596,7 @@ LOOK = {
 }
 
 
+ISSUER = "https://login.example.com"
 NEW_FILE = "@a file that is not there yet@"
 
 
@@ -624,6 +626,11 @@ def _retained(world: World) -> list[Any]:
 def _budgeted(world: World) -> list[Any]:
     actions.set_budget(world.cast.actor("admin"), "agent", "door", max_cost="9")
     return ["agent", "door"]
+
+
+def _linked(world: World) -> list[Any]:
+    identities.link(world.cast.users["viewer"], ISSUER, uuid4().hex, actor="user:0")
+    return ["viewer", "--issuer", ISSUER]
 
 
 def _drafted() -> str:
@@ -659,6 +666,8 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "user roles": lambda w: ["viewer", "viewer,operator"],
     "user disable": lambda w: ["viewer"],
     "user enable": lambda w: ["viewer"],
+    "user link": lambda w: ["viewer", "--subject", uuid4().hex, "--issuer", ISSUER],
+    "user unlink": lambda w: _linked(w),
     "record export": lambda w: ["--to", NEW_FILE, "--q", "report"],
     "breaker trip": lambda w: ["--agent", "nobody", "--reason", "prices", "--yes"],
     "breaker release": lambda w: [w.breaker, "--reason", "right"],
