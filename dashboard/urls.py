@@ -82,6 +82,7 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
     path("api/", include("dashboard.api.urls")),
+    path("scim/v2/", include("dashboard.api.scim.urls")),
     path("admin/", admin.site.urls),
 ]
 

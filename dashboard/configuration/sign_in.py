@@ -172,7 +172,12 @@ def groups() -> Groups:
         raise Misconfigured(GROUPS, f"is no JSON: {error}.") from None
     if not isinstance(raw, dict):
         raise Misconfigured(GROUPS, "is no JSON object of groups.")
-    return {name: _opened(name, entry) for name, entry in raw.items()}
+    results = {name: _opened(name, entry) for name, entry in raw.items()}
+    for name, entries in results.items():
+        # The team would count as the other group, and open what that opens.
+        if strange := sorted({t for e in entries for t in e.teams if t != name} & results.keys()):
+            raise Misconfigured(GROUPS, f"{name}: the team {strange[0]} is a group of its own.")
+    return results
 
 
 def _opened(group: str, entry: Any) -> tuple[Access, ...]:

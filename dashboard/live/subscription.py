@@ -31,6 +31,9 @@ def deliver(hub: Hub, raw: bytes) -> None:
     """Hand one message to the hub; what cannot be read is ignored, the poll finds the news."""
     try:
         message: dict[str, Any] = json.loads(raw)
+        if "check" in message:
+            hub.check_soon()
+            return
         thread, workspace = UUID(message["t"]), UUID(message["w"])
         if "p" in message:
             hub.progress(thread, workspace, clean(message["p"]))

@@ -2,6 +2,7 @@
 
 A hint is `{"t": thread, "w": workspace, "s": seq}`, with `"again": true` when its pages show
 something new that is no event of its own; news of progress is `{"t", "w", "p": {...}}`.
+`{"check": "logins"}` asks all hubs to look at logins and roles now.
 Losing one costs a page at most one poll.
 """
 
@@ -90,6 +91,11 @@ def publish(*texts: str) -> None:
             pipe.execute()
 
     attempt(together)
+
+
+def check_logins() -> None:
+    """Open sockets are looked at again now: somebody is out, and should not wait for the round."""
+    publish('{"check":"logins"}')
 
 
 def look_at_board(workspace: UUID) -> None:

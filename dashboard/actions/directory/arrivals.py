@@ -47,7 +47,8 @@ def arrive(person: Arrival, *, actor: str) -> Any:
     1. Find the account by issuer and subject; one that the directory made (SCIM) is linked by its
        name, and where there is none a new one is made for whoever some group opens a role to.
     2. Refuse a disabled one.
-    3. Set mail and names, then roles and teams, as the provider has them now.
+    3. Set mail and names, then roles and teams, as the provider has them now. The groups of
+       people whom the directory keeps here are those that it set.
     4. Refuse whoever has no role in any workspace; what was withdrawn stays so.
 
     Raises NoAccess and Conflict.
@@ -59,7 +60,7 @@ def arrive(person: Arrival, *, actor: str) -> Any:
             raise NoAccess("Your account is disabled. Ask an admin of Gatepost to enable it.")
         place = queries.default_workspace()
         change_account(user, _values(person), actor=actor, workspace=place)
-        apply_groups(user.pk, person.groups, actor=actor)
+        apply_groups(user.pk, _groups(user, person), actor=actor)
     if not queries.memberships(user.pk) and not user.is_superuser:
         log.warning("sign-in refused: no group opens a role", user=user.pk)
         raise _no_group(person)
@@ -89,6 +90,13 @@ def _account(person: Arrival, actor: str) -> Any:
         )
     identities.link(user, person.issuer, person.subject, actor=actor)
     return user
+
+
+def _groups(user: Any, person: Arrival) -> frozenset[str]:
+    """One source for each person: whom a directory keeps here has the groups that it set."""
+    if identities.subjects_of(identities.SCIM, [user.pk]):
+        return frozenset(user.groups.values_list("name", flat=True))
+    return person.groups
 
 
 def _values(person: Arrival) -> dict[str, str]:

@@ -116,6 +116,7 @@ def test_groups_come_from_json_or_a_file(env: pytest.MonkeyPatch, tmp_path: Path
         ('{"ops": {"roles": "admin"}}', "roles is a list of names"),
         ('{"ops": {"teams": [1]}}', "teams is a list of names"),
         ('{"ops": {"workspace": 1}}', "workspace is the name"),
+        ('{"a": {"teams": ["b"]}, "b": {"roles": ["admin"]}}', "team b is a group of its own"),
     ],
 )
 def test_a_mapping_that_is_wrong_names_the_group(
