@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +13,20 @@ from uuid import UUID
 
 import httpx
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from pytest_django import DjangoDbBlocker
+from websockets.sync.client import connect
+from websockets.typing import Origin
 
-from checkpoints import queries
+from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
+from dashboard.actions.accounts import change_account
+from dashboard.identity import tokens
 from dashboard.identity.sso import identities
 from tests.cast import Cast, make_cast
 from tests.conftest import real_database
+from tests.dashboard.live.test_live import Follower
 from tests.hazards.web import Web
 
 from .provider import Provider, provider
@@ -192,3 +199,45 @@ def test_passwords_are_off_and_a_one_time_link_is_the_other_way_in(house: House)
         form = {"sesame": link, "csrfmiddlewaretoken": http.cookies["csrftoken"]}
         assert http.post("/welcome/", data=form).status_code == 303
         assert http.get("/").status_code == 200
+
+
+def test_who_leaves_the_directory_loses_the_open_page_at_once(house: House) -> None:
+    """Not with the round that looks at all logins every eight seconds."""
+    house.provider.person("sub-dan", preferred_username="dan", groups=["ops"])
+    change_account(
+        root := get_user_model().objects.create_user("root"),
+        {"is_superuser": True},
+        actor="user:0",
+        workspace=house.cast.workspace,
+    )
+    store.grant(house.cast.workspace, root.pk, "admin", actor="user:0")
+    _, token = tokens.make(root, made_by="user:0", scopes=["scim"])
+    directory = httpx.Client(
+        base_url=f"{house.web.address}/scim/v2", headers={"Authorization": f"Bearer {token}"}
+    )
+    with directory, house.browser() as http:
+        made = directory.post("/Users", json={"userName": "dan", "externalId": "00u4"}).json()
+        group = {"displayName": "ops", "members": [{"value": made["id"]}]}
+        assert directory.post("/Groups", json=group).status_code == 201
+        assert house.come_back(http, "sub-dan").status_code == 303
+        assert house.roles("dan") == {("default", "operator")}
+        key = http.cookies[settings.SESSION_COOKIE_NAME]
+        address = house.web.address.replace("http://", "ws://")
+        with connect(
+            f"{address}/ws/live/",
+            origin=Origin(house.web.address),
+            additional_headers={"Cookie": f"{settings.SESSION_COOKIE_NAME}={key}"},
+            compression=None,
+            proxy=None,
+        ) as line:
+            page = Follower(line, {"board": (["board-lanes"], 0)})
+            page.frame()
+            leaves = {"Operations": [{"op": "replace", "path": "active", "value": False}]}
+            began = time.monotonic()
+            answer = directory.patch(f"/Users/{made['id']}", json=leaves)
+            assert (answer.status_code, answer.json()["active"]) == (200, False)
+            code, _ = page.closed(seconds=7)
+            assert (code, time.monotonic() - began < 6) == (4401, True)
+        assert http.get("/").status_code == 302
+        assert house.come_back(http, "sub-dan").status_code == 403
+    assert house.sound(house.cast.workspace)
