@@ -43,7 +43,7 @@ class Token(models.Model):
 
 
 class Identity(models.Model):
-    """Who somebody is for a directory outside: its name for itself, and its name for the person.
+    """An account that a directory outside speaks for: its name for itself and for the person.
 
     `provider` is the issuer of OpenID Connect, or `scim`. It belongs to the installation, and so
     to the log of its first workspace.

@@ -41,7 +41,7 @@ class SingleSignOn(_WithRoles, backends.BaseBackend):
     """Users whom the provider of single sign-on vouches for; nothing to try by itself."""
 
     def user_can_authenticate(self, user: Any) -> bool:
-        """Whether the login is not disabled."""
+        """True unless the login is disabled."""
         return bool(user.is_active)
 
 

@@ -1,4 +1,4 @@
-"""Who somebody is for a directory outside."""
+"""Identities: the accounts that a directory outside speaks for."""
 
 import django.db.models.deletion
 from django.conf import settings

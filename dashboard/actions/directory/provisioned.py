@@ -184,7 +184,7 @@ def _check(values: Mapping[str, Any], external_id: str) -> None:
 
 
 def _own_id(user: Any) -> str:
-    """What stands for the directory's own id where it sends none."""
+    """Stand-in for the directory's own id where it sends none."""
     return f"user:{user.pk}"
 
 
@@ -201,8 +201,8 @@ def _end_access(user: Any, actor: str) -> None:
 def _given_teams() -> set[str]:
     """Teams that follow from groups by the mapping, and are no groups themselves."""
     mapping = settings.GATEPOST_GROUPS
-    given = {team for entries in mapping.values() for access in entries for team in access.teams}
-    return given - set(mapping)
+    teams = {team for entries in mapping.values() for access in entries for team in access.teams}
+    return teams - set(mapping)
 
 
 def _known(who: Administrator, ids: Collection[int]) -> set[int]:

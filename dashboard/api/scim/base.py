@@ -1,4 +1,4 @@
-"""What the calls of SCIM share: the media type, who calls, refusals in its form, pages of lists."""
+"""Base of the calls of SCIM: the media type, who calls, refusals in its form, pages of lists."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class ScimView(APIView):
             rows = rows.filter(**({"pk": 0} if "\0" in value else columns[name](value)))
         start, count = self._number("startIndex", 1), self._number("count", PAGE_MAX)
         first = max(start, 1) - 1
-        found = list(rows[first : first + min(max(count, 0), PAGE_MAX)])
-        resources = shown(found)
+        selected = list(rows[first : first + min(max(count, 0), PAGE_MAX)])
+        resources = shown(selected)
         payload = {
             "schemas": [LIST],
             "totalResults": rows.count(),
@@ -114,7 +114,7 @@ class ScimView(APIView):
 
 
 class Nowhere(ScimView):
-    """Whatever no address stands for."""
+    """Answer 404 for every other address."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Members of nothing learn nothing."""

@@ -1,4 +1,4 @@
-"""What this side of SCIM can do, as directories ask before they begin."""
+"""Capabilities of this side of SCIM, which directories ask for before they begin."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SCHEMAS: Final = {
 
 
 class ServiceProviderConfig(ScimView):
-    """What is supported."""
+    """Supported parts of the protocol."""
 
     def get(self, request: Request) -> Response:
         """RFC 7643, section 5."""

@@ -28,7 +28,7 @@ class Groups(ScimView):
     def get(self, request: Request) -> Response:
         """A page of them; `filter` by displayName or id."""
         rows = provisioned.groups(self.who)
-        return self.page(rows, COLUMNS, lambda found: [self.shown(row) for row in found])
+        return self.page(rows, COLUMNS, lambda some: [self.shown(row) for row in some])
 
     def post(self, request: Request) -> Response:
         """A new group with its members."""
@@ -69,7 +69,7 @@ class OneGroup(Groups):
         return self.http_method_not_allowed(request)
 
     def put(self, request: Request, ident: str) -> Response:
-        """This name and these members in the place of others."""
+        """Replace name and members."""
         name, members = read(self.body())
         return self._saved(ident, name, members)
 

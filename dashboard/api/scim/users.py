@@ -49,7 +49,7 @@ class OneUser(ScimView):
         return Response(shown([provisioned.person(self.who, number_of(ident))])[0])
 
     def put(self, request: Request, ident: str) -> Response:
-        """These values in the place of all others; whether they are active stays unless said."""
+        """Replace all values; `active` stays as it is where it is left out."""
         values, external_id = read(self.body())
         if member(self.body(), "active") is None:
             del values["is_active"]
@@ -95,7 +95,7 @@ def read(body: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
 
 
 def _patched(one: Operation) -> dict[str, Any]:
-    """What one operation changes of an account; nothing where we do not keep the attribute."""
+    """Values of an account that one operation changes; none where we do not keep the attribute."""
     value = None if one.op == "remove" else one.value
     match one.attribute, one.sub:
         case "active", "":

@@ -77,7 +77,7 @@ class _Door(OpenIDConnectOAuth2Adapter):
     """The library's client with every check switched on."""
 
     def get_callback_url(self, request: Any, app: Any) -> str:
-        """Where the provider sends people back to."""
+        """The address that the provider sends people back to."""
         return request.build_absolute_uri(reverse("sso_callback"))  # type: ignore[no-any-return]
 
     def complete_login(self, request: Any, app: Any, token: Any, **kwargs: Any) -> Any:

@@ -98,8 +98,8 @@ def test_people_come_with_their_values_and_without_a_role(cast: Cast, directory:
     assert made["meta"]["location"].endswith(f"/scim/v2/Users/{made['id']}")
     assert directory.get(f"/Users/{made['id']}") == made
     for text in ('userName eq "ada@example.com"', 'externalId EQ "00u-ada@example.com"'):
-        found = directory.get(f"/Users?filter={text}")
-        assert (found["totalResults"], found["Resources"][0]["id"]) == (1, made["id"]), text
+        page = directory.get(f"/Users?filter={text}")
+        assert (page["totalResults"], page["Resources"][0]["id"]) == (1, made["id"]), text
     assert directory.get('/Users?filter=userName eq "bob"')["Resources"] == []
     assert sound(cast)
 
@@ -137,8 +137,8 @@ def test_groups_open_roles_at_once_and_close_them(cast: Cast, directory: Directo
 def test_a_leaver_is_out_at_once_for_good(
     cast: Cast, directory: Directory, operation: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(hints, "publish", lambda *texts: said.extend(texts))
+    published: list[str] = []
+    monkeypatch.setattr(hints, "publish", lambda *texts: published.extend(texts))
     ada = directory.add("ada")
     directory.group("ops", ada)
     browser = Client()
@@ -146,9 +146,9 @@ def test_a_leaver_is_out_at_once_for_good(
     _, token = tokens.make(account(ada), made_by="test", scopes=["read"])
     script = Client(headers={"Authorization": f"Bearer {token}"})
     assert browser.get("/").status_code == script.get("/api/v1/threads/").status_code == 200
-    said.clear()
+    published.clear()
     assert directory.patch(f"/Users/{ada['id']}", operation)["active"] is False
-    assert '{"check":"logins"}' in said
+    assert '{"check":"logins"}' in published
     assert browser.get("/").status_code == 302
     assert script.get("/api/v1/threads/").status_code == 401
     back = {"op": "replace", "path": "active", "value": True}

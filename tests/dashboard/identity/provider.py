@@ -18,7 +18,7 @@ import werkzeug.serving
 
 @dataclass
 class Provider:
-    """Where it answers; its people, and what a client has proved to it."""
+    """A running provider: its address, its people, and what a client has proved to it."""
 
     issuer: str
     challenges: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Provider:
         assert answer.is_success, answer.text
 
     def proved(self) -> bool:
-        """Whether each code was redeemed with the verifier of its challenge (S256)."""
+        """True when each code was redeemed with the verifier of its challenge (S256)."""
         hashed = [hashlib.sha256(v.encode()).digest() for v in self.verifiers]
         named = [base64.urlsafe_b64encode(h).decode().rstrip("=") for h in hashed]
         return bool(named) and named == self.challenges[: len(named)]

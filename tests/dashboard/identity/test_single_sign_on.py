@@ -58,7 +58,7 @@ class House:
         return http.get(self.agree(there.headers["Location"], sub))
 
     def agree(self, address: str, sub: str) -> str:
-        """Where the provider sends somebody who agrees."""
+        """The address that the provider sends somebody to who agrees."""
         assert address.startswith(f"{self.provider.issuer}/oauth2/authorize?")
         answer = httpx.post(address, data={"sub": sub})
         assert answer.status_code == 302, answer.text

@@ -1,4 +1,4 @@
-"""Who comes by single sign-on gets the account and the roles that the provider's groups open."""
+"""People who come by single sign-on get an account and the roles that their groups open."""
 
 from __future__ import annotations
 
