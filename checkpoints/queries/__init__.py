@@ -111,7 +111,6 @@ from .installation.workspaces import (
     people_of,
     roles_in,
     workspace_events,
-    workspaces_named,
 )
 from .overview.budgets import (
     BudgetRow,
@@ -398,5 +397,4 @@ __all__ = [
     "workspace_of_rows",
     "workspace_verification",
     "workspaces_damaged_from",
-    "workspaces_named",
 ]

@@ -209,7 +209,6 @@ class Hub:
         self._trees: set[Topic] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(RENDER_THREADS, thread_name_prefix="hub")
-        self._checking: asyncio.Task[None] | None = None
         self._stopping = False
         self.slow = False
         self.followers = Followers()
@@ -354,17 +353,6 @@ class Hub:
         await self.look_round()
         for member in tuple(self.members):
             member.outbox.offer("beat", BEAT)
-
-    def check_soon(self) -> None:
-        """Check the logins of all sockets now; many requests at once are one check."""
-        if self._checking is None or self._checking.done():
-            self._checking = self.spawn(self._check_now())
-
-    async def _check_now(self) -> None:
-        try:
-            await self.check_readers()
-        except Exception:
-            log.exception("Could not check logins; the next round does")
 
     async def check_readers(self) -> None:
         """Close the sockets of those who signed out, and use new roles of those who stay."""

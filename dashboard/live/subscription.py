@@ -18,6 +18,8 @@ from dashboard.wire.hints import CHANNEL
 from dashboard.wire.progress import clean
 from dashboard.wire.valkey import async_client, sentinels_of
 
+from .login_checks import check_soon
+
 if TYPE_CHECKING:
     from .hub import Hub
 
@@ -32,7 +34,7 @@ def deliver(hub: Hub, raw: bytes) -> None:
     try:
         message: dict[str, Any] = json.loads(raw)
         if "check" in message:
-            hub.check_soon()
+            check_soon(hub)
             return
         thread, workspace = UUID(message["t"]), UUID(message["w"])
         if "p" in message:

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import transaction
 
-from checkpoints import queries
+from checkpoints.queries.installation.workspaces import workspaces_named
 from dashboard.actions.accounts import assign_roles, locked_account, roles_of
 from dashboard.configuration.sign_in import Access
 from dashboard.identity.user_changes import changed_by
@@ -23,7 +23,7 @@ def opened_by(groups: Collection[str]) -> dict[UUID, set[str]]:
     """{workspace: roles} that these groups open; each workspace that the mapping names."""
     mapping: Mapping[str, tuple[Access, ...]] = settings.GATEPOST_GROUPS
     names = {access.workspace for entries in mapping.values() for access in entries}
-    places = queries.workspaces_named(names)
+    places = workspaces_named(names)
     if missing := sorted(names - set(places)):
         log.warning("GATEPOST_GROUPS names workspaces that are not there", names=missing)
     results: dict[UUID, set[str]] = {place: set() for place in places.values()}

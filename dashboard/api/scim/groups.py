@@ -22,19 +22,8 @@ COLUMNS: Final[Columns] = {
 }
 
 
-class Groups(ScimView):
-    """All groups, or a new one."""
-
-    def get(self, request: Request) -> Response:
-        """A page of them; `filter` by displayName or id."""
-        rows = provisioned.groups(self.who)
-        return self.page(rows, COLUMNS, lambda some: [self.shown(row) for row in some])
-
-    def post(self, request: Request) -> Response:
-        """A new group with its members."""
-        name, members = read(self.body())
-        row = provisioned.save_group(self.who, None, name=name, members=members)
-        return created(self.shown(row))
+class _GroupView(ScimView):
+    """A call that answers groups."""
 
     def shown(self, row: Any) -> dict[str, Any]:
         """A group as SCIM has it, with those members whom the directory keeps here."""
@@ -57,16 +46,27 @@ class Groups(ScimView):
         return payload
 
 
-class OneGroup(Groups):
+class Groups(_GroupView):
+    """All groups, or a new one."""
+
+    def get(self, request: Request) -> Response:
+        """A page of them; `filter` by displayName or id."""
+        rows = provisioned.groups(self.who)
+        return self.page(rows, COLUMNS, lambda some: [self.shown(row) for row in some])
+
+    def post(self, request: Request) -> Response:
+        """A new group with its members."""
+        name, members = read(self.body())
+        row = provisioned.save_group(self.who, None, name=name, members=members)
+        return created(self.shown(row))
+
+
+class OneGroup(_GroupView):
     """One group."""
 
-    def get(self, request: Request, ident: str) -> Response:  # type: ignore[override]
+    def get(self, request: Request, ident: str) -> Response:
         """As it is now."""
         return Response(self.shown(provisioned.group(self.who, number_of(ident))))
-
-    def post(self, request: Request, ident: str) -> Response:  # type: ignore[override]
-        """Not taken here."""
-        return self.http_method_not_allowed(request)
 
     def put(self, request: Request, ident: str) -> Response:
         """Replace name and members."""

@@ -78,7 +78,8 @@ class _Door(OpenIDConnectOAuth2Adapter):
 
     def get_callback_url(self, request: Any, app: Any) -> str:
         """The address that the provider sends people back to."""
-        return request.build_absolute_uri(reverse("sso_callback"))  # type: ignore[no-any-return]
+        address: str = request.build_absolute_uri(reverse("sso_callback"))
+        return address
 
     def complete_login(self, request: Any, app: Any, token: Any, **kwargs: Any) -> Any:
         """Raise _Verified with the claims of both tokens, or OAuth2Error."""
@@ -99,11 +100,12 @@ def begin(request: HttpRequest) -> HttpResponse:
     provider = OpenIDConnectProvider(request, app=Adapter(request).list_apps(request)[0])
     provider.oauth2_adapter_class = _Door
     try:
-        return provider.redirect(request, process="login")  # type: ignore[no-any-return]
+        answer: HttpResponse = provider.redirect(request, process="login")
     except (RequestException, LookupError, ValueError) as error:
         log.warning("the provider does not answer", error=type(error).__name__)
         name = settings.GATEPOST_OIDC.name
         raise SignInFailed(f"{name} does not answer at the moment. Try again soon.") from error
+    return answer
 
 
 def claims_of(request: HttpRequest) -> dict[str, Any]:
