@@ -120,6 +120,8 @@ class WorkspaceEventKind(StrEnum):
     LOGIN_ENDED = "login.ended"
     TOKEN_CREATED = "token.created"  # noqa: S105
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
+    IDENTITY_LINKED = "identity.linked"
+    IDENTITY_UNLINKED = "identity.unlinked"
     CAPSULE_EXPORTED = "capsule.exported"
     POLICY_MADE = "policy.made"
     POLICY_CHANGED = "policy.changed"

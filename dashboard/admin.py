@@ -32,6 +32,7 @@ from checkpoints.admin.paging import Walk
 from gatepost_command import COMMAND
 
 from .actions import administration, sign_ins
+from .actions.accounts import FIELDS
 from .identity import tokens
 from .identity.permissions import ROLES
 from .models import SavedView, Token
@@ -238,7 +239,7 @@ class PeopleAdmin(Logged, UserAdmin):  # type: ignore[type-arg]
         who = self.site.member(request)
         value = form.cleaned_data
         if change:
-            values = {k: value[k] for k in form.changed_data if k in administration.FIELDS}
+            values = {k: value[k] for k in form.changed_data if k in FIELDS}
             administration.change_user(who, obj.pk, values)
             if "roles" in form.changed_data:
                 administration.set_roles(who, obj.pk, value["roles"])

@@ -1,7 +1,7 @@
-"""The tables of the top floor: tokens, what repeated calls were answered, MCP servers, views.
+"""The tables of the top floor: tokens, sign-ins, identities, repeated calls, MCP servers, views.
 
-`identity.tokens`, `api.protocol.idempotency`, `mcp.registry` and `saved_views` are the only ones
-that write and read them.
+`identity.tokens`, `identity.sign_ins`, `identity.sso.identities`, `api.protocol.idempotency`,
+`mcp.registry` and `saved_views` are the only ones that write and read them.
 """
 
 from __future__ import annotations
@@ -66,6 +66,32 @@ class SignIn(models.Model):
 
     def __str__(self) -> str:
         return str(self.id)
+
+
+class Identity(models.Model):
+    """An account that a directory outside speaks for: its name for itself and for the person.
+
+    `provider` is the issuer of OpenID Connect, or `scim`. It belongs to the installation, and so
+    to the log of its first workspace.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    provider = models.CharField(max_length=500)
+    subject = models.CharField(max_length=255)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_identity"
+        verbose_name_plural = "identities"
+        constraints = (
+            models.UniqueConstraint(fields=("provider", "subject"), name="gp_identity_subject"),
+            models.UniqueConstraint(fields=("user", "provider"), name="gp_identity_user"),
+        )
+
+    def __str__(self) -> str:
+        return self.subject
 
 
 class IdempotencyKey(models.Model):

@@ -2,7 +2,7 @@
 
 from checkpoints.log import recorded
 
-from .models import McpServer, McpTool, SavedView, Token
+from .models import Identity, McpServer, McpTool, SavedView, Token
 
 
 def register() -> None:
@@ -15,6 +15,7 @@ def register() -> None:
         # Noted once a minute while it is in use.
         leaves_out=("last_used_at",),
     )
+    recorded.register(Identity, noun="identity", label="subject")
     recorded.register(McpServer, noun="MCP server", label="name")
     recorded.register(McpTool, noun="MCP tool", label="name")
     # By their hashes: what somebody looks for, and calls it, is no matter of a log for ever.

@@ -10,7 +10,12 @@ GATEPOST_MIGRATE_DATABASE_URL, GATEPOST_MIGRATE_DATABASE_PASSWORD
                          without the right to change logs
 GATEPOST_SECRET_KEY      else generated once into the data folder
 GATEPOST_METRICS_TOKEN   who reads /metrics from another machine sends it as a bearer token
-                         (each of these eight also as NAME_FILE: a file that holds it)
+GATEPOST_OIDC_CLIENT_SECRET  of single sign-on (docs/howto/sign-in.md)
+                         (each of these nine also as NAME_FILE: a file that holds it)
+GATEPOST_OIDC_ISSUER, _CLIENT_ID, _NAME, _SCOPES, _GROUPS_CLAIM, _USERNAME_CLAIM, _HOURS
+                         the provider of single sign-on; without an issuer there is none
+GATEPOST_GROUPS          which groups of the directory open which roles, as JSON (or ..._FILE)
+GATEPOST_PASSWORDS       off: people sign in by the provider, or by a one-time link (default on)
 GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how connections are kept
 GATEPOST_AGENTS          modules with agents, separated by commas
 GATEPOST_MODEL           what answers ctx.model by default: openai:NAME, anthropic:NAME (both @URL),
@@ -101,13 +106,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import environ
-from django.utils.csp import CSP
 
 from dashboard.configuration.database import database, runtime_role
 from dashboard.configuration.sources import value
 from dashboard.embedded.process.folders import folders
 
-from .configuration import api, import_path, mail, secrets, valkey
+from .configuration import api, browser, import_path, mail, secrets, sign_in, valkey
 from .embedded import web_address
 from .operating.logs import logging_config, register
 from .operating.secret_key import secret_key
@@ -192,6 +196,10 @@ GATEPOST_GUARD = env.bool("GATEPOST_GUARD", default=True)
 GATEPOST_TOKEN_EXPIRES = env("GATEPOST_TOKEN_EXPIRES", default="90d")
 GATEPOST_IDEMPOTENCY_HOURS = env.float("GATEPOST_IDEMPOTENCY_HOURS", default=24.0)
 
+GATEPOST_OIDC = sign_in.oidc()
+GATEPOST_PASSWORDS = sign_in.passwords(GATEPOST_OIDC)
+GATEPOST_GROUPS = sign_in.groups()
+
 # --- parts ---------------------------------------------------------------------------------------
 ROOT_URLCONF = "dashboard.urls"
 ASGI_APPLICATION = "dashboard.asgi.application"
@@ -214,6 +222,7 @@ INSTALLED_APPS = [
     "checkpoints",
     "approvals",
     "workers",
+    *sign_in.apps(GATEPOST_OIDC),
 ]
 MIDDLEWARE = [
     "dashboard.http.access_log.Access",
@@ -232,6 +241,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
     "dashboard.http.middleware.Refusals",
+    *sign_in.middleware(GATEPOST_OIDC),
 ]
 TEMPLATES = [
     {
@@ -308,23 +318,16 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # for as long as it takes
 CELERY_TASK_PUBLISH_RETRY = False
 
 # --- people --------------------------------------------------------------------------------------
-AUTHENTICATION_BACKENDS = [
-    "dashboard.identity.lockout.PasswordLockout",
-    "dashboard.identity.backends.Passwords",
-    "dashboard.identity.backends.Links",
-]
+AUTHENTICATION_BACKENDS = sign_in.backends(GATEPOST_OIDC)
+SOCIALACCOUNT_PROVIDERS = sign_in.providers(GATEPOST_OIDC)
+SOCIALACCOUNT_ADAPTER = "dashboard.identity.sso.provider.Adapter"
+MIGRATION_MODULES = {"account": None, "socialaccount": None}  # stores nothing of its own
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login/"
 PASSWORD_HASHERS = ["dashboard.identity.passwords.BoundedHasher"]
 GATEPOST_PASSWORD_SLOTS = env.int("GATEPOST_PASSWORD_SLOTS", default=0)
-AUTH_PASSWORD_VALIDATORS = [
-    {
-        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
-        "OPTIONS": {"min_length": 10},
-    },
-    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-]
+AUTH_PASSWORD_VALIDATORS = sign_in.PASSWORD_VALIDATORS
 SESAME_ONE_TIME = True
 SESAME_MAX_AGE = 600
 AXES_FAILURE_LIMIT = 8
@@ -345,18 +348,7 @@ SESSION_ENGINE = "dashboard.identity.login_sessions"
 SECURE_HSTS_SECONDS = env.int("GATEPOST_HSTS_SECONDS", default=31_536_000) if HTTPS else 0
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-SECURE_CSP = {
-    "default-src": [CSP.SELF],
-    "script-src": [CSP.SELF],
-    "style-src": [CSP.SELF],
-    "img-src": [CSP.SELF, "data:"],
-    "connect-src": [CSP.SELF],
-    "frame-ancestors": [CSP.NONE],
-    "object-src": [CSP.NONE],
-    "base-uri": [CSP.NONE],
-    "form-action": [CSP.SELF],
-    "report-uri": ["/page-policy/violations/"],
-}
+SECURE_CSP = browser.PAGE_POLICY
 STATIC_URL = "/static/"
 # Files collected beforehand (an image does) are served compressed; else each where its app has it.
 COLLECTED = env("GATEPOST_STATIC", default="")
@@ -395,6 +387,7 @@ GATEPOST_SECRET_VALUES = secrets.registered(
     own=(
         *(SECRET_KEY, GATEPOST_METRICS_TOKEN, DATABASES["default"].get("PASSWORD") or ""),
         *(BROKER.password, unquote(urlsplit(value("EMAIL_URL")).password or "")),
+        GATEPOST_OIDC.secret if GATEPOST_OIDC else "",
     ),
 )
 register(GATEPOST_SECRET_VALUES)

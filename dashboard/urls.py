@@ -1,5 +1,6 @@
 """Addresses of Gatepost."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
 
@@ -89,8 +90,17 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
     path("api/", include("dashboard.api.urls")),
+    path("scim/v2/", include("dashboard.api.scim.urls")),
     path("admin/", admin.site.urls),
 ]
+
+if settings.GATEPOST_OIDC:
+    from .views import single_sign_on  # of the extra `sso`
+
+    urlpatterns += [
+        path("sso/", single_sign_on.begin, name="sso"),
+        path("sso/callback/", single_sign_on.callback, name="sso_callback"),
+    ]
 
 handler400 = "dashboard.views.failures.malformed"
 handler500 = "dashboard.views.failures.failed"

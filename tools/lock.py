@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # {lock: (groups, extras)}
 LOCKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "requirements.lock": ((), ()),
-    "requirements-dev.lock": (("test", "lint"), ("models", "mcp")),
+    "requirements-dev.lock": (("test", "lint"), ("models", "mcp", "sso")),
 }
 MARK = "# made from pyproject.toml, dependencies "
 

@@ -15,21 +15,27 @@ from uuid import UUID
 
 import structlog
 from django.contrib.auth import get_user_model
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from checkpoints import queries, store
-from checkpoints.states import WorkspaceEventKind as Kind
-from dashboard.errors import Conflict, Forbidden, Invalid, Missing, translated
+from dashboard.errors import Conflict, Forbidden, Missing, translated
 from dashboard.identity import tokens
-from dashboard.identity.permissions import RIGHTS, ROLES, Actor, actor_of
+from dashboard.identity.permissions import RIGHTS, Actor, actor_of
+from dashboard.identity.sso import identities
 from dashboard.identity.tokens import TokenRow
+
+from .accounts import (
+    add_account,
+    assign_roles,
+    change_account,
+    locked_account,
+    roles_of,
+    set_account_password,
+)
 
 log = structlog.get_logger("gatepost.admin")
 
 AUDIT: Final = frozenset({"auditor", "admin"})
-# Fields of a user whose old and new values may stand in a log that nobody can erase.
-OPEN_FIELDS: Final = ("username", "is_active", "is_superuser")
-FIELDS: Final = (*OPEN_FIELDS, "first_name", "last_name", "email")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +98,9 @@ def set_roles(who: Administrator, user_id: int, roles: Iterable[str]) -> None:
     place, wanted = _place(who, None), set(roles)
     _reach(who, user_id)
     with translated(), transaction.atomic():
-        had = {r for w, _, r in queries.memberships(user_id) if w == place}
+        had = roles_of(user_id, place)
         _check_second_person(who, user_id, wanted - had, place)
-        # Given first: at no moment is somebody who keeps a role out of the workspace.
-        for role in [r for r in ROLES if r in wanted - had]:
-            store.grant(place, user_id, role, actor=who.actor.id)
-        for role in [r for r in ROLES if r in had - wanted]:
-            store.withdraw(place, user_id, role, actor=who.actor.id)
-        if unknown := wanted - set(ROLES):
-            store.grant(place, user_id, min(unknown), actor=who.actor.id)  # raises and names it
+        assign_roles(place, user_id, had=had, wanted=wanted, actor=who.actor.id)
 
 
 def create_user(
@@ -115,15 +115,9 @@ def create_user(
     place = _place(who, None)
     _own_flag(who, values)
     with translated(), transaction.atomic():
-        try:
-            with transaction.atomic():
-                user = get_user_model()._default_manager.create_user(
-                    username, password=password, **{k: values[k] for k in FIELDS if k in values}
-                )
-        except IntegrityError as error:
-            raise Invalid("$.username", "is the name of another user") from error
-        changed: dict[str, Any] = {"is_superuser": [False, True]} if user.is_superuser else {}
-        _log(who, Kind.USER_CREATED, user, changed, place)
+        user = add_account(
+            username, password=password, values=values, actor=who.actor.id, workspace=place
+        )
         set_roles(who, user.pk, roles)
     return user
 
@@ -133,24 +127,12 @@ def change_user(who: Administrator, user_id: int, values: Mapping[str, Any]) -> 
     _own_flag(who, values)
     _reach(who, user_id, alone=True)
     with translated(), transaction.atomic():
-        user = _locked(user_id)
-        new = {k: v for k, v in values.items() if k in FIELDS and getattr(user, k) != v}
-        if not new:
-            return False
-        if user_id == who.actor.user_id and new.get("is_superuser") is False:
+        user = locked_account(user_id)
+        own = user_id == who.actor.user_id
+        if own and user.is_superuser and values.get("is_superuser") is False:
             raise Conflict("You cannot give up your own superuser right; ask another superuser.")
-        changed = {k: [getattr(user, k), v] if k in OPEN_FIELDS else None for k, v in new.items()}
-        kind = Kind.USER_DISABLED if new.get("is_active") is False else Kind.USER_CHANGED
-        former = user.get_username()
-        for name, value in new.items():
-            setattr(user, name, value)
-        try:
-            with transaction.atomic():
-                user.save(update_fields=list(new))
-        except IntegrityError as error:
-            raise Invalid("$.username", "is the name of another user") from error
-        _log(who, kind, user, changed, who.actor.workspace, name=former)
-    return True
+        place = who.actor.workspace
+        return bool(change_account(user, values, actor=who.actor.id, workspace=place))
 
 
 def set_password(who: Administrator, user_id: int, password: str | None) -> None:
@@ -164,6 +146,19 @@ def set_password(who: Administrator, user_id: int, password: str | None) -> None
 def set_own_password(who: Administrator, password: str) -> None:
     """Give oneself another password."""
     _set_password(who, who.actor.user_id, password)
+
+
+def link_identity(who: Administrator, user_id: int, issuer: str, subject: str) -> None:
+    """Let a provider of single sign-on vouch for somebody; without a subject no more."""
+    if not who.may_administer:
+        raise Forbidden("Needs the role admin.")
+    _reach(who, user_id, alone=True)
+    with translated(), transaction.atomic():
+        user = locked_account(user_id)
+        if subject:
+            identities.link(user, issuer, subject, actor=who.actor.id)
+        elif not identities.unlink(user, issuer, actor=who.actor.id):
+            raise Missing("This person is not linked to the provider.")
 
 
 def create_workspace(who: Administrator, name: str) -> UUID:
@@ -189,10 +184,8 @@ def revoke_token(who: Administrator, token: TokenRow) -> None:
 
 def _set_password(who: Administrator, user_id: int, password: str | None) -> None:
     with translated(), transaction.atomic():
-        user = _locked(user_id)
-        user.set_password(password)
-        user.save(update_fields=["password"])
-        _log(who, Kind.USER_CHANGED, user, {"password": None}, who.actor.workspace)
+        user, place = locked_account(user_id), who.actor.workspace
+        set_account_password(user, password, actor=who.actor.id, workspace=place)
 
 
 def _place(who: Administrator, workspace: UUID | None) -> UUID:
@@ -236,31 +229,3 @@ def _check_second_person(
 def _own_flag(who: Administrator, values: Mapping[str, Any]) -> None:
     if "is_superuser" in values and not who.superuser:
         raise Forbidden("Only a superuser makes superusers.")
-
-
-def _locked(user_id: int) -> Any:
-    # Without the key: rows that refer to the user may be written meanwhile.
-    users = get_user_model()._default_manager.select_for_update(no_key=True)
-    row = users.filter(pk=user_id).first()
-    if row is None:
-        raise Missing("There is no such user.")
-    return row
-
-
-def _log(
-    who: Administrator,
-    kind: Kind,
-    user: Any,
-    changed: Mapping[str, Any],
-    workspace: UUID,
-    *,
-    name: str = "",
-) -> None:
-    store.log_user(
-        kind,
-        user.pk,
-        name=name or user.get_username(),
-        changed=changed,
-        actor=who.actor.id,
-        workspace=workspace,
-    )

@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from checkpoints import queries
-from dashboard.errors import Forbidden, Invalid, Missing
+from dashboard.errors import Conflict, Forbidden, Invalid, Missing
 from dashboard.fields.validation import check_text
 from dashboard.identity import tokens
 from dashboard.identity.permissions import ROLES, require
@@ -22,6 +23,7 @@ from .administration import (
     Administrator,
     change_user,
     create_user,
+    link_identity,
     people_within_reach,
     rename_workspace,
     revoke_token,
@@ -39,6 +41,7 @@ LIMITS: Final = {
     "email": 254,
     "password": 1_000,
 }
+SUBJECT_MAX, ISSUER_MAX = 255, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,22 @@ def end_token(who: Administrator, prefix: str) -> TokenRow:
         raise Missing(f"There is no token with the prefix {prefix} in this workspace.")
     revoke_token(who, row)
     return tokens.listed(prefix=prefix)[0]
+
+
+def link_user(who: Administrator, user_id: int, subject: str, *, issuer: str = "") -> None:
+    """Let a provider vouch for a member, named by its `sub`; with an empty one no more.
+
+    Without an issuer the provider of the settings. Raises Conflict where there is none, and where
+    the subject is another account's.
+    """
+    require(who.actor, "people")
+    issuer = issuer.rstrip("/") or getattr(settings.GATEPOST_OIDC, "issuer", "")
+    if not issuer:
+        raise Conflict("There is no single sign-on here: set GATEPOST_OIDC_ISSUER.")
+    check_text("$.issuer", issuer, ISSUER_MAX)
+    if subject:
+        check_text("$.subject", subject, SUBJECT_MAX)
+    link_identity(who, user_id, issuer, subject)
 
 
 def user_by_name(who: Administrator, username: str) -> int:

@@ -1,4 +1,4 @@
-"""Verbs of `user`: list, create, roles, change, disable, enable, sign-ins, sign-out."""
+"""Verbs of `user`: list, create, roles, change, disable, enable, sign-ins, sign-out, link, unlink."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 
 from dashboard import actions
 from dashboard.actions.administration import Administrator, administrator_of
-from dashboard.actions.users import UserRow, user_by_name
+from dashboard.actions.users import UserRow, link_user, user_by_name
 from dashboard.api.account.sign_ins import SignIn, SignInList, SignInsEnded
 from dashboard.api.users import User, UserList
 from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
@@ -105,6 +105,24 @@ def _time(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M}"
 
 
+def link(command: PersonalCommand) -> None:
+    """Let the provider of single sign-on vouch for an account that was made here."""
+    _link(command, command.options["subject"])
+    command.say("Linked: they sign in by the provider from now on.")
+
+
+def unlink(command: PersonalCommand) -> None:
+    """Let the provider vouch for an account no more; its open logins stay."""
+    _link(command, "")
+    command.say("Not linked any more.")
+
+
+def _link(command: PersonalCommand, subject: str) -> None:
+    who = _administrator(command)
+    user_id = user_by_name(who, command.options["name"])
+    link_user(who, user_id, subject, issuer=command.options["issuer"])
+
+
 def _edit(command: PersonalCommand, values: dict[str, Any], **more: Any) -> None:
     who = _administrator(command)
     user_id = user_by_name(who, command.options["name"])
@@ -158,6 +176,16 @@ def _change_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--last-name", help="empty takes it away")
 
 
+def _provider_options(parser: argparse.ArgumentParser) -> None:
+    _name(parser)
+    parser.add_argument("--issuer", default="", help="of another provider than the configured one")
+
+
+def _link_options(parser: argparse.ArgumentParser) -> None:
+    _provider_options(parser)
+    parser.add_argument("--subject", required=True, help="the claim `sub` of the provider")
+
+
 def _roles_options(parser: argparse.ArgumentParser) -> None:
     _name(parser)
     parser.add_argument("roles", metavar="ROLES", help=f"some of {', '.join(ROLES)}, by commas")
@@ -199,4 +227,12 @@ VERBS = (
         user sign-out --only 0197f1c2-... --as ada
         """,
     ),
+    Verb(
+        "link",
+        "lets the provider of single sign-on vouch for a user",
+        link,
+        _link_options,
+        "user link ada --subject 00u1abcd",
+    ),
+    Verb("unlink", "lets the provider vouch for a user no more", unlink, _provider_options),
 )

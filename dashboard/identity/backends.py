@@ -1,4 +1,4 @@
-"""Sign in by password or one-time link; people are read with roles and teams by one statement."""
+"""Sign in by password, one-time link or provider; roles and teams come by the same statement."""
 
 from __future__ import annotations
 
@@ -35,6 +35,14 @@ class Passwords(_WithRoles, backends.ModelBackend):
 
 class Links(_WithRoles, sesame.backends.ModelBackend):  # type: ignore[misc]
     """Users by a one-time link."""
+
+
+class SingleSignOn(_WithRoles, backends.BaseBackend):
+    """Users whom the provider of single sign-on vouches for; nothing to try by itself."""
+
+    def user_can_authenticate(self, user: Any) -> bool:
+        """True unless the login is disabled."""
+        return bool(user.is_active)
 
 
 @cache

@@ -75,9 +75,12 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "sign_ins": frozenset(ROLES),
     # No token has a scope for it: only somebody who is there shows who they are.
     "confirm": frozenset(ROLES),
+    # A directory keeps people and groups; the door asks for a superuser's token besides.
+    "scim": frozenset({"admin"}),
 }
 
-# What a token can be narrowed to. Each scope reads, since every call answers what is there.
+# What a token can be narrowed to. Each scope reads, since every call answers what is there, but
+# for that of a directory, which has a door of its own and no business with threads.
 SCOPES: Final[dict[str, frozenset[str]]] = {
     "read": frozenset({"read", "verify", "export"}),
     "start": frozenset({"read", "start", "upload", "input", "import"}),
@@ -101,6 +104,7 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
             *("erase", "hold", "retention"),
         }
     ),
+    "scim": frozenset({"scim"}),
 }
 
 # What can be done to a thread, in the order of its buttons.

@@ -6,7 +6,9 @@ command, passes these receivers, which write the event into the transaction of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -22,6 +24,17 @@ from checkpoints.states import WorkspaceEventKind as Kind
 from .passwords import BoundedHasher
 
 ACTOR = "command:teams"
+_actor: ContextVar[str] = ContextVar("gatepost_teams_changed_by", default=ACTOR)
+
+
+@contextmanager
+def changed_by(actor: str) -> Iterator[None]:
+    """Name `actor` in the events of teams that change meanwhile."""
+    token = _actor.set(actor)
+    try:
+        yield
+    finally:
+        _actor.reset(token)
 
 
 def renew_password(user: Any, password: str) -> bool:
@@ -74,7 +87,7 @@ def _team_renamed(instance: Any, created: bool, raw: bool, **_: Any) -> None:
         _log(instance.user_set.values_list("pk", flat=True), "teams")
 
 
-def _log(users: Iterable[int], column: str, *, actor: str = ACTOR) -> None:
+def _log(users: Iterable[int], column: str, *, actor: str = "") -> None:
     """Tell the logs that these users changed."""
     names = get_user_model()._default_manager.filter(pk__in=list(users))
     with transaction.atomic():
@@ -88,6 +101,6 @@ def _log(users: Iterable[int], column: str, *, actor: str = ACTOR) -> None:
                 user.pk,
                 name=user.get_username(),
                 changed={column: None},
-                actor=actor,
+                actor=actor or _actor.get(),
                 workspace=workspace,
             )

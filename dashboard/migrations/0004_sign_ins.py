@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("dashboard", "0002_mcp_servers"),
+        ("dashboard", "0003_saved_views"),
         ("sessions", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

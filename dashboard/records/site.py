@@ -86,6 +86,8 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         one = isinstance(model_or_iterable, type)
         models: list[Any] = [model_or_iterable] if one else list(model_or_iterable)
         for model in models:
+            if model.__module__.startswith("allauth."):
+                continue  # of single sign-on, which stores nothing there
             if model._meta.is_composite_pk and hasattr(admin_class, "url_of"):
                 self._registry[model] = admin_class(model, self)
             else:

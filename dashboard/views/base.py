@@ -191,7 +191,11 @@ def say_refusal(request: HttpRequest, error: errors.ActionError) -> None:
 
 def next_url(request: HttpRequest, otherwise: str) -> str:
     """The page of ours that the form came from, else `otherwise`."""
-    wanted = request.POST.get("next", "")
+    return page_of_ours(request, request.POST.get("next", ""), otherwise)
+
+
+def page_of_ours(request: HttpRequest, wanted: str, otherwise: str) -> str:
+    """`wanted` where it is an address of ours, else `otherwise`."""
     ours = url_has_allowed_host_and_scheme(
         wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )

@@ -16,10 +16,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 from sesame.utils import get_user
 
+from dashboard.errors import Forbidden
 from dashboard.identity import rate_limits
 from dashboard.identity.user_changes import renew_password
 
-from .base import SeeOther
+from .base import SeeOther, refused
 
 BY_LINK = "dashboard.identity.backends.Links"
 
@@ -30,6 +31,17 @@ class SignIn(LoginView):
 
     template_name = "registration/login.html"
     redirect_authenticated_user = True
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Which ways to sign in are open."""
+        ways = {"oidc": settings.GATEPOST_OIDC, "passwords": settings.GATEPOST_PASSWORDS}
+        return super().get_context_data(**kwargs) | ways
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Refused where passwords are switched off."""
+        if not settings.GATEPOST_PASSWORDS:
+            return refused(request, Forbidden("Passwords are switched off here."))
+        return super().post(request, *args, **kwargs)
 
     def form_valid(self, form: Any) -> HttpResponse:
         renew_password(form.get_user(), form.cleaned_data["password"])

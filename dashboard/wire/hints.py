@@ -2,7 +2,7 @@
 
 A hint is `{"t": thread, "w": workspace, "s": seq}`, with `"again": true` when its pages show
 something new that is no event of its own; news of progress is `{"t", "w", "p": {...}}`, and of
-logins that ended `{"out": [marks]}`.
+logins that ended `{"out": [marks]}`, of all without marks.
 Losing one costs a page at most one poll.
 """
 
@@ -99,8 +99,8 @@ def mark_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
-def logins_changed(keys: Iterable[str]) -> None:
-    """Open sockets of these logins are looked at again: they were ended, or moved elsewhere."""
+def logins_changed(keys: Iterable[str] = ()) -> None:
+    """Open sockets of these logins, or of all, are looked at again: they ended, or moved elsewhere."""
     marks = ",".join(f'"{mark_of(key)}"' for key in keys)
     publish(f'{{"out":[{marks}]}}')
 

@@ -37,6 +37,12 @@ def workspace_events(
     return Page(results, str(results[-1].seq) if len(raw) > limit else "")
 
 
+def workspaces_named(names: Collection[str]) -> dict[str, UUID]:
+    """{name: workspace} of those of these names that there are; one statement."""
+    result = rows("SELECT name, id FROM gp_workspace WHERE name = ANY(%s::text[])", (list(names),))
+    return dict(result)
+
+
 def people_of(workspace: UUID) -> set[int]:
     """Users with a role in the workspace, and those whom it has known and who have none at all."""
     result = rows(

@@ -35,8 +35,12 @@ from checkpoints import store
 from checkpoints.admin.lists import Records
 from dashboard import actions
 from dashboard.actions import administration, external, hooks
+from dashboard.actions.accounts import change_account
+from dashboard.actions.directory import provisioned
+from dashboard.api.scim import urls as scim_urls
 from dashboard.identity import permissions, tokens
 from dashboard.identity.permissions import Actor
+from dashboard.identity.sso import identities
 from dashboard.mcp.registry.definitions import definition_of, hash_of
 from dashboard.mcp.server.protocol import call_tool
 from dashboard.mcp.server.tools import TOOLS
@@ -54,8 +58,8 @@ from tests.contract.calls import (
     make_mcp_server,
     make_sign_in,
     make_subscription,
-    make_view,
     make_token,
+    make_view,
     next_node,
     operations,
     send,
@@ -74,7 +78,7 @@ CHOKE = {
     for name in actions.__all__
     if callable(getattr(actions, name)) and not isinstance(getattr(actions, name), type)
 } - {"dashboard.identity.permissions"}
-CHOKE |= {administration.__name__, hooks.__name__}
+CHOKE |= {administration.__name__, hooks.__name__, provisioned.__name__}
 CHOKE |= {getattr(external, name).__module__ for name in external.__all__}
 
 
@@ -317,6 +321,64 @@ def tools() -> Iterator[Door]:
     for name in MCP_TOOLS:
         things = name in ("input", "fork", "roll_back", "report_outcome", "decide")
         yield Door("mcp", name, partial(tool, name), names_things=things)
+
+
+# --- the directory --------------------------------------------------------------------------------
+
+# {address: {method: body}}; the person and the group are made for each door.
+SCIM: dict[str, dict[str, dict[str, Any]]] = {
+    "users": {"post": {"userName": "door-new"}},
+    "user": {
+        "put": {"userName": "door-changed"},
+        "patch": {"Operations": [{"op": "replace", "path": "active", "value": False}]},
+        "delete": {},
+    },
+    "groups": {"post": {"displayName": "door-new"}},
+    "group": {
+        "put": {"displayName": "door-changed"},
+        "patch": {"Operations": [{"op": "replace", "path": "displayName", "value": "door-2"}]},
+        "delete": {},
+    },
+}
+
+
+def scim(name: str, method: str, world: World, foreign: bool) -> Knock:
+    """Call SCIM with the bearer token of a directory; the admin is a superuser meanwhile."""
+    row = world.cast.users["admin"]
+    change_account(row, {"is_superuser": True}, actor="user:0", workspace=world.cast.workspace)
+    who = administration.Administrator(world.cast.actor("admin"), superuser=True)
+    user = provisioned.provision(who, {"username": f"door-{uuid4().hex[:8]}"})
+    group = provisioned.save_group(who, None, name=f"door-{uuid4().hex[:8]}", members=[user.pk])
+    ids = {"user": [user.pk], "group": [group.pk]}.get(name, [])
+    path, bearers = reverse(f"scim:{name}", args=ids), tokens_of(world)
+    raw = json.dumps(SCIM[name][method])
+
+    def knock(who: str | None) -> str:
+        headers = {"Authorization": f"Bearer {bearers[who]}"}
+        made: Any = Client().generic(
+            method.upper(), path, raw, content_type="application/scim+json", headers=headers
+        )
+        return outcome_of(made.status_code)
+
+    return knock
+
+
+def scim_doors() -> Iterator[Door]:
+    for name, methods in SCIM.items():
+        for method in methods:
+            knock = partial(scim, name, method)
+            # People and groups belong to the installation: there are none of another workspace.
+            yield Door("scim", f"{name} {method}", knock, names_things=False)
+
+
+def scim_addresses() -> set[str]:
+    """Each address of SCIM with each method that changes something."""
+    return {
+        f"{one.name} {method}"
+        for one in scim_urls.urlpatterns
+        for method in ("post", "put", "patch", "delete")
+        if one.name and hasattr(one.callback.view_class, method)
+    }
 
 
 # --- the inbound hook -----------------------------------------------------------------------------
@@ -628,6 +690,7 @@ LOOK = {
 }
 
 
+ISSUER = "https://login.example.com"
 NEW_FILE = "@a file that is not there yet@"
 
 
@@ -657,6 +720,11 @@ def _retained(world: World) -> list[Any]:
 def _budgeted(world: World) -> list[Any]:
     actions.set_budget(world.cast.actor("admin"), "agent", "door", max_cost="9")
     return ["agent", "door"]
+
+
+def _linked(world: World) -> list[Any]:
+    identities.link(world.cast.users["viewer"], ISSUER, uuid4().hex, actor="user:0")
+    return ["viewer", "--issuer", ISSUER]
 
 
 def _drafted() -> str:
@@ -695,6 +763,8 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "user disable": lambda w: ["viewer"],
     "user enable": lambda w: ["viewer"],
     "user sign-out": lambda w: ["operator"],
+    "user link": lambda w: ["viewer", "--subject", uuid4().hex, "--issuer", ISSUER],
+    "user unlink": lambda w: _linked(w),
     "record export": lambda w: ["--to", NEW_FILE, "--q", "report"],
     "breaker trip": lambda w: ["--agent", "nobody", "--reason", "prices", "--yes"],
     "breaker release": lambda w: [w.breaker, "--reason", "right"],
@@ -825,7 +895,8 @@ def verbs() -> set[str]:
 def every() -> list[Door]:
     """All doors that change something."""
     hooked = Door("hook", "hooks_decide", hook)
-    return [*pages(), *calls(), *token_calls(), *tools(), hooked, *admin_forms(), *commands()]
+    by_people = [*pages(), *calls(), *token_calls(), *tools()]
+    return [*by_people, *scim_doors(), hooked, *admin_forms(), *commands()]
 
 
 def addresses() -> Iterator[tuple[str, frozenset[str]]]:

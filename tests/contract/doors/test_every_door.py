@@ -57,6 +57,8 @@ def test_every_door_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(doors.MCP_TOOLS) == changing
     known = set(doors.COMMANDS) | set(doors.HOST) | doors.LOOK
     assert doors.verbs() == known
+    listed = {f"{name} {method}" for name in doors.SCIM for method in doors.SCIM[name]}
+    assert doors.scim_addresses() == listed
     counted = Counter(one.kind for one in EVERY)
     with capsys.disabled():
         text = ", ".join(f"{n} {kind}" for kind, n in counted.items())

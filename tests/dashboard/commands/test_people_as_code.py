@@ -17,6 +17,7 @@ from approvals.policies import queries as queries_policies
 from checkpoints import queries
 from checkpoints.chain.workspaces import verify_workspace
 from dashboard.identity import tokens
+from dashboard.identity.sso import identities
 from tests.cast import Cast
 from tests.dashboard.calls import V1, post, refused
 
@@ -62,10 +63,25 @@ def test_the_first_operator_is_made_in_a_terminal(cast: Cast) -> None:
     assert verify_workspace(cast.workspace).intact
 
 
+def test_a_provider_vouches_for_an_account_that_was_made_here(cast: Cast) -> None:
+    issuer = "https://login.example.com"
+    code, _, err = call("user", "link", "operator", "--subject", "00u1", "--issuer", issuer)
+    assert code == 0, err
+    assert identities.user_of(issuer, "00u1") == cast.users["operator"]
+    taken = call("user", "link", "viewer", "--subject", "00u1", "--issuer", issuer)
+    assert "another account" in taken[2]
+    code, _, err = call("user", "unlink", "operator", "--issuer", issuer)
+    assert code == 0, err
+    assert identities.user_of(issuer, "00u1") is None
+    assert verify_workspace(cast.workspace).intact
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
         (("user", "create", "ada"), "names no role"),
+        (("user", "link", "operator", "--subject", "x"), "no single sign-on here"),
+        (("user", "unlink", "operator", "--issuer", "https://a.example"), "not linked"),
         (("user", "roles", "nobody", "operator"), "no user nobody"),
         (("user", "roles", "operator", "king"), "is none of"),
         (("cap", "off", "thread", "day"), "no such spend cap"),

@@ -30,6 +30,7 @@ from checkpoints.store.installation.workspaces import log_record
 from checkpoints.store.statement.moves import NewEvent
 from dashboard.actions import administration
 from dashboard.identity import tokens
+from dashboard.identity.sso import identities
 from dashboard.mcp.registry import changes as mcp_servers
 from dashboard.operating import column_cover
 from dashboard.operating.proof import (
@@ -91,6 +92,10 @@ def settled(cast: Cast) -> Cast:
         hooks.map_identity(hook.id, "U1", user, workspace=place, actor=ADMIN)
     hooks.map_identity(hook.id, "U2", user, workspace=place, actor=ADMIN)
     hooks.unmap_identity(hook.id, "U2", workspace=place, actor=ADMIN)
+    for subject in ("1", "2"):
+        identities.link(cast.users["viewer"], "https://a.example", subject, actor=ADMIN)
+    identities.link(cast.users["viewer"], identities.SCIM, "1", actor=ADMIN)
+    identities.unlink(cast.users["viewer"], identities.SCIM, actor=ADMIN)
     wanted = endpoints.Wanted(name="mail", target="a@example.org")
     mail, _ = endpoints.make(place, "email", wanted, actor=ADMIN)
     endpoints.change(mail, endpoints.Wanted(digest=5), workspace=place, actor=ADMIN)
@@ -255,6 +260,7 @@ COPIES: dict[Any, str] = {
     ("gp_retention_rule", "agent"): "agent || 'x'",
     ("gp_hook_identity", "identity"): "identity || 'x'",
     ("gp_quiet_hours", "person"): "person || 'x'",
+    ("gp_identity", "provider"): "provider || 'x'",
     ("gp_token", "prefix"): "'zzzzzzzz'",
     ("gp_token", "secret_hash"): "sha256(secret_hash)",
 }

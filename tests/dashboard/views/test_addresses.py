@@ -122,9 +122,7 @@ def _taken(cast: Cast, place: Place) -> Iterator[tuple[str, dict[str, parameters
     ids = {"thread_id": place.waiting, "approval_id": place.request.id, "breaker_id": breaker.id}
     ids["erasure_id"] = place.request.id  # its page takes no parameter
     # They take none.
-    ids |= dict.fromkeys(
-        ("incident_id", "subscription_id", "view_id", "sign_in_id"), breaker.id
-    )
+    ids |= dict.fromkeys(("incident_id", "subscription_id", "view_id", "sign_in_id"), breaker.id)
     request = cast.client("admin").get("/").wsgi_request
     for address, pattern in patterns():
         view: Any = pattern.callback

@@ -1,0 +1,111 @@
+"""A person who comes by single sign-on: whose account that is, and which roles it has now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import structlog
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from checkpoints import queries
+from dashboard.actions.accounts import add_account, change_account, locked_account
+from dashboard.actions.users import LIMITS
+from dashboard.errors import Conflict, Forbidden
+from dashboard.fields.validation import check_text
+from dashboard.identity.sso import identities
+
+from .memberships import apply_groups, opened_by
+
+log = structlog.get_logger("gatepost.sso")
+_SHOWN: Final = ("email", "first_name", "last_name")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Somebody as the provider says: `issuer` and `subject` name them for good."""
+
+    issuer: str
+    subject: str
+    username: str
+    email: str
+    first_name: str
+    last_name: str
+    groups: frozenset[str]
+
+
+class NoAccess(Forbidden):
+    """The provider knows the person, and nothing here is open to them."""
+
+    code, title = "no-access", "No access to Gatepost"
+
+
+def arrive(person: Arrival, *, actor: str) -> Any:
+    """The account of a person who has just signed in at the provider, with their roles of now.
+
+    1. Find the account by issuer and subject; one that the directory made (SCIM) is linked by its
+       name, and where there is none a new one is made for whoever some group opens a role to.
+    2. Refuse a disabled one.
+    3. Set mail and names, then roles and teams, as the provider has them now. The groups of
+       people whom the directory keeps here are those that it set.
+    4. Refuse whoever has no role in any workspace; what was withdrawn stays so.
+
+    Raises NoAccess and Conflict.
+    """
+    with transaction.atomic():
+        user = identities.user_of(person.issuer, person.subject) or _account(person, actor)
+        user = locked_account(user.pk)
+        if not user.is_active:
+            raise NoAccess("Your account is disabled. Ask an admin of Gatepost to enable it.")
+        place = queries.default_workspace()
+        change_account(user, _values(person), actor=actor, workspace=place)
+        apply_groups(user.pk, _groups(user, person), actor=actor)
+    if not queries.memberships(user.pk) and not user.is_superuser:
+        log.warning("sign-in refused: no group opens a role", user=user.pk)
+        raise _no_group(person)
+    return user
+
+
+def _account(person: Arrival, actor: str) -> Any:
+    """The account that a person who comes for the first time gets."""
+    check_text("username", person.username, LIMITS["username"], required=True)
+    users = get_user_model()._default_manager
+    user = users.filter(username=person.username).first()
+    if user is None:
+        if not any(opened_by(person.groups).values()):
+            raise _no_group(person)
+        user = add_account(
+            person.username,
+            password=None,
+            values=_values(person),
+            actor=actor,
+            workspace=queries.default_workspace(),
+        )
+    elif user.is_superuser or not identities.subjects_of(identities.SCIM, [user.pk]):
+        # By its name alone somebody could take over an account: names at a provider may be chosen.
+        raise Conflict(
+            f"There is an account {person.username} here already. If it is yours, ask whoever "
+            f"runs Gatepost to link it: user link {person.username} --subject {person.subject}"
+        )
+    identities.link(user, person.issuer, person.subject, actor=actor)
+    return user
+
+
+def _groups(user: Any, person: Arrival) -> frozenset[str]:
+    """One source for each person: whom a directory keeps here has the groups that it set."""
+    if identities.subjects_of(identities.SCIM, [user.pk]):
+        return frozenset(user.groups.values_list("name", flat=True))
+    return person.groups
+
+
+def _values(person: Arrival) -> dict[str, str]:
+    return {name: getattr(person, name) for name in _SHOWN if getattr(person, name)}
+
+
+def _no_group(person: Arrival) -> NoAccess:
+    groups = ", ".join(sorted(person.groups)[:20]) or "none"
+    return NoAccess(
+        f"You are signed in at the provider as {person.username}, but none of your groups opens "
+        f"Gatepost. Your groups: {groups}. Ask for one that does, then sign in again."
+    )

@@ -1,0 +1,228 @@
+"""People and groups that a directory keeps here through SCIM, and leavers, who are out at once.
+
+A group of the directory is a team of the same name; where GATEPOST_GROUPS names it, its members
+have the roles that it opens. The directory reaches the accounts that it made, or that an admin
+linked to it, and never a superuser's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db import IntegrityError, transaction
+
+from checkpoints import queries
+from dashboard.actions.accounts import (
+    add_account,
+    change_account,
+    locked_account,
+    set_account_password,
+)
+from dashboard.actions.administration import Administrator
+from dashboard.actions.users import LIMITS, SUBJECT_MAX
+from dashboard.errors import Conflict, Forbidden, Invalid, Missing
+from dashboard.fields.validation import check_text
+from dashboard.identity import tokens
+from dashboard.identity.permissions import require
+from dashboard.identity.sign_ins import records as sign_ins
+from dashboard.identity.sso import identities
+from dashboard.identity.user_changes import changed_by
+from dashboard.wire import hints
+
+from .memberships import apply_groups
+
+GROUP_NAME_MAX: Final = 150
+MEMBERS_MAX: Final = 5_000
+TEXTS: Final = ("username", "email", "first_name", "last_name")
+
+
+class Taken(Conflict):
+    """Something else has this name already."""
+
+
+def people(who: Administrator) -> Any:
+    """The accounts of the directory, as a queryset in a lasting order."""
+    _require(who)
+    known = identities.users_of(identities.SCIM)
+    return known.filter(is_superuser=False).order_by("pk")
+
+
+def person(who: Administrator, user_id: int) -> Any:
+    """One account of the directory; raises Missing."""
+    user = people(who).filter(pk=user_id).first()
+    if user is None:
+        raise Missing("The directory keeps no such user here.")
+    return user
+
+
+def provision(who: Administrator, values: Mapping[str, Any], *, external_id: str = "") -> Any:
+    """Make an account for somebody of the directory; without a group it has no role.
+
+    Raises Taken for a name that is taken, also by an account that was made here: an admin links
+    that one (`user link NAME --issuer scim --subject ID`).
+    """
+    _require(who)
+    _check(values, external_id)
+    actor, place = who.actor.id, queries.default_workspace()
+    name, others = values["username"], {k: v for k, v in values.items() if k != "username"}
+    with transaction.atomic():
+        try:
+            user = add_account(name, password=None, values=others, actor=actor, workspace=place)
+        except Invalid as error:
+            raise Taken(f"{error.detail} An admin can link it to the directory.") from error
+        identities.link(user, identities.SCIM, external_id or _own_id(user), actor=actor)
+    return user
+
+
+def change_person(
+    who: Administrator, user_id: int, values: Mapping[str, Any], *, external_id: str | None = None
+) -> Any:
+    """Set values of somebody of the directory; whoever becomes inactive is out at once."""
+    person(who, user_id)
+    _check(values, external_id or "")
+    actor = who.actor.id
+    with transaction.atomic():
+        user = locked_account(user_id)
+        leaves = user.is_active and values.get("is_active") is False
+        try:
+            change_account(user, values, actor=actor, workspace=queries.default_workspace())
+        except Invalid as error:
+            raise Taken(error.detail) from error
+        if external_id is not None:
+            subject = external_id or _own_id(user)
+            identities.link(user, identities.SCIM, subject, actor=actor)
+        if leaves:
+            _end_access(user, actor)
+    if leaves:
+        hints.logins_changed()
+    return user
+
+
+def remove_person(who: Administrator, user_id: int) -> None:
+    """Let somebody go for good: out at once, without roles and groups, no more of the directory.
+
+    The account stays, disabled: the logs name it.
+    """
+    person(who, user_id)
+    actor = who.actor.id
+    with transaction.atomic():
+        user = locked_account(user_id)
+        place = queries.default_workspace()
+        change_account(user, {"is_active": False}, actor=actor, workspace=place)
+        with changed_by(actor):
+            user.groups.clear()
+        apply_groups(user_id, (), actor=actor)
+        _end_access(user, actor)
+        identities.unlink(user, identities.SCIM, actor=actor)
+    hints.logins_changed()
+
+
+def groups(who: Administrator) -> Any:
+    """The groups of the directory, as a queryset; teams that the mapping gives are none."""
+    _require(who)
+    return Group.objects.exclude(name__in=_given_teams()).order_by("pk")
+
+
+def group(who: Administrator, group_id: int) -> Any:
+    """One group; raises Missing."""
+    row = groups(who).filter(pk=group_id).first()
+    if row is None:
+        raise Missing("There is no such group.")
+    return row
+
+
+def save_group(
+    who: Administrator, group_id: int | None, *, name: str, members: Collection[int] | None
+) -> Any:
+    """Make a group or change its name and members (None: as they are); roles follow at once."""
+    _require(who)
+    check_text("$.displayName", name, GROUP_NAME_MAX, required=True)
+    if name in _given_teams():
+        raise Taken(f"GATEPOST_GROUPS gives the team {name}: no group can have its name.")
+    actor = who.actor.id
+    with transaction.atomic(), changed_by(actor):
+        row = Group(name=name) if group_id is None else group(who, group_id)
+        renamed, row.name = row.name != name, name
+        try:
+            with transaction.atomic():
+                row.save()
+        except IntegrityError as error:
+            raise Taken(f"There is a group {name} already.") from error
+        had = set(row.user_set.values_list("pk", flat=True))
+        wanted = had if members is None else _known(who, members) | _foreign(who, had)
+        row.user_set.add(*(wanted - had))
+        row.user_set.remove(*(had - wanted))
+        _reassign(who, had | wanted if renamed else had ^ wanted)
+    hints.logins_changed()
+    return row
+
+
+def remove_group(who: Administrator, group_id: int) -> None:
+    """Delete a group; its members lose what it opened."""
+    row = group(who, group_id)
+    with transaction.atomic(), changed_by(who.actor.id):
+        had = set(row.user_set.values_list("pk", flat=True))
+        row.delete()
+        _reassign(who, had)
+    hints.logins_changed()
+
+
+def _require(who: Administrator) -> None:
+    """Refuse all but a superuser's token: a directory is above the workspaces."""
+    require(who.actor, "scim")
+    if not who.superuser:
+        raise Forbidden("A directory needs the token of a superuser: its groups reach everywhere.")
+
+
+def _check(values: Mapping[str, Any], external_id: str) -> None:
+    for name in TEXTS:
+        if name in values:
+            check_text(f"$.{name}", values[name], LIMITS[name], required=name == "username")
+    check_text("$.externalId", external_id, SUBJECT_MAX)
+
+
+def _own_id(user: Any) -> str:
+    """Stand-in for the directory's own id where it sends none."""
+    return f"user:{user.pk}"
+
+
+def _end_access(user: Any, actor: str) -> None:
+    """End the logins and tokens of a locked user for good: enabling them opens none again."""
+    # All logins hang on the hash of the password; there is none that anybody knows.
+    place = queries.default_workspace()
+    set_account_password(user, None, actor=actor, workspace=place)
+    sign_ins.end(user.pk, by=actor, why="admin")
+    for token in tokens.listed(user_id=user.pk):
+        if token.revoked_at is None:
+            tokens.revoke(token.prefix, by=actor)
+
+
+def _given_teams() -> set[str]:
+    """Teams that follow from groups by the mapping, and are no groups themselves."""
+    mapping = settings.GATEPOST_GROUPS
+    teams = {team for entries in mapping.values() for access in entries for team in access.teams}
+    return teams - set(mapping)
+
+
+def _known(who: Administrator, ids: Collection[int]) -> set[int]:
+    if len(ids) > MEMBERS_MAX:
+        raise Invalid("$.members", f"has more than {MEMBERS_MAX:,} members")
+    known = set(people(who).filter(pk__in=ids).values_list("pk", flat=True))
+    if strange := sorted(set(ids) - known):
+        raise Invalid("$.members", f"names {strange[0]}, whom the directory does not keep here")
+    return known
+
+
+def _foreign(who: Administrator, ids: Collection[int]) -> set[int]:
+    """Members whom the directory does not reach: it neither sees nor removes them."""
+    return set(ids) - set(people(who).filter(pk__in=ids).values_list("pk", flat=True))
+
+
+def _reassign(who: Administrator, ids: Iterable[int]) -> None:
+    """Give the people of the directory among these the roles of their groups."""
+    reached = people(who).filter(pk__in=list(ids)).prefetch_related("groups")
+    for user in reached:
+        apply_groups(user.pk, {row.name for row in user.groups.all()}, actor=who.actor.id)

@@ -1,0 +1,1 @@
+"""Single sign-on: who the directory says somebody is, and the client of the provider."""
