@@ -9,8 +9,9 @@ GATEPOST_MIGRATE_DATABASE_URL, GATEPOST_MIGRATE_DATABASE_PASSWORD
                          the owner of the tables, for migrations only; DATABASE_URL is then a role
                          without the right to change logs
 GATEPOST_SECRET_KEY      else generated once into the data folder
+GATEPOST_ENCRYPTION_KEYS keys of stored secrets, newest first, by commas (else one of SECRET_KEY)
 GATEPOST_METRICS_TOKEN   who reads /metrics from another machine sends it as a bearer token
-                         (each of these eight also as NAME_FILE: a file that holds it)
+                         (each of these nine also as NAME_FILE: a file that holds it)
 GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how connections are kept
 GATEPOST_AGENTS          modules with agents, separated by commas
 GATEPOST_MODEL           what answers ctx.model by default: openai:NAME, anthropic:NAME (both @URL),
@@ -98,7 +99,6 @@ GATEPOST_LOG_LEVEL, GATEPOST_LOG_FORMAT (console | json)
 
 import os
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import environ
 from django.utils.csp import CSP
@@ -107,7 +107,7 @@ from dashboard.configuration.database import database, runtime_role
 from dashboard.configuration.sources import value
 from dashboard.embedded.process.folders import folders
 
-from .configuration import api, import_path, mail, secrets, valkey
+from .configuration import api, encryption, import_path, mail, secrets, valkey
 from .embedded import web_address
 from .operating.logs import logging_config, register
 from .operating.secret_key import secret_key
@@ -179,6 +179,7 @@ GATEPOST_MCP_CALL_SECONDS = env.float("GATEPOST_MCP_CALL_SECONDS", default=300.0
 GATEPOST_MCP_HOLD_SECONDS = env.float("GATEPOST_MCP_HOLD_SECONDS", default=50.0)
 GATEPOST_MCP_IDLE_SECONDS = env.float("GATEPOST_MCP_IDLE_SECONDS", default=300.0)
 GATEPOST_METRICS_TOKEN = value("GATEPOST_METRICS_TOKEN")
+GATEPOST_ENCRYPTION_KEYS = encryption.keys()
 GATEPOST_PULSE = env("GATEPOST_PULSE", default="")
 GATEPOST_AGENTS = env.list("GATEPOST_AGENTS", default=[])
 GATEPOST_MODEL = env("GATEPOST_MODEL", default="")
@@ -391,7 +392,7 @@ GATEPOST_SECRET_VALUES = secrets.registered(
     env.list("GATEPOST_SECRET_NAMES", default=[]),
     own=(
         *(SECRET_KEY, GATEPOST_METRICS_TOKEN, DATABASES["default"].get("PASSWORD") or ""),
-        *(BROKER.password, unquote(urlsplit(value("EMAIL_URL")).password or "")),
+        *(*GATEPOST_ENCRYPTION_KEYS, BROKER.password, mail.password(value("EMAIL_URL"))),
     ),
 )
 register(GATEPOST_SECRET_VALUES)
