@@ -10,8 +10,9 @@ GATEPOST_MIGRATE_DATABASE_URL, GATEPOST_MIGRATE_DATABASE_PASSWORD
                          without the right to change logs
 GATEPOST_SECRET_KEY      else generated once into the data folder
 GATEPOST_ENCRYPTION_KEYS keys of stored secrets, newest first, by commas (else one of SECRET_KEY)
+GATEPOST_ANCHORS, _SECRET, _LATE_MINUTES  where anchors go out to: docs/howto/anchors.md
 GATEPOST_METRICS_TOKEN   who reads /metrics from another machine sends it as a bearer token
-                         (each of these nine also as NAME_FILE: a file that holds it)
+                         (each of these eleven also as NAME_FILE: a file that holds it)
 GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how connections are kept
 GATEPOST_AGENTS          modules with agents, separated by commas
 GATEPOST_MODEL           what answers ctx.model by default: openai:NAME, anthropic:NAME (both @URL),
@@ -107,7 +108,7 @@ from dashboard.configuration.database import database, runtime_role
 from dashboard.configuration.sources import value
 from dashboard.embedded.process.folders import folders
 
-from .configuration import api, encryption, import_path, mail, secrets, valkey
+from .configuration import anchors, api, encryption, import_path, mail, secrets, valkey
 from .embedded import web_address
 from .operating.logs import logging_config, register
 from .operating.secret_key import secret_key
@@ -180,6 +181,7 @@ GATEPOST_MCP_HOLD_SECONDS = env.float("GATEPOST_MCP_HOLD_SECONDS", default=50.0)
 GATEPOST_MCP_IDLE_SECONDS = env.float("GATEPOST_MCP_IDLE_SECONDS", default=300.0)
 GATEPOST_METRICS_TOKEN = value("GATEPOST_METRICS_TOKEN")
 GATEPOST_ENCRYPTION_KEYS = encryption.keys()
+GATEPOST_ANCHORS, GATEPOST_ANCHORS_SECRET, GATEPOST_ANCHORS_LATE_MINUTES = anchors.configured()
 GATEPOST_PULSE = env("GATEPOST_PULSE", default="")
 GATEPOST_AGENTS = env.list("GATEPOST_AGENTS", default=[])
 GATEPOST_MODEL = env("GATEPOST_MODEL", default="")
@@ -373,13 +375,11 @@ FILES = env("GATEPOST_FILES", default="")
 MEDIA_ROOT = Path(os.path.abspath(Path(FILES).expanduser())) if FILES else DATA / "artifacts"
 
 # --- the API -------------------------------------------------------------------------------------
-REST_FRAMEWORK = api.REST_FRAMEWORK
-SPECTACULAR_SETTINGS = api.SPECTACULAR_SETTINGS
+REST_FRAMEWORK, SPECTACULAR_SETTINGS = api.REST_FRAMEWORK, api.SPECTACULAR_SETTINGS
 
 # --- time, words, log ----------------------------------------------------------------------------
-USE_TZ = True
+USE_TZ, USE_I18N = True, False
 TIME_ZONE = "UTC"
-USE_I18N = False
 LANGUAGE_CODE = "en"
 LOGGING_CONFIG = "dashboard.operating.logs.configure"
 LOGGING = logging_config(
@@ -393,6 +393,7 @@ GATEPOST_SECRET_VALUES = secrets.registered(
     own=(
         *(SECRET_KEY, GATEPOST_METRICS_TOKEN, DATABASES["default"].get("PASSWORD") or ""),
         *(*GATEPOST_ENCRYPTION_KEYS, BROKER.password, mail.password(value("EMAIL_URL"))),
+        GATEPOST_ANCHORS_SECRET,
     ),
 )
 register(GATEPOST_SECRET_VALUES)

@@ -190,7 +190,8 @@ def _alarm(news: UUID) -> Alarm | None:
     """What was found damaged; None where the news is gone."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT n.thread_id, coalesce(th.title, w.name), n.data::text, n.at FROM gp_outbox n "
+            "SELECT n.thread_id, coalesce(th.title, w.name), n.data::text, n.at, n.kind "
+            "FROM gp_outbox n "
             "JOIN gp_workspace w ON w.id = n.workspace_id "
             "LEFT JOIN gp_thread th ON th.id = n.thread_id WHERE n.id = %s::uuid",
             (news,),
@@ -198,8 +199,9 @@ def _alarm(news: UUID) -> Alarm | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    thread, title, data, at = row
-    return Alarm(thread, title, str(deltas.decode(data)["what"]), at)
+    thread, title, data, at, kind = row
+    what = str(deltas.decode(data)["what"])
+    return Alarm(thread, title, what, at, late=kind == "anchors.late")
 
 
 def _approved(row: ApprovalRow) -> tuple[int, int]:

@@ -25,7 +25,7 @@ from .. import queries
 from ..hooks.stored_secrets import ENDPOINT_ADDRESS
 from ..signals import decision_told
 from .recipients import DECIDES, GUARDS_RECORD, WORKS_ON_THREADS, Person, is_due, members, wanted
-from .texts.kinds import ALARMS, BUDGETS, CALLS, THREADS
+from .texts.kinds import ALARMS, BUDGETS, CALLS, GOES_WITH, THREADS
 
 BATCH: Final = 50
 _WAITS: Final = f"n.done_at IS NULL AND {not_set_aside('news', 'n.id')}"
@@ -92,7 +92,7 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
         )
         rows: list[tuple[Any, ...]] = []
         for ident, workspace, kind, _, approval, stage in news:
-            who = [e for e in endpoints.get(workspace, ()) if kind in e.events]
+            who = [e for e in endpoints.get(workspace, ()) if GOES_WITH.get(kind, kind) in e.events]
             roles = GUARDS_RECORD if kind in ALARMS | BUDGETS else (DECIDES,)
             if kind in THREADS:
                 roles = WORKS_ON_THREADS

@@ -161,8 +161,8 @@ def test_a_missing_key_is_said_and_loses_nothing(
     code, answer, _ = run("encryption", "rotate")
     assert (code, answer["unreadable"], answer["rotated"]) == (1, 5, 0)
     code, answer, _ = run("doctor")
-    found = {f["name"]: f for f in answer["findings"]}
-    assert found["stored secrets"]["level"] == "wrong"
+    findings = {f["name"]: f for f in answer["findings"]}
+    assert findings["stored secrets"]["level"] == "wrong"
     settings.SECRET_KEY = secret_key
     assert run("encryption", "rotate")[0] == 0
     assert HOOK_SECRETS in list(columns())
