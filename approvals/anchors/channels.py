@@ -70,7 +70,7 @@ def post_webhook(address: str, anchor: Anchor, sign: Sign) -> None:
     if not secret:
         raise NotDelivered("GATEPOST_ANCHORS_SECRET is not set: nothing to sign with.")
     try:
-        place = addresses.parse(address)
+        target = addresses.parse(address)
     except InvalidValue as error:
         raise NotDelivered(f"The address of the webhook {error.reason}.") from None
     data = json.loads(anchor.line(sign(anchor.hash), whole=False))
@@ -78,17 +78,17 @@ def post_webhook(address: str, anchor: Anchor, sign: Sign) -> None:
     # The same at each try, so that a receiver takes it once.
     ident = f"anchor_{anchor.number}_{anchor.hash[:16]}"
     headers = signing.headers([secret], ident=ident, timestamp=_now(), body=body)
-    webhook.post(place, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
+    webhook.post(target, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
 
 
 def stamp(destination: Destination, anchor: Anchor) -> bytes:
     """The time stamp of an anchor by an authority; its token, checked."""
     parts = urlsplit(destination.address)
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    place = Place(parts.scheme, str(parts.hostname), port, parts.path or "/")
+    target = Place(parts.scheme, str(parts.hostname), port, parts.path or "/")
     query, request = time_stamps.request(anchor.hash)
     _, answer = webhook.exchange(
-        place,
+        target,
         query,
         {
             "Content-Type": "application/timestamp-query",

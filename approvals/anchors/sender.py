@@ -13,9 +13,9 @@ import structlog
 from django.db import transaction
 
 from checkpoints import queries
-from checkpoints.anchors import destinations as standing_of
+from checkpoints.anchors import destinations as progress
 from checkpoints.anchors import made
-from checkpoints.anchors.destinations import Standing
+from checkpoints.anchors.destinations import Progress
 from checkpoints.anchors.form import Anchor
 
 from .. import outbox
@@ -32,7 +32,7 @@ BATCHES = 50
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What became of an anchor at one destination; `error` is empty where it was confirmed."""
+    """Outcome of an anchor at one destination; `error` is empty where it was confirmed."""
 
     name: str
     number: int
@@ -42,8 +42,8 @@ class Sent:
 def send_due(destinations: Sequence[Destination], *, sign: Sign, force: bool = False) -> list[Sent]:
     """Make an anchor if a destination is due, and hand it out; with `force` to all of them."""
     names = [one.name for one in destinations]
-    standing_of.begin(names)
-    known = {one.name: one for one in standing_of.standings(names)}
+    progress.begin(names)
+    known = {one.name: one for one in progress.standings(names)}
     due = [one for one in destinations if force or _is_due(one, known[one.name])]
     if not due:
         return []
@@ -60,43 +60,43 @@ def _newest() -> Anchor:
     return anchor
 
 
-def _is_due(one: Destination, standing: Standing) -> bool:
-    tried = standing.tried_seconds
+def _is_due(one: Destination, known_state: Progress) -> bool:
+    tried = known_state.tried_seconds
     # What was refused is tried again sooner than a rare destination is due.
-    pause = min(one.every, 60.0) if standing.error else one.every
+    pause = min(one.every, 60.0) if known_state.error else one.every
     return tried is None or tried >= pause - 1
 
 
-def _send(one: Destination, standing: Standing, anchor: Anchor, sign: Sign) -> Sent:
+def _send(one: Destination, known_state: Progress, anchor: Anchor, sign: Sign) -> Sent:
     try:
-        number = _hand_over(one, standing, anchor, sign)
+        number = _hand_over(one, known_state, anchor, sign)
     except NotDelivered as error:
         log.warning("anchor.not_delivered", destination=one.name, error=error.said)
-        standing_of.note_refused(one.name, error.said)
+        progress.note_refused(one.name, error.said)
         return Sent(one.name, anchor.number, error.said)
     except Exception as error:
         log.exception("anchor.failed", destination=one.name)
         message = f"Sending failed: {type(error).__name__}."
-        standing_of.note_refused(one.name, message)
+        progress.note_refused(one.name, message)
         return Sent(one.name, anchor.number, message)
-    standing_of.note_acknowledged(one.name, number)
+    progress.note_acknowledged(one.name, number)
     return Sent(one.name, number, "")
 
 
-def _hand_over(one: Destination, standing: Standing, anchor: Anchor, sign: Sign) -> int:
+def _hand_over(one: Destination, known_state: Progress, anchor: Anchor, sign: Sign) -> int:
     if one.kind == "file":
-        number = standing.acknowledged
+        number = known_state.acknowledged
         while missed := made.anchors_after(number, limit=FILE_AT_ONCE):
             channels.append_to_file(one.address, missed, sign)
             number = missed[-1].number
-            standing_of.note_acknowledged(one.name, number)
+            progress.note_acknowledged(one.name, number)
         return number
     if one.kind == "mailto":
         channels.send_mail(one.address, anchor, sign)
     elif one.kind == "webhook":
         channels.post_webhook(one.address, anchor, sign)
     else:
-        standing_of.keep_stamp(anchor.number, one.name, channels.stamp(one, anchor))
+        progress.keep_stamp(anchor.number, one.name, channels.stamp(one, anchor))
     return anchor.number
 
 
@@ -119,7 +119,7 @@ def late_of(destinations: Sequence[Destination], *, minutes: float) -> list[Late
     every = {one.name: one.every for one in destinations}
     return [
         Late(one.name, one.gap_seconds, one.error)
-        for one in standing_of.standings([*every])
+        for one in progress.standings([*every])
         if one.gap_seconds > minutes * 60 + _waits(every[one.name])
     ]
 
@@ -135,7 +135,7 @@ def raise_alarms(destinations: Sequence[Destination], *, minutes: float) -> int:
     for one in destinations:
         gap = late.get(one.name)
         with transaction.atomic():
-            if not standing_of.note_alarm(one.name, late=gap is not None) or gap is None:
+            if not progress.note_alarm(one.name, late=gap is not None) or gap is None:
                 continue
             what = f"{one.name} has confirmed no anchor for {gap.seconds / 60:.0f} minutes."
             what += f" {gap.error}" if gap.error else ""

@@ -204,7 +204,7 @@ def _apply(row: _Row, wanted: Wanted) -> None:
 
 
 def _is_stored(row: _Row, address: str) -> bool:
-    """Whether it is the stored address already; one that cannot be read is another."""
+    """Tell whether it is the stored address already; one that cannot be read is another."""
     try:
         return ENDPOINT_ADDRESS.decrypt(row.address, row.id) == address
     except CannotDecrypt:

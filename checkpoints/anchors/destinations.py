@@ -16,7 +16,7 @@ ERROR_MAX: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Progress:
     """A destination; `acknowledged` is the newest anchor that it has confirmed, 0 for none."""
 
     name: str
@@ -30,16 +30,16 @@ class Standing:
 
     @property
     def gap_seconds(self) -> float:
-        """How long it has confirmed nothing."""
+        """Seconds for which it has confirmed nothing."""
         return (self.now - (self.acknowledged_at or self.created_at)).total_seconds()
 
     @property
     def tried_seconds(self) -> float | None:
-        """How long ago it was tried; None before the first time."""
+        """Seconds since it was tried; None before the first time."""
         return None if self.tried_at is None else (self.now - self.tried_at).total_seconds()
 
 
-def standings(names: Sequence[str]) -> list[Standing]:
+def standings(names: Sequence[str]) -> list[Progress]:
     """Those of these destinations that a worker has seen."""
     if not names:
         return []
@@ -49,7 +49,7 @@ def standings(names: Sequence[str]) -> list[Standing]:
         "ORDER BY name",
         ([*names],),
     )
-    return [record_of(Standing, row) for row in rows]
+    return [record_of(Progress, row) for row in rows]
 
 
 def begin(names: Sequence[str]) -> None:
@@ -62,7 +62,7 @@ def begin(names: Sequence[str]) -> None:
 
 
 def note_acknowledged(name: str, number: int) -> None:
-    """It has everything up to this anchor."""
+    """Note that it has everything up to this anchor."""
     _do(
         "UPDATE gp_anchor_destination SET acknowledged = %s::bigint, acknowledged_at = "
         "clock_timestamp(), tried_at = clock_timestamp(), error = '' WHERE name = %s::varchar "
@@ -72,7 +72,7 @@ def note_acknowledged(name: str, number: int) -> None:
 
 
 def note_refused(name: str, error: str) -> None:
-    """It has not taken an anchor; it is tried again."""
+    """Note that it has not taken an anchor; it is tried again."""
     _do(
         "UPDATE gp_anchor_destination SET tried_at = clock_timestamp(), error = %s::varchar "
         "WHERE name = %s::varchar",

@@ -21,22 +21,22 @@ PREFIX: Final = "enc1."
 NONCE_BYTES: Final = 12
 
 
-def place_of(table: str, ident: object, column: str) -> str:
+def location_of(table: str, ident: object, column: str) -> str:
     """The name of the place of a value."""
     return f"{table}|{ident}|{column}"
 
 
-def encrypt(text: str, place: str) -> str:
+def encrypt(text: str, location: str) -> str:
     """The ciphertext under the newest key."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 30 ms: not with each start
 
     key = key_ring()[0]
     nonce = os.urandom(NONCE_BYTES)
-    raw = nonce + AESGCM(key.raw).encrypt(nonce, text.encode(), place.encode())
+    raw = nonce + AESGCM(key.raw).encrypt(nonce, text.encode(), location.encode())
     return f"{PREFIX}{key.ident}.{base64.urlsafe_b64encode(raw).decode()}"
 
 
-def decrypt(stored: str, place: str) -> str:
+def decrypt(stored: str, location: str) -> str:
     """The text of a ciphertext, or what was stored as it is before; raises CannotDecrypt."""
     if not is_encrypted(stored):
         return stored
@@ -52,13 +52,13 @@ def decrypt(stored: str, place: str) -> str:
     try:
         raw = base64.urlsafe_b64decode(stored.rpartition(".")[2])
         cipher = AESGCM(key.raw)
-        return cipher.decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], place.encode()).decode()
+        return cipher.decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], location.encode()).decode()
     except (InvalidTag, binascii.Error, ValueError):
         raise CannotDecrypt("The ciphertext was altered, or belongs to another place.") from None
 
 
 def is_encrypted(stored: str) -> bool:
-    """Whether a stored text is ciphertext."""
+    """Tell whether a stored text is ciphertext."""
     return stored.startswith(PREFIX)
 
 

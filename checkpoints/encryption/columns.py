@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from .ciphertext import decrypt, encrypt, place_of
+from .ciphertext import decrypt, encrypt, location_of
 
 SECRET = "secret"  # noqa: S105
 
@@ -30,11 +30,11 @@ class EncryptedColumn:
 
     def encrypt(self, text: str, ident: UUID) -> str:
         """The ciphertext of one text of this column; "" stays empty."""
-        return encrypt(text, place_of(self.table, ident, self.column)) if text else ""
+        return encrypt(text, location_of(self.table, ident, self.column)) if text else ""
 
     def decrypt(self, stored: str, ident: UUID) -> str:
         """The text again; raises CannotDecrypt."""
-        return decrypt(stored, place_of(self.table, ident, self.column))
+        return decrypt(stored, location_of(self.table, ident, self.column))
 
     def texts(self, value: Any) -> list[str]:
         """The stored texts of a column's value."""

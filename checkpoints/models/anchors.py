@@ -40,7 +40,7 @@ class AnchorStamp(models.Model):
 
 
 class AnchorDestination(models.Model):
-    """How far a destination of GATEPOST_ANCHORS has the anchors."""
+    """A destination of GATEPOST_ANCHORS, and the newest anchor that it has confirmed."""
 
     name = models.CharField(primary_key=True, max_length=200)
     acknowledged = models.BigIntegerField(db_default=0)

@@ -34,7 +34,7 @@ def destinations() -> tuple[Destination, ...]:
 
 
 def secret() -> str:
-    """What signs anchors for webhooks; raises Misconfigured."""
+    """The secret that signs anchors for webhooks; raises Misconfigured."""
     text = value(SECRET)
     try:
         if text:

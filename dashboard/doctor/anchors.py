@@ -17,25 +17,25 @@ NAME = "anchors"
 
 
 def arrive(_seen: Seen) -> Iterator[Finding]:
-    """Where no anchor arrives, nothing outside shows that the end of the record was cut off."""
+    """Anchors arrive: else nothing outside shows that the end of the record was cut off."""
     if not settings.GATEPOST_ANCHORS:
         yield note(NAME, "go nowhere by themselves", "Set GATEPOST_ANCHORS: docs/howto/anchors.md.")
         return
     late = {one.name: one for one in outgoing_anchors.late()}
     known = {one.name: one for one in standings([d.name for d in settings.GATEPOST_ANCHORS])}
     for destination in settings.GATEPOST_ANCHORS:
-        standing = known.get(destination.name)
-        if standing is None:
+        row = known.get(destination.name)
+        if row is None:
             yield note(NAME, f"{destination.name}: not tried yet", "A worker begins with it.")
         elif destination.name in late:
-            error = f": {standing.error}" if standing.error else ""
+            error = f": {row.error}" if row.error else ""
             yield wrong(
                 NAME,
-                f"{destination.name} has confirmed none for {span(standing.gap_seconds)}{error}",
+                f"{destination.name} has confirmed none for {span(row.gap_seconds)}{error}",
                 f"Mend it, then call `{COMMAND} anchor --send`.",
             )
-        elif standing.acknowledged:
-            ago = span(standing.gap_seconds)
-            yield ok(NAME, f"{destination.name}: number {standing.acknowledged}, {ago} ago")
+        elif row.acknowledged:
+            ago = span(row.gap_seconds)
+            yield ok(NAME, f"{destination.name}: number {row.acknowledged}, {ago} ago")
         else:
-            yield note(NAME, f"{destination.name}: none yet", standing.error or "Try again soon.")
+            yield note(NAME, f"{destination.name}: none yet", row.error or "Try again soon.")

@@ -177,7 +177,7 @@ def _installation() -> Iterator[Metric]:
 
 
 def _anchors() -> Iterator[Metric]:
-    """How old the last confirmed anchor of each destination is; nothing where none go out."""
+    """Age of the last confirmed anchor of each destination; nothing where none go out."""
     names = [one.name for one in settings.GATEPOST_ANCHORS]
     if not names:
         return
@@ -186,8 +186,8 @@ def _anchors() -> Iterator[Metric]:
         "How long ago a destination has last confirmed an anchor.",
         labels=["destination"],
     )
-    for standing in standings(names):
-        ages.add_metric([standing.name], standing.gap_seconds)
+    for row in standings(names):
+        ages.add_metric([row.name], row.gap_seconds)
     yield ages
     yield _gauge(
         "anchors_late", "Destinations that confirm no anchors.", len(outgoing_anchors.late())

@@ -34,7 +34,7 @@ AT_ONCE: Final = 100
 
 @dataclass(slots=True)
 class Compared:
-    """What a copy holds: how many anchors, from when to when, and how many have time stamps."""
+    """Content of a copy: how many anchors, from when to when, and how many have time stamps."""
 
     anchors: int = 0
     stamped: int = 0
@@ -169,7 +169,7 @@ def _anchor_line(path: Path, number: int, raw: bytes) -> dict[str, Any]:
 def _problem(
     line: Mapping[str, Any], before: Mapping[str, Any] | None, hashes: Mapping[int, str]
 ) -> str | None:
-    """What is wrong with a line by itself, or with its place behind the line before."""
+    """Name what is wrong with a line by itself, or with its place behind the line before."""
     digest = hash_of(line["number"], line["at"], line["previous"], line["heads_hash"])
     if digest != line["hash"]:
         return "was altered: its hash is another one"

@@ -31,7 +31,7 @@ _FIRST: Final = UUID(int=0)
 
 @dataclass(slots=True)
 class Stored:
-    """How many stored texts are under the newest key, under others, under none, or unreadable."""
+    """Counts of stored texts: under the newest key, under others, under none, or unreadable."""
 
     newest: int = 0
     older: int = 0

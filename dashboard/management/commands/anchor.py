@@ -28,7 +28,7 @@ class Anchor(BaseModel):
 
 
 class Sent(BaseModel):
-    """What became of an anchor at a destination; `error` is empty where it was confirmed."""
+    """Outcome of an anchor at a destination; `error` is empty where it was confirmed."""
 
     destination: str
     number: int

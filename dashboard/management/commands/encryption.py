@@ -32,7 +32,7 @@ class StoredSecrets(BaseModel):
 
 
 class Rotated(BaseModel):
-    """How many texts were encrypted anew, and how many are left that no key here can read."""
+    """Counts of texts that were encrypted anew, and of those that no key here can read."""
 
     rotated: int
     key: str

@@ -52,17 +52,17 @@ def test_each_anchor_has_what_moved_and_names_the_one_before(
 ) -> None:
     settings.GATEPOST_ANCHORS_SECRET = secret = new_secret()
     path = tmp_path / "anchors.jsonl"
-    places = [
+    targets = [
         parse(f"file://{path}"),
         parse("mailto:auditor@example.com"),
         parse(f"{hook.url}?every=60"),
     ]
     first, second = (make_thread(workspace=workspace) for _ in range(2))
     drive(first, 2)
-    assert [one.error for one in send_due(places, sign=sign)] == ["", "", ""]
-    assert send_due(places, sign=sign) == []  # none is due
+    assert [one.error for one in send_due(targets, sign=sign)] == ["", "", ""]
+    assert send_due(targets, sign=sign) == []  # none is due
     drive(second, 1)
-    assert {one.number for one in send_due(places, sign=sign, force=True)} == {2}
+    assert {one.number for one in send_due(targets, sign=sign, force=True)} == {2}
     one, two = lines(path)
     assert [one["number"], two["number"], one["previous"], two["previous"]] == [
         *(1, 2, FIRST),
@@ -91,18 +91,18 @@ def test_each_anchor_has_what_moved_and_names_the_one_before(
 
 def test_a_disk_that_was_away_gets_all_that_it_missed(workspace: UUID, tmp_path: Path) -> None:
     folder = tmp_path / "mount"
-    place = parse(f"file://{folder}/anchors.jsonl")
+    target = parse(f"file://{folder}/anchors.jsonl")
     for _ in range(3):
-        (sent,) = send_due([place], sign=sign, force=True)
+        (sent,) = send_due([target], sign=sign, force=True)
         assert "mounted" in sent.error
     folder.mkdir()
     (folder / "anchors.jsonl").write_bytes(b'{"torn')  # a crash in the middle of a line
-    (sent,) = send_due([place], sign=sign, force=True)
+    (sent,) = send_due([target], sign=sign, force=True)
     assert (sent.number, sent.error) == (4, "")
     torn, *rest = (folder / "anchors.jsonl").read_bytes().splitlines()
     assert torn == b'{"torn'
     assert [json.loads(line)["number"] for line in rest] == [1, 2, 3, 4]
-    assert destinations.standings([place.name])[0].acknowledged == 4
+    assert destinations.standings([target.name])[0].acknowledged == 4
 
 
 def test_a_long_history_is_anchored_in_parts(workspace: UUID) -> None:
@@ -129,21 +129,21 @@ def test_a_long_history_is_anchored_in_parts(workspace: UUID) -> None:
 
 def test_an_authority_stamps_the_hash(workspace: UUID, tmp_path: Path) -> None:
     with authority(tmp_path / "tsa") as tsa:
-        place = parse(f"tsa+http://127.0.0.1:{tsa.port}/tsr?ca={tsa.ca}")
-        (sent,) = send_due([place], sign=sign, force=True)
+        target = parse(f"tsa+http://127.0.0.1:{tsa.port}/tsr?ca={tsa.ca}")
+        (sent,) = send_due([target], sign=sign, force=True)
         assert sent.error == ""
         anchor = made.anchor_of(1)
         assert anchor is not None
-        token = destinations.stamps(1)[place.name]
-        assert time_stamps.check(token, anchor.hash, ca=place.ca).tzinfo is not None
+        token = destinations.stamps(1)[target.name]
+        assert time_stamps.check(token, anchor.hash, ca=target.ca).tzinfo is not None
         with pytest.raises(time_stamps.BadStamp):
-            time_stamps.check(token, FIRST, ca=place.ca)
+            time_stamps.check(token, FIRST, ca=target.ca)
         # An answer to another question, and one that is none, are no confirmation.
         (tmp_path / "tsa/old.tsr").write_bytes((tmp_path / "tsa/reply.tsr").read_bytes())
         (tmp_path / "tsa/bad.tsr").write_bytes(b"no time stamp")
         for spoil, why in (("old.tsr", "another question"), ("bad.tsr", "no time stamp")):
             tsa.spoil = spoil
-            (sent,) = send_due([place], sign=sign, force=True)
+            (sent,) = send_due([target], sign=sign, force=True)
             assert why in sent.error
     other = tmp_path / "other"
     with pytest.raises(time_stamps.BadStamp):
@@ -156,15 +156,15 @@ def test_a_gap_alarms_once_in_each_workspace_and_ends(
 ) -> None:
     # It goes to whoever wants to hear of damaged records: nobody has to choose it.
     endpoints.make(workspace, "email", Wanted(name="a", target="a@example.com"), actor="user:1")
-    place = parse(f"file://{tmp_path}/away/anchors.jsonl")
-    send_due([place], sign=sign, force=True)
-    assert late_of([place], minutes=10) == []
+    target = parse(f"file://{tmp_path}/away/anchors.jsonl")
+    send_due([target], sign=sign, force=True)
+    assert late_of([target], minutes=10) == []
     do("UPDATE gp_anchor_destination SET created_at = created_at - interval '11 minutes'")
-    (late,) = late_of([place], minutes=10)
-    assert (late.name, late.minutes) == (place.name, 11)
-    n_workspaces = raise_alarms([place], minutes=10)
+    (late,) = late_of([target], minutes=10)
+    assert (late.name, late.minutes) == (target.name, 11)
+    n_workspaces = raise_alarms([target], minutes=10)
     assert n_workspaces >= 1
-    assert raise_alarms([place], minutes=10) == 0
+    assert raise_alarms([target], minutes=10) == 0
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT data ->> 'what' FROM gp_outbox WHERE kind = 'anchors.late' "
@@ -179,16 +179,16 @@ def test_a_gap_alarms_once_in_each_workspace_and_ends(
     assert "mounted" in box.text()
     assert "nothing outside of this installation" in box.text()
     (tmp_path / "away").mkdir()
-    send_due([place], sign=sign, force=True)
-    assert late_of([place], minutes=10) == []
-    assert raise_alarms([place], minutes=10) == 0
-    assert destinations.standings([place.name])[0].alarmed_at is None
+    send_due([target], sign=sign, force=True)
+    assert late_of([target], minutes=10) == []
+    assert raise_alarms([target], minutes=10) == 0
+    assert destinations.standings([target.name])[0].alarmed_at is None
 
 
 def test_one_destination_that_fails_keeps_no_other_waiting(
     workspace: UUID, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    places = [Destination("tsa", "odd", "http://127.0.0.1:1", 60), parse(f"file://{tmp_path}/a")]
+    targets = [Destination("tsa", "odd", "http://127.0.0.1:1", 60), parse(f"file://{tmp_path}/a")]
     monkeypatch.setattr(sender.channels, "stamp", lambda *_: 1 / 0)
-    odd, file = send_due(places, sign=sign, force=True)
+    odd, file = send_due(targets, sign=sign, force=True)
     assert (odd.error, file.error) == ("Sending failed: ZeroDivisionError.", "")

@@ -9,51 +9,51 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.encryption.ciphertext import PREFIX, decrypt, encrypt, key_of, place_of
+from checkpoints.encryption.ciphertext import PREFIX, decrypt, encrypt, key_of, location_of
 from checkpoints.encryption.keys import key_bytes, key_ring, new_key
 from checkpoints.errors import CannotDecrypt
 
-PLACE = place_of("gp_hook", "0198", "secrets")
+SPOT = location_of("gp_hook", "0198", "secrets")
 
 
 @given(st.text(min_size=1, max_size=200))
 def test_what_goes_in_comes_out(text: str) -> None:
-    stored = encrypt(text, PLACE)
+    stored = encrypt(text, SPOT)
     assert stored.startswith(PREFIX)
-    assert decrypt(stored, PLACE) == text
-    assert stored != encrypt(text, PLACE)  # equal secrets do not show as equal
+    assert decrypt(stored, SPOT) == text
+    assert stored != encrypt(text, SPOT)  # equal secrets do not show as equal
 
 
 def test_an_altered_or_moved_ciphertext_is_refused() -> None:
-    stored = encrypt("whsec_x", PLACE)
+    stored = encrypt("whsec_x", SPOT)
     with pytest.raises(CannotDecrypt, match="another place"):
-        decrypt(stored, place_of("gp_hook", "0199", "secrets"))
+        decrypt(stored, location_of("gp_hook", "0199", "secrets"))
     head, _, payload = stored.rpartition(".")
     raw = base64.urlsafe_b64decode(payload)
     for at in range(len(raw)):
         changed = bytes([*raw[:at], raw[at] ^ 1, *raw[at + 1 :]])
         with pytest.raises(CannotDecrypt):
-            decrypt(f"{head}.{base64.urlsafe_b64encode(changed).decode()}", PLACE)
+            decrypt(f"{head}.{base64.urlsafe_b64encode(changed).decode()}", SPOT)
     for broken in ("enc1.", "enc1.x", f"{head}.", f"{head}.AAAA", f"{head}.%"):
         with pytest.raises(CannotDecrypt):
-            decrypt(broken, PLACE)
+            decrypt(broken, SPOT)
 
 
 def test_the_newest_key_encrypts_and_older_ones_decrypt(settings: Any) -> None:
-    derived = encrypt("a", PLACE)
+    derived = encrypt("a", SPOT)
     old, new = new_key(), new_key()
     settings.GATEPOST_ENCRYPTION_KEYS = (old,)
-    under_old = encrypt("b", PLACE)
+    under_old = encrypt("b", SPOT)
     settings.GATEPOST_ENCRYPTION_KEYS = (new, old)
-    assert [decrypt(one, PLACE) for one in (derived, under_old, encrypt("c", PLACE))] == [*"abc"]
-    assert key_of(encrypt("c", PLACE)) == key_ring()[0].ident != key_of(under_old)
+    assert [decrypt(one, SPOT) for one in (derived, under_old, encrypt("c", SPOT))] == [*"abc"]
+    assert key_of(encrypt("c", SPOT)) == key_ring()[0].ident != key_of(under_old)
     settings.GATEPOST_ENCRYPTION_KEYS = (new,)
     with pytest.raises(CannotDecrypt, match="not among the keys") as error:
-        decrypt(under_old, PLACE)
+        decrypt(under_old, SPOT)
     assert old not in str(error.value)
     settings.SECRET_KEY = "another" * 10
     with pytest.raises(CannotDecrypt):
-        decrypt(derived, PLACE)
+        decrypt(derived, SPOT)
 
 
 def test_keys_show_nowhere_and_are_checked() -> None:
@@ -65,5 +65,5 @@ def test_keys_show_nowhere_and_are_checked() -> None:
 
 
 def test_what_was_stored_before_encryption_is_read_as_it_is() -> None:
-    assert decrypt("whsec_plain", PLACE) == "whsec_plain"
+    assert decrypt("whsec_plain", SPOT) == "whsec_plain"
     assert key_of("whsec_plain") == ""

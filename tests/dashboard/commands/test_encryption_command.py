@@ -25,7 +25,7 @@ from tests.cast import Cast
 from tests.dashboard.carried import run
 
 pytestmark = pytest.mark.django_db
-PLACE = "https://agent.example/in/P4TH-0F-THE-0NE"
+TARGET = "https://agent.example/in/P4TH-0F-THE-0NE"
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def rows(cast: Cast) -> tuple[Cast, UUID, UUID]:
     hook, _ = hooks.create_hook(who, "slack")
     hooks.rotate_hook(who, hook.id)
     made, _ = endpoints.make(
-        cast.workspace, "webhook", Wanted(name="a", target=PLACE), actor=who.id
+        cast.workspace, "webhook", Wanted(name="a", target=TARGET), actor=who.id
     )
     endpoints.rotate(made, workspace=cast.workspace, actor=who.id)
     return cast, hook.id, made
@@ -139,7 +139,7 @@ def test_secrets_of_a_former_version_work_and_are_encrypted(
     # A save that is about something else leaves the ciphertext: verify would see another.
     endpoints.switch(endpoint, False, workspace=cast.workspace, actor="user:1")
     endpoints.change(
-        endpoint, Wanted(name="b", target=PLACE), workspace=cast.workspace, actor="user:1"
+        endpoint, Wanted(name="b", target=TARGET), workspace=cast.workspace, actor="user:1"
     )
 
 

@@ -51,12 +51,12 @@ def test_what_does_not_arrive_is_shown(cast: Cast, settings: Any) -> None:
     board = cast.client("operator").get("/").content.decode()
     assert "Anchors do not arrive" not in board
     assert "anchor" not in metrics_text()
-    place = parse("https://audit.example/in/T0KEN")
-    settings.GATEPOST_ANCHORS = (place,)
+    target = parse("https://audit.example/in/T0KEN")
+    settings.GATEPOST_ANCHORS = (target,)
     findings = {f["name"]: f for f in run("doctor")[1]["findings"]}
     assert findings["anchors"]["level"] == "note"
-    destinations.begin([place.name])
-    destinations.note_refused(place.name, "The endpoint answered 500.")
+    destinations.begin([target.name])
+    destinations.note_refused(target.name, "The endpoint answered 500.")
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE gp_anchor_destination SET created_at = created_at - interval '15 minutes'"
@@ -72,7 +72,7 @@ def test_what_does_not_arrive_is_shown(cast: Cast, settings: Any) -> None:
     findings = {f["name"]: f for f in run("doctor")[1]["findings"]}
     assert findings["anchors"]["level"] == "wrong"
     assert "answered 500" in findings["anchors"]["value"]
-    destinations.note_acknowledged(place.name, 7)
+    destinations.note_acknowledged(target.name, 7)
     assert outgoing_anchors.late() == []
     assert "Anchors do not" not in cast.client("operator").get("/").content.decode()
 
