@@ -47,7 +47,7 @@ def token_of(answer: bytes, query: Any, digest: str, *, ca: str) -> bytes:
 
 
 def check(token: bytes, digest: str, *, ca: str) -> datetime:
-    """Return when the authority saw this hash; raises BadStamp unless the certificates vouch for it."""
+    """Return when the authority saw this hash; raises BadStamp unless `ca` vouches for it."""
     from cryptography import x509
     from rfc3161_client import VerificationError, VerifierBuilder, decode_timestamp_response
 

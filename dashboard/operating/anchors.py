@@ -91,7 +91,7 @@ def deviations(path: Path) -> Iterator[Deviation]:
 
 
 def deviation_of(head: Mapping[str, Any]) -> Deviation | None:
-    """Describe how a log differs from a head that was noted elsewhere; None where it continues it."""
+    """Describe how a log differs from a head noted elsewhere; None where it continues it."""
     of = head["of"]
     noted = HeadRow(of, UUID(head["id"]), UUID(head["chain"]), head["seq"], head["hash"])
     what = _deviates(noted, queries.head(of, noted.ident, noted.seq))
