@@ -8,8 +8,10 @@ class ApprovalsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from .hooks.stored_secrets import register_columns
         from .queries import erased_parts
         from .recorded_tables import register
 
         register()
+        register_columns()
         erased_parts.register()

@@ -71,6 +71,10 @@ class ContentAway(GatepostError):
     """The storage of files does not answer or takes nothing; nothing is lost, retry later."""
 
 
+class CannotDecrypt(GatepostError):
+    """A value is encrypted with a key that is not here, or was altered."""
+
+
 class NoUpgradePath(GatepostError):
     """The code knows no way from the stored state schema to its own."""
 

@@ -40,6 +40,9 @@ this name before: a lost signal leaves the note."""
 verification_due = Signal()
 """owner: str. Said with each sweep: whoever verifies in the background may go on."""
 
+anchors_due = Signal()
+"""owner: str. Said with each sweep where anchors go out: whoever sends them may go on."""
+
 folders_due = Signal()
 """Folders of threads are still to be written by whoever claims them; said with each sweep."""
 

@@ -169,6 +169,7 @@ class WorkspaceEventKind(StrEnum):
     INCIDENT_CLOSED = "incident.closed"
     BUDGET_CHANGED = "budget.changed"
     BUDGET_REACHED = "budget.reached"
+    SECRETS_ENCRYPTED = "secrets.encrypted"
     RECORD_BEGUN = "record.begun"
     RECORD_EXPORTED = "record.exported"
     RECORD_DAMAGED = "record.damaged"

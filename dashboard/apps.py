@@ -18,6 +18,7 @@ class DashboardConfig(AppConfig):
         from .capsules import receivers as _folders  # noqa: F401
         from .live import receivers  # noqa: F401
         from .operating import background_verification as _verifier  # noqa: F401
+        from .operating import outgoing_anchors as _anchors  # noqa: F401
         from .operating.grants import after_migration
         from .recorded_tables import register
 

@@ -9,9 +9,11 @@ GATEPOST_MIGRATE_DATABASE_URL, GATEPOST_MIGRATE_DATABASE_PASSWORD
                          the owner of the tables, for migrations only; DATABASE_URL is then a role
                          without the right to change logs
 GATEPOST_SECRET_KEY      else generated once into the data folder
+GATEPOST_ENCRYPTION_KEYS keys of stored secrets, newest first, by commas (else one of SECRET_KEY)
+GATEPOST_ANCHORS, _SECRET, _LATE_MINUTES  where anchors go out to: docs/howto/anchors.md
 GATEPOST_METRICS_TOKEN   who reads /metrics from another machine sends it as a bearer token
 GATEPOST_OIDC_CLIENT_SECRET  of single sign-on (docs/howto/sign-in.md)
-                         (each of these nine also as NAME_FILE: a file that holds it)
+                         (each of these twelve also as NAME_FILE: a file that holds it)
 GATEPOST_OIDC_ISSUER, _CLIENT_ID, _NAME, _SCOPES, _GROUPS_CLAIM, _USERNAME_CLAIM, _HOURS
                          the provider of single sign-on; without an issuer there is none
 GATEPOST_GROUPS          which groups of the directory open which roles, as JSON (or ..._FILE)
@@ -103,15 +105,15 @@ GATEPOST_LOG_LEVEL, GATEPOST_LOG_FORMAT (console | json)
 
 import os
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import environ
 
+from dashboard.configuration import encryption, sign_in
 from dashboard.configuration.database import database, runtime_role
 from dashboard.configuration.sources import value
 from dashboard.embedded.process.folders import folders
 
-from .configuration import api, browser, import_path, mail, secrets, sign_in, valkey
+from .configuration import anchors, api, browser, import_path, mail, secrets, valkey
 from .embedded import web_address
 from .operating.logs import logging_config, register
 from .operating.secret_key import secret_key
@@ -185,6 +187,8 @@ GATEPOST_MCP_CALL_SECONDS = env.float("GATEPOST_MCP_CALL_SECONDS", default=300.0
 GATEPOST_MCP_HOLD_SECONDS = env.float("GATEPOST_MCP_HOLD_SECONDS", default=50.0)
 GATEPOST_MCP_IDLE_SECONDS = env.float("GATEPOST_MCP_IDLE_SECONDS", default=300.0)
 GATEPOST_METRICS_TOKEN = value("GATEPOST_METRICS_TOKEN")
+GATEPOST_ENCRYPTION_KEYS = encryption.keys()
+GATEPOST_ANCHORS, GATEPOST_ANCHORS_SECRET, GATEPOST_ANCHORS_LATE_MINUTES = anchors.configured()
 GATEPOST_PULSE = env("GATEPOST_PULSE", default="")
 GATEPOST_AGENTS = env.list("GATEPOST_AGENTS", default=[])
 GATEPOST_MODEL = env("GATEPOST_MODEL", default="")
@@ -367,13 +371,11 @@ FILES = env("GATEPOST_FILES", default="")
 MEDIA_ROOT = Path(os.path.abspath(Path(FILES).expanduser())) if FILES else DATA / "artifacts"
 
 # --- the API -------------------------------------------------------------------------------------
-REST_FRAMEWORK = api.REST_FRAMEWORK
-SPECTACULAR_SETTINGS = api.SPECTACULAR_SETTINGS
+REST_FRAMEWORK, SPECTACULAR_SETTINGS = api.REST_FRAMEWORK, api.SPECTACULAR_SETTINGS
 
 # --- time, words, log ----------------------------------------------------------------------------
-USE_TZ = True
+USE_TZ, USE_I18N = True, False
 TIME_ZONE = "UTC"
-USE_I18N = False
 LANGUAGE_CODE = "en"
 LOGGING_CONFIG = "dashboard.operating.logs.configure"
 LOGGING = logging_config(
@@ -386,7 +388,8 @@ GATEPOST_SECRET_VALUES = secrets.registered(
     env.list("GATEPOST_SECRET_NAMES", default=[]),
     own=(
         *(SECRET_KEY, GATEPOST_METRICS_TOKEN, DATABASES["default"].get("PASSWORD") or ""),
-        *(BROKER.password, unquote(urlsplit(value("EMAIL_URL")).password or "")),
+        *(*GATEPOST_ENCRYPTION_KEYS, BROKER.password, mail.password(value("EMAIL_URL"))),
+        GATEPOST_ANCHORS_SECRET,
         GATEPOST_OIDC.secret if GATEPOST_OIDC else "",
     ),
 )

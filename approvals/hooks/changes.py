@@ -23,6 +23,7 @@ from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
 
 from . import signature as hook_signature
+from .stored_secrets import HOOK_SECRETS
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 IDENTITY_MAX = 200
@@ -81,7 +82,7 @@ def create(workspace: UUID, name: str, *, actor: str, secret: str = "") -> tuple
             "INSERT INTO gp_hook (id, workspace_id, name, secrets, made_by) VALUES (%s::uuid, "
             "%s::uuid, %s::varchar, jsonb_build_array(jsonb_build_object('secret', %s::text, "
             "'until', NULL)), %s::varchar) ON CONFLICT (workspace_id, name) DO NOTHING",
-            (ident, workspace, name, secret, actor),
+            (ident, workspace, name, HOOK_SECRETS.encrypt(secret, ident), actor),
         )
         if not done:
             raise InvalidValue("$.name", "is the name of another hook")
@@ -110,7 +111,7 @@ def rotate(
             "clock_timestamp() + make_interval(secs => %s))) ORDER BY n) FROM "
             "jsonb_array_elements(secrets) WITH ORDINALITY x(s, n) "
             f"WHERE {_HOLDS} AND %s > 0), '[]'::jsonb) WHERE id = %s::uuid",
-            (secret, keep, keep, ident),
+            (HOOK_SECRETS.encrypt(secret, ident), keep, keep, ident),
         )
         rotated = RowChange({"gp_hook": [ident]}, columns=("secrets", "rotated_at"))
         _log(K.HOOK_ROTATED, workspace, ident, row.name, actor, rotated, keep=keep)

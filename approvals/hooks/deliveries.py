@@ -13,6 +13,8 @@ from checkpoints import store
 from checkpoints.postgres.named_rows import fetch_named, named_rows
 from checkpoints.states import WorkspaceEventKind as K
 
+from .stored_secrets import readable_secrets
+
 
 @dataclass(frozen=True, slots=True)
 class Presented:
@@ -49,7 +51,7 @@ def presented(ident: UUID) -> Presented | None:
     if not rows:
         return None
     columns = rows[0]._asdict()
-    return Presented(**columns | {"secrets": tuple(columns["secrets"])})
+    return Presented(**columns | {"secrets": readable_secrets(columns["secrets"], ident)})
 
 
 def take(hook: UUID, webhook_id: str) -> Delivery | None:

@@ -1,6 +1,6 @@
 """The tables of inbound hooks: who outside may carry decisions here, for whom, and what came.
 
-A hook's secrets are kept as they are, since a signature can be checked with nothing less.
+A hook's secrets are stored as ciphertext: a signature can be checked with nothing less than them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 class Hook(models.Model):
     """A service outside that signs what it sends.
 
-    `secrets` is a list of {"secret": "whsec_...", "until": ISO time or null}, the newest first; all
+    `secrets` is a list of {"secret": ciphertext, "until": ISO time or null}, the newest first; all
     that have not ended hold. `refused` counts, once a minute at most, what was turned away.
     """
 

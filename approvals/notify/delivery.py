@@ -11,10 +11,12 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import connection
 
-from checkpoints.errors import InvalidValue, NotFound
+from checkpoints.encryption.columns import EncryptedColumn
+from checkpoints.errors import CannotDecrypt, InvalidValue, NotFound
 from checkpoints.state import deltas
 
 from .. import queries
+from ..hooks.stored_secrets import ENDPOINT_ADDRESS, ENDPOINT_SECRETS
 from ..queries import ApprovalRow
 from .channels import addresses, chat, mail, webhook
 from .channels import signature as signing
@@ -44,8 +46,9 @@ def prepared(claimed: Claim) -> Callable[[], int]:
         return _webhook(claimed)
     written = _letter(claimed)
     if claimed.kind == "apprise":
-        return chat.prepared(claimed.address, written)
-    to = _mail_of(claimed.recipient)
+        return chat.prepared(_address(claimed), written)
+    # Empty where whoever spread the news had not the key of the address.
+    to = _mail_of(claimed.recipient or _address(claimed))
     ident = f"{claimed.deliveries[0].hex}.{len(claimed.deliveries)}"
     return lambda: mail.send_mail(to, written, ident=ident)
 
@@ -53,11 +56,12 @@ def prepared(claimed: Claim) -> Callable[[], int]:
 def _webhook(claimed: Claim) -> Callable[[], int]:
     body = _body(claimed)
     timestamp = int(claimed.now.timestamp())
-    keys = signing.valid(claimed.secrets, now=claimed.now)
-    if not keys:
+    valid = signing.valid(claimed.secrets, now=claimed.now)
+    if not valid:
         raise NotDelivered("The endpoint has no secret to sign with.", final=True)
+    keys = [_readable(ENDPOINT_SECRETS, stored, claimed) for stored in valid]
     headers = signing.headers(keys, ident=claimed.webhook_id, timestamp=timestamp, body=body)
-    address = claimed.address
+    address = _address(claimed)
 
     def send() -> int:
         try:
@@ -67,6 +71,18 @@ def _webhook(claimed: Claim) -> Callable[[], int]:
         return webhook.post(place, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
 
     return send
+
+
+def _address(claimed: Claim) -> str:
+    return _readable(ENDPOINT_ADDRESS, claimed.address, claimed)
+
+
+def _readable(column: EncryptedColumn, stored: str, claimed: Claim) -> str:
+    try:
+        return column.decrypt(stored, claimed.endpoint)
+    except CannotDecrypt as error:
+        # Tried again later: the key may come back with a restart.
+        raise NotDelivered(error.message) from None
 
 
 def _body(claimed: Claim) -> bytes:
@@ -174,7 +190,8 @@ def _alarm(news: UUID) -> Alarm | None:
     """What was found damaged; None where the news is gone."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT n.thread_id, coalesce(th.title, w.name), n.data::text, n.at FROM gp_outbox n "
+            "SELECT n.thread_id, coalesce(th.title, w.name), n.data::text, n.at, n.kind "
+            "FROM gp_outbox n "
             "JOIN gp_workspace w ON w.id = n.workspace_id "
             "LEFT JOIN gp_thread th ON th.id = n.thread_id WHERE n.id = %s::uuid",
             (news,),
@@ -182,8 +199,9 @@ def _alarm(news: UUID) -> Alarm | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    thread, title, data, at = row
-    return Alarm(thread, title, str(deltas.decode(data)["what"]), at)
+    thread, title, data, at, kind = row
+    what = str(deltas.decode(data)["what"])
+    return Alarm(thread, title, what, at, late=kind == "anchors.late")
 
 
 def _approved(row: ApprovalRow) -> tuple[int, int]:

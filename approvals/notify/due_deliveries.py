@@ -31,7 +31,10 @@ OPEN: Final = "done_at IS NULL AND failed_at IS NULL"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Deliveries for one recipient that go out as one message; `news` in the order they came."""
+    """Deliveries for one recipient that go out as one message; `news` in the order they came.
+
+    `address` and the secrets are as stored, which is ciphertext.
+    """
 
     id: UUID
     workspace: UUID

@@ -18,12 +18,13 @@ from django.db import IntegrityError, connection, transaction
 from uuid_utils.compat import uuid7
 
 from checkpoints import store
-from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
+from checkpoints.errors import CannotDecrypt, InvalidValue, NotAllowedNow, NotFound
 from checkpoints.log.recorded import RowChange
 from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
 
 from ..hooks.signature import new_secret
+from ..hooks.stored_secrets import ENDPOINT_ADDRESS, ENDPOINT_SECRETS
 from . import fan_out, recipients
 from .channels import addresses, chat
 from .channels import signature as signing
@@ -47,6 +48,8 @@ class Wanted:
 
 @dataclass(slots=True)
 class _Row:
+    """An endpoint as it is stored: `address` and each secret are ciphertext."""
+
     id: UUID
     workspace: UUID
     kind: str
@@ -76,7 +79,7 @@ def make(workspace: UUID, kind: str, wanted: Wanted, *, actor: str) -> tuple[UUI
     secret = new_secret() if kind == "webhook" else ""
     with transaction.atomic():
         if secret:
-            row.secrets = [_secret(secret, _now())]
+            row.secrets = [_secret(row, secret, _now())]
         if _count(workspace) >= PLACES_MAX:
             raise InvalidValue("name", f"a workspace has at most {PLACES_MAX} endpoints")
         _write(
@@ -126,7 +129,7 @@ def rotate(endpoint: UUID, *, workspace: UUID, actor: str, overlap: float = OVER
             for one in row.secrets
             if one["secret"] in still
         ]
-        row.secrets = [_secret(secret, now), *(former[:3] if overlap else [])]
+        row.secrets = [_secret(row, secret, now), *(former[:3] if overlap else [])]
         _save(row)
         _log(K.ENDPOINT_ROTATED, row, actor, overlap=overlap)
     return secret
@@ -161,7 +164,9 @@ def try_out(endpoint: UUID, *, workspace: UUID, actor: str, recipient: str = "")
         if not row.active:
             raise NotAllowedNow("The endpoint is switched off.")
         news: UUID = uuid7()
-        to = (row.address or recipient) if row.kind == "email" else ""
+        to = ""
+        if row.kind == "email":
+            to = ENDPOINT_ADDRESS.decrypt(row.address, row.id) or recipient
         fan_out.write([(uuid7(), workspace, row.id, news, TEST, to, f"msg_{news.hex}", None)])
         _log(K.ENDPOINT_TESTED, row, actor)
     return news
@@ -174,7 +179,9 @@ def _apply(row: _Row, wanted: Wanted) -> None:
         if not 0 < len(row.name) <= NAME_MAX:
             raise InvalidValue("name", f"takes 1 to {NAME_MAX} characters")
     if wanted.target is not None:
-        row.address, row.target = _address(row.kind, wanted.target.strip())
+        address, row.target = _address(row.kind, wanted.target.strip())
+        if not _is_stored(row, address):
+            row.address = ENDPOINT_ADDRESS.encrypt(address, row.id)
     if wanted.events is not None:
         unknown = [kind for kind in wanted.events if kind not in NEWS]
         if unknown or not wanted.events:
@@ -194,6 +201,14 @@ def _apply(row: _Row, wanted: Wanted) -> None:
         strange = recipients.unknown(row.workspace, people=row.people, teams=row.teams)
         if strange:
             raise InvalidValue("people", f"nobody and no team is called {strange[0]}")
+
+
+def _is_stored(row: _Row, address: str) -> bool:
+    """Tell whether it is the stored address already; one that cannot be read is another."""
+    try:
+        return ENDPOINT_ADDRESS.decrypt(row.address, row.id) == address
+    except CannotDecrypt:
+        return False
 
 
 def _address(kind: str, value: str) -> tuple[str, str]:
@@ -295,8 +310,9 @@ def _now() -> datetime:
     return result
 
 
-def _secret(secret: str, now: datetime) -> dict[str, Any]:
-    return {"secret": secret, "since": now.isoformat(), "until": None}
+def _secret(row: _Row, secret: str, now: datetime) -> dict[str, Any]:
+    stored = ENDPOINT_SECRETS.encrypt(secret, row.id)
+    return {"secret": stored, "since": now.isoformat(), "until": None}
 
 
 # What each verb may change; a change that gives an endpoint another address keeps its secrets.

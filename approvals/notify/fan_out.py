@@ -16,14 +16,16 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection, transaction
 from uuid_utils.compat import uuid7
 
+from checkpoints.errors import CannotDecrypt
 from checkpoints.postgres.guarded_rows import not_set_aside, set_aside
 from checkpoints.postgres.named_rows import named_rows
 from checkpoints.state import deltas
 
 from .. import queries
+from ..hooks.stored_secrets import ENDPOINT_ADDRESS
 from ..signals import decision_told
 from .recipients import DECIDES, GUARDS_RECORD, WORKS_ON_THREADS, Person, is_due, members, wanted
-from .texts.kinds import ALARMS, BUDGETS, CALLS, THREADS
+from .texts.kinds import ALARMS, BUDGETS, CALLS, GOES_WITH, THREADS
 
 BATCH: Final = 50
 _WAITS: Final = f"n.done_at IS NULL AND {not_set_aside('news', 'n.id')}"
@@ -33,7 +35,7 @@ _WAITS: Final = f"n.done_at IS NULL AND {not_set_aside('news', 'n.id')}"
 class _Endpoint:
     id: UUID
     kind: str
-    address: str
+    address: str | None
     events: Sequence[str]
     people: Sequence[str]
     teams: Sequence[str]
@@ -90,7 +92,7 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
         )
         rows: list[tuple[Any, ...]] = []
         for ident, workspace, kind, _, approval, stage in news:
-            who = [e for e in endpoints.get(workspace, ()) if kind in e.events]
+            who = [e for e in endpoints.get(workspace, ()) if GOES_WITH.get(kind, kind) in e.events]
             roles = GUARDS_RECORD if kind in ALARMS | BUDGETS else (DECIDES,)
             if kind in THREADS:
                 roles = WORKS_ON_THREADS
@@ -162,9 +164,18 @@ def _endpoints(workspaces: set[UUID]) -> dict[UUID, list[_Endpoint]]:
         )
         results: dict[UUID, list[_Endpoint]] = {}
         for workspace, ident, kind, address, *lists in cursor.fetchall():
-            payload = _Endpoint(ident, kind, address, *(deltas.decode(text) for text in lists))
+            lists = [deltas.decode(text) for text in lists]
+            payload = _Endpoint(ident, kind, _mail_address(kind, address, ident), *lists)
             results.setdefault(workspace, []).append(payload)
     return results
+
+
+def _mail_address(kind: str, stored: str, endpoint: UUID) -> str | None:
+    """The one address of an endpoint for mail, "" where it writes to people; None: unreadable."""
+    try:
+        return ENDPOINT_ADDRESS.decrypt(stored, endpoint) if kind == "email" else ""
+    except CannotDecrypt:
+        return None
 
 
 def _called(
@@ -192,8 +203,9 @@ def _recipients(endpoints: Sequence[_Endpoint], people: Sequence[Person]) -> lis
         if endpoint.kind != "email":
             results.append((endpoint.id, ""))
             continue
-        if endpoint.address:
-            to = [endpoint.address]
+        if endpoint.address != "":
+            # Unreadable here: the sender tries it again, and says which key is missing.
+            to = [endpoint.address or ""]
         else:
             to = [
                 one.id

@@ -12,8 +12,9 @@ from .texts.kinds import KINDS
 class Endpoint(models.Model):
     """A place of one workspace that wants news.
 
-    `address` is where it goes and may hold a secret (a chat's URL): only `target`, its beginning,
-    is ever shown. `secrets` sign a webhook's messages: [{secret, since, until}], newest first.
+    `address` is where it goes and may hold a secret (a chat's URL): it is ciphertext, and only
+    `target`, its beginning, is ever shown. `secrets` sign a webhook's messages, newest first:
+    [{secret, since, until}], of which `secret` is ciphertext.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

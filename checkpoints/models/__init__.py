@@ -7,6 +7,7 @@ be is said by domains (migrations/schema/domains.sql), since a step would read e
 Nobody above imports this module: upper floors write through `store` and read through `queries`.
 """
 
+from .anchors import Anchor, AnchorDestination, AnchorStamp
 from .erasure import Erased, Erasure, ErasureFile, Hold, RetentionRule
 from .fleet import (
     Backoff,
@@ -39,6 +40,9 @@ __all__ = [
     "Activity",
     "AgentAnnouncement",
     "AgentVersion",
+    "Anchor",
+    "AnchorDestination",
+    "AnchorStamp",
     "Artifact",
     "Backoff",
     "Breaker",

@@ -43,6 +43,7 @@ from .installation.imports import (
     note_import,
 )
 from .installation.record_begin import begin_record
+from .installation.reencryption import reencrypt, stored_secrets
 from .installation.span_exports import begin_export, move_export
 from .installation.stuck import StuckTurns, learn_node_times, note_stuck
 from .installation.sweep import (
@@ -202,6 +203,7 @@ __all__ = [
     "record_activity",
     "record_compensation",
     "record_watched",
+    "reencrypt",
     "refuse_erasure",
     "release_breaker",
     "rename_workspace",
@@ -222,6 +224,7 @@ __all__ = [
     "spawn",
     "start",
     "start_activity",
+    "stored_secrets",
     "stranded_threads",
     "take_back",
     "take_pause",

@@ -1,4 +1,4 @@
-"""Verbs of `user`: list, create, roles, change, disable, enable, sign-ins, sign-out, link, unlink."""
+"""Verbs of `user`: accounts, roles, sign-ins, and links to a provider."""
 
 from __future__ import annotations
 

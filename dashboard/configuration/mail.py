@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -39,6 +40,11 @@ def mailers(url: str, *, seconds: float) -> dict[str, Any]:
         "timeout": seconds,
     }
     return {"default": {"BACKEND": backend, "OPTIONS": options}}
+
+
+def password(url: str) -> str:
+    """The password in EMAIL_URL, "" where there is none."""
+    return unquote(urlsplit(url).password or "")
 
 
 def _folder(backend: str, payload: dict[str, Any]) -> dict[str, Any]:

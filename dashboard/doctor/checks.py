@@ -8,7 +8,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from dashboard.commands.terminal.console import first_line
 
-from . import bank, deployment, installed, lag, policies, reachable, unsafe
+from . import anchors, bank, deployment, encryption, installed, lag, policies, reachable, unsafe
 from . import notifications as telling
 from .findings import Check, Finding, Seen, note, wrong
 
@@ -29,6 +29,8 @@ CHECKS = (
     Check("reachable", "bank", bank.answers),
     Check("unsafe", "DEBUG", unsafe.debug),
     Check("unsafe", "secret key", unsafe.secret_key),
+    Check("behind", "anchors", anchors.arrive, "tables"),
+    Check("unsafe", "stored secrets", encryption.stored, "tables"),
     Check("unsafe", "data folder", unsafe.data_folder),
     Check("unsafe", "allowed hosts", unsafe.hosts),
     Check("unsafe", "HTTPS", unsafe.https),
@@ -67,6 +69,7 @@ DEPLOY = (
     Check("unsafe", "passwords", deployment.passwords, "tables"),
     Check("unsafe", "Valkey's password", deployment.valkey_login),
     Check("unsafe", "credentials", deployment.credentials),
+    Check("unsafe", "encryption keys", encryption.keys),
     Check("unsafe", "reach", deployment.reach),
     Check("unsafe", "vulnerabilities", deployment.known_vulnerabilities),
 )

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -20,8 +21,10 @@ from psycopg_pool import PoolTimeout
 
 from approvals import figures as approval_figures
 from approvals.notify import queries as news
+from checkpoints.anchors.destinations import standings
 from checkpoints.queries.installation import figures as thread_figures
 from checkpoints.queries.installation.event_feed import export_figures
+from dashboard.operating import outgoing_anchors
 from workers.tracing.exporter import NAME as SPAN_EXPORT
 
 from . import process as live
@@ -163,6 +166,7 @@ def _installation() -> Iterator[Metric]:
         "How long ago everything was last verified; of several workspaces the longest.",
         result.unverified_seconds,
     )
+    yield from _anchors()
     decided = CounterMetricFamily(
         "gatepost_decisions", "Decisions by verdict, up to 100,000 each.", labels=["verdict"]
     )
@@ -170,6 +174,24 @@ def _installation() -> Iterator[Metric]:
         decided.add_metric([verdict], n)
     yield decided
     yield from _spans()
+
+
+def _anchors() -> Iterator[Metric]:
+    """Age of the last confirmed anchor of each destination; nothing where none go out."""
+    names = [one.name for one in settings.GATEPOST_ANCHORS]
+    if not names:
+        return
+    ages = GaugeMetricFamily(
+        "gatepost_anchor_age_seconds",
+        "How long ago a destination has last confirmed an anchor.",
+        labels=["destination"],
+    )
+    for row in standings(names):
+        ages.add_metric([row.name], row.gap_seconds)
+    yield ages
+    yield _gauge(
+        "anchors_late", "Destinations that confirm no anchors.", len(outgoing_anchors.late())
+    )
 
 
 def _spans() -> Iterator[Metric]:

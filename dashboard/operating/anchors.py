@@ -14,7 +14,7 @@ import hmac
 import json
 import os
 import tempfile
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -62,7 +62,7 @@ def write(path: Path) -> Anchored:
     handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:
-            seal = hmac.new(_key(), digestmod=sha256)
+            seal = hmac.new(anchor_key(), digestmod=sha256)
             at = datetime.now(UTC).isoformat(timespec="seconds")
             _line(file, seal, {"form": FORM, "at": at})
             for of in OWNERS:
@@ -86,14 +86,16 @@ def deviations(path: Path) -> Iterator[Deviation]:
     check_signature(path)
     with path.open("rb") as file:
         for line in _between(file):
-            payload = json.loads(line)
-            of = payload["of"]
-            noted = HeadRow(
-                of, UUID(payload["id"]), UUID(payload["chain"]), payload["seq"], payload["hash"]
-            )
-            what = _deviates(noted, queries.head(of, noted.ident, noted.seq))
-            if what:
-                yield Deviation(of, noted.ident, noted.seq, what)
+            if (deviation := deviation_of(json.loads(line))) is not None:
+                yield deviation
+
+
+def deviation_of(head: Mapping[str, Any]) -> Deviation | None:
+    """Describe how a log differs from a head noted elsewhere; None where it continues it."""
+    of = head["of"]
+    noted = HeadRow(of, UUID(head["id"]), UUID(head["chain"]), head["seq"], head["hash"])
+    what = _deviates(noted, queries.head(of, noted.ident, noted.seq))
+    return Deviation(of, noted.ident, noted.seq, what) if what else None
 
 
 def _deviates(noted: HeadRow, head: HeadRow | None) -> str:
@@ -112,7 +114,7 @@ def check_signature(path: Path) -> str:
     """When the anchor was written; raises Invalid unless it is whole and signed with our key."""
     try:
         with path.open("rb") as file:
-            seal = hmac.new(_key(), digestmod=sha256)
+            seal = hmac.new(anchor_key(), digestmod=sha256)
             first = file.readline(LINE_MAX)
             seal.update(first)
             begin = _json(first)
@@ -163,7 +165,8 @@ def default_path() -> Path:
     return Path(settings.GATEPOST_DATA) / "anchors" / f"{now}.anchor"
 
 
-def _key() -> bytes:
+def anchor_key() -> bytes:
+    """The key that signs anchors: GATEPOST_ANCHOR_KEY, or one of the data folder."""
     value = os.environ.get("GATEPOST_ANCHOR_KEY", "")
     return (value or kept_key(Path(settings.GATEPOST_DATA), "anchor-key")).encode()
 

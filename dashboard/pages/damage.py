@@ -8,6 +8,7 @@ from uuid import UUID
 from checkpoints import queries
 from checkpoints.views import ThreadRow
 from dashboard.identity.people import people
+from dashboard.operating import outgoing_anchors
 
 SHOWN = 3
 
@@ -26,4 +27,8 @@ def board_integrity(workspace: UUID) -> dict[str, Any]:
     """What a board says of all records of its workspace."""
     integrity = queries.integrity(workspace=workspace)
     damages = queries.damages(workspace=workspace, limit=SHOWN) if integrity.damaged else []
-    return {"integrity": integrity, "damages": damages}
+    return {
+        "integrity": integrity,
+        "damages": damages,
+        "late_anchors": outgoing_anchors.late(),
+    }

@@ -100,7 +100,7 @@ def mark_of(key: str) -> str:
 
 
 def logins_changed(keys: Iterable[str] = ()) -> None:
-    """Open sockets of these logins, or of all, are looked at again: they ended, or moved elsewhere."""
+    """Open sockets of these logins, or of all, are looked at again: they ended or moved."""
     marks = ",".join(f'"{mark_of(key)}"' for key in keys)
     publish(f'{{"out":[{marks}]}}')
 

@@ -32,7 +32,7 @@ from approvals.policies.budgets import announce_budgets
 from checkpoints import queries, store
 from checkpoints.limits import lease_seconds
 from checkpoints.postgres import statements  # noqa: F401  (imported late by the store: here, once)
-from checkpoints.signals import folders_due, retention_due, verification_due
+from checkpoints.signals import anchors_due, folders_due, retention_due, verification_due
 
 from .. import shared_page as slots
 from ..broker import refusals
@@ -83,6 +83,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "retired": _call_retention,
         "forgotten": store.forget_rows_set_aside,
         "verified": lambda: _call_verifier(owner),
+        "anchored": lambda: _call_anchors(owner),
     }
     done: dict[str, int] = {}
     for name, part in parts.items():
@@ -139,6 +140,14 @@ def _call_verifier(owner: str) -> int:
     """A floor above verifies, in its own time."""
     verification_due.send_robust(sender=None, owner=owner)
     return 0
+
+
+def _call_anchors(owner: str) -> int:
+    """A floor above makes and sends them, in its own time."""
+    if not getattr(settings, "GATEPOST_ANCHORS", ()):
+        return 0
+    anchors_due.send_robust(sender=None, owner=owner)
+    return 1
 
 
 class Sweeper:

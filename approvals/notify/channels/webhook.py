@@ -52,7 +52,14 @@ def _context() -> ssl.SSLContext:
 
 
 def post(place: Place, body: bytes, headers: Mapping[str, str], *, timeout: float) -> int:
-    """Send it; the code of the answer, which is 2xx. Raises NotDelivered.
+    """Send it; the code of the answer, which is 2xx. Raises NotDelivered."""
+    return exchange(place, body, headers, timeout=timeout)[0]
+
+
+def exchange(
+    place: Place, body: bytes, headers: Mapping[str, str], *, timeout: float
+) -> tuple[int, bytes]:
+    """Send it; the code of the answer, which is 2xx, and how it begins. Raises NotDelivered.
 
     The whole of it takes at most `timeout` seconds once the name is resolved: also an answer that
     comes byte by byte ends then.
@@ -81,9 +88,10 @@ def post(place: Place, body: bytes, headers: Mapping[str, str], *, timeout: floa
             },
         )
         answer = caller.getresponse()
+        content = b""
         with suppress(OSError, http.client.HTTPException):
-            answer.read(ANSWER_MAX)
-        return _judged(answer)
+            content = answer.read(ANSWER_MAX)
+        return _judged(answer), content
     except (OSError, http.client.HTTPException) as error:
         if over.is_set() or isinstance(error, TimeoutError):
             raise NotDelivered(f"The endpoint did not answer within {timeout:g} s.") from None

@@ -28,7 +28,9 @@ CALLS: Final = frozenset(
     {"approval.requested", "approval.turn", "approval.escalated", "approval.reminder"}
 )
 # What goes to auditors and admins: they look after the record.
-ALARMS: Final = frozenset({"record.damaged"})
+ALARMS: Final = frozenset({"record.damaged", "anchors.late"})
+# News that goes to whoever wants other news: nobody has to choose it.
+GOES_WITH: Final = {"anchors.late": "record.damaged"}
 # What was spent; it goes to admins, who set budgets, and auditors.
 BUDGETS: Final = frozenset({"budget.reached"})
 # What became of a thread; written by the database with the change of its status.

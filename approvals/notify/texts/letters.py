@@ -33,6 +33,10 @@ TRUST: Final = (
     "Do not rely on what the record says from there on. Keep the database as it is, "
     "and compare it with your last anchor and backup."
 )
+LATE: Final = (
+    "Until they arrive again, nothing outside of this installation would show that the end of the "
+    "record was cut off."
+)
 FOOT: Final = (
     "Neither this message nor its link decides anything: sign in, review the request "
     "and decide there."
@@ -50,12 +54,13 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A damaged record: a thread, or with None the workspace itself."""
+    """A damaged record: a thread, or with None the workspace itself; or `late` anchors."""
 
     thread: UUID | None
     title: str
     what: str
     found_at: datetime
+    late: bool = False
 
 
 def line(text: object, most: int = 300) -> str:
@@ -118,7 +123,11 @@ def digest(rows: Sequence[tuple[ApprovalRow, str]], *, base: str, now: datetime)
 
 def alarm(alarms: Sequence[Alarm], rest: Letter | None = None, *, base: str) -> Letter:
     """That records were altered: which, where, and the way there; then what else is new."""
-    head = "A record is damaged" if len(alarms) == 1 else f"{len(alarms)} records are damaged"
+    n_damaged = sum(not one.late for one in alarms)
+    head = "A record is damaged" if n_damaged == 1 else f"{n_damaged} records are damaged"
+    if not n_damaged:
+        head = "Anchors do not arrive"
+    trust = TRUST if n_damaged else LATE
     texts, items = [], []
     for one in alarms[:LISTED]:
         about = f"{line(one.title, 160) or one.thread}: {line(one.what)}"
@@ -127,8 +136,8 @@ def alarm(alarms: Sequence[Alarm], rest: Letter | None = None, *, base: str) -> 
         texts += [f"- {about} ({when})", f"  {address}"]
         items.append(f'<li><a href="{escape(address)}">{escape(about)}</a> ({when})</li>')
     more = f"and {len(alarms) - LISTED} more" if len(alarms) > LISTED else ""
-    text = "\n".join([head, "", *texts, more, "", TRUST, ""])
-    html = f"<h1>{head}</h1><ul>{''.join(items)}</ul><p>{escape(more)}</p><p>{escape(TRUST)}</p>"
+    text = "\n".join([head, "", *texts, more, "", trust, ""])
+    html = f"<h1>{head}</h1><ul>{''.join(items)}</ul><p>{escape(more)}</p><p>{escape(trust)}</p>"
     if rest is not None:
         text, html = f"{text}\n{rest.text}", html + rest.html
     return Letter(subject(f"{head}: {line(alarms[0].title)}"), text, html)

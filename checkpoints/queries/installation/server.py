@@ -21,6 +21,8 @@ GUARDS: Final[dict[str, tuple[str, ...]]] = {
     "gp_workspace_event": ("gp_workspace_event_row", "gp_workspace_event_table"),
     "gp_erasure": ("gp_erasure_kept", "gp_erasure_table"),
     "gp_erased": ("gp_erased_row", "gp_erased_table"),
+    "gp_anchor": ("gp_anchor_row", "gp_anchor_table"),
+    "gp_anchor_stamp": ("gp_anchor_stamp_row", "gp_anchor_stamp_table"),
     "gp_hold": ("gp_hold_kept", "gp_hold_table"),
 }
 DURABILITY: Final = ("fsync", "full_page_writes", "synchronous_commit")

@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from django.conf import settings
 from pydantic import BaseModel
 
-from dashboard.commands.terminal.console import TerminalCommand, add_answer_arguments
-from dashboard.commands.terminal.tables import facts
-from dashboard.operating import anchors
+from dashboard.commands.terminal.console import (
+    REFUSED,
+    TerminalCommand,
+    Usage,
+    add_answer_arguments,
+)
+from dashboard.commands.terminal.tables import facts, table
+from dashboard.operating import anchors, outgoing_anchors
 
 
 class Anchor(BaseModel):
@@ -19,6 +25,20 @@ class Anchor(BaseModel):
     threads: int
     workspaces: int
     signature: str
+
+
+class Sent(BaseModel):
+    """Outcome of an anchor at a destination; `error` is empty where it was confirmed."""
+
+    destination: str
+    number: int
+    error: str
+
+
+class SentAnchors(BaseModel):
+    """The destinations of GATEPOST_ANCHORS."""
+
+    results: list[Sent]
 
 
 class Command(TerminalCommand):
@@ -32,6 +52,7 @@ class Command(TerminalCommand):
     examples = """
         anchor
         anchor --to /safe/place/today.anchor
+        anchor --send
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -39,10 +60,18 @@ class Command(TerminalCommand):
         parser.add_argument(
             "--to", type=Path, metavar="FILE", help="else a new file in <data folder>/anchors"
         )
+        parser.add_argument(
+            "--send",
+            action="store_true",
+            help="make one and hand it to every destination of GATEPOST_ANCHORS now",
+        )
         add_answer_arguments(parser)
 
     def act(self) -> None:
-        """Write it."""
+        """Write it, or send one."""
+        if self.options["send"]:
+            self._send()
+            return
         written = anchors.write(self.options["to"] or anchors.default_path())
         anchor = Anchor(
             file=str(written.path),
@@ -57,3 +86,15 @@ class Command(TerminalCommand):
             ("signature", anchor.signature),
         ]
         self.tell(anchor, facts("", rows))
+
+    def _send(self) -> None:
+        if not settings.GATEPOST_ANCHORS:
+            raise Usage("--send", "needs destinations: set GATEPOST_ANCHORS")
+        results = [
+            Sent(destination=one.name, number=one.number, error=one.error)
+            for one in outgoing_anchors.send_now()
+        ]
+        rows = ((one.destination, one.number, one.error or "confirmed") for one in results)
+        self.tell(SentAnchors(results=results), table("", ("destination", "anchor", "is"), rows))
+        if any(one.error for one in results):
+            raise SystemExit(REFUSED)

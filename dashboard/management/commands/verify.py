@@ -20,7 +20,8 @@ from checkpoints.errors import ContentAway, NotFound
 from dashboard.commands.terminal.arguments import thread_named
 from dashboard.commands.terminal.console import REFUSED, PersonalCommand, add_common_arguments
 from dashboard.commands.terminal.tables import Table, facts, table
-from dashboard.operating import anchors, column_cover
+from dashboard.operating import anchors, column_cover, outside_anchors
+from dashboard.operating.outside_anchors import Compared
 from dashboard.operating.proof import installation, left_behind, verify, workspace_report
 
 PROGRESS_SECONDS = 2.0
@@ -69,6 +70,7 @@ class Command(PersonalCommand):
         verify
         verify 01a2f0c3
         verify --anchor /safe/place/20261122.anchor
+        verify --anchors /mnt/audit/gatepost.jsonl
         verify --json --no-files
     """
 
@@ -80,6 +82,12 @@ class Command(PersonalCommand):
             type=Path,
             metavar="FILE",
             help="also find what was cut off or lost since `anchor` wrote this file",
+        )
+        parser.add_argument(
+            "--anchors",
+            type=Path,
+            metavar="FILE",
+            help="also compare with a copy of the anchors that went out (JSON Lines)",
         )
         parser.add_argument(
             "--no-files", action="store_true", help="do not read the bytes of files again"
@@ -101,7 +109,7 @@ class Command(PersonalCommand):
         self._unverified: list[Finding] = []
         self._erased: list[Finding] = []
         self._since: dict[UUID, datetime] = {}
-        self._anchored = self.options["anchor"] is not None
+        self._anchored = self.options["anchor"] is not None or self.options["anchors"] is not None
         self._deviations: dict[tuple[str, UUID], anchors.Deviation] = {}
         self._of_workspace: dict[UUID, int] = {}
         anchored_at = None
@@ -109,6 +117,12 @@ class Command(PersonalCommand):
         if path is not None:
             anchored_at = anchors.check_signature(path)
             self._deviations = {(d.of, d.ident): d for d in anchors.deviations(path)}
+        if (copy := self.options["anchors"]) is not None:
+            seen = Compared()
+            for one in outside_anchors.compare(copy, seen):
+                self._deviations.setdefault((one.of, one.ident), one)
+            anchored_at = seen.last_at.isoformat() if seen.last_at else anchored_at
+            self.say(f"{seen.anchors:,} anchors compared, {seen.stamped:,} time stamps hold.")
         results = [_finding(report, of) for of, report in self._reports() if not report.intact]
         verified = Verified(
             intact=not (results or self._unverified),

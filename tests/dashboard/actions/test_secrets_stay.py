@@ -28,8 +28,8 @@ from tests.logs import logged_by
 pytestmark = pytest.mark.django_db
 CHAT = "slack://T0KENA1234/T0KENB1234/T0KENC123456789012345678/#payments"
 PLACE = "https://agent.example/in/P4TH-0F-THE-0NE"
-# The only two places: a signature can be made and checked with nothing less.
-KEPT_IN = {"gp_endpoint", "gp_hook"}
+# They are there as ciphertext: a signature can be made and checked with nothing less.
+ENCRYPTED_IN = {"gp_endpoint", "gp_hook"}
 
 
 @pytest.fixture
@@ -105,17 +105,17 @@ def test_no_command_and_no_capsule_has_them(
     assert shown(raw, secrets) == []
 
 
-def test_no_other_table_has_them(told: tuple[Cast, list[str], UUID]) -> None:
+def test_no_table_has_them(told: tuple[Cast, list[str], UUID]) -> None:
     _, secrets, _ = told
     results = set()
     tables = connection.introspection.table_names()
-    assert set(tables) > KEPT_IN
+    assert set(tables) > ENCRYPTED_IN
     with connection.cursor() as cursor:
         for table in tables:
             cursor.execute(f'SELECT x::text FROM "{table}" x')
             if any(shown(text.replace("\\", ""), secrets) for (text,) in cursor.fetchall()):
                 results.add(table)
-    assert results == KEPT_IN
+    assert results == set()
 
 
 def test_nothing_that_holds_them_says_so(told: tuple[Cast, list[str], UUID]) -> None:

@@ -12,7 +12,8 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.utils.csp import CSP
 
-from dashboard.doctor import deployment, lag, reachable, unsafe
+from checkpoints.encryption.keys import new_key
+from dashboard.doctor import deployment, encryption, lag, reachable, unsafe
 from dashboard.doctor.findings import Finding, Seen
 from tests.cast import Cast
 
@@ -37,6 +38,7 @@ def public(settings: Any, tmp_path: Path) -> Any:
     settings.ALLOWED_HOSTS = ["gate.example", "localhost"]
     settings.GATEPOST_BASE_URL = "https://gate.example"
     settings.CSRF_TRUSTED_ORIGINS = []
+    settings.GATEPOST_ENCRYPTION_KEYS = (new_key(),)
     for name in deployment.LIMITS:
         setattr(settings, name, getattr(settings, name) or 100)
     return settings
@@ -61,7 +63,7 @@ def test_settings_of_a_public_installation_are_fine(public: Any, seen: Seen) -> 
     looks = (
         *(deployment.public_names, deployment.hsts, deployment.cookies, deployment.page_policy),
         *(deployment.limits, deployment.passwords, deployment.valkey_login, deployment.reach),
-        deployment.credentials,
+        *(deployment.credentials, encryption.keys, encryption.stored),
         *(unsafe.debug, unsafe.hosts, unsafe.https, unsafe.secret_key, unsafe.data_folder),
     )
     findings = [finding for look in looks for finding in look(seen)]

@@ -1,0 +1,1 @@
+"""Sending anchors to places that the operator does not own, and alarms when none arrives."""

@@ -1,0 +1,105 @@
+"""Handing an anchor to one destination: file, mail, webhook, authority of time stamps.
+
+Each raises NotDelivered unless the other side has confirmed. Nothing here touches the database.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from checkpoints.anchors.form import Anchor
+from checkpoints.errors import InvalidValue
+
+from ..notify.channels import addresses, mail, webhook
+from ..notify.channels import signature as signing
+from ..notify.channels.addresses import Place
+from ..notify.texts.kinds import NotDelivered
+from ..notify.texts.letters import Letter
+from . import time_stamps
+from .destinations import Destination
+
+type Sign = Callable[[str], str]
+
+
+def append_to_file(path: str, anchors: Sequence[Anchor], sign: Sign) -> None:
+    """Append whole anchors to a file on another mount and wait until the disk has them.
+
+    A line that a crash left half-written is ended first, so that it spoils none of ours.
+    """
+    try:
+        if not Path(path).parent.is_dir():
+            raise NotDelivered("The folder of the file is not there: is the disk mounted?")
+        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        try:
+            size = os.fstat(handle).st_size
+            torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+            lines = [anchor.line(sign(anchor.hash), whole=True) + b"\n" for anchor in anchors]
+            data = (b"\n" if torn else b"") + b"".join(lines)
+            while data:
+                data = data[os.write(handle, data) :]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise NotDelivered(f"The file cannot be written: {error.strerror}.") from None
+
+
+def send_mail(to: str, anchor: Anchor, sign: Sign) -> None:
+    """Mail the hash of an anchor; the line in it can be kept as it is for `verify --anchors`."""
+    line = anchor.line(sign(anchor.hash), whole=False).decode()
+    text = (
+        f"Anchor {anchor.number} of {settings.GATEPOST_BASE_URL}: it fixes everything that the "
+        f"record held by then. Keep this message where nobody who runs Gatepost can change it.\n\n"
+        f"{line}\n"
+    )
+    html = f"<p>{escape(text)}</p>"
+    letter = Letter(f"Anchor {anchor.number}: {anchor.hash[:16]}", text, html)
+    mail.send_mail(to, letter, ident=f"anchor-{anchor.number}-{anchor.hash[:16]}")
+
+
+def post_webhook(address: str, anchor: Anchor, sign: Sign) -> None:
+    """Send the hash of an anchor, signed with GATEPOST_ANCHORS_SECRET."""
+    secret = settings.GATEPOST_ANCHORS_SECRET
+    if not secret:
+        raise NotDelivered("GATEPOST_ANCHORS_SECRET is not set: nothing to sign with.")
+    try:
+        target = addresses.parse(address)
+    except InvalidValue as error:
+        raise NotDelivered(f"The address of the webhook {error.reason}.") from None
+    data = json.loads(anchor.line(sign(anchor.hash), whole=False))
+    body = json.dumps({"type": "anchor.made", "data": data}).encode()
+    # The same at each try, so that a receiver takes it once.
+    ident = f"anchor_{anchor.number}_{anchor.hash[:16]}"
+    headers = signing.headers([secret], ident=ident, timestamp=_now(), body=body)
+    webhook.post(target, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
+
+
+def stamp(destination: Destination, anchor: Anchor) -> bytes:
+    """The time stamp of an anchor by an authority; its token, checked."""
+    parts = urlsplit(destination.address)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    target = Place(parts.scheme, str(parts.hostname), port, parts.path or "/")
+    query, request = time_stamps.request(anchor.hash)
+    _, answer = webhook.exchange(
+        target,
+        query,
+        {
+            "Content-Type": "application/timestamp-query",
+            "Accept": "application/timestamp-reply",
+        },
+        timeout=settings.GATEPOST_SEND_SECONDS,
+    )
+    return time_stamps.token_of(answer, request, anchor.hash, ca=destination.ca)
+
+
+def _now() -> int:
+    import time
+
+    return int(time.time())

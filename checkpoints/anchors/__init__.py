@@ -1,0 +1,1 @@
+"""Anchors that go out: ends of logs, chained, and how far each destination has them."""

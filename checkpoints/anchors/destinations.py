@@ -1,0 +1,113 @@
+"""How far each destination has the anchors, and since when one is late."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection
+
+from ..postgres.named_rows import fetch_named
+from ..tables.readers import record_of
+
+ERROR_MAX: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A destination; `acknowledged` is the newest anchor that it has confirmed, 0 for none."""
+
+    name: str
+    acknowledged: int
+    acknowledged_at: datetime | None
+    created_at: datetime
+    tried_at: datetime | None
+    error: str
+    alarmed_at: datetime | None
+    now: datetime
+
+    @property
+    def gap_seconds(self) -> float:
+        """Seconds for which it has confirmed nothing."""
+        return (self.now - (self.acknowledged_at or self.created_at)).total_seconds()
+
+    @property
+    def tried_seconds(self) -> float | None:
+        """Seconds since it was tried; None before the first time."""
+        return None if self.tried_at is None else (self.now - self.tried_at).total_seconds()
+
+
+def standings(names: Sequence[str]) -> list[Progress]:
+    """Those of these destinations that a worker has seen."""
+    if not names:
+        return []
+    rows = fetch_named(
+        "SELECT name, acknowledged, acknowledged_at, created_at, tried_at, error, alarmed_at, "
+        "clock_timestamp() AS now FROM gp_anchor_destination WHERE name = ANY(%s::text[]) "
+        "ORDER BY name",
+        ([*names],),
+    )
+    return [record_of(Progress, row) for row in rows]
+
+
+def begin(names: Sequence[str]) -> None:
+    """Note destinations that are new, so that one that never confirms is late, too."""
+    _do(
+        "INSERT INTO gp_anchor_destination (name) SELECT unnest(%s::text[]) "
+        "ON CONFLICT (name) DO NOTHING",
+        ([*names],),
+    )
+
+
+def note_acknowledged(name: str, number: int) -> None:
+    """Note that it has everything up to this anchor."""
+    _do(
+        "UPDATE gp_anchor_destination SET acknowledged = %s::bigint, acknowledged_at = "
+        "clock_timestamp(), tried_at = clock_timestamp(), error = '' WHERE name = %s::varchar "
+        "AND acknowledged <= %s::bigint",
+        (number, name, number),
+    )
+
+
+def note_refused(name: str, error: str) -> None:
+    """Note that it has not taken an anchor; it is tried again."""
+    _do(
+        "UPDATE gp_anchor_destination SET tried_at = clock_timestamp(), error = %s::varchar "
+        "WHERE name = %s::varchar",
+        (error[:ERROR_MAX], name),
+    )
+
+
+def note_alarm(name: str, *, late: bool) -> bool:
+    """Mark that the alarm was raised, or is over; False where that stands already."""
+    condition, value = ("IS NULL", "clock_timestamp()") if late else ("IS NOT NULL", "NULL")
+    return _do(
+        f"UPDATE gp_anchor_destination SET alarmed_at = {value} WHERE name = %s::varchar "
+        f"AND alarmed_at {condition}",
+        (name,),
+    )
+
+
+def keep_stamp(number: int, destination: str, token: bytes) -> None:
+    """Keep the time stamp of an anchor."""
+    _do(
+        "INSERT INTO gp_anchor_stamp (number, destination, token) VALUES (%s::bigint, "
+        "%s::varchar, %s::bytea) ON CONFLICT (number, destination) DO NOTHING",
+        (number, destination, token),
+    )
+
+
+def stamps(number: int) -> Mapping[str, bytes]:
+    """{destination: token} of an anchor."""
+    rows: list[Any] = fetch_named(
+        "SELECT destination, token FROM gp_anchor_stamp WHERE number = %s::bigint", (number,)
+    )
+    return {row.destination: bytes(row.token) for row in rows}
+
+
+def _do(sql: str, params: Sequence[Any]) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        return bool(cursor.rowcount)

@@ -1,0 +1,1 @@
+"""Values that are stored as ciphertext: keys, the one way in and out, and the columns."""
