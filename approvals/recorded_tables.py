@@ -3,6 +3,7 @@
 from checkpoints.log import recorded
 
 from .models import (
+    Deputy,
     Endpoint,
     Hook,
     HookIdentity,
@@ -35,5 +36,6 @@ def register() -> None:
         # A chat's address is a secret; that of a mail is a person's, and the log is for ever.
         secrets=("secrets", "address", "target"),
     )
+    recorded.register(Deputy, noun="deputy", label="person")
     recorded.register(Subscription, noun="subscription", label="person")
     recorded.register(QuietHours, noun="quiet hours", label="person")

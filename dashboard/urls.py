@@ -4,9 +4,9 @@ from django.contrib import admin
 from django.urls import include, path
 
 from .views import artifacts, board, erasures, health, login, metrics, violations, workspaces
+from .views.approvals import deputies, inbox
 from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
-from .views.approvals import inbox
 from .views.approvals import report as reports
 from .views.fleet import breakers, many, overview
 from .views.incidents import lists as incidents
@@ -19,6 +19,7 @@ from .views.threads import detail as threads
 admin.autodiscover()
 
 THREAD = "threads/<uuid:thread_id>"
+APPROVAL = "approvals/<uuid:approval_id>"
 INCIDENT = "incidents/<uuid:incident_id>"
 SUBSCRIPTION = "subscriptions/<uuid:subscription_id>"
 
@@ -65,11 +66,14 @@ urlpatterns = [
     path("approvals/decide/", inbox.together, name="approvals_decide"),
     path("approvals/ended/", inbox.ended, name="approvals_ended"),
     path("approvals/reviewers/", inbox.load, name="reviewers"),
-    path("approvals/<uuid:approval_id>/", approvals.approval, name="approval"),
-    path("approvals/<uuid:approval_id>/decide/", approvals.decide, name="approval_decide"),
-    path("approvals/<uuid:approval_id>/edit/", editing.edit, name="approval_edit"),
-    path("approvals/<uuid:approval_id>/report/", reports.report, name="approval_report"),
-    path("approvals/<uuid:approval_id>/take-back/", approvals.take_back, name="approval_take_back"),
+    path(f"{APPROVAL}/", approvals.approval, name="approval"),
+    path(f"{APPROVAL}/decide/", approvals.decide, name="approval_decide"),
+    path(f"{APPROVAL}/edit/", editing.edit, name="approval_edit"),
+    path(f"{APPROVAL}/report/", reports.report, name="approval_report"),
+    path(f"{APPROVAL}/take-back/", approvals.take_back, name="approval_take_back"),
+    path(f"{APPROVAL}/hand-over/", deputies.hand_over, name="approval_hand_over"),
+    path("deputies/", deputies.index, name="deputies"),
+    path("deputies/<uuid:deputy_id>/remove/", deputies.remove, name="deputy_remove"),
     path("artifacts/<str:sha256>/", artifacts.artifact, name="artifact"),
     path("workspace/", workspaces.choose, name="workspace"),
     path("login/", login.SignIn.as_view(), name="login"),

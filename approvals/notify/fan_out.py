@@ -22,7 +22,7 @@ from checkpoints.state import deltas
 
 from .. import queries
 from ..signals import decision_told
-from .recipients import DECIDES, GUARDS_RECORD, WORKS_ON_THREADS, Person, is_due, members, wanted
+from .recipients import DECIDES, GUARDS_RECORD, WORKS_ON_THREADS, Person, due, members, wanted
 from .texts.kinds import ALARMS, BUDGETS, CALLS, THREADS
 
 BATCH: Final = 50
@@ -75,7 +75,8 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
         cursor.execute(
             "SELECT n.id, n.workspace_id, n.kind, n.thread_id, n.approval_id, "
             "CASE WHEN n.kind = 'approval.turn' THEN (n.data ->> 'stage')::integer ELSE 0 END "
-            "AS stage "
+            "AS stage, CASE WHEN n.kind = 'approval.turn' THEN coalesce(n.data ->> 'to', '') "
+            "ELSE '' END AS only_to "
             "FROM gp_outbox n "
             f"WHERE {_WAITS} AND (%s::uuid IS NULL OR n.id = %s::uuid) "
             "ORDER BY n.at, n.id LIMIT %s FOR UPDATE OF n SKIP LOCKED",
@@ -89,7 +90,7 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
             dict[tuple[UUID, tuple[str, ...]], list[Person]](),
         )
         rows: list[tuple[Any, ...]] = []
-        for ident, workspace, kind, _, approval, stage in news:
+        for ident, workspace, kind, _, approval, stage, only_to in news:
             who = [e for e in endpoints.get(workspace, ()) if kind in e.events]
             roles = GUARDS_RECORD if kind in ALARMS | BUDGETS else (DECIDES,)
             if kind in THREADS:
@@ -98,7 +99,7 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
                 people[workspace, roles] = members(workspace, *roles)
             to_whom: Sequence[Person] = people.get((workspace, roles), ())
             if kind in CALLS and who:
-                to_whom = _called(to_whom, kind, approval, workspace, stage)
+                to_whom = _called(to_whom, kind, approval, workspace, stage, only_to)
             for endpoint, to in _recipients(who, to_whom):
                 message = (uuid7(), workspace, endpoint, ident, kind, to, f"msg_{ident.hex}", None)
                 rows.append(message)
@@ -168,17 +169,19 @@ def _endpoints(workspaces: set[UUID]) -> dict[UUID, list[_Endpoint]]:
 
 
 def _called(
-    people: Sequence[Person], kind: str, approval: UUID, workspace: UUID, stage: int
+    people: Sequence[Person], kind: str, approval: UUID, workspace: UUID, stage: int, only_to: str
 ) -> list[Person]:
     """Those of these people whose turn it is in a request, as it stands now.
 
-    `stage`: the news tells of this turn; another one by now has news of its own.
+    `stage`: the news tells of this turn; another one by now has news of its own. `only_to`: it was
+    handed over to this person.
     """
     row = queries.approval(approval, workspace=workspace)
     if stage and row.progress.stage != stage:
         return []
-    escalated = kind == "approval.escalated"
-    return [one for one in people if is_due(one, row, escalated=escalated)]
+    if only_to:
+        return [one for one in people if one.id == only_to] if row.open else []
+    return due(people, row, escalated=kind == "approval.escalated")
 
 
 def _recipients(endpoints: Sequence[_Endpoint], people: Sequence[Person]) -> list[tuple[UUID, str]]:

@@ -9,6 +9,7 @@ from dashboard.identity.permissions import RIGHTS, Actor, Allowance, actor_of, a
 from .audit.exports import export_records
 from .cancellation import cancel, preview_cancel
 from .decisions import decide, decide_many, take_back
+from .deputies import hand_over, name_deputy, remove_deputy
 from .endpoints import (
     change_endpoint,
     make_endpoint,
@@ -95,6 +96,7 @@ __all__ = [
     "export_records",
     "fork",
     "give_back_incident",
+    "hand_over",
     "import_thread",
     "lift_hold",
     "list_mcp_tools",
@@ -106,6 +108,7 @@ __all__ = [
     "may",
     "mcp_server",
     "mcp_servers",
+    "name_deputy",
     "pause",
     "preview_cancel",
     "preview_edit",
@@ -117,6 +120,7 @@ __all__ = [
     "preview_roll_back",
     "preview_trip",
     "release_breaker",
+    "remove_deputy",
     "remove_mcp_server",
     "remove_subscription",
     "request_erasure",

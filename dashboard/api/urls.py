@@ -17,6 +17,7 @@ from .approvals import (
 from .artifacts import Artifacts
 from .caps import Caps
 from .code import CodeThread, CodeThreads
+from .deputies import Deputies, HandOverApproval, RemoveOneDeputy
 from .endpoints import (
     ChangeOneEndpoint,
     Endpoints,
@@ -191,6 +192,9 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),
     path("approvals/<uuid:approval_id>/decide/", DecideApproval.as_view(), name="decide"),
     path("approvals/<uuid:approval_id>/report/", ReportOnApproval.as_view(), name="report"),
+    path("approvals/<uuid:approval_id>/hand-over/", HandOverApproval.as_view(), name="hand_over"),
+    path("deputies/", Deputies.as_view(), name="deputies"),
+    path("deputies/<uuid:deputy_id>/remove/", RemoveOneDeputy.as_view(), name="deputy_remove"),
     path("states/", SavedStates.as_view(), name="states"),
     path("erasures/", Erasures.as_view(), name="erasures"),
     path("erasures/<uuid:erasure_id>/", OneErasure.as_view(), name="erasure"),

@@ -58,6 +58,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "incident": _EITHER | {"admin"},
     # Everybody chooses what news they get themselves.
     "subscribe": frozenset(ROLES),
+    # Who acts for a reviewer who is away: they themselves say so, or an admin.
+    "delegate": _REVIEWER | {"admin"},
     "fork": _EITHER,
     "roll_back": _EITHER,
     "decide": _REVIEWER,
@@ -80,12 +82,12 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     # Taking care of trouble, and choosing what news one gets.
     "incidents": frozenset({"read", "incident", "subscribe"}),
     "fork": frozenset({"read", "fork", "roll_back"}),
-    "decide": frozenset({"read", "decide"}),
+    "decide": frozenset({"read", "decide", "delegate"}),
     # Only to request it: a token approves no erasure unless it administers.
     "erase": frozenset({"read", "request_erasure"}),
     "administer": frozenset(
         {
-            *("read", "policy", "notify", "hook", "mcp", "people"),
+            *("read", "policy", "notify", "hook", "mcp", "people", "delegate"),
             *("erase", "hold", "retention"),
         }
     ),
@@ -156,6 +158,8 @@ class Actor:
     places: tuple[tuple[UUID, str], ...] = field(default=(), compare=False, repr=False)
     # (user name, groups) where they were read together with the roles.
     seat: tuple[str, tuple[str, ...]] | None = field(default=None, compare=False, repr=False)
+    # For whom they may act, read once at most (`identity.seats`).
+    represents: Any = field(default=None, compare=False, repr=False)
 
     @property
     def person(self) -> str:

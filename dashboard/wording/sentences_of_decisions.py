@@ -77,6 +77,10 @@ def _subscription(data: Mapping[str, Any]) -> str:
     return f"the subscription of {cut(whose)}" + (f" to {cut(agent)}" if agent else "")
 
 
+def _deputy(data: Mapping[str, Any]) -> str:
+    return f"{cut(data.get('deputy_name'))}{_quoted(data.get('reason'))}"
+
+
 def _recorded(data: Mapping[str, Any], who: str) -> str:
     verdict, comment = data.get("verdict"), _quoted(data.get("comment"))
     if verdict == "respond":
@@ -138,6 +142,7 @@ SAY: dict[str, Any] = {
         f"{d.get('reminders', '?')})"
     ),
     "approval.replied": _replied,
+    "turn.handed_over": lambda d, who: f"{who} handed{_what(d)} over to {_deputy(d)}",
     "decision.recorded": _recorded,
     "decision.taken_back": lambda d, who: f"{who} undid the decision:{_what(d) or ' ?'}",
     "decision.refused": lambda d, who: (
@@ -172,6 +177,13 @@ SAY: dict[str, Any] = {
     "subscription.made": lambda d, who: f"{who} made {_subscription(d)}",
     "subscription.changed": lambda d, who: f"{who} changed {_subscription(d)}",
     "subscription.removed": lambda d, who: f"{who} removed {_subscription(d)}",
+    "deputy.named": lambda d, who: (
+        f"{who} let {cut(d.get('deputy_name'))} act for {cut(d.get('person_name'))}"
+        f"{' in one request' if d.get('approval') else ''}{_quoted(d.get('reason'))}"
+    ),
+    "deputy.removed": lambda d, who: (
+        f"{who} ended that {cut(d.get('deputy_name'))} acts for {cut(d.get('person_name'))}"
+    ),
     "hours.set": lambda d, who: (
         f"{who} set quiet hours from {cut(d.get('begins'))} to {cut(d.get('ends'))} "
         f"({cut(d.get('zone'))})"

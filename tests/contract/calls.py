@@ -119,6 +119,7 @@ class World:
     taken: UUID  # another one, which the operator has taken
     mail: UUID  # an endpoint that writes to people
     subscription: UUID  # of the operator, by that endpoint
+    deputy: UUID  # the second manager, of the manager, next year
 
 
 def make_world(cast: Cast) -> World:
@@ -168,6 +169,7 @@ def make_world(cast: Cast) -> World:
         taken=_taken(cast),
         mail=(mail := make_mail(cast.workspace)),
         subscription=make_subscription(cast, "operator", mail),
+        deputy=make_deputy(cast, "manager", "second_manager"),
     )
 
 
@@ -219,6 +221,13 @@ def make_subscription(cast: Cast, name: str, mail: UUID) -> UUID:
     """A subscription of a person by such an endpoint."""
     choice = Choice(endpoint=mail, kinds=["thread.failed"])
     return actions.make_subscription(cast.actor(name), choice).id
+
+
+def make_deputy(cast: Cast, person: str, deputy: str) -> UUID:
+    """A deputy of somebody, for a week that is far."""
+    begins = datetime.now(UTC) + timedelta(days=300)
+    ends = begins + timedelta(days=7)
+    return actions.name_deputy(cast.actor(person), deputy, begins, ends).id
 
 
 def _saved(cast: Cast) -> str:
@@ -451,6 +460,25 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "quiet_hours_retrieve": lambda w: Call(),
     "quiet_hours_set": lambda w: Call(
         body={"hours": {"begins": "22:00", "ends": "07:00", "zone": "Europe/Berlin"}}
+    ),
+    "deputies_list": lambda w: Call(),
+    "deputies_name": lambda w: Call(
+        body={
+            "deputy": "second_manager",
+            "ends": (datetime.now(UTC) + timedelta(days=4)).isoformat(),
+            "reason": "holiday",
+        },
+        status=201,
+        who=("manager",),
+    ),
+    "deputies_remove": lambda w: Call(
+        {"deputy_id": str(w.deputy)}, body={}, who=("manager", "admin")
+    ),
+    "approvals_hand_over": lambda w: Call(
+        {"approval_id": str(w.gate.id)},
+        body={"to": "second_manager", "reason": "you know them"},
+        status=201,
+        who=("manager",),
     ),
     "budgets_list": lambda w: Call(),
     "budgets_set": lambda w: Call(

@@ -28,9 +28,9 @@ BLANK = (
 )
 DECISION = (
     "INSERT INTO gp_decision (id, workspace_id, approval_id, reviewer, reviewer_name, verdict, "
-    "proposal_hash, comment, args, what_next, salt, hash, at) SELECT %s::uuid, won.workspace_id, "
-    "won.id, %s::varchar, %s::varchar, %s::varchar, %s::varchar, %s::text, %s::jsonb, "
-    "%s::varchar, %s::bytea, %s::bytea, won.at FROM won"
+    "proposal_hash, comment, args, what_next, for_person, salt, hash, at) SELECT %s::uuid, "
+    "won.workspace_id, won.id, %s::varchar, %s::varchar, %s::varchar, %s::varchar, %s::text, "
+    "%s::jsonb, %s::varchar, %s::varchar, %s::bytea, %s::bytea, won.at FROM won"
 )
 
 
@@ -70,6 +70,7 @@ def decided(
     held: bool = False,
     seen: str = "",
     void: int = 0,
+    for_person: str = "",
 ) -> dict[str, Any]:
     """The data of `approval.decided`; `row` is the request as decided."""
     data: dict[str, Any] = {
@@ -88,6 +89,7 @@ def decided(
         data["outcome"] = row.outcome
     if row.what_next:
         data["what_next"] = row.what_next
+    data |= {"for": for_person} if for_person else {}
     return data | ({"held": True} if held else {}) | edited(verdict, row.standing_hash, seen, void)
 
 
@@ -103,6 +105,7 @@ def recorded(
     seen: str = "",
     void: int = 0,
     missing: int | None = None,
+    for_person: str = "",
 ) -> dict[str, Any]:
     """The data of `decision.recorded`: a vote that does not complete, or a question."""
     data: dict[str, Any] = {
@@ -116,6 +119,7 @@ def recorded(
         "proposal_hash": row.standing_hash,
         "at": at.isoformat(),
     }
+    data |= {"for": for_person} if for_person else {}
     if missing is not None:
         data["missing"] = missing
     return data | edited(verdict, row.standing_hash, seen, void)
@@ -155,6 +159,7 @@ def params_of(
     args: Any,
     what_next: str,
     salted: Sequence[bytes],
+    for_person: str = "",
 ) -> tuple[Any, ...]:
     """The parameters of DECISION."""
     return (
@@ -166,5 +171,6 @@ def params_of(
         comment,
         as_json(args),
         what_next,
+        for_person,
         *salted,
     )

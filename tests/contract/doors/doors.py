@@ -48,6 +48,7 @@ from tests.contract.calls import (
     World,
     example,
     make_breaker,
+    make_deputy,
     make_erasure,
     make_incident,
     make_mail,
@@ -164,7 +165,7 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 # The last: of many threads each is refused by itself; nothing is done to those of others.
 NO_NAMES = (
     *("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets"),
-    "threads_many",
+    *("threads_many", "deputies"),
 )
 
 
@@ -413,6 +414,15 @@ def _subscription(world: World, foreign: bool) -> str:
     return str(make_subscription(world.cast, "stranger", make_mail(world.cast.elsewhere)))
 
 
+def _deputy(world: World, foreign: bool) -> str:
+    if not foreign:
+        return str(world.deputy)
+    cast = world.cast
+    user = get_user_model().objects.create_user(f"reviewer-{uuid4().hex[:8]}")
+    store.grant(cast.elsewhere, user.pk, "reviewer", actor="user:0")
+    return str(make_deputy(cast, "stranger", user.username))
+
+
 # What the world has of ours beside threads and requests: how something of others is made.
 FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "policy": _policy,
@@ -424,6 +434,7 @@ FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "taken": _incident,
     "mail": _mail,
     "subscription": _subscription,
+    "deputy": _deputy,
 }
 
 
@@ -591,6 +602,7 @@ LOOK = {
     *("record search", "record report"),
     *("erase list", "erase preview", "erase holds", "retention list"),
     *("incident list", "incident show", "subscription list"),
+    "deputy list",
     *("budget list", "overview"),
 }
 
@@ -677,6 +689,9 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "subscription change": lambda w: [w.subscription, "--agent", "research"],
     "subscription remove": lambda w: [w.subscription],
     "subscription quiet": lambda w: ["--hours", "22:00-07:00"],
+    "deputy name": lambda w: ["second_manager", "--until", "2030-01-01", "--from", "2029-12-01"],
+    "deputy remove": lambda w: [w.deputy],
+    "deputy hand-over": lambda w: [w.gate.id, "second_manager"],
     "budget set": lambda w: ["workspace", "--cost", "2.50"],
     "budget off": lambda w: _budgeted(w),
     "cap set": lambda w: ["thread", "day", "2.50"],
@@ -699,7 +714,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
 NO_THING = {"threads start", "import", "hook create", "user create", "cap set", "cap off"}
 NO_THING |= {"endpoint create", "policy create", "breaker trip", "record export"}
 NO_THING |= {"retention set", "retention off"}
-NO_THING |= {"subscription create", "subscription quiet"}
+NO_THING |= {"subscription create", "subscription quiet", "deputy name"}
 NO_THING |= {"budget set", "budget off", "threads many"}
 # Named by a name that each workspace may have once.
 NO_THING |= {"mcp add", "mcp change", "mcp remove", "mcp tools", "mcp accept", "mcp mode"}
@@ -719,6 +734,8 @@ THE_OPERATORS = dict.fromkeys(
     ),
     ("operator", "admin"),
 )
+# An admin names deputies for reviewers only, and is none.
+THE_OPERATORS |= dict.fromkeys(("deputies", "deputies_name", "deputy name"), ("manager",))
 THE_OPERATORS |= dict.fromkeys(
     ("incident_give_back", "incidents_give_back", "incident give-back"), ("operator",)
 )

@@ -274,6 +274,7 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
         "erasure_id": world.erasure,
         "incident_id": world.incident,
         "subscription_id": world.subscription,
+        "deputy_id": world.deputy,
         "activity_id": NOBODY,
         "sha256": "0" * 64,
         "slug": "a",

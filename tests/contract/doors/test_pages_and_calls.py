@@ -91,6 +91,13 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         [],
         {"begins": "22:00", "ends": "07:00", "zone": "Europe/Berlin"},
     ),
+    "deputies": lambda w: (
+        "manager",
+        [],
+        {"deputy": "second_manager", "begins": "2030-01-01", "ends": "2030-01-07"},
+    ),
+    "deputy_remove": lambda w: ("manager", [w.deputy], {}),
+    "approval_hand_over": lambda w: ("manager", [w.gate.id], {"to": "second_manager"}),
     "budgets": lambda w: (
         "admin",
         [],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import time
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from uuid_utils.compat import uuid7
 
+from approvals.deputies import changes as deputies
 from approvals.hooks import changes as hooks
 from approvals.incidents import quiet_hours, subscriptions
 from approvals.notify import endpoints
@@ -41,6 +42,7 @@ from dashboard.operating.proof import (
 )
 from tests.cast import Cast
 from tests.checkpoints.builders import make_thread, rows
+from tests.dashboard import scene
 
 from .altered_columns import OTHER, SOME, columns_of, unguarded  # noqa: F401
 
@@ -102,6 +104,17 @@ def settled(cast: Cast) -> Cast:
     subscriptions.remove(subscribed[2], workspace=place, actor=ADMIN)
     for ends in (6, 7):
         quiet_hours.set_quiet_hours(place, operator, time(22), time(ends), "UTC", actor=ADMIN)
+    manager, second = (f"user:{cast.users[name].pk}" for name in ("manager", "second_manager"))
+    for days in (0, 10, 20):
+        begins = datetime.now(UTC) + timedelta(days=days)
+        period = deputies.Period(begins, begins + timedelta(days=5))
+        named = deputies.name_deputy(place, manager, second, period, reason="out", actor=ADMIN)
+    deputies.remove_deputy(named, workspace=place, actor=ADMIN)
+    asked = scene.waiting(place, scene.make_agent())
+    for _ in range(2):
+        deputies.hand_over(
+            asked.id, workspace=place, person=manager, actor=manager, to="second_manager", reason=""
+        )
     upstream = mcp_servers.Wanted(url="https://a.example")
     server = mcp_servers.add(place, "notes", upstream, actor=ADMIN)
     mcp_servers.change(

@@ -1,0 +1,70 @@
+"""Deputies, and in whose place a decision was made."""
+
+import django.db.models.functions.datetime
+import uuid_utils.compat
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("approvals", "0006_erasure")]
+    operations = [
+        migrations.AddField(
+            model_name="decision",
+            name="for_person",
+            field=models.CharField(blank=True, db_default="", max_length=200),
+        ),
+        migrations.CreateModel(
+            name="Deputy",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid_utils.compat.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("workspace_id", models.UUIDField()),
+                ("person", models.CharField(max_length=200)),
+                ("deputy", models.CharField(max_length=200)),
+                ("approval_id", models.UUIDField(null=True)),
+                ("begins", models.DateTimeField()),
+                ("ends", models.DateTimeField(null=True)),
+                ("reason", models.CharField(blank=True, max_length=500)),
+                ("made_by", models.CharField(max_length=200)),
+                (
+                    "made_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+            ],
+            options={
+                "verbose_name_plural": "deputies",
+                "db_table": "gp_deputy",
+                "indexes": [
+                    models.Index(fields=["workspace_id", "deputy"], name="gp_deputy_acts"),
+                    models.Index(
+                        fields=["workspace_id", "person", "begins"], name="gp_deputy_person"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace_id", "person", "approval_id"),
+                        name="gp_deputy_request",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("person", models.F("deputy")), _negated=True),
+                        name="gp_deputy_other",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("approval_id", None), ("ends__gt", models.F("begins"))),
+                            models.Q(("approval_id__isnull", False), ("ends", None)),
+                            _connector="OR",
+                        ),
+                        name="gp_deputy_until",
+                    ),
+                ],
+            },
+        ),
+    ]
