@@ -15,7 +15,7 @@ from .incidents.models import (
     QuietHours,
     Subscription,
 )
-from .notify.models import Delivery, Endpoint
+from .notify.models import Delivery, Endpoint, PushDevice
 from .states import DEFAULT_RISK, STATUSES, VERDICTS, WHAT_NEXT
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "IncidentNotice",
     "IncidentThread",
     "News",
+    "PushDevice",
     "QuietHours",
     "Subscription",
 ]

@@ -9,6 +9,7 @@ from .models import (
     HookIdentity,
     Policy,
     PolicyVersion,
+    PushDevice,
     QuietHours,
     SpendCap,
     Subscription,
@@ -37,5 +38,8 @@ def register() -> None:
         secrets=("secrets", "address", "target"),
     )
     recorded.register(Deputy, noun="deputy", label="person")
+    recorded.register(
+        PushDevice, noun="device", label="name", secrets=("address", "p256dh", "auth")
+    )
     recorded.register(Subscription, noun="subscription", label="person")
     recorded.register(QuietHours, noun="quiet hours", label="person")

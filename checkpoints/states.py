@@ -156,6 +156,8 @@ class WorkspaceEventKind(StrEnum):
     SUBSCRIPTION_REMOVED = "subscription.removed"
     QUIET_HOURS_SET = "hours.set"
     QUIET_HOURS_REMOVED = "hours.removed"
+    DEVICE_ADDED = "device.added"
+    DEVICE_REMOVED = "device.removed"
     DEPUTY_NAMED = "deputy.named"
     DEPUTY_REMOVED = "deputy.removed"
     INCIDENT_TAKEN = "incident.taken"

@@ -9,8 +9,8 @@ from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
 from .views.approvals import report as reports
 from .views.fleet import breakers, many, overview
+from .views.incidents import devices, subscriptions
 from .views.incidents import lists as incidents
-from .views.incidents import subscriptions
 from .views.incidents import verbs as incident_verbs
 from .views.threads import cancel, changes, compare, skip, start, unknown_effects
 from .views.threads import detail as threads
@@ -59,6 +59,9 @@ urlpatterns = [
     path("subscriptions/quiet-hours/", subscriptions.quiet, name="quiet_hours"),
     path(f"{SUBSCRIPTION}/", subscriptions.change, name="subscription"),
     path(f"{SUBSCRIPTION}/remove/", subscriptions.remove, name="subscription_remove"),
+    path("subscriptions/devices/", devices.add, name="device_add"),
+    path("subscriptions/devices/<uuid:device_id>/remove/", devices.remove, name="device_remove"),
+    path("push-worker.js", devices.worker, name="push_worker"),
     path("overview/", overview.overview, name="overview"),
     path("overview/budgets/", overview.budgets, name="budgets"),
     path("overview/<str:name>.csv", overview.table, name="overview_csv"),

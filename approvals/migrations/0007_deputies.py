@@ -1,4 +1,4 @@
-"""Deputies, and in whose place a decision was made."""
+"""Deputies, and in whose place a decision was made; devices that take web push."""
 
 import django.db.models.functions.datetime
 import uuid_utils.compat
@@ -12,6 +12,45 @@ class Migration(migrations.Migration):
             model_name="decision",
             name="for_person",
             field=models.CharField(blank=True, db_default="", max_length=200),
+        ),
+        migrations.RemoveConstraint("endpoint", "gp_endpoint_kind"),
+        migrations.AddConstraint(
+            "endpoint",
+            models.CheckConstraint(
+                condition=models.Q(kind__in=("email", "push", "apprise", "webhook")),
+                name="gp_endpoint_kind",
+            ),
+        ),
+        migrations.CreateModel(
+            name="PushDevice",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid_utils.compat.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("workspace_id", models.UUIDField()),
+                ("person", models.CharField(max_length=200)),
+                ("name", models.CharField(max_length=100)),
+                ("target", models.CharField(max_length=200)),
+                ("address", models.TextField()),
+                ("p256dh", models.CharField(max_length=100)),
+                ("auth", models.CharField(max_length=100)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+            ],
+            options={
+                "db_table": "gp_push_device",
+                "indexes": [
+                    models.Index(fields=["workspace_id", "person"], name="gp_push_device_person")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Deputy",

@@ -27,7 +27,17 @@ from ..hooks.signature import new_secret
 from . import fan_out, recipients
 from .channels import addresses, chat
 from .channels import signature as signing
-from .texts.kinds import DIGEST_MAX, KINDS, NAME_MAX, NEWS, PERSON_MAX, PLACES_MAX, TEST, USUAL
+from .texts.kinds import (
+    DIGEST_MAX,
+    KINDS,
+    NAME_MAX,
+    NEWS,
+    PERSON_MAX,
+    PLACES_MAX,
+    TEST,
+    TO_PEOPLE,
+    USUAL,
+)
 
 OVERLAP_SECONDS: Final = 24 * 3600.0
 OVERLAP_MAX: Final = 7 * 24 * 3600.0
@@ -161,7 +171,7 @@ def try_out(endpoint: UUID, *, workspace: UUID, actor: str, recipient: str = "")
         if not row.active:
             raise NotAllowedNow("The endpoint is switched off.")
         news: UUID = uuid7()
-        to = (row.address or recipient) if row.kind == "email" else ""
+        to = (row.address or recipient) if row.kind in TO_PEOPLE else ""
         fan_out.write([(uuid7(), workspace, row.id, news, TEST, to, f"msg_{news.hex}", None)])
         _log(K.ENDPOINT_TESTED, row, actor)
     return news
@@ -189,8 +199,8 @@ def _apply(row: _Row, wanted: Wanted) -> None:
     if wanted.people is not None or wanted.teams is not None:
         row.people = _names("people", row.people if wanted.people is None else wanted.people)
         row.teams = _names("teams", row.teams if wanted.teams is None else wanted.teams)
-        if (row.people or row.teams) and (row.kind != "email" or row.address):
-            raise InvalidValue("people", "are for mail to people")
+        if (row.people or row.teams) and (row.kind not in TO_PEOPLE or row.address):
+            raise InvalidValue("people", "are for mail and devices of people")
         strange = recipients.unknown(row.workspace, people=row.people, teams=row.teams)
         if strange:
             raise InvalidValue("people", f"nobody and no team is called {strange[0]}")
@@ -205,6 +215,8 @@ def _address(kind: str, value: str) -> tuple[str, str]:
         return value, chat.check_address(value)
     if not value:
         return "", ""
+    if kind == "push":
+        raise InvalidValue("target", "must be empty: people add their own devices")
     try:
         validate_email(value)
     except ValidationError:

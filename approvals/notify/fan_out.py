@@ -23,7 +23,7 @@ from checkpoints.state import deltas
 from .. import queries
 from ..signals import decision_told
 from .recipients import DECIDES, GUARDS_RECORD, WORKS_ON_THREADS, Person, due, members, wanted
-from .texts.kinds import ALARMS, BUDGETS, CALLS, THREADS
+from .texts.kinds import ALARMS, BUDGETS, CALLS, THREADS, TO_PEOPLE
 
 BATCH: Final = 50
 _WAITS: Final = f"n.done_at IS NULL AND {not_set_aside('news', 'n.id')}"
@@ -185,14 +185,15 @@ def _called(
 
 
 def _recipients(endpoints: Sequence[_Endpoint], people: Sequence[Person]) -> list[tuple[UUID, str]]:
-    """(endpoint, recipient) of one news; a person gets one mail, however many endpoints name them.
+    """(endpoint, recipient) of one news.
 
-    A recipient is `user:7`, a mail address, or empty: the endpoint itself.
+    A person gets one mail and one push, however many endpoints name them. A recipient is `user:7`,
+    a mail address, or empty: the endpoint itself.
     """
     results: list[tuple[UUID, str]] = []
-    mailed: set[str] = set()
+    served: dict[str, set[str]] = {kind: set() for kind in TO_PEOPLE}
     for endpoint in endpoints:
-        if endpoint.kind != "email":
+        if endpoint.kind not in TO_PEOPLE:
             results.append((endpoint.id, ""))
             continue
         if endpoint.address:
@@ -203,6 +204,6 @@ def _recipients(endpoints: Sequence[_Endpoint], people: Sequence[Person]) -> lis
                 for one in people
                 if wanted(one, people=endpoint.people, teams=endpoint.teams)
             ]
-        results += [(endpoint.id, one) for one in to if one not in mailed]
-        mailed.update(to)
+        results += [(endpoint.id, one) for one in to if one not in served[endpoint.kind]]
+        served[endpoint.kind].update(to)
     return results

@@ -27,6 +27,7 @@ from .erasure.erasures import (
 from .erasure.retention import preview_retention, set_retention
 from .fleet.breakers import preview_trip, release_breaker, trip_breaker
 from .fleet.budgets import set_budget
+from .fleet.devices import add_device, remove_device
 from .fleet.incidents import close_incident, give_back_incident, snooze_incident, take_incident
 from .fleet.many import act_on_many, preview_many
 from .fleet.subscriptions import (
@@ -76,6 +77,7 @@ __all__ = [
     "accept_mcp_tools",
     "act_on_many",
     "actor_of",
+    "add_device",
     "add_mcp_server",
     "allowed_actions",
     "cancel",
@@ -121,6 +123,7 @@ __all__ = [
     "preview_trip",
     "release_breaker",
     "remove_deputy",
+    "remove_device",
     "remove_mcp_server",
     "remove_subscription",
     "request_erasure",

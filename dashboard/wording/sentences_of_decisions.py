@@ -177,6 +177,12 @@ SAY: dict[str, Any] = {
     "subscription.made": lambda d, who: f"{who} made {_subscription(d)}",
     "subscription.changed": lambda d, who: f"{who} changed {_subscription(d)}",
     "subscription.removed": lambda d, who: f"{who} removed {_subscription(d)}",
+    "device.added": lambda d, who: f"{who} lets news come to the device {cut(d.get('name'))}",
+    "device.removed": lambda d, who: (
+        f"The device {cut(d.get('name'))} is gone"
+        if d.get("why")
+        else f"{who} removed the device {cut(d.get('name'))}"
+    ),
     "deputy.named": lambda d, who: (
         f"{who} let {cut(d.get('deputy_name'))} act for {cut(d.get('person_name'))}"
         f"{' in one request' if d.get('approval') else ''}{_quoted(d.get('reason'))}"

@@ -119,6 +119,7 @@ class World:
     taken: UUID  # another one, which the operator has taken
     mail: UUID  # an endpoint that writes to people
     subscription: UUID  # of the operator, by that endpoint
+    device: UUID  # of the operator
     deputy: UUID  # the second manager, of the manager, next year
 
 
@@ -169,6 +170,7 @@ def make_world(cast: Cast) -> World:
         taken=_taken(cast),
         mail=(mail := make_mail(cast.workspace)),
         subscription=make_subscription(cast, "operator", mail),
+        device=make_device(cast, "operator"),
         deputy=make_deputy(cast, "manager", "second_manager"),
     )
 
@@ -221,6 +223,20 @@ def make_subscription(cast: Cast, name: str, mail: UUID) -> UUID:
     """A subscription of a person by such an endpoint."""
     choice = Choice(endpoint=mail, kinds=["thread.failed"])
     return actions.make_subscription(cast.actor(name), choice).id
+
+
+# The keys of a browser: those of the example in RFC 8291.
+DEVICE = {
+    "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIA"
+    "iw4",
+    "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+}
+
+
+def make_device(cast: Cast, name: str) -> UUID:
+    """A device of somebody."""
+    address = f"https://push.example/{uuid4().hex}"
+    return actions.add_device(cast.actor(name), "phone", address=address, **DEVICE).id
 
 
 def make_deputy(cast: Cast, person: str, deputy: str) -> UUID:
@@ -461,6 +477,11 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "quiet_hours_set": lambda w: Call(
         body={"hours": {"begins": "22:00", "ends": "07:00", "zone": "Europe/Berlin"}}
     ),
+    "devices_list": lambda w: Call(),
+    "devices_add": lambda w: Call(
+        body={"name": "phone", "address": "https://push.example/new", **DEVICE}, status=201
+    ),
+    "devices_remove": lambda w: Call({"device_id": str(w.device)}, body={}, who=("operator",)),
     "deputies_list": lambda w: Call(),
     "deputies_name": lambda w: Call(
         body={

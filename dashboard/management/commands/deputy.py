@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.commands.deputies import VERBS
+from dashboard.commands.fleet.deputies import VERBS
 from dashboard.commands.terminal.console import VerbsCommand
 
 

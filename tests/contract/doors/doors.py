@@ -49,6 +49,7 @@ from tests.contract.calls import (
     example,
     make_breaker,
     make_deputy,
+    make_device,
     make_erasure,
     make_incident,
     make_mail,
@@ -165,7 +166,7 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 # The last: of many threads each is refused by itself; nothing is done to those of others.
 NO_NAMES = (
     *("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets"),
-    *("threads_many", "deputies"),
+    *("threads_many", "deputies", "device_add"),
 )
 
 
@@ -414,6 +415,10 @@ def _subscription(world: World, foreign: bool) -> str:
     return str(make_subscription(world.cast, "stranger", make_mail(world.cast.elsewhere)))
 
 
+def _device(world: World, foreign: bool) -> str:
+    return str(make_device(world.cast, "stranger") if foreign else world.device)
+
+
 def _deputy(world: World, foreign: bool) -> str:
     if not foreign:
         return str(world.deputy)
@@ -435,6 +440,7 @@ FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "mail": _mail,
     "subscription": _subscription,
     "deputy": _deputy,
+    "device": _device,
 }
 
 
@@ -602,7 +608,7 @@ LOOK = {
     *("record search", "record report"),
     *("erase list", "erase preview", "erase holds", "retention list"),
     *("incident list", "incident show", "subscription list"),
-    "deputy list",
+    *("deputy list", "device list"),
     *("budget list", "overview"),
 }
 
@@ -691,6 +697,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "subscription quiet": lambda w: ["--hours", "22:00-07:00"],
     "deputy name": lambda w: ["second_manager", "--until", "2030-01-01", "--from", "2029-12-01"],
     "deputy remove": lambda w: [w.deputy],
+    "device remove": lambda w: [w.device],
     "deputy hand-over": lambda w: [w.gate.id, "second_manager"],
     "budget set": lambda w: ["workspace", "--cost", "2.50"],
     "budget off": lambda w: _budgeted(w),
@@ -735,6 +742,7 @@ THE_OPERATORS = dict.fromkeys(
     ("operator", "admin"),
 )
 # An admin names deputies for reviewers only, and is none.
+THE_OPERATORS |= dict.fromkeys(("device_remove", "devices_remove", "device remove"), ("operator",))
 THE_OPERATORS |= dict.fromkeys(("deputies", "deputies_name", "deputy name"), ("manager",))
 THE_OPERATORS |= dict.fromkeys(
     ("incident_give_back", "incidents_give_back", "incident give-back"), ("operator",)

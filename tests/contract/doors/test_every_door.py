@@ -275,6 +275,7 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
         "incident_id": world.incident,
         "subscription_id": world.subscription,
         "deputy_id": world.deputy,
+        "device_id": world.device,
         "activity_id": NOBODY,
         "sha256": "0" * 64,
         "slug": "a",

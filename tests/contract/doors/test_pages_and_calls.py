@@ -15,6 +15,7 @@ from dashboard import actions
 from dashboard.actions import external
 from tests.cast import Cast
 from tests.contract.calls import (
+    DEVICE,
     World,
     example,
     make_world,
@@ -91,6 +92,12 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         [],
         {"begins": "22:00", "ends": "07:00", "zone": "Europe/Berlin"},
     ),
+    "device_add": lambda w: (
+        "operator",
+        [],
+        {"name": "phone", "address": "https://push.example/new", **DEVICE},
+    ),
+    "device_remove": lambda w: ("operator", [w.device], {}),
     "deputies": lambda w: (
         "manager",
         [],
@@ -127,7 +134,7 @@ SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
     "approval_report", "compare", "erasures",
-    "incidents", "incident", "subscriptions",
+    "incidents", "incident", "subscriptions", "push_worker",
     "overview", "overview_csv",
 }  # fmt: skip
 # A capsule of any size and a folder on the machine are read by command; no page does it either.

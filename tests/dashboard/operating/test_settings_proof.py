@@ -18,7 +18,8 @@ from uuid_utils.compat import uuid7
 from approvals.deputies import changes as deputies
 from approvals.hooks import changes as hooks
 from approvals.incidents import quiet_hours, subscriptions
-from approvals.notify import endpoints
+from approvals.notify import devices, endpoints
+from approvals.notify.channels import push
 from approvals.policies import changes as policies
 from approvals.policies.budgets import announce_budgets
 from approvals.policies.drafts import Draft
@@ -115,6 +116,11 @@ def settled(cast: Cast) -> Cast:
         deputies.hand_over(
             asked.id, workspace=place, person=manager, actor=manager, to="second_manager", reason=""
         )
+    for n, name in enumerate(("phone", "desk", "gone")):
+        keys = push.public_key(), "BTBZMqHH6r4Tts7J_aSIgg"
+        device = devices.Subscribed(f"https://push.example/{n}", *keys)
+        added = devices.add(place, operator, name, device, actor=operator)
+    assert devices.forget([added.id]) == 1
     upstream = mcp_servers.Wanted(url="https://a.example")
     server = mcp_servers.add(place, "notes", upstream, actor=ADMIN)
     mcp_servers.change(

@@ -10,11 +10,10 @@ from uuid import UUID
 from approvals.queries.deputies import DeputyRow
 from dashboard import actions
 from dashboard.actions import deputies
-from dashboard.api.deputies import Deputy, DeputyList
+from dashboard.api.fleet.deputies import Deputy, DeputyList
+from dashboard.commands.terminal.console import PersonalCommand, Verb
+from dashboard.commands.terminal.tables import Table, table
 from dashboard.errors import Invalid, Missing
-
-from .terminal.console import PersonalCommand, Verb
-from .terminal.tables import Table, table
 
 
 def list_deputies(command: PersonalCommand) -> None:

@@ -16,12 +16,11 @@ from approvals.notify.texts.kinds import PERSON_MAX
 from approvals.queries.deputies import DeputyRow
 from dashboard import actions
 from dashboard.actions import deputies
+from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.api.protocol.parameters import flag
+from dashboard.api.shapes.requests import Asked, Nothing
+from dashboard.api.shapes.texts import NotBlank, check_time_text
 from dashboard.documents.state_shape import Shape
-
-from .protocol.base import MemberView, answer, refusals
-from .protocol.parameters import flag
-from .shapes.requests import Asked, Nothing
-from .shapes.texts import NotBlank, check_time_text
 
 Time = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(check_time_text)]
 Reason = Annotated[str, Field(max_length=REASON_MAX)]
