@@ -131,7 +131,10 @@ def _page_of(news: UUID, kind: str) -> str:
             "SELECT thread_id, approval_id, data::text FROM gp_outbox WHERE id = %s::uuid", (news,)
         )
         row = cursor.fetchone()
-    return _page(kind, row[0], row[1], deltas.decode(row[2])) if row else ""
+    if row is None:
+        return ""
+    thread, approval, data = row
+    return _page(kind, thread, approval, deltas.decode(data))
 
 
 def _body(claimed: Claim) -> bytes:

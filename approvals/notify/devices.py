@@ -127,11 +127,15 @@ def _remove(row: DeviceRow, actor: str, **more: Any) -> bool:
 
 def _read(where: str, *params: Any) -> list[DeviceRow]:
     rows = fetch_named(
-        "SELECT d.id, d.workspace_id, d.person, d.name, d.target, d.created_at, d.address, "
-        f"d.p256dh, d.auth FROM gp_push_device d WHERE {where} ORDER BY d.created_at, d.id",
+        "SELECT d.id, d.workspace_id AS workspace, d.person, d.name, d.target, d.created_at, "
+        f"d.address, d.p256dh, d.auth FROM gp_push_device d WHERE {where} ORDER BY d.created_at, d.id",
         params,
     )
-    return [DeviceRow(*row[:6], Subscribed(*row[6:])) for row in rows]
+    return [_device(**row._asdict()) for row in rows]
+
+
+def _device(*, address: str, p256dh: str, auth: str, **columns: Any) -> DeviceRow:
+    return DeviceRow(subscribed=Subscribed(address, p256dh, auth), **columns)
 
 
 def _do(sql: str, params: Sequence[Any]) -> int:
