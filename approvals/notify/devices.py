@@ -128,7 +128,8 @@ def _remove(row: DeviceRow, actor: str, **more: Any) -> bool:
 def _read(where: str, *params: Any) -> list[DeviceRow]:
     rows = fetch_named(
         "SELECT d.id, d.workspace_id AS workspace, d.person, d.name, d.target, d.created_at, "
-        f"d.address, d.p256dh, d.auth FROM gp_push_device d WHERE {where} ORDER BY d.created_at, d.id",
+        f"d.address, d.p256dh, d.auth FROM gp_push_device d WHERE {where} "
+        "ORDER BY d.created_at, d.id",
         params,
     )
     return [_device(**row._asdict()) for row in rows]
