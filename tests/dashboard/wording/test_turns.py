@@ -143,6 +143,8 @@ def answers(row: ApprovalRow, who: Actor) -> dict[str, bool]:
         "page": row.open and not own.why and not own.waits,
         "api": ApprovalDetail.read(row, who).decide.allowed,
     }
+    if row.id in person.acts_for.handed_over:
+        del results["inbox"]  # they may still decide it, and did not want to see it
     if decides and len(terms_of(row.terms).stages) == 1:
         [item] = bulk.preview(who, [bulk.Item(row.id, row.standing_hash)])
         results["bulk"] = item.good
@@ -156,26 +158,33 @@ def agree(bench: Bench, row: ApprovalRow) -> None:
     rule = rule if row.open else rule.closed()
     assert row.progress.columns == rule.columns
     assert {v.decision for v in votes if v.counts} == rule.decisions
-    can = {}
+    can, own = {}, {}
     for name in NAMES:
         result = answers(row, actor_named(name))
         assert len(set(result.values())) == 1, (name, result, row.tally)
         can[name] = result["gate"]
+        person = person_of(actor_named(name))
+        # A deputy and whom they represent have one right together.
+        own[name] = can[name] and rule.part(person.id, person.seats) == "due"
     others = [who for who in deciders(row.workspace) if who.name not in NAMES]
-    able = sum(can.values()) + sum(bool(due([who], row)) for who in others)
+    able = sum(own.values()) + sum(bool(due([who], row)) for who in others)
     if row.open:
         enough = able >= rule.needed - rule.got
         assert bool(nobody_can(row.progress, row.workspace)) is not enough
-        waits = inbox.counts(row.workspace, person_of(actor_named("ann")))["mine"]
-        assert waits == int((not can["ann"] and in_box(row, bench)) or can["ann"])
+        ann = person_of(actor_named("ann"))
+        waits = inbox.counts(row.workspace, ann)["mine"]
+        handed = row.id in ann.acts_for.handed_over
+        assert waits == int((can["ann"] or in_box(row, bench)) and not handed)
     if row.status == "settled" and row.outcome in ("approve", "edit"):
-        names = {one.name: one for one in deciders(row.workspace)}
+        able_now = {one.id: one for one in deciders(row.workspace)}
         seats = [[*seat.names, *rule.called_in] for seat in rule.seats]
         lost = {
             vote.name
             for value, named in zip(rule.counted, seats, strict=True)
             for vote in value
-            if vote.name not in names or set(named).isdisjoint(names[vote.name].names)
+            if vote.person not in able_now
+            or (owner := able_now.get(vote.for_person or vote.person)) is None
+            or set(named).isdisjoint(owner.names)
         }
         doubts = validity.doubts(row)
         assert bool(doubts) is bool(lost)
