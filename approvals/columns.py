@@ -72,6 +72,7 @@ DECISION: Final = listed(
     comment          text             sealed  capsule
     args             jsonb null       sealed  capsule
     what_next        varchar          sealed  capsule
+    for_person       varchar          sealed  capsule
     salt             bytea            proved  capsule
     hash             bytea            proved  capsule
     at               timestamptz      proved  capsule

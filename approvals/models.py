@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models.functions import Coalesce, Now
 from uuid_utils.compat import uuid7
 
+from .deputies.models import Deputy
 from .hooks.models import Hook, HookDelivery, HookIdentity
 from .incidents.models import (
     Incident,
@@ -14,13 +15,14 @@ from .incidents.models import (
     QuietHours,
     Subscription,
 )
-from .notify.models import Delivery, Endpoint
+from .notify.models import Delivery, Endpoint, PushDevice
 from .states import DEFAULT_RISK, STATUSES, VERDICTS, WHAT_NEXT
 
 __all__ = [
     "Approval",
     "Decision",
     "Delivery",
+    "Deputy",
     "Endpoint",
     "Hook",
     "HookDelivery",
@@ -29,6 +31,7 @@ __all__ = [
     "IncidentNotice",
     "IncidentThread",
     "News",
+    "PushDevice",
     "QuietHours",
     "Subscription",
 ]
@@ -146,6 +149,7 @@ class Decision(models.Model):
     comment = models.TextField(blank=True)
     args = models.JSONField(null=True)
     what_next = models.CharField(max_length=10, blank=True, db_default="")
+    for_person = models.CharField(max_length=200, blank=True, db_default="")  # the deputy's
     salt = models.BinaryField()
     hash = models.BinaryField()
     at = models.DateTimeField(db_default=Now())

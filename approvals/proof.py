@@ -218,6 +218,7 @@ class Approvals:
             comment=results["comment"],
             args=results["args"],
             what_next=results["what_next"],
+            for_person=results["for_person"],
         )
         digest = sha256(results["salt"] + content).digest()
         if not (digest == results["hash"] and digest.hex() == data["decision_hash"]):
@@ -237,12 +238,14 @@ class Approvals:
             results["comment"],
             results["proposal_hash"],
             results["what_next"],
+            results["for_person"],
         )
         if message != (
             data["verdict"],
             data.get("comment", ""),
             data.get("proposal_hash", row["proposal_hash"]),
             data.get("what_next", ""),
+            data.get("for", ""),
         ):
             raise Broken(event.seq, "the decision it names is not the one it tells of")
         self._decided += 1
@@ -255,7 +258,8 @@ def _follow(
     current = course.stands
     if results is not None:
         of_vote = ("id", "reviewer", "reviewer_name", "verdict", "proposal_hash")
-        course.votes.append(Vote(*(results[name] for name in of_vote)))
+        for_person = results["for_person"]
+        course.votes.append(Vote(*(results[name] for name in of_vote), for_person=for_person))
     if results is not None and results["verdict"] == "edit":
         course.edits[data["standing_hash"]] = results["args"]
         current |= {"standing_args": results["args"], "standing_hash": data["standing_hash"]}

@@ -3,11 +3,13 @@
 from checkpoints.log import recorded
 
 from .models import (
+    Deputy,
     Endpoint,
     Hook,
     HookIdentity,
     Policy,
     PolicyVersion,
+    PushDevice,
     QuietHours,
     SpendCap,
     Subscription,
@@ -34,6 +36,10 @@ def register() -> None:
         label="name",
         # A chat's address is a secret; that of a mail is a person's, and the log is for ever.
         secrets=("secrets", "address", "target"),
+    )
+    recorded.register(Deputy, noun="deputy", label="person")
+    recorded.register(
+        PushDevice, noun="device", label="name", secrets=("address", "p256dh", "auth")
     )
     recorded.register(Subscription, noun="subscription", label="person")
     recorded.register(QuietHours, noun="quiet hours", label="person")

@@ -38,11 +38,11 @@ def count_votes(requests: Sequence[Uncounted]) -> dict[UUID, Progress]:
 def _votes(ids: list[UUID]) -> dict[UUID, list[Vote]]:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT approval_id, id, reviewer, reviewer_name, verdict, proposal_hash "
+            "SELECT approval_id, id, reviewer, reviewer_name, verdict, proposal_hash, for_person "
             "FROM gp_decision WHERE approval_id = ANY(%s::uuid[]) ORDER BY at, id",
             (ids,),
         )
         votes: dict[UUID, list[Vote]] = {}
-        for approval, *values in cursor.fetchall():
-            votes.setdefault(approval, []).append(Vote(*values))
+        for approval, *values, for_person in cursor.fetchall():
+            votes.setdefault(approval, []).append(Vote(*values, for_person=for_person))
         return votes

@@ -6,13 +6,13 @@ from django.urls import include, path
 
 from .views import artifacts, board, erasures, health, login, metrics, violations, workspaces
 from .views.account import sign_ins
+from .views.approvals import deputies, inbox
 from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
-from .views.approvals import inbox
 from .views.approvals import report as reports
 from .views.fleet import breakers, many, overview, saved_views
+from .views.incidents import devices, subscriptions
 from .views.incidents import lists as incidents
-from .views.incidents import subscriptions
 from .views.incidents import verbs as incident_verbs
 from .views.threads import cancel, changes, compare, skip, start, unknown_effects
 from .views.threads import detail as threads
@@ -21,6 +21,7 @@ from .views.threads import detail as threads
 admin.autodiscover()
 
 THREAD = "threads/<uuid:thread_id>"
+APPROVAL = "approvals/<uuid:approval_id>"
 INCIDENT = "incidents/<uuid:incident_id>"
 SUBSCRIPTION = "subscriptions/<uuid:subscription_id>"
 
@@ -64,6 +65,9 @@ urlpatterns = [
     path("views/new/", saved_views.save, name="view_new"),
     path("views/<uuid:view_id>/", saved_views.change, name="view"),
     path("views/<uuid:view_id>/remove/", saved_views.remove, name="view_remove"),
+    path("subscriptions/devices/", devices.add, name="device_add"),
+    path("subscriptions/devices/<uuid:device_id>/remove/", devices.remove, name="device_remove"),
+    path("push-worker.js", devices.worker, name="push_worker"),
     path("overview/", overview.overview, name="overview"),
     path("overview/budgets/", overview.budgets, name="budgets"),
     path("overview/<str:name>.csv", overview.table, name="overview_csv"),
@@ -71,11 +75,14 @@ urlpatterns = [
     path("approvals/decide/", inbox.together, name="approvals_decide"),
     path("approvals/ended/", inbox.ended, name="approvals_ended"),
     path("approvals/reviewers/", inbox.load, name="reviewers"),
-    path("approvals/<uuid:approval_id>/", approvals.approval, name="approval"),
-    path("approvals/<uuid:approval_id>/decide/", approvals.decide, name="approval_decide"),
-    path("approvals/<uuid:approval_id>/edit/", editing.edit, name="approval_edit"),
-    path("approvals/<uuid:approval_id>/report/", reports.report, name="approval_report"),
-    path("approvals/<uuid:approval_id>/take-back/", approvals.take_back, name="approval_take_back"),
+    path(f"{APPROVAL}/", approvals.approval, name="approval"),
+    path(f"{APPROVAL}/decide/", approvals.decide, name="approval_decide"),
+    path(f"{APPROVAL}/edit/", editing.edit, name="approval_edit"),
+    path(f"{APPROVAL}/report/", reports.report, name="approval_report"),
+    path(f"{APPROVAL}/take-back/", approvals.take_back, name="approval_take_back"),
+    path(f"{APPROVAL}/hand-over/", deputies.hand_over, name="approval_hand_over"),
+    path("deputies/", deputies.index, name="deputies"),
+    path("deputies/<uuid:deputy_id>/remove/", deputies.remove, name="deputy_remove"),
     path("artifacts/<str:sha256>/", artifacts.artifact, name="artifact"),
     path("account/sign-ins/", sign_ins.index, name="sign_ins"),
     path("account/sign-ins/end-others/", sign_ins.end_others, name="sign_ins_end_others"),

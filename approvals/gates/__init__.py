@@ -14,6 +14,7 @@ from .undo_window import settle_due, take_back
 from .verdict.judgement import (
     Reviewer,
     begin,
+    by_deputy,
     check_verdict,
     verdicts_of,
     window_of,
@@ -25,6 +26,7 @@ __all__ = [
     "Proposal",
     "Reviewer",
     "begin",
+    "by_deputy",
     "check_verdict",
     "decide",
     "decide_by_policy",

@@ -22,9 +22,10 @@ from checkpoints.store.statement.moves import salted
 
 from .. import queries
 from ..errors import AlreadyDecided, FourEyes, NotYours, ProposalChanged
-from ..queries import ApprovalRow
+from ..queries import ApprovalRow, deputies
+from ..rules.deputies import both_names
 from ..rules.proposals import decision_content
-from ..rules.votes import Vote
+from ..rules.votes import Vote, person
 from ..states import WITH_ARGS
 from .deadlines import expire
 from .reminders import tell_turn
@@ -97,16 +98,15 @@ def decide(
             value = args if verdict in WITH_ARGS else None
             ident = uuid7()
             try:
-                judged = judge(
-                    row, votes, reviewer=reviewer, decision=ident, verdict=verdict, args=value
-                )
+                judged = _judged(row, votes, reviewer, ident, verdict, value)
             except NotYours as error:
                 # That it is decided already says more to whoever may not decide it anyway.
                 if queries.approval(approval_id, workspace=workspace).open:
                     refused = row, error
             else:
+                who = replace(reviewer, name=both_names(reviewer.name, judged.mandate))
                 done = _write(
-                    row, judged, ident, reviewer, proposal_hash, verdict, comment, value, what_next
+                    row, judged, ident, who, proposal_hash, verdict, comment, value, what_next
                 )
                 if done is not None and then is not None:
                     then(done)
@@ -130,6 +130,22 @@ def decide(
     return done
 
 
+def _judged(
+    row: ApprovalRow, votes: list[Vote], reviewer: Reviewer, ident: UUID, verdict: str, args: Any
+) -> Judged:
+    """The judgement on a verdict; whom the reviewer may represent is read where they need it."""
+    try:
+        return judge(row, votes, reviewer=reviewer, decision=ident, verdict=verdict, args=args)
+    except FourEyes:
+        raise
+    except NotYours:
+        mandates = deputies.mandates(row.workspace, person(reviewer.id))
+        if not mandates:
+            raise
+    who = replace(reviewer, mandates=mandates)
+    return judge(row, votes, reviewer=who, decision=ident, verdict=verdict, args=args)
+
+
 def note_refusal(row: ApprovalRow, *, reviewer: Reviewer, verdict: str, error: FourEyes) -> None:
     """Log that somebody tried who may not, in a transaction of its own."""
     data = decision_rows.refused(row, verdict=verdict, why=error.message, by_name=reviewer.name)
@@ -148,6 +164,7 @@ def _write(
     what_next: str,
 ) -> ApprovalRow | None:
     """The request as it stands afterwards; None: somebody or the clock was faster."""
+    for_person = judged.mandate.person if judged.mandate else ""
     salt, digest = salted(
         decision_content(
             approval=row.id,
@@ -157,6 +174,7 @@ def _write(
             comment=comment,
             args=args,
             what_next=what_next,
+            for_person=for_person,
         )
     )
     won = _swapped(
@@ -174,6 +192,7 @@ def _write(
             args=args,
             what_next=what_next,
             salted=(salt, digest),
+            for_person=for_person,
         ),
     )
     if won is None:
@@ -190,6 +209,7 @@ def _write(
         "seen": seen,
         "void": judged.void,
         "confirmed_at": reviewer.confirmed_at,
+        "for_person": for_person,
     }
     if not judged.outcome:
         missing = None if judged.asks else judged.progress.missing

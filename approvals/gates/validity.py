@@ -33,7 +33,7 @@ class AskedBack:
 
 def _query(row: ApprovalRow) -> prepared.Asked:
     """The look: a row for everybody who was counted, whether they still may, whether it is late."""
-    return SQL.look, (terms_of(row.terms).valid_for, DECIDES, row.id)
+    return SQL.look, (terms_of(row.terms).valid_for, DECIDES, DECIDES, row.id)
 
 
 def holds(row: ApprovalRow) -> prepared.Asked:
@@ -46,7 +46,7 @@ def doubts(row: ApprovalRow) -> str:
     """Why what was decided may not happen any more, as a sentence; empty while it may.
 
     Everybody who was counted still has to be a reviewer here, and one of those whom their stage
-    names.
+    names, or the deputy of such a one.
     A policy's own decision has no person whose rights could be withdrawn.
     """
     rows = prepared.fetch(*_query(row))

@@ -9,7 +9,7 @@ planned for each look, and never by a plan that was kept for anybody.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -19,8 +19,10 @@ from checkpoints.errors import InvalidValue
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.plans import planned_for_this
 from checkpoints.postgres.sql_files import Statements, sql_file
+from checkpoints.state import deltas
 
 from ..queries import OPEN_CAP
+from ..queries.deputies import ActsFor
 from ..rules.terms import names_of
 from .rows import InboxRow, rows
 
@@ -66,11 +68,31 @@ class Person:
     id: str
     user: str
     teams: tuple[str, ...] = ()
+    acts_for: ActsFor = field(default_factory=ActsFor)
 
     @property
     def seats(self) -> list[str]:
         """What names them in a request's terms; `*` is any reviewer."""
         return [*names_of(self.user, self.teams)]
+
+    @property
+    def all_seats(self) -> list[str]:
+        """The same with what names those in whose place they may act."""
+        theirs = (name for one in self.acts_for.mandates for name in one.names)
+        return [*dict.fromkeys((*self.seats, *theirs))]
+
+    @property
+    def represented(self) -> str:
+        """Those in whose place they may act, as JSON: [{person, names, request}]."""
+        mandates = [
+            {
+                "person": one.person,
+                "names": list(one.names),
+                "request": None if one.request is None else str(one.request),
+            }
+            for one in self.acts_for.mandates
+        ]
+        return deltas.canonical(mandates).decode()
 
     @property
     def team_seats(self) -> list[str]:
@@ -177,6 +199,9 @@ def _seats(workspace: UUID, person: Person | None) -> dict[str, Any]:
         "workspace": workspace,
         "person": person and person.id,
         "seats": person.seats if person else [],
+        "all_seats": person.all_seats if person else [],
+        "represented": person.represented if person else "[]",
+        "handed_over": list(person.acts_for.handed_over) if person else [],
         "team_seats": person.team_seats if person else [],
     }
 

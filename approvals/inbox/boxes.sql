@@ -5,9 +5,20 @@
 -- waiting -- Open requests of a workspace.
 a.workspace_id = %(workspace)s::uuid AND a.status = 'pending'
 
--- mine -- It is this person's turn.
-%(person)s::text IS NOT NULL AND a.due_seats && %(seats)s::text[]
+-- represented -- It is the turn of somebody in whose place this person may act: as `turn_of` says.
+EXISTS (SELECT 1 FROM jsonb_array_elements(%(represented)s::jsonb) y
+  WHERE (y ->> 'request' IS NULL OR (y ->> 'request')::uuid = a.id)
+    AND NOT y ->> 'person' = ANY(a.due_except)
+    AND a.due_seats && ARRAY(SELECT jsonb_array_elements_text(y -> 'names')))
+  AND NOT EXISTS (SELECT 1 FROM jsonb_array_elements(a.tally -> 'stages')
+    WITH ORDINALITY s (stage, n) WHERE s.n > (a.tally ->> 'stage')::integer
+    AND s.stage -> 'seats' ?| array_remove(%(seats)s::text[], '*'))
+
+-- mine -- It is this person's turn, or that of somebody in whose place they may act.
+%(person)s::text IS NOT NULL AND a.due_seats && %(all_seats)s::text[]
   AND NOT %(person)s::text = ANY(a.due_except)
+  AND (cardinality(%(handed_over)s::uuid[]) = 0 OR NOT a.id = ANY(%(handed_over)s::uuid[]))
+  AND (%(represented)s::jsonb = '[]' OR a.due_seats && %(seats)s::text[] OR {represented})
 
 -- team -- It is the turn of one of this person's teams.
 cardinality(%(team_seats)s::text[]) > 0 AND a.due_seats && %(team_seats)s::text[]

@@ -25,6 +25,7 @@ from checkpoints.states import ROLES
 from ..notify import fan_out
 from ..notify.recipients import Person, members, wanted
 from ..notify.texts.incident_kinds import ESCALATED, HIGH, MESSAGES
+from ..notify.texts.kinds import TO_PEOPLE
 from . import quiet_hours
 
 PART: Final = "incident_news"
@@ -108,15 +109,15 @@ class _Addressees:
         rows = fetch_named(SQL.channels, (self._incident.workspace, list(subscriptions)))
         for row in rows:
             for recipient in self._recipients(row):
-                # A person gets one mail, however many subscriptions and endpoints reach them.
-                reached = recipient or row.endpoint
+                # A person gets one mail and one push, however many subscriptions reach them.
+                reached = (row.kind, recipient) if recipient else row.endpoint
                 if reached in self._reached or (row.endpoint, recipient) in self._unsent:
                     continue
                 self._reached.add(reached)
                 yield row.endpoint, recipient, self._not_before(row, recipient)
 
     def _recipients(self, row: Any) -> list[str]:
-        if row.kind != "email":
+        if row.kind not in TO_PEOPLE:
             return [""]
         if row.address:
             return [row.address]

@@ -25,6 +25,7 @@ from checkpoints.states import WorkspaceEventKind as K
 
 from ..notify import recipients
 from ..notify.texts.incident_kinds import ESCALATE_MAX, LABEL_MAX, SUBSCRIPTIONS_MAX, TROUBLES
+from ..notify.texts.kinds import TO_PEOPLE
 
 _CHANGEABLE: Final = (
     "endpoint_id",
@@ -192,7 +193,7 @@ def _check_whose(row: _Row) -> None:
     people = [one for one in recipients.members(row.workspace, *ROLES) if one.id == row.person]
     if not people:
         raise InvalidValue("person", "is no member of this workspace")
-    if endpoint.kind == "email" and not endpoint.address:
+    if endpoint.kind in TO_PEOPLE and not endpoint.address:
         names, teams = deltas.decode(endpoint.people), deltas.decode(endpoint.teams)
         if not recipients.wanted(people[0], people=names, teams=teams):
             raise InvalidValue("endpoint", "does not write to this person")

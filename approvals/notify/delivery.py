@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -18,17 +19,20 @@ from checkpoints.state import deltas
 from .. import queries
 from ..hooks.stored_secrets import ENDPOINT_ADDRESS, ENDPOINT_SECRETS
 from ..queries import ApprovalRow
-from .channels import addresses, chat, mail, webhook
+from . import devices
+from .channels import addresses, chat, mail, push, webhook
 from .channels import signature as signing
+from .devices import DeviceRow
 from .due_deliveries import Claim
 from .texts import bodies, letters
 from .texts.budget_letters import BUDGETS_PATH, budget_letter, budget_news
 from .texts.incident_kinds import MESSAGES
 from .texts.incident_letters import incident_letter, incident_news, incident_path
-from .texts.kinds import ALARMS, BUDGETS, CALLS, TEST, THREADS, NotDelivered
+from .texts.kinds import ALARMS, BUDGETS, CALLS, TEST, THREADS, Delivered, NotDelivered
 from .texts.letters import Alarm, Letter
 from .texts.thread_letters import thread_letter, thread_news
 
+GONE = frozenset({404, 410})  # how a push service says that a device does not exist any more
 NO_LONGER_OPEN = "Decided or ended before it was sent."
 CLOSED = "The incident was closed before it was sent."
 
@@ -45,6 +49,8 @@ def prepared(claimed: Claim) -> Callable[[], int]:
     if claimed.kind == "webhook":
         return _webhook(claimed)
     written = _letter(claimed)
+    if claimed.kind == "push":
+        return _push(claimed, written)
     if claimed.kind == "apprise":
         return chat.prepared(_address(claimed), written)
     # Empty where whoever spread the news had not the key of the address.
@@ -83,6 +89,68 @@ def _readable(column: EncryptedColumn, stored: str, claimed: Claim) -> str:
     except CannotDecrypt as error:
         # Tried again later: the key may come back with a restart.
         raise NotDelivered(error.message) from None
+
+
+def _push(claimed: Claim, written: Letter) -> Callable[[], int]:
+    """What sends one message to each device of the person; one that took it is enough."""
+    people = get_user_model()._default_manager.filter(pk=int(claimed.recipient[5:]), is_active=True)
+    if not people.exists():
+        raise Useless("The person cannot sign in any more.")
+    to = devices.of_person(claimed.workspace, claimed.recipient)
+    if not to:
+        raise Useless("The person has no device that takes push.")
+    message = bodies.push_body(written, url=_push_page(claimed), most=push.MESSAGE_MAX)
+
+    def send() -> int:
+        code, gone, failed = None, [], None
+        for one in to:
+            try:
+                code = _send_to(one, message, now=claimed.now)
+            except NotDelivered as error:
+                if error.code in GONE:
+                    gone.append(one.id)
+                else:
+                    failed = error
+        if code is not None:
+            arrived = Delivered(code)
+            arrived.gone = tuple(gone)
+            return arrived
+        refused = failed or NotDelivered("No device of the person exists any more.", final=True)
+        refused.gone = tuple(gone)
+        raise refused
+
+    return send
+
+
+def _send_to(device: DeviceRow, message: bytes, *, now: datetime) -> int:
+    try:
+        place = addresses.parse(device.subscribed.address)
+    except InvalidValue:
+        raise NotDelivered("The address of the device is not allowed any more.") from None
+    keys = {"p256dh": device.subscribed.p256dh, "auth": device.subscribed.auth}
+    body = push.encrypted(message, **keys)
+    headers = push.headers(place, now=now)
+    return webhook.post(place, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
+
+
+def _push_page(claimed: Claim) -> str:
+    """The page that a click opens: that of the one thing it is about, else the list of them."""
+    pages = [page for news, kind in claimed.news if (page := _page_of(news, kind))]
+    if len(set(pages)) == 1:
+        return pages[0]
+    return f"{base()}/approvals/" if any(kind in CALLS for _, kind in claimed.news) else base()
+
+
+def _page_of(news: UUID, kind: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT thread_id, approval_id, data::text FROM gp_outbox WHERE id = %s::uuid", (news,)
+        )
+        row = cursor.fetchone()
+    if row is None:
+        return ""
+    thread, approval, data = row
+    return _page(kind, thread, approval, deltas.decode(data))
 
 
 def _body(claimed: Claim) -> bytes:

@@ -28,7 +28,17 @@ from ..hooks.stored_secrets import ENDPOINT_ADDRESS, ENDPOINT_SECRETS
 from . import fan_out, recipients
 from .channels import addresses, chat
 from .channels import signature as signing
-from .texts.kinds import DIGEST_MAX, KINDS, NAME_MAX, NEWS, PERSON_MAX, PLACES_MAX, TEST, USUAL
+from .texts.kinds import (
+    DIGEST_MAX,
+    KINDS,
+    NAME_MAX,
+    NEWS,
+    PERSON_MAX,
+    PLACES_MAX,
+    TEST,
+    TO_PEOPLE,
+    USUAL,
+)
 
 OVERLAP_SECONDS: Final = 24 * 3600.0
 OVERLAP_MAX: Final = 7 * 24 * 3600.0
@@ -165,7 +175,7 @@ def try_out(endpoint: UUID, *, workspace: UUID, actor: str, recipient: str = "")
             raise NotAllowedNow("The endpoint is switched off.")
         news: UUID = uuid7()
         to = ""
-        if row.kind == "email":
+        if row.kind in TO_PEOPLE:
             to = ENDPOINT_ADDRESS.decrypt(row.address, row.id) or recipient
         fan_out.write([(uuid7(), workspace, row.id, news, TEST, to, f"msg_{news.hex}", None)])
         _log(K.ENDPOINT_TESTED, row, actor)
@@ -196,8 +206,8 @@ def _apply(row: _Row, wanted: Wanted) -> None:
     if wanted.people is not None or wanted.teams is not None:
         row.people = _names("people", row.people if wanted.people is None else wanted.people)
         row.teams = _names("teams", row.teams if wanted.teams is None else wanted.teams)
-        if (row.people or row.teams) and (row.kind != "email" or row.address):
-            raise InvalidValue("people", "are for mail to people")
+        if (row.people or row.teams) and (row.kind not in TO_PEOPLE or row.address):
+            raise InvalidValue("people", "are for mail and devices of people")
         strange = recipients.unknown(row.workspace, people=row.people, teams=row.teams)
         if strange:
             raise InvalidValue("people", f"nobody and no team is called {strange[0]}")
@@ -220,6 +230,8 @@ def _address(kind: str, value: str) -> tuple[str, str]:
         return value, chat.check_address(value)
     if not value:
         return "", ""
+    if kind == "push":
+        raise InvalidValue("target", "must be empty: people add their own devices")
     try:
         validate_email(value)
     except ValidationError:

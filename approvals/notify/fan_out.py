@@ -25,7 +25,7 @@ from .. import queries
 from ..hooks.stored_secrets import ENDPOINT_ADDRESS
 from ..signals import decision_told
 from .recipients import DECIDES, GUARDS_RECORD, WORKS_ON_THREADS, Person, is_due, members, wanted
-from .texts.kinds import ALARMS, BUDGETS, CALLS, GOES_WITH, THREADS
+from .texts.kinds import ALARMS, BUDGETS, CALLS, GOES_WITH, THREADS, TO_PEOPLE
 
 BATCH: Final = 50
 _WAITS: Final = f"n.done_at IS NULL AND {not_set_aside('news', 'n.id')}"
@@ -77,7 +77,8 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
         cursor.execute(
             "SELECT n.id, n.workspace_id, n.kind, n.thread_id, n.approval_id, "
             "CASE WHEN n.kind = 'approval.turn' THEN (n.data ->> 'stage')::integer ELSE 0 END "
-            "AS stage "
+            "AS stage, CASE WHEN n.kind = 'approval.turn' THEN coalesce(n.data ->> 'to', '') "
+            "ELSE '' END AS only_to "
             "FROM gp_outbox n "
             f"WHERE {_WAITS} AND (%s::uuid IS NULL OR n.id = %s::uuid) "
             "ORDER BY n.at, n.id LIMIT %s FOR UPDATE OF n SKIP LOCKED",
@@ -91,7 +92,7 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
             dict[tuple[UUID, tuple[str, ...]], list[Person]](),
         )
         rows: list[tuple[Any, ...]] = []
-        for ident, workspace, kind, _, approval, stage in news:
+        for ident, workspace, kind, _, approval, stage, only_to in news:
             who = [e for e in endpoints.get(workspace, ()) if GOES_WITH.get(kind, kind) in e.events]
             roles = GUARDS_RECORD if kind in ALARMS | BUDGETS else (DECIDES,)
             if kind in THREADS:
@@ -100,7 +101,7 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
                 people[workspace, roles] = members(workspace, *roles)
             to_whom: Sequence[Person] = people.get((workspace, roles), ())
             if kind in CALLS and who:
-                to_whom = _called(to_whom, kind, approval, workspace, stage)
+                to_whom = _called(to_whom, kind, approval, workspace, stage, only_to)
             for endpoint, to in _recipients(who, to_whom):
                 message = (uuid7(), workspace, endpoint, ident, kind, to, f"msg_{ident.hex}", None)
                 rows.append(message)
@@ -179,28 +180,31 @@ def _mail_address(kind: str, stored: str, endpoint: UUID) -> str | None:
 
 
 def _called(
-    people: Sequence[Person], kind: str, approval: UUID, workspace: UUID, stage: int
+    people: Sequence[Person], kind: str, approval: UUID, workspace: UUID, stage: int, only_to: str
 ) -> list[Person]:
     """Those of these people whose turn it is in a request, as it stands now.
 
-    `stage`: the news tells of this turn; another one by now has news of its own.
+    `stage`: the news tells of this turn; another one by now has news of its own. `only_to`: it was
+    handed over to this person.
     """
     row = queries.approval(approval, workspace=workspace)
     if stage and row.progress.stage != stage:
         return []
-    escalated = kind == "approval.escalated"
-    return [one for one in people if is_due(one, row, escalated=escalated)]
+    if only_to:
+        return [one for one in people if one.id == only_to] if row.open else []
+    return is_due(people, row, escalated=kind == "approval.escalated")
 
 
 def _recipients(endpoints: Sequence[_Endpoint], people: Sequence[Person]) -> list[tuple[UUID, str]]:
-    """(endpoint, recipient) of one news; a person gets one mail, however many endpoints name them.
+    """(endpoint, recipient) of one news.
 
-    A recipient is `user:7`, a mail address, or empty: the endpoint itself.
+    A person gets one mail and one push, however many endpoints name them. A recipient is `user:7`,
+    a mail address, or empty: the endpoint itself.
     """
     results: list[tuple[UUID, str]] = []
-    mailed: set[str] = set()
+    served: dict[str, set[str]] = {kind: set() for kind in TO_PEOPLE}
     for endpoint in endpoints:
-        if endpoint.kind != "email":
+        if endpoint.kind not in TO_PEOPLE:
             results.append((endpoint.id, ""))
             continue
         if endpoint.address != "":
@@ -212,6 +216,6 @@ def _recipients(endpoints: Sequence[_Endpoint], people: Sequence[Person]) -> lis
                 for one in people
                 if wanted(one, people=endpoint.people, teams=endpoint.teams)
             ]
-        results += [(endpoint.id, one) for one in to if one not in mailed]
-        mailed.update(to)
+        results += [(endpoint.id, one) for one in to if one not in served[endpoint.kind]]
+        served[endpoint.kind].update(to)
     return results

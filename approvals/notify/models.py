@@ -43,6 +43,24 @@ class Endpoint(models.Model):
         return self.name
 
 
+class PushDevice(models.Model):
+    """A browser of a person that takes web push: where its push service is, and its keys."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    person = models.CharField(max_length=200)
+    name = models.CharField(max_length=100)
+    target = models.CharField(max_length=200)
+    address = models.TextField()
+    p256dh = models.CharField(max_length=100)
+    auth = models.CharField(max_length=100)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_push_device"
+        indexes = (models.Index(fields=("workspace_id", "person"), name="gp_push_device_person"),)
+
+
 class Delivery(models.Model):
     """One news for one recipient through one endpoint.
 

@@ -14,7 +14,8 @@ from django.db import connection
 from checkpoints import queries as ground
 from checkpoints.postgres.named_rows import fetch_named
 
-from ..queries import ApprovalRow
+from ..queries import ApprovalRow, deputies
+from ..rules.deputies import turn_of
 from ..rules.terms import Seat, names_of, terms_of
 from ..rules.votes import Part
 
@@ -34,6 +35,12 @@ class Person:
     name: str
     mail: str
     teams: frozenset[str]
+    full_name: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The name that people read."""
+        return self.full_name or self.name
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,16 +54,20 @@ def members(workspace: UUID, *roles: str) -> list[Person]:
     through = get_user_model().groups.through._meta
     quote = connection.ops.quote_name
     rows = fetch_named(
-        "SELECT u.id, u.username, u.email, coalesce(array_agg(DISTINCT g.name::text) "
-        "FILTER (WHERE g.name IS NOT NULL), '{}') AS teams FROM gp_membership m "
+        "SELECT u.id, u.username, u.email, "
+        "trim(u.first_name || ' ' || u.last_name) AS full_name, "
+        "coalesce(array_agg(DISTINCT g.name::text) FILTER "
+        "(WHERE g.name IS NOT NULL), '{}') AS teams FROM gp_membership m "
         f"JOIN {quote(user.db_table)} u ON u.id = m.user_id AND u.is_active "
         f"LEFT JOIN {quote(through.db_table)} b ON b.user_id = u.id "
         f"LEFT JOIN {quote(group.db_table)} g ON g.id = b.group_id "
         "WHERE m.workspace_id = %s::uuid AND m.role = ANY(%s::text[]) "
-        "GROUP BY u.id, u.username, u.email ORDER BY u.username",
+        "GROUP BY u.id, u.username, u.email, full_name ORDER BY u.username",
         (workspace, list(roles)),
     )
-    return [Person(f"user:{row.id}", row.username, row.email, frozenset(row.teams)) for row in rows]
+    return [
+        Person(f"user:{r.id}", r.username, r.email, frozenset(r.teams), r.full_name) for r in rows
+    ]
 
 
 def deciders(workspace: UUID) -> list[Person]:
@@ -69,15 +80,25 @@ def wanted(person: Person, *, people: Sequence[str], teams: Sequence[str]) -> bo
     return Seat(tuple(people), tuple(teams)).admits(person.names)
 
 
-def is_due(person: Person, row: ApprovalRow, *, escalated: bool = False) -> bool:
-    """Whether it is the person's turn in a request, as the gate wrote it.
+def due(people: Sequence[Person], row: ApprovalRow, *, escalated: bool = False) -> list[Person]:
+    """Those of these people whose turn it is in a request, as the gate wrote it.
 
-    `escalated`: the news is about the escalation, so it concerns those whom that names.
+    Deputies are told in the place of whom they represent. `escalated`: the news is about the
+    escalation, so it concerns those whom that names.
     """
     called_in = terms_of(row.terms).escalate_to if escalated else None
-    if called_in is not None and not called_in.admits(person.names):
-        return False
-    return row.progress.part(person.id, person.names) is Part.DUE
+    mandates = deputies.all_mandates(row.workspace)
+    results, represented = [], set[str]()
+    for one in people:
+        if called_in is not None and not called_in.admits(one.names):
+            continue
+        theirs = mandates.get(one.id, ())
+        turn = turn_of(row.progress, one.id, one.names, lambda own=theirs: own, request=row.id)
+        if turn.part is Part.DUE:
+            results.append(one)
+            if turn.mandate is not None:
+                represented.add(turn.mandate.person)
+    return [one for one in results if one.id not in represented]
 
 
 def unknown(workspace: UUID, *, people: Sequence[str], teams: Sequence[str]) -> list[str]:

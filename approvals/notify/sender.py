@@ -19,7 +19,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
-from . import delivery, due_deliveries, fan_out
+from . import delivery, devices, due_deliveries, fan_out
 from .due_deliveries import Claim
 from .texts.kinds import NotDelivered
 
@@ -127,6 +127,8 @@ class Sender:
             if claimed.id not in self._travelling:
                 continue  # given up already
             try:
+                if gone := getattr(ended, "gone", ()):
+                    devices.forget(gone)
                 if isinstance(ended, NotDelivered):
                     self._failed(claimed, ended)
                 else:

@@ -40,7 +40,7 @@ ORDER BY a.decided_at DESC LIMIT %(limit)s
 
 -- votes -- All verdicts on a request, oldest first; `counts` where its count names them.
 SELECT a.tally IS NOT NULL AS is_counted, d.id AS decision, d.reviewer, d.reviewer_name,
-  d.verdict, d.proposal_hash, d.comment, d.what_next, d.at, jsonb_path_exists(a.tally,
+  d.verdict, d.proposal_hash, d.comment, d.what_next, d.for_person, d.at, jsonb_path_exists(a.tally,
     '$.stages[*].given[*].decision ? (@ == $id)', jsonb_build_object('id', d.id)) AS counts,
   d.args::text AS args
 FROM gp_decision d JOIN gp_approval a ON a.id = d.approval_id

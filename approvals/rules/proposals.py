@@ -120,8 +120,12 @@ def decision_content(
     comment: str,
     args: Any,
     what_next: str = "",
+    for_person: str = "",
 ) -> bytes:
-    """The canonical bytes that the hash of a decision covers, after its salt."""
+    """The canonical bytes that the hash of a decision covers, after its salt.
+
+    What came later enters only where it is not empty.
+    """
     payload = {
         "approval": str(approval),
         "reviewer": reviewer,
@@ -130,4 +134,5 @@ def decision_content(
         "comment": comment,
         "args": args,
     }
-    return deltas.canonical(payload | {"what_next": what_next} if what_next else payload)
+    later = {"what_next": what_next, "for_person": for_person}
+    return deltas.canonical(payload | {name: value for name, value in later.items() if value})

@@ -8,7 +8,7 @@ A person is what stands before the slash in a reviewer's id: a token or a hook i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -23,7 +23,8 @@ from .terms import Seat, Terms
 class Vote:
     """One verdict on a request as it was recorded; `counts` says whether it does so now.
 
-    `proposal_hash` is what the person agreed to: of an edit the hash of the new arguments.
+    `proposal_hash` is what the person agreed to: of an edit the hash of the new arguments. Of a
+    deputy's, `reviewer_name` has both names: "grace for ada".
     """
 
     decision: UUID
@@ -36,6 +37,7 @@ class Vote:
     at: datetime | None = None
     counts: bool = False
     args: Any = None
+    for_person: str = ""  # whose turn the reviewer took as their deputy
 
     @property
     def person(self) -> str:
@@ -48,6 +50,7 @@ class Part(StrEnum):
 
     BARRED = "barred"  # four eyes keep them out
     VOTED = "voted"  # their approval counts already
+    REPRESENTED = "represented"  # a deputy's approval counts in this stage in their place
     DUE = "due"
     LATER = "later"  # others have to approve before them
     EARLIER = "earlier"  # their stage is filled
@@ -56,11 +59,26 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A vote that counts: its decision, the person and their name."""
+    """A vote that counts: its decision, the person, their name, and whose deputy they were."""
 
     decision: UUID
     person: str
     name: str
+    for_person: str = ""
+
+    @classmethod
+    def of(cls, vote: Vote) -> Counted:
+        return cls(vote.decision, vote.person, vote.reviewer_name, vote.for_person)
+
+    @classmethod
+    def from_json(cls, payload: Mapping[str, str]) -> Counted:
+        decision = UUID(payload["decision"])
+        return cls(decision, payload["person"], payload["name"], payload.get("for", ""))
+
+    def to_json(self) -> dict[str, str]:
+        """As the column `tally` holds it."""
+        payload = {"decision": str(self.decision), "person": self.person, "name": self.name}
+        return payload | ({"for": self.for_person} if self.for_person else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +109,7 @@ class Progress:
         """The answer as its columns hold it; without any: nobody has voted, nobody is due."""
         payload = payload or progress(terms, ()).to_json()
         counted = tuple(
-            tuple(Counted(UUID(v["decision"]), v["person"], v["name"]) for v in stage["given"])
-            for stage in payload["stages"]
+            tuple(map(Counted.from_json, stage["given"])) for stage in payload["stages"]
         )
         at = payload["stage"] - 1
         return cls(
@@ -119,10 +136,7 @@ class Progress:
                 {
                     "seats": list(dict.fromkeys((*seat.names, *self.called_in))),
                     "count": _needed(seat),
-                    "given": [
-                        {"decision": str(v.decision), "person": v.person, "name": v.name}
-                        for v in value
-                    ],
+                    "given": [vote.to_json() for vote in value],
                 }
                 for seat, value in zip(self.seats, self.counted, strict=True)
             ],
@@ -157,6 +171,16 @@ class Progress:
         return tuple(tuple(vote.person for vote in value) for value in self.counted)
 
     @property
+    def represented(self) -> tuple[str, ...]:
+        """The people whose deputies have approved in the stage whose turn it is."""
+        return tuple(vote.for_person for vote in self.counted[self.stage - 1] if vote.for_person)
+
+    def acted_for(self, who: str) -> str:
+        """The person in whose place `who` has approved; empty where they did so for themselves."""
+        votes = (vote for some in self.counted for vote in some)
+        return next((vote.for_person for vote in votes if vote.person == who), "")
+
+    @property
     def decisions(self) -> frozenset[UUID]:
         """The decisions that count."""
         return frozenset(vote.decision for value in self.counted for vote in value)
@@ -172,6 +196,8 @@ class Progress:
             return Part.BARRED
         if any(who in value for value in self.done_by):
             return Part.VOTED
+        if who in self.represented:
+            return Part.REPRESENTED
         if not set(self.due_seats).isdisjoint(names):
             return Part.DUE
         if any(seat.admits(names) for seat in self.seats[self.stage :]):
@@ -194,7 +220,9 @@ def progress(terms: Terms, votes: Iterable[Vote], *, escalated: bool = False) ->
     at = _stage(seats, counted)
     missing = sum(_needed(seat) - len(some) for seat, some in zip(seats, counted, strict=True))
     called_in = terms.escalate_to.names if escalated and terms.escalate_to else ()
-    voters = (vote.person for some in counted for vote in some)
+    voters = [vote.person for some in counted for vote in some]
+    # One right gives one approval in a stage: its owner's, or that of their deputy.
+    voters += [vote.for_person for vote in counted[at] if vote.for_person]
     progress = Progress(
         stage=at + 1,
         stages=len(seats),
@@ -202,10 +230,7 @@ def progress(terms: Terms, votes: Iterable[Vote], *, escalated: bool = False) ->
         needed=_needed(seats[at]),
         missing=missing,
         seats=seats,
-        counted=tuple(
-            tuple(Counted(vote.decision, vote.person, vote.reviewer_name) for vote in some)
-            for some in counted
-        ),
+        counted=tuple(tuple(map(Counted.of, some)) for some in counted),
         barred=terms.barred,
         due_seats=tuple(dict.fromkeys((*seats[at].names, *called_in))),
         due_except=tuple(dict.fromkeys((*terms.barred, *voters))),

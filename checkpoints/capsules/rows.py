@@ -29,6 +29,7 @@ LATER: Final[dict[str, Any]] = {
     "decide_by": None,
     "depth": 0,
     "escalated_at": None,
+    "for_person": "",
     "origin": None,
     "pinned": None,
     "policies": "",

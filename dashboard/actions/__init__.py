@@ -9,6 +9,7 @@ from dashboard.identity.permissions import RIGHTS, Actor, Allowance, actor_of, a
 from .audit.exports import export_records
 from .cancellation import cancel, preview_cancel
 from .decisions import decide, decide_many, take_back
+from .deputies import hand_over, name_deputy, remove_deputy
 from .endpoints import (
     change_endpoint,
     make_endpoint,
@@ -26,6 +27,7 @@ from .erasure.erasures import (
 from .erasure.retention import preview_retention, set_retention
 from .fleet.breakers import preview_trip, release_breaker, trip_breaker
 from .fleet.budgets import set_budget
+from .fleet.devices import add_device, remove_device
 from .fleet.incidents import close_incident, give_back_incident, snooze_incident, take_incident
 from .fleet.many import act_on_many, preview_many
 from .fleet.subscriptions import (
@@ -85,6 +87,7 @@ __all__ = [
     "accept_mcp_tools",
     "act_on_many",
     "actor_of",
+    "add_device",
     "add_mcp_server",
     "allowed_actions",
     "cancel",
@@ -110,6 +113,7 @@ __all__ = [
     "export_records",
     "fork",
     "give_back_incident",
+    "hand_over",
     "import_thread",
     "lift_hold",
     "list_mcp_tools",
@@ -123,6 +127,7 @@ __all__ = [
     "may",
     "mcp_server",
     "mcp_servers",
+    "name_deputy",
     "name_workspace",
     "pause",
     "preview_cancel",
@@ -135,6 +140,8 @@ __all__ = [
     "preview_roll_back",
     "preview_trip",
     "release_breaker",
+    "remove_deputy",
+    "remove_device",
     "remove_mcp_server",
     "remove_subscription",
     "remove_view",

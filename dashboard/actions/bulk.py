@@ -128,7 +128,7 @@ def _judged(item: Item, row: InboxRow | None, who: Person, verdict: str) -> Told
         return Told(item, row, _closed(row))
     if row.alone:
         return Told(item, row, row.alone)
-    mine = own_part(row.progress, who.id, who.seats)
+    mine = own_part(row.progress, who.id, who.seats, lambda: who.acts_for.mandates, request=row.id)
     # A veto is open to whoever sits in any stage.
     if why := mine.why or (mine.waits if verdict == "approve" else ""):
         return Told(item, row, why)

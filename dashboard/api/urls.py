@@ -51,6 +51,8 @@ from .external.reports import (
 from .external.saved_states import SavedStates
 from .fleet.breakers import Breakers, OneBreaker, ReleaseOneBreaker
 from .fleet.budgets import Budgets
+from .fleet.deputies import Deputies, HandOverApproval, RemoveOneDeputy
+from .fleet.devices import Devices, RemoveOneDevice
 from .fleet.incidents import (
     CloseOneIncident,
     GiveBackIncident,
@@ -200,6 +202,11 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),
     path("approvals/<uuid:approval_id>/decide/", DecideApproval.as_view(), name="decide"),
     path("approvals/<uuid:approval_id>/report/", ReportOnApproval.as_view(), name="report"),
+    path("approvals/<uuid:approval_id>/hand-over/", HandOverApproval.as_view(), name="hand_over"),
+    path("deputies/", Deputies.as_view(), name="deputies"),
+    path("deputies/<uuid:deputy_id>/remove/", RemoveOneDeputy.as_view(), name="deputy_remove"),
+    path("devices/", Devices.as_view(), name="devices"),
+    path("devices/<uuid:device_id>/remove/", RemoveOneDevice.as_view(), name="device_remove"),
     path("states/", SavedStates.as_view(), name="states"),
     path("erasures/", Erasures.as_view(), name="erasures"),
     path("erasures/<uuid:erasure_id>/", OneErasure.as_view(), name="erasure"),

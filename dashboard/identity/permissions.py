@@ -61,6 +61,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "subscribe": frozenset(ROLES),
     # Everybody keeps boards under names, and may share them.
     "save_view": frozenset(ROLES),
+    # Who acts for a reviewer who is away: they themselves say so, or an admin.
+    "delegate": _REVIEWER | {"admin"},
     "fork": _EITHER,
     "roll_back": _EITHER,
     "decide": _REVIEWER,
@@ -93,14 +95,14 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     "incidents": frozenset({"read", "incident", "subscribe"}),
     "views": frozenset({"read", "save_view"}),
     "fork": frozenset({"read", "fork", "roll_back"}),
-    "decide": frozenset({"read", "decide"}),
+    "decide": frozenset({"read", "decide", "delegate"}),
     # Also what has high risk, which else only somebody decides who has just shown who they are.
     "decide_high": frozenset({"read", "decide", "decide_high"}),
     # Only to request it: a token approves no erasure unless it administers.
     "erase": frozenset({"read", "request_erasure"}),
     "administer": frozenset(
         {
-            *("read", "policy", "notify", "hook", "mcp", "people", "sign_ins"),
+            *("read", "policy", "notify", "hook", "mcp", "people", "sign_ins", "delegate"),
             *("erase", "hold", "retention"),
         }
     ),
@@ -182,6 +184,8 @@ class Actor:
     login: Login | None = field(default=None, compare=False, repr=False)
     # (user name, groups) where they were read together with the roles.
     seat: tuple[str, tuple[str, ...]] | None = field(default=None, compare=False, repr=False)
+    # For whom they may act, read once at most (`identity.seats`).
+    represents: Any = field(default=None, compare=False, repr=False)
 
     @property
     def person(self) -> str:

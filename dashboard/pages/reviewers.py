@@ -12,7 +12,7 @@ from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms, names_of, terms_of
 from approvals.rules.votes import Progress, Vote, person, voided
 from dashboard.identity.permissions import Actor, lacks
-from dashboard.identity.seats import seat_of
+from dashboard.identity.seats import Represents, represents, seat_of
 from dashboard.wording.turns import Own, own_part
 
 
@@ -26,6 +26,11 @@ class Viewer:
     def names(self) -> tuple[str, ...]:
         """The names by which seats can mean the person."""
         return names_of(*seat_of(self.actor))
+
+    @cached_property
+    def represents(self) -> Represents:
+        """For whom the person may act now; read where it matters."""
+        return represents(self.actor)
 
     @property
     def person(self) -> str:
@@ -121,7 +126,13 @@ def own(row: ApprovalRow, viewer: Viewer | None) -> Own:
         return Own(take_back=mine and row.status == "held" and not row.imported)
     if message := lacks(viewer.actor, "decide"):
         return Own(message)
-    return own_part(row.progress, viewer.person, viewer.names)
+    return own_part(
+        row.progress,
+        viewer.person,
+        viewer.names,
+        viewer.represents,
+        request=row.id,
+    )
 
 
 def seated(seat: Seat) -> str:

@@ -15,6 +15,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from approvals.deputies.changes import REASON_MAX as DEPUTY_REASON_MAX
 from approvals.states import COMMENT_MAX
 from checkpoints.limits import TITLE_MAX
 from dashboard.drawing import differences, event_looks, file_links, list_pairs, step_times, trees
@@ -51,7 +52,12 @@ VERBS = {
     "cancel": ("cancel", "Cancel…", ""),
 }
 # What a field of this name takes, in characters.
-LIMITS = {"title": TITLE_MAX, "reason": REASON_MAX, "comment": COMMENT_MAX}
+LIMITS = {
+    "title": TITLE_MAX,
+    "reason": REASON_MAX,
+    "comment": COMMENT_MAX,
+    "deputy": DEPUTY_REASON_MAX,
+}
 RISKS = {"high": ("t-fail", "stuck"), "medium": ("t-wait", "wait"), "low": ("t-idle", "queued")}
 VERDICTS = {
     "approve": ("t-done", "done", "Approved"),

@@ -82,6 +82,10 @@ def _view(data: Mapping[str, Any]) -> str:
     return f"the shared view “{cut(name)}”" if name else "a private view"
 
 
+def _deputy(data: Mapping[str, Any]) -> str:
+    return f"{cut(data.get('deputy_name'))}{_quoted(data.get('reason'))}"
+
+
 def _recorded(data: Mapping[str, Any], who: str) -> str:
     verdict, comment = data.get("verdict"), _quoted(data.get("comment"))
     if verdict == "respond":
@@ -143,6 +147,7 @@ SAY: dict[str, Any] = {
         f"{d.get('reminders', '?')})"
     ),
     "approval.replied": _replied,
+    "turn.handed_over": lambda d, who: f"{who} handed{_what(d)} over to {_deputy(d)}",
     "decision.recorded": _recorded,
     "decision.taken_back": lambda d, who: f"{who} undid the decision:{_what(d) or ' ?'}",
     "decision.refused": lambda d, who: (
@@ -180,6 +185,19 @@ SAY: dict[str, Any] = {
     "view.saved": lambda d, who: f"{who} saved {_view(d)}",
     "view.changed": lambda d, who: f"{who} changed {_view(d)}",
     "view.removed": lambda d, who: f"{who} removed {_view(d)}",
+    "device.added": lambda d, who: f"{who} lets news come to the device {cut(d.get('name'))}",
+    "device.removed": lambda d, who: (
+        f"The device {cut(d.get('name'))} is gone"
+        if d.get("why")
+        else f"{who} removed the device {cut(d.get('name'))}"
+    ),
+    "deputy.named": lambda d, who: (
+        f"{who} let {cut(d.get('deputy_name'))} act for {cut(d.get('person_name'))}"
+        f"{' in one request' if d.get('approval') else ''}{_quoted(d.get('reason'))}"
+    ),
+    "deputy.removed": lambda d, who: (
+        f"{who} ended that {cut(d.get('deputy_name'))} acts for {cut(d.get('person_name'))}"
+    ),
     "hours.set": lambda d, who: (
         f"{who} set quiet hours from {cut(d.get('begins'))} to {cut(d.get('ends'))} "
         f"({cut(d.get('zone'))})"

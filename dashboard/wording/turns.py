@@ -8,6 +8,7 @@ from uuid import UUID
 
 from approvals import gates
 from approvals.notify.recipients import Person, deciders
+from approvals.rules.deputies import Mandates, turn_of
 from approvals.rules.votes import Part, Progress
 
 NOBODY = "Nobody can approve this now"
@@ -18,18 +19,23 @@ class Own:
     """What the person who looks may do.
 
     `why` says what keeps them from deciding, `waits` what keeps them from approving alone.
+    `acts_for` is the name of whom they would decide for, empty where that is themselves.
     """
 
     why: str = ""
     waits: str = ""
     take_back: bool = False
+    acts_for: str = ""
 
 
-def own_part(progress: Progress, person: str, names: Sequence[str]) -> Own:
+def own_part(
+    progress: Progress, person: str, names: Sequence[str], mandates: Mandates, *, request: UUID
+) -> Own:
     """What a reviewer (`user:7`, meant in seats by `names`) may do with an open request."""
-    part, who = progress.part(person, names), progress.seat.in_words
+    part, mandate = turn_of(progress, person, names, mandates, request=request)
+    who, acts_for = progress.seat.in_words, mandate.name if mandate else ""
     if part is Part.DUE:
-        return Own()
+        return Own(acts_for=acts_for)
     if part is Part.BARRED:
         return Own(
             "Four eyes: you had a part in this thread, so somebody else has to decide. "
@@ -37,10 +43,12 @@ def own_part(progress: Progress, person: str, names: Sequence[str]) -> Own:
         )
     if part is Part.VOTED:
         return Own(waits="You have approved. Somebody else is still needed.")
+    if part is Part.REPRESENTED:
+        return Own(waits=f"{gates.by_deputy(progress, person)} has approved this for you.")
     if part is Part.LATER:
-        return Own(waits=f"{gates.begin(who)} must approve before you.")
+        return Own(waits=f"{gates.begin(who)} must approve before you.", acts_for=acts_for)
     if part is Part.EARLIER:
-        return Own(waits=f"It is now for {who} to approve.")
+        return Own(waits=f"It is now for {who} to approve.", acts_for=acts_for)
     return Own(f"This is for {who} to decide.")
 
 

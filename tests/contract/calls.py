@@ -123,6 +123,8 @@ class World:
     subscription: UUID  # of the operator, by that endpoint
     view: UUID  # of the operator, shared
     sign_in: UUID  # another browser of the operator
+    device: UUID  # of the operator
+    deputy: UUID  # the second manager, of the manager, next year
 
 
 def make_world(cast: Cast) -> World:
@@ -174,6 +176,8 @@ def make_world(cast: Cast) -> World:
         subscription=make_subscription(cast, "operator", mail),
         view=make_view(cast, "operator"),
         sign_in=make_sign_in(cast, "operator"),
+        device=make_device(cast, "operator"),
+        deputy=make_deputy(cast, "manager", "second_manager"),
     )
 
 
@@ -241,6 +245,27 @@ def make_view(cast: Cast, name: str) -> UUID:
     """A shared view of a person."""
     choice = views.Choice(f"Failed {uuid4().hex[:8]}", "status=failed", shared=True)
     return actions.save_view(cast.actor(name), choice).id
+
+
+# The keys of a browser: those of the example in RFC 8291.
+DEVICE = {
+    "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIA"
+    "iw4",
+    "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+}
+
+
+def make_device(cast: Cast, name: str) -> UUID:
+    """A device of somebody."""
+    address = f"https://push.example/{uuid4().hex}"
+    return actions.add_device(cast.actor(name), "phone", address=address, **DEVICE).id
+
+
+def make_deputy(cast: Cast, person: str, deputy: str) -> UUID:
+    """A deputy of somebody, for a week that is far."""
+    begins = datetime.now(UTC) + timedelta(days=300)
+    ends = begins + timedelta(days=7)
+    return actions.name_deputy(cast.actor(person), deputy, begins, ends).id
 
 
 def _saved(cast: Cast) -> str:
@@ -509,6 +534,30 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     ),
     "users_sign_out": lambda w: Call(
         {"user_id": str(w.cast.users["operator"].pk)}, body={}, who=ADMIN
+    ),
+    "devices_list": lambda w: Call(),
+    "devices_add": lambda w: Call(
+        body={"name": "phone", "address": "https://push.example/new", **DEVICE}, status=201
+    ),
+    "devices_remove": lambda w: Call({"device_id": str(w.device)}, body={}, who=("operator",)),
+    "deputies_list": lambda w: Call(),
+    "deputies_name": lambda w: Call(
+        body={
+            "deputy": "second_manager",
+            "ends": (datetime.now(UTC) + timedelta(days=4)).isoformat(),
+            "reason": "holiday",
+        },
+        status=201,
+        who=("manager",),
+    ),
+    "deputies_remove": lambda w: Call(
+        {"deputy_id": str(w.deputy)}, body={}, who=("manager", "admin")
+    ),
+    "approvals_hand_over": lambda w: Call(
+        {"approval_id": str(w.gate.id)},
+        body={"to": "second_manager", "reason": "you know them"},
+        status=201,
+        who=("manager",),
     ),
     "budgets_list": lambda w: Call(),
     "budgets_set": lambda w: Call(

@@ -290,6 +290,7 @@ _POINTS: Final[dict[str, str]] = {
     EventKind.DECISION_RECORDED: "vote recorded",
     EventKind.DECISION_REFUSED: "verdict refused",
     EventKind.DECISION_TAKEN_BACK: "verdict taken back",
+    EventKind.TURN_HANDED_OVER: "turn handed over",
 }
 _MAKERS: Final[dict[str, Callable[[FeedEvent, traces.TraceContext], Iterator[Span]]]] = {
     EventKind.THREAD_STARTED: _started,

@@ -28,9 +28,9 @@ BLANK = (
 )
 DECISION = (
     "INSERT INTO gp_decision (id, workspace_id, approval_id, reviewer, reviewer_name, verdict, "
-    "proposal_hash, comment, args, what_next, salt, hash, at) SELECT %s::uuid, won.workspace_id, "
-    "won.id, %s::varchar, %s::varchar, %s::varchar, %s::varchar, %s::text, %s::jsonb, "
-    "%s::varchar, %s::bytea, %s::bytea, won.at FROM won"
+    "proposal_hash, comment, args, what_next, for_person, salt, hash, at) SELECT %s::uuid, "
+    "won.workspace_id, won.id, %s::varchar, %s::varchar, %s::varchar, %s::varchar, %s::text, "
+    "%s::jsonb, %s::varchar, %s::varchar, %s::bytea, %s::bytea, won.at FROM won"
 )
 
 
@@ -71,6 +71,7 @@ def decided(
     seen: str = "",
     void: int = 0,
     confirmed_at: str = "",
+    for_person: str = "",
 ) -> dict[str, Any]:
     """The data of `approval.decided`; `row` is the request as decided."""
     data: dict[str, Any] = {
@@ -91,6 +92,7 @@ def decided(
         data["what_next"] = row.what_next
     if confirmed_at:
         data["confirmed_at"] = confirmed_at
+    data |= {"for": for_person} if for_person else {}
     return data | ({"held": True} if held else {}) | edited(verdict, row.standing_hash, seen, void)
 
 
@@ -107,6 +109,7 @@ def recorded(
     void: int = 0,
     confirmed_at: str = "",
     missing: int | None = None,
+    for_person: str = "",
 ) -> dict[str, Any]:
     """The data of `decision.recorded`: a vote that does not complete, or a question."""
     data: dict[str, Any] = {
@@ -120,6 +123,7 @@ def recorded(
         "proposal_hash": row.standing_hash,
         "at": at.isoformat(),
     }
+    data |= {"for": for_person} if for_person else {}
     if missing is not None:
         data["missing"] = missing
     if confirmed_at:
@@ -161,6 +165,7 @@ def params_of(
     args: Any,
     what_next: str,
     salted: Sequence[bytes],
+    for_person: str = "",
 ) -> tuple[Any, ...]:
     """The parameters of DECISION."""
     return (
@@ -172,5 +177,6 @@ def params_of(
         comment,
         as_json(args),
         what_next,
+        for_person,
         *salted,
     )

@@ -13,6 +13,7 @@ from referencing.exceptions import Unresolvable
 from approvals.errors import FourEyes, NotYours, VerdictRefused, VotedAlready
 from approvals.queries import ApprovalRow
 from approvals.rules import verdicts
+from approvals.rules.deputies import Mandate, both_names, turn_of
 from approvals.rules.proposals import proposal_hash
 from approvals.rules.terms import names_of, terms_of
 from approvals.rules.votes import Part, Progress, Vote, person, progress
@@ -27,6 +28,7 @@ class Reviewer:
     """Who decides, as the log shall name them; `user` and `teams` are what seats may name.
 
     `confirmed_at` is when they showed that it is them (ISO 8601), where that was needed.
+    `mandates` are those in whose place they may act now.
     """
 
     id: str
@@ -34,6 +36,7 @@ class Reviewer:
     user: str = ""
     teams: tuple[str, ...] = ()
     confirmed_at: str = ""
+    mandates: tuple[Mandate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Judged:
 
     `hash` is what the decision names, `standing` the new (arguments, hash) of an edit. `void` votes
     counted until now and do no more. `turn`: with it another stage than before is due. `asks` is a
-    question to the agent, which has to be woken.
+    question to the agent, which has to be woken. `mandate`: in whose place it was given.
     """
 
     outcome: str
@@ -53,6 +56,7 @@ class Judged:
     void: int = 0
     turn: bool = False
     asks: bool = False
+    mandate: Mandate | None = None
 
 
 def verdicts_of(row: ApprovalRow) -> tuple[str, ...]:
@@ -135,18 +139,25 @@ def judge(
     """
     terms, escalated = terms_of(row.terms), row.escalated_at is not None
     so_far = progress(terms, votes, escalated=escalated)
-    part = so_far.part(person(reviewer.id), names_of(reviewer.user, reviewer.teams))
+    names = names_of(reviewer.user, reviewer.teams)
+    part, mandate = turn_of(
+        so_far, person(reviewer.id), names, lambda: reviewer.mandates, request=row.id
+    )
     if part is Part.BARRED:
         raise FourEyes
+    if part is Part.VOTED and verdict == "approve":
+        raise VotedAlready
+    if part is Part.VOTED and mandate is None and so_far.acted_for(person(reviewer.id)):
+        raise NotYours("You approved this as a deputy, and you are none any more.")
     if verdict in WITHOUT_EFFECT:
         # A veto and a question are open to whoever sits in any stage.
         if part is Part.NONE:
             raise NotYours(f"{begin(so_far.seat.in_words)} has to decide this.")
         if verdict == "respond" and row.gate:
-            return Judged("", row.standing_hash, so_far, asks=True)
-        return Judged(verdict, row.standing_hash, so_far.closed(), args)
-    if part is Part.VOTED and verdict == "approve":
-        raise VotedAlready
+            return Judged("", row.standing_hash, so_far, asks=True, mandate=mandate)
+        return Judged(verdict, row.standing_hash, so_far.closed(), args, mandate=mandate)
+    if part is Part.REPRESENTED:
+        raise NotYours(f"{by_deputy(so_far, person(reviewer.id))} has approved this for you.")
     if part not in (Part.VOTED, Part.DUE):
         rest = "has to approve before you" if part is Part.LATER else "has to decide this"
         raise NotYours(f"{begin(so_far.seat.in_words)} {rest}.")
@@ -157,17 +168,24 @@ def judge(
             raise InvalidValue("args", "are those that stand already; approve them")
         named = hash_with(row, args)
         standing, void = (args, named), so_far.approvals
-    new = Vote(decision, reviewer.id, reviewer.name, verdict, named)
+    name, for_person = both_names(reviewer.name, mandate), mandate.person if mandate else ""
+    new = Vote(decision, reviewer.id, name, verdict, named, for_person=for_person)
     then = progress(terms, [*votes, new], escalated=escalated)
     if not then.complete:
         turn = then.stage != so_far.stage
-        return Judged("", named, then, standing=standing, void=void, turn=turn)
+        return Judged("", named, then, standing=standing, void=void, turn=turn, mandate=mandate)
     if standing is not None:
-        return Judged("edit", named, then, args, standing, void)
+        return Judged("edit", named, then, args, standing, void, mandate=mandate)
     if row.standing_args is not None:
         # Somebody's edit stands: it is what was agreed to.
-        return Judged("edit", named, then, row.standing_args)
-    return Judged("approve", named, then)
+        return Judged("edit", named, then, row.standing_args, mandate=mandate)
+    return Judged("approve", named, then, mandate=mandate)
+
+
+def by_deputy(progress: Progress, person: str) -> str:
+    """The name of the deputy whose approval counts in the place of a person."""
+    votes = progress.counted[progress.stage - 1]
+    return next((vote.name for vote in votes if vote.for_person == person), "Your deputy")
 
 
 def is_simple(row: ApprovalRow) -> bool:

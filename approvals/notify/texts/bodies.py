@@ -1,4 +1,4 @@
-"""What webhooks carry: JSON of less than 20 kB with ids and the outcome; the same at each try."""
+"""Bodies of messages to programs and devices: JSON of less than 20 kB; the same at each try."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from uuid import UUID
 
 from checkpoints.state import deltas
 
+from .letters import Letter
+
 BODY_MAX: Final = 20_000
 TEXT_MAX: Final = 2_000
+PUSH_TEXT_MAX: Final = 400
 
 
 def body(
@@ -44,6 +47,16 @@ def body(
         largest = max(names, key=lambda name: len(deltas.canonical(payload[name])))
         del payload[largest]
         cut = sorted({*cut, largest})
+    return result
+
+
+def push_body(letter: Letter, *, url: str, most: int) -> bytes:
+    """`{title, body, url}`: what a device shows and the page that a click opens; never too long."""
+    lines = [line for line in letter.text.splitlines()[1:] if line.strip()]
+    text = "\n".join(lines[:4])[:PUSH_TEXT_MAX]
+    payload = {"title": letter.subject, "url": url}
+    while len(result := deltas.canonical(payload | {"body": text})) > most:
+        text = text[: len(text) // 2]
     return result
 
 

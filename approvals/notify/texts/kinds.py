@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from typing import Final
+from uuid import UUID
 
-KINDS: Final = ("email", "apprise", "webhook")
+KINDS: Final = ("email", "push", "apprise", "webhook")
+# Endpoints that write to people, each by their own address or devices.
+TO_PEOPLE: Final = frozenset({"email", "push"})
 NEWS: Final = (
     "approval.requested",
     "approval.turn",
@@ -41,6 +44,7 @@ _CALLED: Final = tuple(kind for kind in NEWS if kind in CALLS | ALARMS | BUDGETS
 # What an endpoint gets where nobody says which news it wants.
 USUAL: Final = {
     "email": _CALLED,
+    "push": _CALLED,
     "apprise": _CALLED,
     "webhook": tuple(kind for kind in NEWS if kind not in _USUAL_COURSE),
 }
@@ -50,11 +54,20 @@ NAME_MAX, PLACES_MAX, ADDRESS_MAX, DIGEST_MAX = 100, 50, 2_000, 24 * 60
 PERSON_MAX: Final = 150  # the name of a person or of a team
 
 
+class Delivered(int):
+    """The code of an answer that says it arrived; `gone` are devices that do not exist any more."""
+
+    gone: tuple[UUID, ...] = ()
+
+
 class NotDelivered(Exception):
     """A message did not arrive; the text is ours and holds no address and no secret.
 
     `final`: trying again is of no use. `retry_after`: seconds that the other side asked for.
+    `gone`: devices that do not exist any more.
     """
+
+    gone: tuple[UUID, ...] = ()
 
     def __init__(
         self, text: str, *, code: int | None = None, final: bool = False, retry_after: float = 0

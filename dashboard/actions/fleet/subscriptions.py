@@ -20,6 +20,7 @@ from approvals.incidents.quiet_hours import QuietRow
 from approvals.incidents.subscriptions import Choice
 from approvals.notify import queries as endpoints
 from approvals.notify.queries import EndpointRow
+from approvals.notify.texts.kinds import TO_PEOPLE
 from dashboard.errors import Forbidden, Invalid, Missing, translated
 from dashboard.fields.credentials import check_credentials
 from dashboard.identity.permissions import Actor, may, require
@@ -171,7 +172,7 @@ def _check(actor: Actor, whose: str, choice: Choice) -> None:
 
 
 def _writes_to_people(row: EndpointRow) -> bool:
-    return row.kind == "email" and not row.target
+    return row.kind in TO_PEOPLE and not row.target
 
 
 def _concerns(actor: Actor, row: SubscriptionRow) -> bool:

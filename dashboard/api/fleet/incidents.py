@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
 from pydantic import AwareDatetime, BeforeValidator, Field
-from pydantic_core import PydanticCustomError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,17 +18,11 @@ from dashboard.actions.fleet import incidents
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.parameters import LIMIT_MAX, choice, ident, rows, words
 from dashboard.api.shapes.requests import Asked, Nothing
-from dashboard.api.shapes.texts import NotBlank
+from dashboard.api.shapes.texts import NotBlank, check_time_text
 from dashboard.documents.state_shape import Shape
 from dashboard.fields.validation import REASON_MAX
 
 LIMIT = rows(LIMIT_MAX)
-
-
-def _check_text(value: Any) -> Any:
-    if not isinstance(value, str):
-        raise PydanticCustomError("time", "must be a time such as 2026-03-01T12:00:00Z")
-    return value
 
 
 class Incident(Shape):
@@ -93,7 +86,7 @@ class IncidentList(Shape):
 class SnoozeIncident(Asked):
     """Until when nobody gets news of it."""
 
-    until: Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_check_text)]
+    until: Annotated[AwareDatetime, Field(strict=False), BeforeValidator(check_time_text)]
 
 
 class CloseIncident(Asked):

@@ -32,7 +32,8 @@ class Vote(Shape):
     """One reviewer's verdict; `counts` says whether it stands for what stands now."""
 
     reviewer: str
-    reviewer_name: str
+    reviewer_name: str = Field(description="Of a deputy both names: grace for ada.")
+    for_person: str = Field(description="Whose deputy the reviewer was; else empty.")
     verdict: str
     proposal_hash: str
     comment: str

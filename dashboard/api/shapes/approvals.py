@@ -17,7 +17,7 @@ from approvals.states import ANSWERS
 from dashboard.actions.decisions import Decided as DecidedRow
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import Actor, Allowance, lacks
-from dashboard.identity.seats import seat_of
+from dashboard.identity.seats import represents, seat_of
 from dashboard.wording.turns import own_part
 
 from .problems import of_item
@@ -105,7 +105,8 @@ def decidable(row: ApprovalRow, actor: Actor) -> Allowance:
         return Allowance(False, message)
     if not row.open:
         return Allowance(False, f"The request is {row.status}.")
-    part = own_part(row.progress, actor.person, names_of(*seat_of(actor)))
+    names = names_of(*seat_of(actor))
+    part = own_part(row.progress, actor.person, names, represents(actor), request=row.id)
     why = part.why or part.waits
     return Allowance(not why, why)
 

@@ -30,6 +30,13 @@ def _check_id(value: Any) -> Any:
     return value
 
 
+def check_time_text(value: Any) -> Any:
+    """A time comes as text; refuse numbers, which Pydantic would read as seconds."""
+    if not isinstance(value, str):
+        raise PydanticCustomError("time", "must be a time such as 2026-03-01T12:00:00Z")
+    return value
+
+
 def _check_not_blank(value: str) -> str:
     if not value.strip():
         raise PydanticCustomError("blank", "is required")

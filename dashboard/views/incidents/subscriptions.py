@@ -17,7 +17,7 @@ from approvals.incidents.subscriptions import Choice
 from approvals.notify.texts.incident_kinds import TROUBLES
 from checkpoints import queries
 from dashboard import actions, errors
-from dashboard.actions.fleet import subscriptions
+from dashboard.actions.fleet import devices, subscriptions
 from dashboard.fields.parameters import FLAG
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
@@ -130,6 +130,8 @@ def _page(
         "everybody": everybody,
         "oversees": not who.roles.isdisjoint(("auditor", "admin")),
         "endpoints": subscriptions.usable_endpoints(who),
+        "devices": devices.list_devices(who),
+        "push_key": devices.push_key(who),
         "hours": hours,
         "quiet": stored if draft is None else draft,
         "errors": dict(problems or {}),

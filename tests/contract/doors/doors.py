@@ -52,6 +52,8 @@ from tests.contract.calls import (
     World,
     example,
     make_breaker,
+    make_deputy,
+    make_device,
     make_erasure,
     make_incident,
     make_mail,
@@ -171,7 +173,7 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 # The last: of many threads each is refused by itself; nothing is done to those of others.
 NO_NAMES = (
     *("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets", "view_new"),
-    *("threads_many", "sign_ins_end_others"),
+    *("threads_many", "sign_ins_end_others", "deputies", "device_add"),
 )
 
 
@@ -493,6 +495,19 @@ def _sign_in(world: World, foreign: bool) -> str:
     return str(make_sign_in(world.cast, "stranger") if foreign else world.sign_in)
 
 
+def _device(world: World, foreign: bool) -> str:
+    return str(make_device(world.cast, "stranger") if foreign else world.device)
+
+
+def _deputy(world: World, foreign: bool) -> str:
+    if not foreign:
+        return str(world.deputy)
+    cast = world.cast
+    user = get_user_model().objects.create_user(f"reviewer-{uuid4().hex[:8]}")
+    store.grant(cast.elsewhere, user.pk, "reviewer", actor="user:0")
+    return str(make_deputy(cast, "stranger", user.username))
+
+
 # What the world has of ours beside threads and requests: how something of others is made.
 FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "policy": _policy,
@@ -506,6 +521,8 @@ FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "subscription": _subscription,
     "view": _view,
     "sign_in": _sign_in,
+    "deputy": _deputy,
+    "device": _device,
 }
 
 
@@ -689,6 +706,7 @@ LOOK = {
     *("record search", "record report"),
     *("erase list", "erase preview", "erase holds", "retention list"),
     *("incident list", "incident show", "subscription list", "view list"),
+    *("deputy list", "device list"),
     *("budget list", "overview"),
 }
 
@@ -789,6 +807,10 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "view save": lambda w: [f"door {uuid4().hex[:8]}", "--address", "status=failed"],
     "view change": lambda w: [w.view, "--name", "Failed"],
     "view remove": lambda w: [w.view],
+    "deputy name": lambda w: ["second_manager", "--until", "2030-01-01", "--from", "2029-12-01"],
+    "deputy remove": lambda w: [w.deputy],
+    "device remove": lambda w: [w.device],
+    "deputy hand-over": lambda w: [w.gate.id, "second_manager"],
     "budget set": lambda w: ["workspace", "--cost", "2.50"],
     "budget off": lambda w: _budgeted(w),
     "cap set": lambda w: ["thread", "day", "2.50"],
@@ -812,6 +834,7 @@ NO_THING = {"threads start", "import", "hook create", "user create", "cap set", 
 NO_THING |= {"endpoint create", "policy create", "breaker trip", "record export"}
 NO_THING |= {"retention set", "retention off"}
 NO_THING |= {"subscription create", "subscription quiet", "view save", "workspace rename"}
+NO_THING |= {"deputy name"}
 NO_THING |= {"budget set", "budget off", "threads many"}
 # Named by a name that each workspace may have once.
 NO_THING |= {"mcp add", "mcp change", "mcp remove", "mcp tools", "mcp accept", "mcp mode"}
@@ -833,6 +856,9 @@ THE_OPERATORS = dict.fromkeys(
     ("operator", "admin"),
 )
 THE_OPERATORS |= dict.fromkeys(("sign_in_end", "sign_ins_end"), ("operator",))
+# An admin names deputies for reviewers only, and is none.
+THE_OPERATORS |= dict.fromkeys(("device_remove", "devices_remove", "device remove"), ("operator",))
+THE_OPERATORS |= dict.fromkeys(("deputies", "deputies_name", "deputy name"), ("manager",))
 THE_OPERATORS |= dict.fromkeys(
     ("incident_give_back", "incidents_give_back", "incident give-back"), ("operator",)
 )

@@ -278,6 +278,8 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
         "subscription_id": world.subscription,
         "view_id": world.view,
         "sign_in_id": world.sign_in,
+        "deputy_id": world.deputy,
+        "device_id": world.device,
         "activity_id": NOBODY,
         "sha256": "0" * 64,
         "slug": "a",

@@ -15,6 +15,7 @@ from dashboard import actions
 from dashboard.actions import external
 from tests.cast import Cast
 from tests.contract.calls import (
+    DEVICE,
     World,
     example,
     make_world,
@@ -100,6 +101,19 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     "view_remove": lambda w: ("operator", [w.view], {}),
     "sign_in_end": lambda w: ("operator", [w.sign_in], {}),
     "sign_ins_end_others": lambda w: ("operator", [], {}),
+    "device_add": lambda w: (
+        "operator",
+        [],
+        {"name": "phone", "address": "https://push.example/new", **DEVICE},
+    ),
+    "device_remove": lambda w: ("operator", [w.device], {}),
+    "deputies": lambda w: (
+        "manager",
+        [],
+        {"deputy": "second_manager", "begins": "2030-01-01", "ends": "2030-01-07"},
+    ),
+    "deputy_remove": lambda w: ("manager", [w.deputy], {}),
+    "approval_hand_over": lambda w: ("manager", [w.gate.id], {"to": "second_manager"}),
     "budgets": lambda w: (
         "admin",
         [],
@@ -129,7 +143,7 @@ SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
     "approval_report", "compare", "erasures",
-    "incidents", "incident", "subscriptions", "views", "sign_ins",
+    "incidents", "incident", "subscriptions", "views", "sign_ins", "push_worker",
     "overview", "overview_csv",
 }  # fmt: skip
 # A capsule of any size and a folder on the machine are read by command; no page does it either.

@@ -62,6 +62,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "incident": lambda who: actions.take_incident(who, approval),
         "subscribe": lambda who: actions.remove_subscription(who, approval),
         "save_view": lambda who: actions.remove_view(who, approval),
+        "delegate": lambda who: actions.remove_deputy(who, approval),
         "people": lambda who: actions.edit_user(Administrator(who, False), 2**31 - 1, {}),
     }
 
@@ -80,6 +81,7 @@ def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
         "incident",
         "subscribe",
         "save_view",
+        "delegate",
         "policy",
         "notify",
         "hook",
@@ -108,17 +110,17 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
         "operator": {"start", "upload", "pause", "resume", "retry", "edit", "cancel", "fork"}
         | {"skip", "settle", "roll_back", "input", "code", "export", "import", "work", "breaker"}
         | {"incident", "request_erasure"},
-        "manager": {"fork", "roll_back", "decide", "incident"},
+        "manager": {"fork", "roll_back", "decide", "incident", "delegate"},
         "auditor": {"export"},
         "admin": {"policy", "notify", "hook", "mcp", "people", "breaker", "incident"}
-        | {"request_erasure", "erase", "hold", "retention"},
+        | {"request_erasure", "erase", "hold", "retention", "delegate"},
     }.get(name, set()) | {"verify", "subscribe", "save_view"}
     assert may(actor, action) is (action in allowed)
     call = attempts(row.thread, before.head, row.id)[action]
     if action in allowed:
         # No policy, hook or user has that id: whoever may is told just that.
         unknown = {"policy", "hook", "mcp", "people", "breaker", "incident", "subscribe", "erase"}
-        unknown |= {"save_view"}
+        unknown |= {"save_view", "delegate"}
         missing = [Missing] if action in unknown else []
         with contextlib.suppress(Conflict, *missing):
             call(actor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import time
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -16,9 +16,11 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from uuid_utils.compat import uuid7
 
+from approvals.deputies import changes as deputies
 from approvals.hooks import changes as hooks
 from approvals.incidents import quiet_hours, subscriptions
-from approvals.notify import endpoints
+from approvals.notify import devices, endpoints
+from approvals.notify.channels import push
 from approvals.policies import changes as policies
 from approvals.policies.budgets import announce_budgets
 from approvals.policies.drafts import Draft
@@ -44,6 +46,7 @@ from dashboard.operating.proof import (
 from dashboard.saved_views import changes as saved_views
 from tests.cast import Cast
 from tests.checkpoints.builders import make_thread, rows
+from tests.dashboard import scene
 
 from .altered_columns import OTHER, SOME, columns_of, unguarded  # noqa: F401
 
@@ -116,6 +119,22 @@ def settled(cast: Cast) -> Cast:
     saved_views.remove(gone.id, workspace=place, actor=ADMIN)
     for ends in (6, 7):
         quiet_hours.set_quiet_hours(place, operator, time(22), time(ends), "UTC", actor=ADMIN)
+    manager, second = (f"user:{cast.users[name].pk}" for name in ("manager", "second_manager"))
+    for days in (0, 10, 20):
+        begins = datetime.now(UTC) + timedelta(days=days)
+        period = deputies.Period(begins, begins + timedelta(days=5))
+        named = deputies.name_deputy(place, manager, second, period, reason="out", actor=ADMIN)
+    deputies.remove_deputy(named, workspace=place, actor=ADMIN)
+    asked = scene.waiting(place, scene.make_agent())
+    for _ in range(2):
+        deputies.hand_over(
+            asked.id, workspace=place, person=manager, actor=manager, to="second_manager", reason=""
+        )
+    for n, name in enumerate(("phone", "desk", "gone")):
+        keys = push.public_key(), "BTBZMqHH6r4Tts7J_aSIgg"
+        device = devices.Subscribed(f"https://push.example/{n}", *keys)
+        added = devices.add(place, operator, name, device, actor=operator)
+    assert devices.forget([added.id]) == 1
     upstream = mcp_servers.Wanted(url="https://a.example")
     server = mcp_servers.add(place, "notes", upstream, actor=ADMIN)
     mcp_servers.change(

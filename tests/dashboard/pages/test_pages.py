@@ -46,9 +46,10 @@ def pages(place: Place) -> dict[str, tuple[str, int]]:
         "thread, whole state": (f"/threads/{place.done}/?tab=state", 15),
         "thread, some events": (f"/threads/{place.done}/?kind=checkpoint", 15),
         "thread, one event": (f"/threads/{place.done}/?event=2", 15),
-        "approvals": ("/approvals/", 7),
-        "approvals, mine": ("/approvals/?box=mine&sort=deadline", 7),
-        "approvals, decided": ("/approvals/?box=decided", 7),
+        # With those in whose place the reader may act.
+        "approvals": ("/approvals/", 8),
+        "approvals, mine": ("/approvals/?box=mine&sort=deadline", 8),
+        "approvals, decided": ("/approvals/?box=decided", 8),
         "reviewers": ("/approvals/reviewers/", 3),
         "approval": (f"/approvals/{place.request.id}/", 13),
     }

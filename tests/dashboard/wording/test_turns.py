@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 from uuid import UUID
@@ -15,13 +16,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from approvals import gates, queries
+from approvals.deputies.changes import Period, hand_over, name_deputy
 from approvals.gates import validity
 from approvals.inbox import boxes as inbox
-from approvals.notify.recipients import deciders, is_due
+from approvals.notify.recipients import deciders, due
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms, terms_of
 from approvals.rules.votes import progress
 from checkpoints import store
+from checkpoints.errors import GatepostError
 from dashboard import actions, errors
 from dashboard.actions import bulk
 from dashboard.api.shapes.approval_detail import ApprovalDetail
@@ -51,6 +54,7 @@ STEPS = st.one_of(
     st.tuples(st.sampled_from(("approve", "approve", "take_back")), PEOPLE, st.none()),
     st.tuples(st.just("edit"), PEOPLE, st.sampled_from(ARGS)),
     st.tuples(st.sampled_from(("role", "barred")), PEOPLE, st.none()),
+    st.tuples(st.sampled_from(("deputy", "hand_over")), PEOPLE, PEOPLE),
     st.tuples(st.just("team"), PEOPLE, st.sampled_from(TEAMS)),
     st.tuples(st.sampled_from(("expire", "settle")), st.none(), st.none()),
 )
@@ -129,7 +133,7 @@ def answers(row: ApprovalRow, who: Actor) -> dict[str, bool]:
     mine = inbox.Wanted(row.workspace, "mine", "age", person)
     page = ApprovalPage(row.workspace, row.id, viewer=Viewer(who))
     own = approval_side(page, tuple(sorted(who.roles)))["own"]
-    payload = {one.name: is_due(one, row) for one in deciders(row.workspace)}
+    payload = {one.name: bool(due([one], row)) for one in deciders(row.workspace)}
     decides = "reviewer" in who.roles
     results = {
         "gate": gate_lets_approve(row, who),
@@ -139,6 +143,8 @@ def answers(row: ApprovalRow, who: Actor) -> dict[str, bool]:
         "page": row.open and not own.why and not own.waits,
         "api": ApprovalDetail.read(row, who).decide.allowed,
     }
+    if row.id in person.acts_for.handed_over:
+        del results["inbox"]  # they may still decide it, and did not want to see it
     if decides and len(terms_of(row.terms).stages) == 1:
         [item] = bulk.preview(who, [bulk.Item(row.id, row.standing_hash)])
         results["bulk"] = item.good
@@ -152,26 +158,33 @@ def agree(bench: Bench, row: ApprovalRow) -> None:
     rule = rule if row.open else rule.closed()
     assert row.progress.columns == rule.columns
     assert {v.decision for v in votes if v.counts} == rule.decisions
-    can = {}
+    can, own = {}, {}
     for name in NAMES:
         result = answers(row, actor_named(name))
         assert len(set(result.values())) == 1, (name, result, row.tally)
         can[name] = result["gate"]
+        person = person_of(actor_named(name))
+        # A deputy and whom they represent have one right together.
+        own[name] = can[name] and rule.part(person.id, person.seats) == "due"
     others = [who for who in deciders(row.workspace) if who.name not in NAMES]
-    able = sum(can.values()) + sum(is_due(who, row) for who in others)
+    able = sum(own.values()) + sum(bool(due([who], row)) for who in others)
     if row.open:
         enough = able >= rule.needed - rule.got
         assert bool(nobody_can(row.progress, row.workspace)) is not enough
-        waits = inbox.counts(row.workspace, person_of(actor_named("ann")))["mine"]
-        assert waits == int((not can["ann"] and in_box(row, bench)) or can["ann"])
+        ann = person_of(actor_named("ann"))
+        waits = inbox.counts(row.workspace, ann)["mine"]
+        handed = row.id in ann.acts_for.handed_over
+        assert waits == int((can["ann"] or in_box(row, bench)) and not handed)
     if row.status == "settled" and row.outcome in ("approve", "edit"):
-        names = {one.name: one for one in deciders(row.workspace)}
+        able_now = {one.id: one for one in deciders(row.workspace)}
         seats = [[*seat.names, *rule.called_in] for seat in rule.seats]
         lost = {
             vote.name
             for value, named in zip(rule.counted, seats, strict=True)
             for vote in value
-            if vote.name not in names or set(named).isdisjoint(names[vote.name].names)
+            if vote.person not in able_now
+            or (owner := able_now.get(vote.for_person or vote.person)) is None
+            or set(named).isdisjoint(owner.names)
         }
         doubts = validity.doubts(row)
         assert bool(doubts) is bool(lost)
@@ -188,13 +201,22 @@ def in_box(row: ApprovalRow, bench: Bench) -> bool:
 def play(bench: Bench, row: ApprovalRow, step: tuple[str, Any, Any]) -> None:
     verb, name, what = step
     if verb == "next":  # somebody whose turn it is
-        due = (who.name for who in deciders(row.workspace) if is_due(who, now(row)))
-        name, verb = next(due, "ann"), "edit" if what else "approve"
+        able = (who.name for who in due(deciders(row.workspace), now(row)))
+        name, verb = next(able, "ann"), "edit" if what else "approve"
     try:
         if verb == "role":
             bench.switch_role(name)
         elif verb == "team":
             bench.switch_team(name, what)
+        elif verb == "deputy":
+            period = Period(None, datetime.now(UTC) + timedelta(days=1))
+            ids = [f"user:{bench.users[one].pk}" for one in (name, what)]
+            name_deputy(row.workspace, *ids, period, reason="out", actor="user:0")
+        elif verb == "hand_over":
+            person = f"user:{bench.users[name].pk}"
+            hand_over(
+                row.id, workspace=row.workspace, person=person, actor=person, to=what, reason=""
+            )
         elif verb == "expire":
             move_clock(row.id, "decide_by")
             gates.expire_due()
@@ -206,7 +228,7 @@ def play(bench: Bench, row: ApprovalRow, step: tuple[str, Any, Any]) -> None:
         elif verb in ("approve", "edit"):
             seen = now(row).standing_hash
             actions.decide(actor_named(name), row.id, verb, seen, args=what)
-    except errors.ActionError:
+    except (errors.ActionError, GatepostError):
         pass  # what is refused changes nothing, and everybody goes on to agree
 
 

@@ -1,0 +1,45 @@
+// The button that lets messages come to this browser: it asks for leave, subscribes at the
+// browser's push service and sends what that gives as an ordinary form.
+(() => {
+  const form = document.getElementById("push");
+  if (!form || !("serviceWorker" in navigator) || !("PushManager" in window)) return;
+  form.hidden = false;
+  const bytes = (text) =>
+    Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+  const system = () => {
+    const known = ["iPhone", "iPad", "Android", "Mac", "Windows", "Linux"];
+    const browsers = ["Firefox", "Edg", "Chrome", "Safari"];
+    const of = (names) => names.find((name) => navigator.userAgent.includes(name));
+    return [of(browsers)?.replace("Edg", "Edge") ?? "Browser", of(known)].filter(Boolean).join(" on ");
+  };
+  async function subscribed() {
+    const worker = await navigator.serviceWorker.register("/push-worker.js");
+    await navigator.serviceWorker.ready;
+    const key = bytes(form.dataset.key);
+    const wanted = { userVisibleOnly: true, applicationServerKey: key };
+    try {
+      return await worker.pushManager.subscribe(wanted);
+    } catch {
+      // Subscribed before with another key.
+      await (await worker.pushManager.getSubscription())?.unsubscribe();
+      return worker.pushManager.subscribe(wanted);
+    }
+  }
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const problem = form.querySelector("[data-problem]");
+    problem.textContent = "";
+    try {
+      if ((await Notification.requestPermission()) !== "granted") {
+        problem.textContent = "Your browser does not allow messages of this site.";
+        return;
+      }
+      const { endpoint, keys } = (await subscribed()).toJSON();
+      const values = { name: system(), address: endpoint, p256dh: keys.p256dh, auth: keys.auth };
+      for (const [name, value] of Object.entries(values)) form.elements[name].value = value;
+      form.submit();
+    } catch {
+      problem.textContent = "This browser cannot be reached by its push service now.";
+    }
+  });
+})();

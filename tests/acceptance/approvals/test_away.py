@@ -1,0 +1,95 @@
+"""A reviewer who is away, in a browser: a deputy is named, told what they are, and decides."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from approvals.notify import endpoints
+from approvals.rules.terms import Seat, Terms
+from tests.acceptance.conftest import People
+from tests.acceptance.house import House
+from tests.acceptance.pages.test_accessible import faults
+from tests.acceptance.requests import agent_of, ask
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.slow
+def test_a_deputy_is_named_and_decides_under_both_names(house: House, people: People) -> None:
+    terms = Terms(stages=(Seat(people=("manager",)),))
+    agent = agent_of("refunds")
+    place = house.cast.workspace
+    row, other = (
+        ask(place, agent, title, terms=terms, policy_version="p@1") for title in ("Pay A", "Pay B")
+    )
+    owner, deputy = people("manager"), people("second_manager")
+    deputy.open(f"/approvals/{row.id}/")
+    expect(deputy.one("#decision")).to_contain_text("This is for manager to decide.")
+    # One request is handed over.
+    owner.open(f"/approvals/{other.id}/")
+    owner.one("#hand-over").click()
+    owner.page.get_by_label("Reason").fill("you know this customer")
+    assert faults(owner, Axe()) == {}
+    owner.press("Hand over")
+    expect(owner.page.get_by_text("Handed over: second_manager can decide this")).to_be_visible()
+    # And everything for a week.
+    owner.open("/deputies/")
+    today = datetime.now(UTC).date()
+    owner.page.get_by_label("First day away").fill(f"{today}")
+    owner.page.get_by_label("Last day away").fill(f"{today + timedelta(days=6)}")
+    owner.page.get_by_label("Reason").fill("holiday")
+    owner.press("Name deputy")
+    expect(owner.one("#deputies")).to_contain_text("second_manager for manager")
+    assert faults(owner, Axe()) == {}
+    deputy.open("/approvals/?box=mine")
+    expect(deputy.page.get_by_text("Pay A")).to_be_visible()
+    deputy.open(f"/approvals/{row.id}/")
+    expect(deputy.one("#acts-for")).to_contain_text("You decide for manager")
+    assert faults(deputy, Axe()) == {}
+    deputy.one("#decision button[data-decide=approve]").click()
+    deputy.open(f"/approvals/{row.id}/")
+    expect(deputy.one("#approval-main")).to_contain_text("second_manager for manager")
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("E01")
+def test_a_push_message_is_shown_by_a_worker_of_our_own(house: House, people: People) -> None:
+    wanted = endpoints.Wanted(name="phones")
+    endpoints.make(house.cast.workspace, "push", wanted, actor="user:0")
+    screen = people("operator", permissions=["notifications"])
+    page = screen.open("/subscriptions/")
+    expect(page.get_by_role("button", name="Notify this device")).to_be_visible()
+    assert faults(screen, Axe()) == {}
+    session, known = page.context.new_cdp_session(page), list[dict[str, Any]]()
+    session.on(
+        "ServiceWorker.workerRegistrationUpdated", lambda e: known.extend(e["registrations"])
+    )
+    session.send("ServiceWorker.enable")
+    page.evaluate("navigator.serviceWorker.register('/push-worker.js')")
+    page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+    message = {
+        "title": "Approval needed: Pay",
+        "body": "Risk: high",
+        "url": f"{house.url}/approvals/",
+    }
+    registration = known[-1]["registrationId"]
+    session.send(
+        "ServiceWorker.deliverPushMessage",
+        {"origin": house.url, "registrationId": registration, "data": json.dumps(message)},
+    )
+    shown = """async () => {
+      const worker = await navigator.serviceWorker.ready;
+      for (let n = 0; n < 50; n++) {
+        const all = await worker.getNotifications();
+        if (all.length) return all.map((one) => [one.title, one.body, one.data.url]);
+        await new Promise((done) => setTimeout(done, 100));
+      }
+      return [];
+    }"""
+    assert page.evaluate(shown) == [[message["title"], message["body"], message["url"]]]
