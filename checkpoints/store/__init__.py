@@ -83,6 +83,7 @@ from .statement.moves import NewCheckpoint, NewEvent, next_checkpoint
 from .steps import adopt_version, commit_step, hand_back, leave, record
 from .tree.births import AT_ONCE as CHILDREN_AT_ONCE
 from .tree.births import NewChild, derived_id, spawn
+from .tree.counterfactuals import fork_with_output
 from .tree.ends import await_children, bring_children, deliver, deliver_due
 from .tree.hand_offs import HandOff, commit_and_hand_off, reach_successor
 from .tree.messages import deliver_messages, send_message
@@ -147,6 +148,7 @@ __all__ = [
     "forget_reach",
     "forget_rows_set_aside",
     "fork",
+    "fork_with_output",
     "grant",
     "hand_back",
     "heartbeat_worker",

@@ -66,6 +66,8 @@ class Row:
     effects: str = "run"
     pause_at: str = ""
     base: UUID | None = None
+    budget: dict[str, Any] | None = None  # of a fork: at its birth, and what holds now
+    granted: dict[str, Any] | None = None
     forked_from: UUID | None = None
     parent: UUID | None = None
     root: UUID | None = None
