@@ -12,8 +12,8 @@ from ..errors import InvalidValue
 from ..state import deltas
 
 LIMITS: Final = ("cost", "tokens", "steps")
-# Dollars as text: floats would round what is compared.
-COST: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
+# Dollars above 0 as text: floats would round what is compared.
+COST: Final = re.compile(r"[1-9][0-9]{0,8}(?:\.[0-9]{1,6})?|0\.[0-9]{0,5}[1-9][0-9]{0,5}")
 NUMBER_MAX: Final = 10**12
 
 
@@ -59,9 +59,7 @@ def checked(value: Any, path: str = "$.budget") -> dict[str, Any]:
     for name in value.keys() - set(LIMITS):
         raise InvalidValue(deltas.at(path, str(name)), "is no limit: cost, tokens and steps are")
     cost = value.get("cost")
-    if cost is not None and not (
-        isinstance(cost, str) and COST.fullmatch(cost) and Decimal(cost) > 0
-    ):
+    if cost is not None and not (isinstance(cost, str) and COST.fullmatch(cost)):
         raise InvalidValue(f"{path}.cost", "must be dollars above 0 as text, such as 0.50")
     for name in ("tokens", "steps"):
         limit = value.get(name)

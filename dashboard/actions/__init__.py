@@ -34,6 +34,7 @@ from .fleet.subscriptions import (
     remove_subscription,
     set_quiet_hours,
 )
+from .forks import fork, fork_point, preview_fork
 from .mcp_servers import (
     accept_mcp_tools,
     add_mcp_server,
@@ -53,11 +54,9 @@ from .threads import (
     check_upload_size,
     edit,
     export,
-    fork,
     import_thread,
     pause,
     preview_edit,
-    preview_fork,
     preview_roll_back,
     resume,
     retry,
@@ -94,6 +93,7 @@ __all__ = [
     "export",
     "export_records",
     "fork",
+    "fork_point",
     "give_back_incident",
     "import_thread",
     "lift_hold",

@@ -9,7 +9,7 @@ from uuid import UUID
 from approvals.queries import ApprovalRow
 from checkpoints.errors import InvalidValue, NotAllowedNow
 from checkpoints.states import EventKind, Status
-from checkpoints.store.tree.counterfactuals import EXCHANGEABLE
+from checkpoints.store import EXCHANGEABLE
 from checkpoints.verdicts import Question, Verdict, question_of
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow
 

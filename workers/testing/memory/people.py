@@ -137,7 +137,7 @@ def resume(book: Book, thread: UUID, *, actor: str) -> None:
     message = {"budget": again} if again else {}
     _move_on(book, thread, K.THREAD_RESUMED, actor, "Resuming", message, crash_count=0)
     if again:
-        book.row(thread).granted = again
+        book.budgets[thread] = book.budgets[thread][0], again
 
 
 def retry(book: Book, thread: UUID, *, actor: str) -> None:

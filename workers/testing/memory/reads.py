@@ -281,11 +281,10 @@ def kinds(book: Book, thread: UUID) -> list[EventKind]:
 
 def fork_budget(book: Book, thread: UUID) -> ForkBudgetStanding | None:
     """The budget of a fork and what it and its children have spent; None where it has none."""
-    row = book.row(thread)
-    if row.budget is None:
+    if thread not in book.budgets:
         return None
+    first, now = map(ForkBudget.read, book.budgets[thread])
     family = [other for other in book.rows.values() if thread in (other.id, other.root)]
     cost = sum((Decimal(other.cost) for other in family), Decimal(0))
-    spent = Spent(cost, sum(other.tokens for other in family), row.n_steps)
-    now = ForkBudget.read(row.granted or row.budget)
-    return ForkBudgetStanding(ForkBudget.read(row.budget), now, spent)
+    spent = Spent(cost, sum(other.tokens for other in family), book.row(thread).n_steps)
+    return ForkBudgetStanding(first, now, spent)

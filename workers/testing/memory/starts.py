@@ -155,8 +155,6 @@ def fork(
         created_at=book.now(),
         effects=effects,
         base=base,
-        budget=limits or None,
-        granted=limits or None,
         forked_from=checkpoint,
     )
     data = {
@@ -173,6 +171,8 @@ def fork(
         **({"budget": limits} if limits else {}),
         **({"exchanged": dict(exchanged)} if exchanged else {}),
     }
+    if limits:
+        book.budgets[row.id] = limits, limits
     return birth(book, row, first, EventKind.THREAD_FORKED, data)
 
 
