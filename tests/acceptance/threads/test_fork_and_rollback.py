@@ -42,7 +42,7 @@ def test_a_fork_with_another_value_works_beside_its_untouched_base(
     rounds.fill("lots")
     page.get_by_label("Folder").fill(str(tmp_path / "fork"))
     page.get_by_label("Goal").fill("coffee")
-    manager.press("Create fork and run")
+    manager.press("Preview")
     expect(rounds).to_have_attribute("aria-invalid", "true")
     expect(manager.one("#f-rounds-hint .err")).to_contain_text("number")
     expect(page.get_by_label("Goal")).to_have_value("coffee")
@@ -50,6 +50,12 @@ def test_a_fork_with_another_value_works_beside_its_untouched_base(
 
     rounds.fill("2")
     page.get_by_label("Title of the fork").fill("Coffee instead")
+    # The difference comes before the run.
+    manager.press("Preview")
+    paths = manager.one("#preview .paths")
+    for path in ("/folder", "/goal", "/rounds"):
+        expect(paths).to_contain_text(path)
+    assert queries.forks_of(base.id) == []
     manager.press("Create fork and run")
     page.wait_for_url(re.compile(r"/threads/[0-9a-f-]{36}/$"))
     fork = house.case(page.url.rstrip("/").rpartition("/")[2])
