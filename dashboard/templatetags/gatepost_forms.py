@@ -14,7 +14,7 @@ register = template.Library()
 BESIDE = frozenset(
     {
         *("title", "pause_at", "config", "reason", "known", "undo_unknown", "comment", "args"),
-        *("state_json", "output", "budget_cost", "budget_tokens", "budget_steps"),
+        *("whole_state", "output", "budget_cost", "budget_tokens", "budget_steps"),
     }
 )
 

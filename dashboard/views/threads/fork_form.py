@@ -19,7 +19,7 @@ from dashboard.views import forms
 
 KEPT: Final = "kept-"  # files that a preview has stored already, by channel
 BY_FIELDS, BY_JSON = "fields", "json"
-STATE: Final = "state_json"
+STATE: Final = "whole_state"
 
 
 @dataclass(frozen=True, slots=True)

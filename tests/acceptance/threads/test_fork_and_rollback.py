@@ -83,6 +83,18 @@ def test_a_fork_with_another_value_works_beside_its_untouched_base(
     manager.see_status("succeeded")
     expect(manager.one("#thread-facts")).to_contain_text("Tea for the office")
 
+    # One click at the effect: had the shop answered something else? Nothing happens outside.
+    effect = manager.one("#thread-activities tr").filter(has_text="order.place")
+    effect.get_by_role("link", name="What if…").click()
+    page.get_by_label("Output instead").fill('{"receipt": "R-none", "key": "none"}')
+    manager.press("Fork, run and compare")
+    ending = manager.one("#ending")
+    expect(ending).to_have_attribute("data-verdict", "differs", timeout=20_000)
+    expect(ending).to_contain_text("Ends differently: R-coffee → R-none")
+    (other,) = queries.forks_of(fork.id)
+    assert other.effects == "ask"
+    assert (tmp_path / "fork" / "order.txt").read_text().startswith("coffee ")
+
 
 @pytest.mark.rubric(12)
 @pytest.mark.rubric(19)

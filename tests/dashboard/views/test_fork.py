@@ -86,21 +86,21 @@ def test_form_and_json_refuse_at_the_place_and_the_difference_comes_before_the_r
     broken = text.replace('"price": 400,', '"price": 400').replace(
         '"price": 400\n', '"price": 400 7\n'
     )
-    html = page(client.post(url, {"by": "json", "state_json": broken, "act": "preview"}), 422)
+    html = page(client.post(url, {"by": "json", "whole_state": broken, "act": "preview"}), 422)
     line = next(n for n, row in enumerate(broken.splitlines(), 1) if "400 7" in row)
     assert f"Line {line}, character" in html
     assert broken in html
     wrong = json.dumps(state | {"price": "lots"}, indent=2)
-    html = page(client.post(url, {"by": "json", "state_json": wrong, "act": "preview"}), 422)
+    html = page(client.post(url, {"by": "json", "whole_state": wrong, "act": "preview"}), 422)
     line = next(n for n, row in enumerate(wrong.splitlines(), 1) if "lots" in row)
     assert f"Line {line}, price: " in html
     for other, words in (("[]", "must be an object"), ('{"goal": "x"}', "is missing")):
-        html = page(client.post(url, {"by": "json", "state_json": other, "act": "preview"}), 422)
+        html = page(client.post(url, {"by": "json", "whole_state": other, "act": "preview"}), 422)
         assert words in html
     assert queries.forks_of(base) == []
 
     # The difference by path, and the forecast of these values; nothing was forked by it.
-    form = {"by": "json", "state_json": text, "title": "Dear", "budget_tokens": "41"}
+    form = {"by": "json", "whole_state": text, "title": "Dear", "budget_tokens": "41"}
     html = page(client.post(url, {**form, "act": "preview"}))
     assert '<li data-path="/price">' in html
     assert html.count("<li data-path=") == 1
@@ -110,7 +110,7 @@ def test_form_and_json_refuse_at_the_place_and_the_difference_comes_before_the_r
 
     # Another text than was shown is shown again instead of run.
     seen = {"seen": hidden(html, "seen"), "act": "create"}
-    other = form | {"state_json": text.replace("400", "500")}
+    other = form | {"whole_state": text.replace("400", "500")}
     html = page(client.post(url, other | seen))
     assert "You changed something since the last preview" in html
     assert queries.forks_of(base) == []
