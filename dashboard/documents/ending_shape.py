@@ -16,7 +16,7 @@ class EndingPart(Shape):
 
 
 class Ending(Shape):
-    """Whether two threads end the same: status, last step that wrote something, what it wrote.
+    """Verdict on two endings: the status, the last step that wrote something, what it wrote.
 
     While one of them has not ended the verdict is `running` and `pairs` has their statuses.
     `unused`: the exchanged call of a counterfactual was made again, with other arguments.

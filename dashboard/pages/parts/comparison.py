@@ -98,7 +98,7 @@ class ComparisonPage:
 
     @cached_property
     def ending(self) -> Ending | None:
-        """Whether the endings of two threads flip; None where an older checkpoint is compared."""
+        """The verdict on the endings of two threads; None where an older checkpoint is compared."""
         (one, old), (other, new) = self.points
         return ending_of(one, old, other, new)
 

@@ -55,6 +55,7 @@ def head_of(thread: ThreadRow) -> CheckpointRow:
 
 
 def thread_for(request: HttpRequest, action: str, thread_id: UUID) -> ThreadRow:
+    """The thread, for whoever may do this; unknown to members of other workspaces."""
     require(actor(request), action)
     return queries.thread(thread_id, workspace=actor(request).workspace)
 
@@ -68,6 +69,7 @@ def values_at(thread: ThreadRow, target: CheckpointRow) -> tuple[dict[str, Any],
 
 
 def ahead_of(expected: Expected) -> dict[str, Any]:
+    """The values of `shapes.Ahead` for what is expected of the calls ahead."""
     cost, maybe = expected.cost(AGAIN), expected.cost(MAYBE)
     return {
         "reused": expected.count(REUSED),

@@ -25,7 +25,7 @@ from dashboard.views.parameters import ID, NUMBER_OR_ID
 
 from .changes import ahead_of, checkpoint_of, form_page, head_of, thread_for, values_at
 from .counterfactual import counterfactual
-from .fork_form import KEPT, Budget, StateForm, digest_of
+from .fork_form import STORED, Budget, StateForm, digest_of
 
 PREVIEW, CREATE = "preview", "create"
 
@@ -140,9 +140,9 @@ class ForkPage:
             self.who, self.thread.id, self.target.id, changes, other, budget=limits or None
         )
         files = {
-            KEPT + channel: json.dumps(value)
+            STORED + channel: json.dumps(value)
             for channel, value in changes.items()
-            if self.request.FILES.get(f"f-{channel}") or self.request.POST.get(KEPT + channel)
+            if self.request.FILES.get(f"f-{channel}") or self.request.POST.get(STORED + channel)
         }
         shown = {
             "plan": self.plan,
@@ -150,7 +150,7 @@ class ForkPage:
             "new_state": self.values | changes,
             "old_config": former,
             "schema": self.schema,
-            "kept": files,
+            "stored": files,
             "beyond": _beyond(self.plan, limits),
         }
         return self.render({}, 200, **shown, **more)

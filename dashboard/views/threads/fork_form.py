@@ -17,7 +17,7 @@ from dashboard.fields import state_text
 from dashboard.identity.permissions import Actor
 from dashboard.views import forms
 
-KEPT: Final = "kept-"  # files that a preview has stored already, by channel
+STORED: Final = "stored-"  # files that a preview has stored already, by channel
 BY_FIELDS, BY_JSON = "fields", "json"
 STATE: Final = "whole_state"
 
@@ -84,9 +84,9 @@ class StateForm:
                 return {}, {STATE: str(error)}
         changes, problems = forms.read(request, who, schema, values)
         for channel in forms.editable(schema):
-            if (kept := request.POST.get(KEPT + channel)) and channel not in changes:
+            if (file := request.POST.get(STORED + channel)) and channel not in changes:
                 try:
-                    changes[channel] = fields.from_json(kept)
+                    changes[channel] = fields.from_json(file)
                 except fields.Unreadable as error:
                     problems[channel] = str(error)
         return changes, problems

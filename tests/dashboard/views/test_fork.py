@@ -19,7 +19,7 @@ from tests.cast import Cast
 from tests.dashboard.calls import post
 from tests.dashboard.carried import run
 from tests.workers.conftest import Bench
-from tests.workers.node.test_counterfactuals import CALLS, MODULE
+from tests.workers.engine.test_counterfactuals import CALLS, MODULE
 from workers.code.registry import announce
 
 
