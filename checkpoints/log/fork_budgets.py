@@ -1,4 +1,4 @@
-"""What a fork may spend before it pauses, as its log states it; pure."""
+"""Budgets of forks, at which they pause, as the log states them; pure."""
 
 from __future__ import annotations
 

@@ -122,7 +122,6 @@ from .overview.budgets import (
     budgets,
 )
 from .overview.figures import FigureRow, figures
-from .overview.fork_budgets import ForkBudgetStanding, fork_budget
 from .participants import hands_on
 from .past import (
     accepted_from,
@@ -218,7 +217,6 @@ __all__ = [
     "Family",
     "FanOut",
     "FigureRow",
-    "ForkBudgetStanding",
     "InvalidQuery",
     "Lease",
     "Member",
@@ -308,7 +306,6 @@ __all__ = [
     "figures",
     "fleet_saved",
     "folders_due",
-    "fork_budget",
     "forks_of",
     "hands_on",
     "head",

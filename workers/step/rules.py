@@ -14,6 +14,7 @@ from approvals.policies import matches as policy
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
 from checkpoints import queries
+from checkpoints.queries.overview.fork_budgets import fork_budget
 from checkpoints.records import NewActivity, Work
 from checkpoints.state import deltas
 from checkpoints.views import ActivityRow
@@ -87,13 +88,13 @@ class Rules:
         self._caps = (time.monotonic() + AT_ONCE, rows)
 
     def over_budget(self, work: Work) -> str:
-        """Why a fork is over its own budget; empty while there is room, and for other threads.
+        """Say why a fork is over its own budget; empty while there is room, and for other threads.
 
         A fork without one is asked about it once per lease.
         """
         if work.base is None or self._has_no_budget:
             return ""
-        fork = queries.fork_budget(work.thread)
+        fork = fork_budget(work.thread)
         self._has_no_budget = fork is None
         return "" if fork is None else fork.why_over
 

@@ -84,7 +84,7 @@ def _verdict(
 
 
 def _differing(one: LoggedStep | None, other: LoggedStep | None) -> Iterator[Pair]:
-    """What was written last on either side and differs, nodes after values."""
+    """The parts of what was written last that differ, nodes after values."""
     mine, theirs = _written(one), _written(other)
     for name in sorted(mine.keys() | theirs.keys()):
         if mine.get(name) != theirs.get(name):

@@ -64,7 +64,7 @@ class StateForm:
     def of(
         cls, request: HttpRequest, schema: Mapping[str, Any], values: Mapping[str, Any]
     ) -> StateForm:
-        """What was posted, else the state as it is."""
+        """The posted texts, else the state as it is."""
         by = BY_JSON if request.POST.get("by") == BY_JSON else BY_FIELDS
         text = request.POST.get(STATE)
         return cls(by, state_text.state_text(schema, values) if text is None else text)

@@ -12,6 +12,7 @@ import pytest
 from django.test import Client
 
 from checkpoints import queries
+from checkpoints.queries.overview.fork_budgets import fork_budget
 from checkpoints.views import ActivityRow
 from dashboard import actions
 from dashboard.errors import Invalid
@@ -62,7 +63,7 @@ def call_of(bench: Bench, thread: UUID, tool: str) -> ActivityRow:
 
 @pytest.mark.django_db
 @pytest.mark.rubric(18)
-def test_form_and_json_refuse_at_the_place_and_the_difference_comes_before_the_run(
+def test_form_and_json_refuse_at_the_place_and_the_difference_comes_before_the_fork(
     client: Client, cast: Cast, base: UUID, bench: Bench
 ) -> None:
     url = f"/threads/{base}/fork/?checkpoint=1"
@@ -77,8 +78,8 @@ def test_form_and_json_refuse_at_the_place_and_the_difference_comes_before_the_r
     html = page(client.post(url, typed | {"budget_cost": "0.50", "act": "preview"}), 422)
     assert "“lots” is not a whole number" in html
     assert html.index('id="f-price-hint"') < html.index("“lots” is not a whole number")
-    for kept in ('value="coffee"', 'value="lots"', 'value="Dear"', 'value="0.50"'):
-        assert kept in html
+    for value in ('value="coffee"', 'value="lots"', 'value="Dear"', 'value="0.50"'):
+        assert value in html
 
     # JSON: a fault of the text at its line, a fault of a value at the line of its channel.
     state = queries.state_at(base, queries.checkpoint_by_number(base, 1).id)
@@ -118,9 +119,9 @@ def test_form_and_json_refuse_at_the_place_and_the_difference_comes_before_the_r
     assert answer.status_code == 303
     (born,) = queries.forks_of(base)
     assert (born.title, queries.state_at(born.id, born.head)["price"]) == ("Dear", 500)
-    standing = queries.fork_budget(born.id)
-    assert standing is not None
-    assert standing.now.as_json() == {"tokens": 41}
+    own = fork_budget(born.id)
+    assert own is not None
+    assert own.now.as_json() == {"tokens": 41}
     row = bench.advance(born.id)
     assert (row.status, row.status_reason[:15]) == ("paused", "Over its budget")
     # A person resumes it by the button of its page: the same budget is granted once more.

@@ -125,8 +125,8 @@ class Rules(Once):
         return True
 
     def over_budget(self, work: Work) -> str:
-        standing = reading.fork_budget(self._book, work.thread)
-        return "" if standing is None else standing.why_over
+        fork = reading.fork_budget(self._book, work.thread)
+        return "" if fork is None else fork.why_over
 
     def over(self, work: Work) -> str:
         """The fork's own budget, and the one cap of a play: what a thread may cost."""
