@@ -245,7 +245,7 @@ class Edit(Asked):
 class ForkBudget(Asked):
     """The limits at which a fork pauses; what it starts counts. Resuming grants them once more."""
 
-    cost: Annotated[str, Field(pattern=f"^(?:{COST.pattern})$")] | None = Field(
+    cost: Annotated[str, Field(max_length=16, pattern=f"^(?:{COST.pattern})$")] | None = Field(
         None, description="Dollars as text, such as `0.50`."
     )
     tokens: Annotated[int, Field(ge=1, le=NUMBER_MAX)] | None = None
