@@ -120,7 +120,6 @@ def _fork_options(parser: argparse.ArgumentParser) -> None:
     takes_config(parser)
     parser.add_argument(
         "--instead-of",
-        type=_activity_id,
         metavar="ACTIVITY",
         help="a finished call: fork before its step with another output, see --output",
     )
@@ -132,13 +131,6 @@ def _fork_options(parser: argparse.ArgumentParser) -> None:
         metavar="LIMIT=N",
         help="pause the fork there: cost=0.50, tokens=2000, steps=5",
     )
-
-
-def _activity_id(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError("must be the id of an activity") from None
 
 
 def _more(command: PersonalCommand) -> dict[str, Any]:
@@ -153,8 +145,11 @@ def _more(command: PersonalCommand) -> dict[str, Any]:
     if (o["instead_of"] is None) != (o["output"] is None):
         raise Usage("--instead-of", "and --output belong together")
     if o["instead_of"] is not None:
-        output = json_given(o["output"], "--output")
-        more |= {"instead_of": o["instead_of"], "output": output}
+        try:
+            call = UUID(o["instead_of"])
+        except ValueError:
+            raise Usage("--instead-of", "must be the id of an activity") from None
+        more |= {"instead_of": call, "output": json_given(o["output"], "--output")}
     return more
 
 

@@ -61,6 +61,7 @@ def call_of(bench: Bench, thread: UUID, tool: str) -> ActivityRow:
     return next(a for a in bench.activities(thread) if a.tool == tool)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.rubric(18)
 def test_form_and_json_refuse_at_the_place_and_the_difference_comes_before_the_fork(
@@ -131,6 +132,7 @@ def test_form_and_json_refuse_at_the_place_and_the_difference_comes_before_the_f
     assert bench.advance(born.id).status == "succeeded"
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_one_click_at_a_call_says_whether_the_ending_flips(
     client: Client, base: UUID, bench: Bench
