@@ -135,9 +135,9 @@ def exchangeable(thread: ThreadRow, call_id: UUID) -> ActivityRow:
     """A finished call of the thread; raises Missing, NotAllowedNow for what has no output."""
     try:
         call = queries.activity(call_id)
-    except NotFound:
-        call = None
-    if call is None or call.thread != thread.id:
+    except NotFound as error:
+        raise Missing("There is no such call in this thread.") from error
+    if call.thread != thread.id:
         raise Missing("There is no such call in this thread.")
     if call.kind not in store.EXCHANGEABLE or call.state != "done":
         raise NotAllowedNow("Only the output of a finished call can be exchanged.")
