@@ -85,6 +85,7 @@ from .statement.moves import NewCheckpoint, NewEvent, next_checkpoint
 from .steps import adopt_version, commit_step, hand_back, leave, record
 from .tree.births import AT_ONCE as CHILDREN_AT_ONCE
 from .tree.births import NewChild, derived_id, spawn
+from .tree.counterfactuals import EXCHANGEABLE, fork_with_output
 from .tree.ends import await_children, bring_children, deliver, deliver_due
 from .tree.hand_offs import HandOff, commit_and_hand_off, reach_successor
 from .tree.messages import deliver_messages, send_message
@@ -101,6 +102,7 @@ from .wakes import add_event, wake
 
 __all__ = [
     "CHILDREN_AT_ONCE",
+    "EXCHANGEABLE",
     "LOCK_THREAD",
     "STOOD",
     "HandOff",
@@ -149,6 +151,7 @@ __all__ = [
     "forget_reach",
     "forget_rows_set_aside",
     "fork",
+    "fork_with_output",
     "grant",
     "hand_back",
     "heartbeat_worker",

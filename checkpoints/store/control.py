@@ -15,6 +15,7 @@ from ..errors import NotAllowedNow, NotFound, StaleVersion
 from ..postgres.named_rows import fetch_named
 from ..queries import savings
 from ..queries.activities import before_skip
+from ..queries.overview.fork_budgets import fork_budget
 from ..records import NewActivity, Position
 from ..signals import state_settled
 from ..state import deltas
@@ -119,9 +120,11 @@ def _move_on(
 
 
 def resume(thread: UUID, *, actor: str, expected_version: int | None = None) -> None:
-    """paused -> queued."""
+    """paused -> queued; a fork that is over its budget is granted it once more."""
     by = EventKind.THREAD_RESUMED
-    if not _move_on(thread, by, actor=actor, expected_version=expected_version):
+    fork = fork_budget(thread)
+    data = {"budget": fork.granted_again()} if fork is not None and fork.why_over else None
+    if not _move_on(thread, by, actor=actor, expected_version=expected_version, data=data):
         refuse(thread, expected_version=expected_version, wanted="Resuming")
 
 

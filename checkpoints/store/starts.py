@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
 from ..errors import AlreadyStarted, NotAllowedNow, NotFound
-from ..log import control_columns
+from ..log import control_columns, fork_budgets
 from ..postgres import reads as prepared
 from ..postgres.named_rows import fetch_named
 from ..queries.installation.model_configurations import DEPLOYED_MODEL
@@ -221,6 +221,8 @@ def fork(
     reason: str = "",
     config: Mapping[str, Any] | None = None,
     code: UUID | None = None,
+    budget: Mapping[str, Any] | None = None,
+    exchanged: Mapping[str, Any] | None = None,
 ) -> UUID:
     """Begin a new thread from any checkpoint of another; writes nothing to the base.
 
@@ -228,9 +230,12 @@ def fork(
     the base's chain, sequence number and hash, so the shared past is proved by the fork as well.
     `effects="ask"` opens a gate before the fork's first effect that has none. `config` names what
     differs from the base's; the fork's first checkpoint keeps the whole of what then holds.
-    `code` is the agent version that goes on with it, else that of the checkpoint.
+    `code` is the agent version that goes on with it, else that of the checkpoint. At its `budget`
+    (`fork_budgets.checked`) the fork pauses. `exchanged` names the call for whose output it has
+    another one.
     """
     check_texts(title=title)
+    limits = fork_budgets.checked(budget) if budget else {}
     requests = [
         (_BASE, (checkpoint, base)),
         *([saved_digests.digests_query(base, checkpoint)] if changes else []),
@@ -293,6 +298,8 @@ def fork(
             ),
             **({"config": dict(config)} if config else {}),
             **({"agent_version": str(code)} if code else {}),
+            **({"budget": limits} if limits else {}),
+            **({"exchanged": dict(exchanged)} if exchanged else {}),
         },
         row={
             "workspace_id": old["workspace_id"],

@@ -37,6 +37,7 @@ from .fleet.subscriptions import (
     set_quiet_hours,
 )
 from .fleet.views import change_view, remove_view, save_view
+from .forks import fork, fork_point, preview_fork
 from .mcp_servers import (
     accept_mcp_tools,
     add_mcp_server,
@@ -57,11 +58,9 @@ from .threads import (
     check_upload_size,
     edit,
     export,
-    fork,
     import_thread,
     pause,
     preview_edit,
-    preview_fork,
     preview_roll_back,
     resume,
     retry,
@@ -112,6 +111,7 @@ __all__ = [
     "export",
     "export_records",
     "fork",
+    "fork_point",
     "give_back_incident",
     "hand_over",
     "import_thread",

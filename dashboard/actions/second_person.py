@@ -211,5 +211,5 @@ def _plain(value: Any) -> Any:
 
 
 def _typed(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    ids = {"checkpoint_id", "activity"}
+    ids = {"checkpoint_id", "activity", "instead_of"}
     return {k: UUID(v) if k in ids and v is not None else v for k, v in arguments.items()}

@@ -1,4 +1,4 @@
-"""Control of threads by people: pause, resume, retry, edit, fork, roll back, files."""
+"""Control of threads by people: pause, resume, retry, edit, roll back, files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from django.db import transaction
 from approvals import gates
 from approvals.verification import keep_report
 from checkpoints import queries, store
-from checkpoints.errors import ContentAway, StaleVersion
-from checkpoints.limits import NAME_MAX, TITLE_MAX
+from checkpoints.errors import StaleVersion
+from checkpoints.limits import NAME_MAX
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow, VerificationRow
 from dashboard.capsules.exports import Capsule, capsule_of
@@ -27,7 +27,6 @@ from dashboard.errors import Conflict, Invalid, NotAllowedNow, TooLarge, transla
 from dashboard.fields.validation import (
     REASON_MAX,
     check_changes,
-    check_config,
     check_message,
     check_node,
     check_text,
@@ -47,7 +46,7 @@ from gatepost_command import COMMAND
 from workers.external.settled import go_back_alone
 
 from . import second_person
-from .previews.plans import EditPlan, ForkPlan, RollBackPlan, edit_plan, fork_plan, roll_back_plan
+from .previews.plans import EditPlan, RollBackPlan, edit_plan, roll_back_plan
 
 # Verifying makes some 5,000 events a second: an answer in a few seconds.
 VERIFY_NOW_EVENTS = 20_000
@@ -66,7 +65,7 @@ def pause(
 
     With `children` the pause reaches all that it started as well, one generation after the other.
     """
-    thread = _thread(actor, "pause", thread_id)
+    thread = thread_for(actor, "pause", thread_id)
     if before_node:
         check_node("$.before_node", before_node, queries.agent_version(thread.agent_version_id))
     with transaction.atomic() if children else nullcontext():
@@ -90,7 +89,7 @@ def resume(
     expected_version: int | None = None,
 ) -> None:
     """paused -> queued; with `children` those that it started as well."""
-    _thread(actor, "resume", thread_id)
+    thread_for(actor, "resume", thread_id)
     with transaction.atomic() if children else nullcontext():
         store.resume(thread_id, actor=actor.id, expected_version=expected_version)
         if children:
@@ -101,7 +100,7 @@ def resume(
 @translated()
 def retry(actor: Actor, thread_id: UUID, *, expected_version: int | None = None) -> Status:
     """failed or attention -> queued, from the head; a rollback that stopped half-way goes on."""
-    _thread(actor, "retry", thread_id)
+    thread_for(actor, "retry", thread_id)
     return store.retry(thread_id, actor=actor.id, expected_version=expected_version)
 
 
@@ -110,7 +109,7 @@ def send_input(
     actor: Actor, thread_id: UUID, message: Any, *, expected_version: int | None = None
 ) -> int:
     """Keep a message for the next step of a living thread; the number of its event."""
-    thread = _thread(actor, "input", thread_id)
+    thread = thread_for(actor, "input", thread_id)
     if not thread.message_channel:
         raise Conflict(no_message_channel(thread), status=str(thread.status))
     check_message(
@@ -124,8 +123,8 @@ def send_input(
 @translated()
 def preview_edit(actor: Actor, thread_id: UUID, changes: Mapping[str, Any]) -> EditPlan:
     """What an edit of the head with these values would change and withdraw."""
-    thread = _thread(actor, "edit", thread_id)
-    old, new = _changed(actor, thread, thread.head, changes)
+    thread = thread_for(actor, "edit", thread_id)
+    old, new = changed_states(actor, thread, thread.head, changes)
     return edit_plan(thread, old, new)
 
 
@@ -139,7 +138,7 @@ def edit(
     expected_version: int | None = None,
 ) -> UUID:
     """Write a checkpoint with new values over the head and withdraw open requests; its id."""
-    _thread(actor, "edit", thread_id)
+    thread_for(actor, "edit", thread_id)
     check_text("$.reason", reason, REASON_MAX, required=True)
     if not changes:
         raise Invalid("$.changes", "change at least one channel")
@@ -148,7 +147,7 @@ def edit(
         gates.withdraw_open(thread_id, reason=f"The state was edited: {reason}", actor=actor.id)
         thread = queries.thread(thread_id, workspace=actor.workspace)
         _same_version(thread, expected_version)
-        _check_changes(actor, thread, thread.head, changes)
+        check_changed(actor, thread, thread.head, changes)
         return store.edit(
             thread_id,
             changes=changes,
@@ -159,68 +158,9 @@ def edit(
 
 
 @translated()
-def preview_fork(
-    actor: Actor,
-    thread_id: UUID,
-    checkpoint_id: UUID,
-    changes: Mapping[str, Any] | None = None,
-    config: Mapping[str, Any] | None = None,
-) -> ForkPlan:
-    """What a fork from this checkpoint with these values would do and cost."""
-    thread = _thread(actor, "fork", thread_id)
-    check_config(config or {})
-    target = queries.checkpoint(thread_id, checkpoint_id)
-    try:
-        old, new = _changed(actor, thread, checkpoint_id, changes or {})
-    except ContentAway:
-        if changes:
-            raise
-        old, new = {}, {}  # nothing differs, readable now or not
-    return fork_plan(thread, target, old, new, config=config or {})
-
-
-@second_person.guarded("fork")
-@translated()
-def fork(
-    actor: Actor,
-    thread_id: UUID,
-    checkpoint_id: UUID,
-    changes: Mapping[str, Any] | None = None,
-    title: str = "",
-    effects: str = "ask",
-    reason: str = "",
-    config: Mapping[str, Any] | None = None,
-) -> UUID:
-    """Begin a new thread from a checkpoint of this one, which stays as it is; the new id.
-
-    `config` names what differs from the thread's own: model, temperature, prompt texts.
-    """
-    thread = _thread(actor, "fork", thread_id)
-    check_text("$.title", title, TITLE_MAX)
-    check_text("$.reason", reason, REASON_MAX)
-    if effects not in ("ask", "run"):
-        raise Invalid("$.effects", "must be ask or run")
-    check_config(config or {})
-    _check_changes(actor, thread, checkpoint_id, changes or {})
-    born = store.fork(
-        thread_id,
-        checkpoint=checkpoint_id,
-        changes=changes or {},
-        actor=actor.id,
-        title=title,
-        effects=effects,
-        reason=reason,
-        config=config,
-    )
-    # Nothing is written to the base, but its pages list the fork.
-    transaction.on_commit(partial(look_again, thread_id, actor.workspace))
-    return born
-
-
-@translated()
 def preview_roll_back(actor: Actor, thread_id: UUID, checkpoint_id: UUID) -> RollBackPlan:
     """What a rollback to this checkpoint would undo, leave and withdraw."""
-    return roll_back_plan(_thread(actor, "roll_back", thread_id), checkpoint_id)
+    return roll_back_plan(thread_for(actor, "roll_back", thread_id), checkpoint_id)
 
 
 @second_person.guarded("roll_back")
@@ -241,7 +181,7 @@ def roll_back(
     undone as that of the thread is. Without `compensate` what happened outside stays as it is:
     somebody has seen to it by hand.
     """
-    _thread(actor, "roll_back", thread_id)
+    thread_for(actor, "roll_back", thread_id)
     check_text("$.reason", reason, REASON_MAX, required=True)
     with transaction.atomic():
         # The lock comes first: from here on no worker can finish an effect that the plan misses.
@@ -273,7 +213,7 @@ def roll_back(
 @translated()
 def verify(actor: Actor, thread_id: UUID) -> VerificationRow:
     """Compute the thread's past again and note what came out; Conflict for a very long one."""
-    thread = _thread(actor, "verify", thread_id)
+    thread = thread_for(actor, "verify", thread_id)
     if thread.last_seq > VERIFY_NOW_EVENTS:
         raise Conflict(
             f"The thread has more than {VERIFY_NOW_EVENTS:,} events; that takes a while. Verify it "
@@ -295,7 +235,7 @@ def export(
     """
     if children and number is not None:
         raise Invalid("$.children", "are not taken with one checkpoint")
-    thread = _thread(actor, "export", thread_id)
+    thread = thread_for(actor, "export", thread_id)
     point = None if number is None else queries.checkpoint_by_number(thread_id, number)
     capsule = capsule_of(thread, point, children=children)
     if thread.erased is not None:
@@ -342,7 +282,7 @@ def check_upload_size(size: int) -> None:
         raise TooLarge("$.file", f"has {size:,} bytes, at most {limit:,} are taken")
 
 
-def _thread(actor: Actor, action: str, thread_id: UUID) -> ThreadRow:
+def thread_for(actor: Actor, action: str, thread_id: UUID) -> ThreadRow:
     """The thread, after the rights: whoever may not act learns nothing about it."""
     require(actor, action)
     thread = queries.thread(thread_id, workspace=actor.workspace)
@@ -355,7 +295,7 @@ def _same_version(thread: ThreadRow, expected: int | None) -> None:
         raise StaleVersion(version=thread.version, status=str(thread.status))
 
 
-def _changed(
+def changed_states(
     actor: Actor, thread: ThreadRow, checkpoint_id: UUID, changes: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """(state at the checkpoint, state after the changes), or Invalid with paths in `changes`."""
@@ -366,10 +306,10 @@ def _changed(
     return old, new
 
 
-def _check_changes(
+def check_changed(
     actor: Actor, thread: ThreadRow, checkpoint_id: UUID, changes: Mapping[str, Any]
 ) -> None:
-    """Refuse changes as `_changed` does; mostly without reading the state."""
+    """Refuse changes as `changed_states` does; mostly without reading the state."""
     target = queries.checkpoint(thread.id, checkpoint_id)
     check_changes(
         queries.agent_version(target.agent_version_id),

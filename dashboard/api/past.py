@@ -24,6 +24,7 @@ from dashboard.documents.state_reads import read
 from dashboard.documents.state_shape import State
 from dashboard.documents.yaml_text import YAMLRenderer
 from dashboard.drawing.comparison.compare import compare
+from dashboard.drawing.comparison.endings import ending_of
 from dashboard.errors import Invalid
 from dashboard.identity.senders import login_headers
 from gatepost_command import COMMAND
@@ -239,7 +240,7 @@ class ThreadDiff(Past):
         other = self.thread(self.ident("to_thread", thread_id))
         old = queries.checkpoint(row.id, self.ident("from"))
         new = queries.checkpoint(other.id, self.ident("to", other.head))
-        return answer(diff_answer(compare(old, new)))
+        return answer(diff_answer(compare(old, new), ending_of(row, old, other, new)))
 
 
 class ThreadCapsule(Past):

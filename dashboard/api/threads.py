@@ -327,21 +327,14 @@ class ForkThread(MemberView):
     def post(self, request: Request, thread_id: UUID) -> Response:
         """The base stays as it is; answers the new thread."""
         body = self.body(Fork)
+        more = body.more()
+        call = more.get("instead_of")
+        point = actions.fork_point(self.actor, thread_id, body.checkpoint, call)
+        where = (self.actor, thread_id, point, body.changes)
         if self.flag("preview"):
-            plan = actions.preview_fork(
-                self.actor, thread_id, body.checkpoint, body.changes, body.config
-            )
+            plan = actions.preview_fork(*where, body.config, **more)
             return answer(ForkPreview.of(plan))
-        new = actions.fork(
-            self.actor,
-            thread_id,
-            body.checkpoint,
-            body.changes,
-            body.title,
-            body.effects,
-            body.reason,
-            body.config,
-        )
+        new = actions.fork(*where, body.title, body.effects, body.reason, body.config, **more)
         return detail(self, new, status=201, Location=reverse("api:thread", args=[new]))
 
 

@@ -10,7 +10,7 @@ from checkpoints.views import ArtifactRow
 from dashboard.drawing import lineage
 from dashboard.pages import published
 
-from .rights import Roles
+from .rights import Roles, rights_of
 
 if TYPE_CHECKING:
     from .thread import ThreadPage
@@ -112,7 +112,8 @@ def thread_forks(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 
 def thread_activities(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-activities."""
-    return {"thread": page.thread, "activities": page.activities, "past": page.past}
+    shown = {"thread": page.thread, "activities": page.activities, "past": page.past}
+    return shown | {"rights": rights_of(roles)}
 
 
 def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:

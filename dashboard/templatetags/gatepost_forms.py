@@ -12,7 +12,10 @@ register = template.Library()
 
 # Inputs of no channel that show their own message; see tests/dashboard/fields/test_form_faults.py.
 BESIDE = frozenset(
-    {"title", "pause_at", "config", "reason", "known", "undo_unknown", "comment", "args"}
+    {
+        *("title", "pause_at", "config", "reason", "known", "undo_unknown", "comment", "args"),
+        *("whole_state", "output", "budget_cost", "budget_tokens", "budget_steps"),
+    }
 )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from approvals.queries import ApprovalRow
+from checkpoints.state import deltas
 from checkpoints.views import EventRow
 from dashboard.identity.people import people
 
@@ -23,6 +24,9 @@ DETAILS = (
     ("checkpoint_id", "Checkpoint"),
     ("title", "Title"),
     ("effects", "Effects"),
+    ("budget", "Budget"),
+    ("instead_of", "Instead of the call"),
+    ("output", "Its output"),
     ("verdict", "What holds"),
     ("node", "Node"),
     ("activity", "Effect"),
@@ -31,6 +35,7 @@ DETAILS = (
     ("children", "Cancel children started since"),
 )
 OUTCOMES = ("operation.done", "operation.failed")
+DETAIL_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,8 @@ def carried_out(row: ApprovalRow, log: Iterable[EventRow]) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, dict | list):
+        return deltas.canonical(value).decode()[:DETAIL_CHARS]
     return str(value)
 
 

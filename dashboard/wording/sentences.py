@@ -195,11 +195,27 @@ def _rollback(d: Mapping[str, Any], who: str) -> str:
     return message + _tail(d) + _unknown(d)
 
 
+def _exchanged(call: Any) -> str:
+    tool = call.get("tool", "a call") if isinstance(call, Mapping) else ""
+    return f", with another output of {tool}" if tool else ""
+
+
+def _limits(words: str, budget: Any) -> str:
+    """The budget of a fork behind some words; empty without one."""
+    if not isinstance(budget, Mapping):
+        return ""
+    units = (("cost", "${}"), ("tokens", "{} tokens"), ("steps", "{} steps"))
+    limits = [form.format(budget[name]) for name, form in units if name in budget]
+    return f"{words} {' and '.join(limits)}" if limits else ""
+
+
 _SAY: dict[str, Any] = {
     "thread.started": lambda d, who: f"{who} started {d.get('agent', 'the agent')}",
     "thread.forked": lambda d, who: (
         f"{who} forked from checkpoint {d.get('base_number', '?')}"
         + (f", changed {', '.join(d['changed'])}" if d.get("changed") else "")
+        + _exchanged(d.get("exchanged"))
+        + _limits(", with a budget of", d.get("budget"))
     ),
     "lease.acquired": lambda d, who: f"{who} took the lease",
     "lease.taken_over": lambda d, who: f"{who} took over after the lease ran out",
@@ -208,7 +224,9 @@ _SAY: dict[str, Any] = {
     "thread.slept": lambda d, who: "Went to sleep" + _tail(d),
     "thread.woken": lambda d, who: "Woke up" + (f" by {d['by']}" if d.get("by") else ""),
     "thread.paused": lambda d, who: "Paused" + (_tail(d) or f" by {who}"),
-    "thread.resumed": lambda d, who: f"{who} resumed the thread",
+    "thread.resumed": lambda d, who: (
+        f"{who} resumed the thread" + _limits(" and raised its budget to", d.get("budget"))
+    ),
     "thread.retried": lambda d, who: f"{who} retried the step",
     "thread.succeeded": lambda d, who: "Finished",
     "thread.failed": lambda d, who: "Failed" + _tail(d),

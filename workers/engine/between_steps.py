@@ -1,4 +1,4 @@
-"""Reasons to leave a thread between two steps: a wish, its end, a pause, the worker's own."""
+"""Reasons to leave a thread between two steps: a wish, its end, its budget, the worker's own."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ def leave_if_due(
     if not work.next_nodes:
         # A fork of the end: what there was to do is done.
         ledger.leave(work, EventKind.THREAD_SUCCEEDED)
+    elif why := ledger.over_budget(work):
+        ledger.leave(work, EventKind.THREAD_PAUSED, reason=why, data={"cap": True})
     elif worker_stops():
         ledger.hand_back(work, why_handed_back(work))
     elif slice_is_over:

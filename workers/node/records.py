@@ -199,7 +199,10 @@ class Recording:
         ):
             return deltas.copied(known.result)
         self._boundary()
-        if kind == "model" and (why := self._step.ledger.over(self._step.work)):
+        ledger = self._step.ledger
+        if kind == "model" and (why := ledger.over(self._step.work)):
+            raise Halted(why)
+        if kind == "activity" and (why := ledger.over_budget(self._step.work)):
             raise Halted(why)
         wait_with_others(self._step, retry, name)
         same = known is not None and known.state != "done"

@@ -14,6 +14,7 @@ from approvals.policies import matches as policy
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
 from checkpoints import queries
+from checkpoints.queries.overview.fork_budgets import fork_budget
 from checkpoints.records import NewActivity, Work
 from checkpoints.state import deltas
 from checkpoints.views import ActivityRow
@@ -30,6 +31,7 @@ class Rules:
     """The part of the database's ledger that is about people's say."""
 
     _caps = NO_CAPS
+    _has_no_budget = False
 
     def rule(self, work: Work, tool: str, args: Any, risk: str) -> policy.PolicyAnswer:
         """What the policies of the workspace say of this action now."""
@@ -85,8 +87,21 @@ class Rules:
         """Caps that were asked for along with something else, just now."""
         self._caps = (time.monotonic() + AT_ONCE, rows)
 
+    def over_budget(self, work: Work) -> str:
+        """Say why a fork is over its own budget; empty while there is room, and for other threads.
+
+        A fork without one is asked about it once per lease.
+        """
+        if work.base is None or self._has_no_budget:
+            return ""
+        fork = fork_budget(work.thread)
+        self._has_no_budget = fork is None
+        return "" if fork is None else fork.why_over
+
     def over(self, work: Work) -> str:
-        """Why nothing more may be spent now; empty while every cap leaves room."""
+        """Why nothing more may be spent now; empty while the budget and every cap leave room."""
+        if why := self.over_budget(work):
+            return why
         until, rows = self._caps
         self._caps = NO_CAPS
         fresh = rows if time.monotonic() < until else None

@@ -9,6 +9,7 @@ from uuid import UUID
 from approvals.queries import ApprovalRow
 from checkpoints.errors import InvalidValue, NotAllowedNow
 from checkpoints.states import EventKind, Status
+from checkpoints.store import EXCHANGEABLE
 from checkpoints.verdicts import Question, Verdict, question_of
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow
 
@@ -274,10 +275,12 @@ class Played:
         effects: str = "ask",
         decide: Decide = None,
         config: Mapping[str, Any] | None = None,
+        budget: Mapping[str, Any] | None = None,
     ) -> Played:
         """A new thread from the checkpoint of this number (None: the head), and work on it.
 
         A fork asks before its first effect that has no gate; with `effects="run"` it does not.
+        At its `budget` (cost, tokens, steps) it pauses.
         """
         number = self._row.number if at is None else at
         point = reading.by_number(self._book, self.id, number)
@@ -290,7 +293,37 @@ class Played:
             actor=ACTOR,
             effects=effects,
             config=config,
+            budget=budget,
         )
+        return self._played(born, decide)
+
+    def fork_instead(
+        self,
+        call: ActivityRow,
+        output: Any,
+        *,
+        decide: Decide = None,
+        budget: Mapping[str, Any] | None = None,
+    ) -> Played:
+        """A counterfactual: a fork in which one of `activities` had answered `output` instead.
+
+        It begins before the step of the call and asks before each effect.
+        """
+        if call.thread != self.id or call.state != "done" or call.kind not in EXCHANGEABLE:
+            raise InvalidValue("call", "must be a finished call among `activities`")
+        points = [c for c in self.checkpoints if c.branch == call.branch and c.step < call.step]
+        born = births.fork_with_output(
+            self._book,
+            call,
+            output=output,
+            checkpoint=points[-1].id,
+            actor=ACTOR,
+            budget=budget,
+        )
+        return self._played(born, decide)
+
+    def _played(self, born: UUID, decide: Decide) -> Played:
+        """A fork with what this thread plays with, worked on."""
         if self.id in self._harness.models:
             self._harness.models[born] = self._harness.models[self.id]
         if self.id in self._harness.tapes:

@@ -62,13 +62,17 @@ def after_fork(
     changed: bool,
     config: Mapping[str, Any],
     other: Mapping[str, Any],
+    exchanged: ActivityRow | None = None,
 ) -> Expected:
     """The calls after `target` on its branch, for a fork with `other` in place of `config`.
 
-    `changed`: the fork begins with other values in its state.
+    `changed`: the fork begins with other values in its state. `exchanged` is the call that has
+    another output there.
     """
     rows = _after(target)
-    return _judged(thread, target, rows, changed=changed, config=config, other=other)
+    return _judged(
+        thread, target, rows, changed=changed, config=config, other=other, exchanged=exchanged
+    )
 
 
 def after_roll_back(
@@ -113,6 +117,7 @@ def _judged(
     changed: bool,
     config: Mapping[str, Any],
     other: Mapping[str, Any],
+    exchanged: ActivityRow | None = None,
 ) -> Expected:
     calls: list[Expectation] = []
     why = "the state starts with other values" if changed else ""
@@ -126,6 +131,9 @@ def _judged(
         if a.branch >= target.branch and a.step > target.step
     )
     for a in rows:
+        if exchanged is not None and a.id == exchanged.id:
+            why = why or "it follows the exchanged output"
+            continue  # it is not called: its record stands in the fork
         if not why and touched is not None and a.step > touched:
             why = "people's values joined the state before it"
         if not why and request and a.kind != "effect" and request[0][0] < a.started_at:

@@ -15,7 +15,7 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from checkpoints.errors import NotFound
-from checkpoints.views import CheckpointRow, EffectFate, ThreadRow
+from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, ThreadRow
 from dashboard.errors import Missing, NotAllowedNow
 
 from .expected_calls import Expected, after_fork, after_roll_back
@@ -37,7 +37,7 @@ class ForkPlan:
     """A fork and what its way costs, by what the base recorded after the checkpoint.
 
     `first_effect` is the tool before which a fork with effects="ask" stops, as far as recorded.
-    `config` is the whole configuration that the fork would have.
+    `config` is the whole configuration that the fork would have, `config_patch` what differs in it.
     """
 
     thread: ThreadRow
@@ -47,6 +47,7 @@ class ForkPlan:
     expected: Expected
     first_effect: str
     config: dict[str, Any]
+    config_patch: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +98,18 @@ def fork_plan(
     new: dict[str, Any],
     *,
     config: Mapping[str, Any],
+    exchanged: ActivityRow | None = None,
 ) -> ForkPlan:
-    """The plan of a fork from `target`, whose state `old` becomes `new`, with other `config`."""
+    """The plan of a fork from `target`, whose state `old` becomes `new`, with other `config`.
+
+    `exchanged` is the call that has another output in it.
+    """
     now = queries.config_of(thread.id)
     then = store.joined_config(now, config)
     patch = tuple(queries.diff(old, new))
-    expected = after_fork(thread, target, changed=bool(patch), config=now, other=then)
+    expected = after_fork(
+        thread, target, changed=bool(patch), config=now, other=then, exchanged=exchanged
+    )
     effects = [call.activity.tool for call in expected.calls if call.activity.kind == "effect"]
     return ForkPlan(
         thread=thread,
@@ -112,6 +119,7 @@ def fork_plan(
         expected=expected,
         first_effect=effects[0] if effects else "",
         config=then,
+        config_patch=tuple(queries.diff(now, then)),
     )
 
 

@@ -10,6 +10,7 @@ from checkpoints import queries
 from checkpoints.queries.why import why_waiting
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
 from dashboard.drawing.comparison.compare import Comparison
+from dashboard.drawing.comparison.endings import Ending
 from dashboard.identity.permissions import Actor
 
 from .rows import Diff, Event, EventList, Place, ThreadDetail
@@ -45,7 +46,7 @@ def events_answer(rows: list[EventRow], *, after: int, limit: int) -> EventList:
     )
 
 
-def diff_answer(comparison: Comparison) -> Diff:
+def diff_answer(comparison: Comparison, ending: Ending | None = None) -> Diff:
     """A comparison of two checkpoints."""
     return Diff.model_validate(
         {
@@ -57,6 +58,7 @@ def diff_answer(comparison: Comparison) -> Diff:
             "diverged_step": comparison.diverged.step,
             "equal_steps": comparison.diverged.equal,
             "compared_all": comparison.diverged.whole,
+            "ending": ending,
         }
     )
 

@@ -11,9 +11,11 @@ from pydantic_core import PydanticCustomError
 from approvals.states import WhatNext
 from checkpoints.agent_versions import CAN
 from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
+from checkpoints.log.fork_budgets import COST, NUMBER_MAX
 from checkpoints.state.deltas import LIMITS
 from checkpoints.verdicts import Verdict
 from dashboard.actions import decisions
+from dashboard.actions.forks import OUTPUT_MAX_BYTES
 from dashboard.actions.stopped import code_choice
 from dashboard.actions.stopped.unknown_effects import RESULT_MAX_BYTES
 from dashboard.errors import FAULTS_MAX
@@ -240,10 +242,35 @@ class Edit(Asked):
     reason: Reason = ""
 
 
+class ForkBudget(Asked):
+    """The limits at which a fork pauses; what it starts counts. Resuming grants them once more."""
+
+    cost: Annotated[str, Field(max_length=16, pattern=f"^(?:{COST.pattern})$")] | None = Field(
+        None, description="Dollars as text, such as `0.50`."
+    )
+    tokens: Annotated[int, Field(ge=1, le=NUMBER_MAX)] | None = None
+    steps: Annotated[int, Field(ge=1, le=NUMBER_MAX)] | None = Field(
+        None, description="Finished steps of the fork itself."
+    )
+
+
+class InsteadOf(Asked):
+    """A finished call of the thread, and the output that it had in the fork."""
+
+    activity: Id
+    output: Any = Field(
+        description="Of the same JSON type as what was recorded; at most "
+        f"{OUTPUT_MAX_BYTES:,} bytes."
+    )
+
+
 class Fork(Asked):
     """A new thread from a checkpoint of this one."""
 
-    checkpoint: Id
+    checkpoint: Id | None = Field(
+        None,
+        description="Left out: the head; with `instead_of` the one that its step began from.",
+    )
     changes: Changes = Field(default_factory=dict)
     title: Title = ""
     effects: Literal["ask", "run"] = "ask"
@@ -253,6 +280,19 @@ class Fork(Asked):
         description="What differs from the thread's own configuration; null takes a member away. "
         f"{CONFIG_SIZE}",
     )
+    budget: ForkBudget | None = None
+    instead_of: InsteadOf | None = Field(
+        None,
+        description="A counterfactual: only this output differs, so `changes` and `config` are "
+        "empty and `effects` is `ask`. GET `diff/` says whether the ending flips.",
+    )
+
+    def more(self) -> dict[str, Any]:
+        """The arguments of the action that most forks have not."""
+        budget = self.budget and self.budget.model_dump(exclude_none=True)
+        other = self.instead_of
+        more = {} if other is None else {"instead_of": other.activity, "output": other.output}
+        return more | ({"budget": budget} if budget else {})
 
 
 class RollBack(Asked):

@@ -12,6 +12,7 @@ from approvals.queries import ApprovalRow
 from checkpoints.views import CheckpointRow, InputRow, SavedRow, StorageRow, ThreadRow, Why
 from dashboard.actions.stopped.code_choice import open_choices
 from dashboard.documents.closed_shape import Erased
+from dashboard.documents.ending_shape import Ending
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import HasRoles, allowed_actions
 
@@ -131,9 +132,7 @@ class Thread(Shape):
     created_at: datetime
     message_channel: str = Field(description="the channel that takes new input; or empty")
     pinned: bool = Field(description="only the very code that it stopped with may take it")
-    integrity: Verification | None = Field(
-        description="what the last verification of its record found; null before the first"
-    )
+    integrity: Verification | None = Field(description="its last verification; null before any")
     external: External | None = Field(description="what an agent elsewhere says of itself")
     erased: Erased | None = Field(description="by whom its content was erased; then it is closed")
 
@@ -361,6 +360,7 @@ class Diff(Shape):
     diverged_step: int | None
     equal_steps: int
     compared_all: bool = Field(description="False where it stopped before the end.")
+    ending: Ending | None = Field(description="Null unless both are the heads of two threads.")
 
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 

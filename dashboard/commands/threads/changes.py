@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, ThreadRow
@@ -12,7 +13,7 @@ from dashboard import actions
 from dashboard.actions.stopped.code_choice import CHOICES, RIGHT, alike
 from dashboard.api.shapes.code import ChosenMany
 from dashboard.api.shapes.previews import EditPreview, ForkPreview, RollBackPreview
-from dashboard.commands.terminal.arguments import checkpoint_named, values
+from dashboard.commands.terminal.arguments import checkpoint_named, json_given, pair, values
 from dashboard.commands.terminal.console import (
     REFUSED,
     PersonalCommand,
@@ -117,6 +118,39 @@ def _fork_options(parser: argparse.ArgumentParser) -> None:
         help="stop before the first effect (ask), or not (run)",
     )
     takes_config(parser)
+    parser.add_argument(
+        "--instead-of",
+        metavar="ACTIVITY",
+        help="a finished call: fork before its step with another output, see --output",
+    )
+    parser.add_argument("--output", metavar="JSON|@PATH", help="what that call answers instead")
+    parser.add_argument(
+        "--budget",
+        action="append",
+        default=[],
+        metavar="LIMIT=N",
+        help="pause the fork there: cost=0.50, tokens=2000, steps=5",
+    )
+
+
+def _more(command: PersonalCommand) -> dict[str, Any]:
+    """The budget and the exchanged output, where they are given."""
+    o = command.options
+    more: dict[str, Any] = {}
+    for word in o["budget"]:
+        name, text = pair("--budget", word, "limit=number")
+        if name != "cost" and not (text.isascii() and text.isdecimal()):
+            raise Usage("--budget", f"{name} must be a whole number")
+        more.setdefault("budget", {})[name] = text if name == "cost" else int(text)
+    if (o["instead_of"] is None) != (o["output"] is None):
+        raise Usage("--instead-of", "and --output belong together")
+    if o["instead_of"] is not None:
+        try:
+            call = UUID(o["instead_of"])
+        except ValueError:
+            raise Usage("--instead-of", "must be the id of an activity") from None
+        more |= {"instead_of": call, "output": json_given(o["output"], "--output")}
+    return more
 
 
 def fork(command: PersonalCommand) -> None:
@@ -124,24 +158,27 @@ def fork(command: PersonalCommand) -> None:
     o = command.options
     actor, thread = thread_of(command, "fork")
     value = checkpoint_named(thread.id, o["checkpoint"]) if o["checkpoint"] else None
-    target, config = value.id if value else thread.head, config_of(command)
+    more, config = _more(command), config_of(command)
+    named = value.id if value else None
+    target = actions.fork_point(actor, thread.id, named, more.get("instead_of"))
     if o["from_file"]:
         changed = _from_file(command, thread, value)
         if changed is None:
             return
         target, changes = changed.point.id, changed.changes
         if not o["preview"]:
-            shown = actions.preview_fork(actor, thread.id, target, changes, config)
+            shown = actions.preview_fork(actor, thread.id, target, changes, config, **more)
             if not _agreed(command, shown.patch, "Fork with this?"):
                 return
     else:
         changes = _changes(command, actor, thread)
     if o["preview"]:
-        plan = actions.preview_fork(actor, thread.id, target, changes, config)
+        plan = actions.preview_fork(actor, thread.id, target, changes, config, **more)
         command.tell(ForkPreview.of(plan), fork_table(plan))
         return
     new = actions.fork(
-        actor, thread.id, target, changes, o["title"], o["effects"], o["reason"], config
+        *(actor, thread.id, target, changes, o["title"], o["effects"], o["reason"], config),
+        **more,
     )
     tell_thread(command, actor, new)
 
@@ -231,7 +268,9 @@ CHANGING = (
         on_thread(_fork_options, takes_reason, _preview_option, _takes_file, add_yes_argument),
         "threads fork demo-flights --checkpoint 2 --set limit=5 --preview\n"
         "threads fork demo-flights --checkpoint 2 --title 'What if'\n"
-        "threads fork demo-flights --from state.yaml --yes",
+        "threads fork demo-flights --from state.yaml --yes\n"
+        "threads fork demo-flights --checkpoint 2 --budget cost=0.50 --budget steps=5\n"
+        "threads fork demo-flights --instead-of ACTIVITY --output @other.json",
     ),
     Verb(
         "rollback",

@@ -36,6 +36,7 @@ from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.yaml_text import YAMLRenderer
 from dashboard.drawing.comparison.compare import compare
+from dashboard.drawing.comparison.endings import ending_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 from dashboard.wording.sentences import event_sentence
@@ -287,7 +288,8 @@ def diff(command: PersonalCommand) -> None:
         ident = thread_named(actor, o["to_thread"])
         other = queries.thread(ident, workspace=actor.workspace)
     old = checkpoint_named(row.id, o["old"])
-    result = compare(old, checkpoint_named(other.id, o["new"] or str(other.head)))
+    new = checkpoint_named(other.id, o["new"] or str(other.head))
+    result, ending = compare(old, new), ending_of(row, old, other, new)
     ends: list[tuple[str, Any]] = [
         ("common", result.common and f"checkpoint {result.common.number}")
     ]
@@ -295,9 +297,11 @@ def diff(command: PersonalCommand) -> None:
         ends.append((name, event and f"event {event.seq}: {event_sentence(event)}"))
     step = result.diverged.step
     ends.append(("differ", "nowhere" if step is None else f"in step {step}"))
+    if ending is not None:
+        ends.append(("ending", ending.words))
     payload = facts("Ways", ((name, value or "ends there") for name, value in ends))
     patch = result.patch
-    command.tell(diff_answer(result), patch_table(patch), payload)
+    command.tell(diff_answer(result, ending), patch_table(patch), payload)
     if not patch:
         command.say("The two states are the same.")
 

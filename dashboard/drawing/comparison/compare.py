@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import dropwhile
 from typing import Any
 from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.queries.compared.steps import LoggedStep, logged_since, logged_steps
+from checkpoints.states import EventKind
 from checkpoints.views import CheckpointRow, EventRow
 
 from .contents import KINDS
@@ -88,9 +90,23 @@ def _since(
         ranges.append((thread, lo, hi))
     for thread, lo, hi in reversed(ranges):
         if lo <= hi:
-            yield from logged_steps(thread, lo, hi, kinds=KINDS)
+            steps = logged_steps(thread, lo, hi, kinds=KINDS)
+            yield from _after_meeting(steps) if meeting == (thread, lo - 1) else steps
     if (since := logged_since(end, kinds=KINDS)) is not None:
-        yield since
+        yield from _after_meeting([since]) if meeting == (end.thread, end.number) else [since]
+
+
+def _after_meeting(steps: Iterable[LoggedStep]) -> Iterator[LoggedStep]:
+    """Steps without the way on from the meeting, which both share: its events follow the commit.
+
+    Only the log of one side has them: a fork, or what follows a rollback, does not repeat them.
+    """
+    for i, step in enumerate(steps):
+        if i:
+            yield step
+            continue
+        events = tuple(dropwhile(lambda event: event.kind == EventKind.WAY_TAKEN, step.events))
+        yield replace(step, events=events)
 
 
 def _event(difference: Difference | None) -> EventRow | None:

@@ -14,6 +14,7 @@ from checkpoints.views import CheckpointRow, EventRow, ThreadRow
 from dashboard.drawing import differences
 from dashboard.drawing.comparison.compare import Comparison, compare
 from dashboard.drawing.comparison.divergence import Difference
+from dashboard.drawing.comparison.endings import Ending, ending_of
 from dashboard.fields.parameters import SIDE
 from dashboard.identity.people import people
 
@@ -89,6 +90,12 @@ class ComparisonPage:
             Side("Right", other, new, made.diverged.right, made.new_event),
         )
 
+    @cached_property
+    def ending(self) -> Ending | None:
+        """The verdict on the endings of two threads; None where an older checkpoint is compared."""
+        (one, old), (other, new) = self.points
+        return ending_of(one, old, other, new)
+
     def context(self) -> dict[str, Any]:
         """The context of the template."""
         left, right = self.sides
@@ -102,6 +109,7 @@ class ComparisonPage:
             "sides": self.sides,
             "view": self.view,
             "common": made.common,
+            "ending": self.ending,
             "diverged": parted,
             "difference": parted.left or parted.right,
             # Both did the same thing with another content: what differs in it.

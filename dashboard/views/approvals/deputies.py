@@ -15,11 +15,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from approvals import queries
 from dashboard import actions, errors
 from dashboard.actions import deputies
+from dashboard.fields.parameters import FLAG
 from dashboard.identity.permissions import may, require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, refused, say
-from dashboard.views.parameters import FLAG
 
 LIST, HAND_OVER = "deputy/list.html", "approval/hand_over.html"
 HOME = "deputies"

@@ -1,8 +1,7 @@
-"""Fork, edit and roll back: what it would do first, then the deed."""
+"""Edit and roll back: what it would do first, then the deed."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -17,12 +16,11 @@ from checkpoints.errors import ContentAway, NotFound
 from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard import actions, errors
 from dashboard.actions.previews.expected_calls import AGAIN, MAYBE, REUSED, Expected
-from dashboard.actions.previews.plans import ForkPlan
 from dashboard.drawing import lineage
 from dashboard.fields import form as fields
 from dashboard.fields import message as inbox
 from dashboard.fields.parameters import NUMBER_OR_ID
-from dashboard.fields.shapes import Ahead, ForkPreview
+from dashboard.fields.shapes import Ahead
 from dashboard.identity.permissions import require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
@@ -30,10 +28,10 @@ from dashboard.views.base import SeeOther, actor, member, refused, say, thread_u
 from dashboard.wording.interruptions import children_words
 
 CALLS_SHOWN = 50
-_form_page = require_http_methods(["GET", "POST"])
+form_page = require_http_methods(["GET", "POST"])
 
 
-def _checkpoint(request: HttpRequest, thread: ThreadRow) -> CheckpointRow | None:
+def checkpoint_of(request: HttpRequest, thread: ThreadRow) -> CheckpointRow | None:
     """The checkpoint that ?checkpoint= or the form names by id or number; None without a name."""
     raw = request.POST.get("checkpoint") or request.GET.get("checkpoint", "")
     if not raw:
@@ -46,7 +44,7 @@ def _checkpoint(request: HttpRequest, thread: ThreadRow) -> CheckpointRow | None
         raise errors.Missing("There is no such checkpoint in this thread.") from None
 
 
-def _head(thread: ThreadRow) -> CheckpointRow:
+def head_of(thread: ThreadRow) -> CheckpointRow:
     """The checkpoint that the thread stands at."""
     try:
         return queries.checkpoint(thread.id, thread.head)
@@ -56,61 +54,13 @@ def _head(thread: ThreadRow) -> CheckpointRow:
         ) from None
 
 
-def _thread(request: HttpRequest, action: str, thread_id: UUID) -> ThreadRow:
+def thread_for(request: HttpRequest, action: str, thread_id: UUID) -> ThreadRow:
+    """The thread, for whoever may do this; unknown to members of other workspaces."""
     require(actor(request), action)
     return queries.thread(thread_id, workspace=actor(request).workspace)
 
 
-@_form_page
-@member
-@takes(checkpoint=NUMBER_OR_ID)
-def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """A new thread from a checkpoint (the head when none is named) with other values."""
-    who, thread = actor(request), _thread(request, "fork", thread_id)
-    target = _checkpoint(request, thread) or _head(thread)
-    schema = queries.agent_version(target.agent_version_id).schema
-    values, away = _values(thread, target)
-    as_it_is = bool(request.POST.get("as_it_is"))
-    if request.method == "POST" and away and not as_it_is:
-        raise errors.StorageAway(away)
-    as_it_is = as_it_is or bool(away)
-    if as_it_is:
-        schema = {}  # no value can be changed
-    plan = actions.preview_fork(who, thread.id, target.id)
-    shown = json.dumps(plan.config, ensure_ascii=False, indent=2, sort_keys=True)
-    config = request.POST.get("config", shown)
-    title = request.POST.get("title", f"{thread.title} (fork)"[:300]).strip()
-    effects = request.POST.get("effects", "ask")
-    reason = request.POST.get("reason", "").strip()
-
-    def form(problems: dict[str, str], status: int) -> HttpResponse:
-        context = {
-            "thread": thread,
-            "checkpoint": target,
-            "fields": forms.state_fields(schema, values, request, problems, compare=True),
-            "title": title,
-            "effects": effects,
-            "reason": reason,
-            "config": config,
-            "preview": _preview(plan),
-            "away": away,
-            "as_it_is": as_it_is,
-            "errors": problems,
-        }
-        return render(request, "thread/actions/fork.html", context, status=status)
-
-    def act(changes: dict[str, Any]) -> str:
-        other = forms.changed_config(plan.config, config)
-        born = actions.fork(who, thread.id, target.id, changes, title, effects, reason, other)
-        say(request, "Forked. The original stays as it is.")
-        return thread_url(born)
-
-    if request.method != "POST":
-        return form({}, 200)
-    return _post(request, schema, values, act, form)
-
-
-def _values(thread: ThreadRow, target: CheckpointRow) -> tuple[dict[str, Any], str]:
+def values_at(thread: ThreadRow, target: CheckpointRow) -> tuple[dict[str, Any], str]:
     """(the state at a checkpoint, "") or ({}, why its contents cannot be reached)."""
     try:
         return queries.state_at(thread.id, target.id), ""
@@ -118,11 +68,8 @@ def _values(thread: ThreadRow, target: CheckpointRow) -> tuple[dict[str, Any], s
         return {}, error.message
 
 
-def _preview(plan: ForkPlan) -> ForkPreview:
-    return ForkPreview(**_ahead(plan.expected), first_effect=plan.first_effect, config=plan.config)
-
-
-def _ahead(expected: Expected) -> dict[str, Any]:
+def ahead_of(expected: Expected) -> dict[str, Any]:
+    """The values of `shapes.Ahead` for what is expected of the calls ahead."""
     cost, maybe = expected.cost(AGAIN), expected.cost(MAYBE)
     return {
         "reused": expected.count(REUSED),
@@ -137,20 +84,20 @@ def _ahead(expected: Expected) -> dict[str, Any]:
     }
 
 
-@_form_page
+@form_page
 @member
 def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Other values at the head, as a checkpoint by a person."""
-    who, thread = actor(request), _thread(request, "edit", thread_id)
+    who, thread = actor(request), thread_for(request, "edit", thread_id)
     allowance = actions.allowed_actions(who, thread)["edit"]
     if request.method != "POST" and not allowance.allowed:
         return refused(request, errors.NotAllowedNow(allowance.why), back=thread_url(thread.id))
-    head = _head(thread)
+    head = head_of(thread)
     schema = queries.agent_version(head.agent_version_id).schema
-    values, away = _values(thread, head)
+    values, away = values_at(thread, head)
     # What the form showed when it was opened: what differs from it is what this person wrote.
-    seen = _checkpoint(request, thread) if request.method == "POST" else None
-    shown, away = (values, away) if seen is None else _values(thread, seen)
+    seen = checkpoint_of(request, thread) if request.method == "POST" else None
+    shown, away = (values, away) if seen is None else values_at(thread, seen)
     if away:
         error = errors.StorageAway(away)
         return refused(request, error, back=thread_url(thread.id), label="Back to the thread")
@@ -186,11 +133,11 @@ def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     return _post(request, schema, shown, act, form)
 
 
-@_form_page
+@form_page
 @member
 def send_input(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """A message for the next step; one that is refused comes back with what was written."""
-    who, thread = actor(request), _thread(request, "input", thread_id)
+    who, thread = actor(request), thread_for(request, "input", thread_id)
     version = queries.agent_version(thread.agent_version_id)
     text = request.POST.get(fields.PREFIX + inbox.NAME, "")
 
@@ -246,13 +193,13 @@ def _post(
         return form(forms.problems_of(error, schema), error.status)
 
 
-@_form_page
+@form_page
 @member
 @takes(checkpoint=NUMBER_OR_ID)
 def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Back to a checkpoint (the one before the head when none is named), with what that undoes."""
-    who, thread = actor(request), _thread(request, "roll_back", thread_id)
-    target = _checkpoint(request, thread) or _before_head(thread)
+    who, thread = actor(request), thread_for(request, "roll_back", thread_id)
+    target = checkpoint_of(request, thread) or _before_head(thread)
     reason = request.POST.get("reason", "").strip()
     known = bool(request.POST.get("known"))
     run_on = bool(request.POST.get("run_on"))
@@ -266,7 +213,7 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "checkpoint": target,
             "behind": plan.steps,
             "fates": plan.effects,
-            "ahead": Ahead(**_ahead(plan.expected)),
+            "ahead": Ahead(**ahead_of(plan.expected)),
             "withdrawn": plan.approvals,
             "reason": reason,
             "run_on": run_on,

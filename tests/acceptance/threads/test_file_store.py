@@ -67,6 +67,7 @@ def test_gate_fork_and_rollback_of_a_thread_in_files(
     expect(manager.one("#thread-state")).to_contain_text("#3")
     manager.press("Fork from here")
     page.get_by_label("Title of the fork").fill("Weights instead")
+    manager.press("Preview")
     manager.press("Create fork and run")
     page.wait_for_url(re.compile(r"/threads/[0-9a-f-]{36}/$"))
     fork = house.case(page.url.rstrip("/").rpartition("/")[2])

@@ -42,7 +42,7 @@ def test_a_fork_with_another_value_works_beside_its_untouched_base(
     rounds.fill("lots")
     page.get_by_label("Folder").fill(str(tmp_path / "fork"))
     page.get_by_label("Goal").fill("coffee")
-    manager.press("Create fork and run")
+    manager.press("Preview")
     expect(rounds).to_have_attribute("aria-invalid", "true")
     expect(manager.one("#f-rounds-hint .err")).to_contain_text("number")
     expect(page.get_by_label("Goal")).to_have_value("coffee")
@@ -50,6 +50,12 @@ def test_a_fork_with_another_value_works_beside_its_untouched_base(
 
     rounds.fill("2")
     page.get_by_label("Title of the fork").fill("Coffee instead")
+    # The difference comes before the run.
+    manager.press("Preview")
+    paths = manager.one("#preview .paths")
+    for path in ("/folder", "/goal", "/rounds"):
+        expect(paths).to_contain_text(path)
+    assert queries.forks_of(base.id) == []
     manager.press("Create fork and run")
     page.wait_for_url(re.compile(r"/threads/[0-9a-f-]{36}/$"))
     fork = house.case(page.url.rstrip("/").rpartition("/")[2])
@@ -76,6 +82,18 @@ def test_a_fork_with_another_value_works_beside_its_untouched_base(
     manager.one("#thread-forks a").filter(has_text="Coffee instead").click()
     manager.see_status("succeeded")
     expect(manager.one("#thread-facts")).to_contain_text("Tea for the office")
+
+    # One click at the effect: had the shop answered something else? Nothing happens outside.
+    effect = manager.one("#thread-activities tr").filter(has_text="order.place")
+    effect.get_by_role("link", name="What if…").click()
+    page.get_by_label("Output instead").fill('{"receipt": "R-none", "key": "none"}')
+    manager.press("Fork, run and compare")
+    ending = manager.one("#ending")
+    expect(ending).to_have_attribute("data-verdict", "differs", timeout=20_000)
+    expect(ending).to_contain_text("Ends differently: R-coffee → R-none")
+    (other,) = queries.forks_of(fork.id)
+    assert other.effects == "ask"
+    assert (tmp_path / "fork" / "order.txt").read_text().startswith("coffee ")
 
 
 @pytest.mark.rubric(12)

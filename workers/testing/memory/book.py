@@ -164,6 +164,8 @@ class Book:
     # (workspace, what is named) -> until when it wants to be left in peace, and what it said.
     held_off: dict[tuple[UUID, str], tuple[datetime, str]] = field(default_factory=dict)
     progress: list[dict[str, Any]] = field(default_factory=list)
+    # Of forks that have one: the budget at their birth, and the one that holds now.
+    budgets: dict[UUID, tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=dict)
     # Results across threads: until when, and what.
     cached: dict[str, tuple[datetime, str]] = field(default_factory=dict)
     reducers: dict[UUID, Mapping[str, Reducer]] = field(default_factory=dict)

@@ -131,8 +131,13 @@ def pause(book: Book, thread: UUID, *, actor: str, before_node: str = "") -> str
 
 
 def resume(book: Book, thread: UUID, *, actor: str) -> None:
-    """paused -> queued."""
-    _move_on(book, thread, K.THREAD_RESUMED, actor, "Resuming", crash_count=0)
+    """paused -> queued; a fork that is over its budget is granted it once more."""
+    fork = reading.fork_budget(book, thread)
+    again = fork.granted_again() if fork is not None and fork.why_over else None
+    message = {"budget": again} if again else {}
+    _move_on(book, thread, K.THREAD_RESUMED, actor, "Resuming", message, crash_count=0)
+    if again:
+        book.budgets[thread] = book.budgets[thread][0], again
 
 
 def retry(book: Book, thread: UUID, *, actor: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
@@ -14,8 +15,10 @@ from approvals.queries import ApprovalRow
 from checkpoints.chain import Broken
 from checkpoints.chain.events import Log
 from checkpoints.errors import CorruptHistory, NotFound
+from checkpoints.log.fork_budgets import ForkBudget, Spent
 from checkpoints.log.pins import accepted_after
 from checkpoints.queries.activities import fate_of
+from checkpoints.queries.overview.fork_budgets import ForkBudgetStanding
 from checkpoints.records import Position
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
@@ -274,3 +277,14 @@ def file(book: Book, sha: str) -> bytes:
 def kinds(book: Book, thread: UUID) -> list[EventKind]:
     """The kinds of the thread's events in order."""
     return [EventKind(e.kind) for e in book.events[thread]]
+
+
+def fork_budget(book: Book, thread: UUID) -> ForkBudgetStanding | None:
+    """The budget of a fork and what it and its children have spent; None where it has none."""
+    if thread not in book.budgets:
+        return None
+    first, now = map(ForkBudget.read, book.budgets[thread])
+    family = [other for other in book.rows.values() if thread in (other.id, other.root)]
+    cost = sum((Decimal(other.cost) for other in family), Decimal(0))
+    spent = Spent(cost, sum(other.tokens for other in family), book.row(thread).n_steps)
+    return ForkBudgetStanding(first, now, spent)

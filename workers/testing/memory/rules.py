@@ -124,8 +124,14 @@ class Rules(Once):
             self.record(work, activity, result=result, events=[payload, *events])
         return True
 
+    def over_budget(self, work: Work) -> str:
+        fork = reading.fork_budget(self._book, work.thread)
+        return "" if fork is None else fork.why_over
+
     def over(self, work: Work) -> str:
-        """Only one cap can be set in a play: what a thread may cost."""
+        """The fork's own budget, and the one cap of a play: what a thread may cost."""
+        if why := self.over_budget(work):
+            return why
         cap = self._book.cap
         root = work.root or work.thread
         tree = [row for row in self._book.rows.values() if root in (row.id, row.root)]

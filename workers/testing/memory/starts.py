@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from checkpoints.log import control_columns
+from checkpoints.log import control_columns, fork_budgets
 from checkpoints.payloads.base import LIMITS
 from checkpoints.state import deltas
 from checkpoints.state.channels import Digests
@@ -17,10 +18,13 @@ from checkpoints.state.model_configuration import deployed, joined_config, with_
 from checkpoints.states import EventKind, Status
 from checkpoints.store.statement.guards import check_texts
 from checkpoints.store.statement.moves import first_checkpoint
+from checkpoints.store.tree import counterfactuals
+from checkpoints.views import ActivityRow
 from workers.authoring.graph import Graph
 
 from . import reads as reading
 from .book import Book, Row, written
+from .once import entering
 from .people import birth, changed
 
 
@@ -119,9 +123,12 @@ def fork(
     effects: str = "ask",
     reason: str = "",
     config: Mapping[str, Any] | None = None,
+    budget: Mapping[str, Any] | None = None,
+    exchanged: Mapping[str, Any] | None = None,
 ) -> UUID:
     """Begin a new thread from a checkpoint of another, which stays as it is; the new id."""
     check_texts(title=title)
+    limits = fork_budgets.checked(budget) if budget else {}
     old, point = book.row(base), book.checkpoint(base, checkpoint).new
     whole = joined_config(reading.config(book, base), config or {})
     result = changed(book, base, checkpoint, changes, point.agent_version)
@@ -161,5 +168,34 @@ def fork(
         "reason": reason,
         "row": control_columns.event_of(queue="gatepost", effects=effects, title=row.title),
         **({"config": dict(config)} if config else {}),
+        **({"budget": limits} if limits else {}),
+        **({"exchanged": dict(exchanged)} if exchanged else {}),
     }
+    if limits:
+        book.budgets[row.id] = limits, limits
     return birth(book, row, first, EventKind.THREAD_FORKED, data)
+
+
+def fork_with_output(
+    book: Book, call: ActivityRow, *, output: Any, checkpoint: UUID, actor: str, **more: Any
+) -> UUID:
+    """Begin a fork in which a recorded call has another output; `more` as for `fork`."""
+    exchanged = counterfactuals.named(call)
+    born = fork(
+        book, call.thread, checkpoint=checkpoint, changes={}, actor=actor, exchanged=exchanged,
+        **more,
+    )  # fmt: skip
+    beside = [
+        a
+        for a in reading.activities(book, call.thread)
+        if (a.branch, a.step) == (call.branch, call.step)
+    ]
+    rows = counterfactuals.written(call, output, beside, actor=actor)
+    entries = [entering(book, born, activity, insert) for activity, insert, _ in rows]
+
+    def enter(at: datetime) -> None:
+        for entry in entries:
+            entry(at)
+
+    book.move(born, events=[event for _, _, event in rows], also=enter)
+    return born

@@ -1,0 +1,85 @@
+"""The page of a counterfactual: another output for one finished call, then both compared."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from checkpoints.views import ThreadRow
+from dashboard import actions, errors
+from dashboard.actions.forks import checkpoint_before, exchangeable
+from dashboard.fields import form as fields
+from dashboard.fields.shapes import ForkPreview
+from dashboard.views import forms
+from dashboard.views.base import SeeOther, actor, say
+
+from .changes import ahead_of
+from .fork_form import Budget
+
+OUTPUT = "output"
+
+
+@errors.translated()
+def counterfactual(request: HttpRequest, thread: ThreadRow, call_id: UUID) -> HttpResponse:
+    """A fork before the step of a call, in which the call has the output that is typed."""
+    who = actor(request)
+    call = exchangeable(thread, call_id)
+    target = checkpoint_before(call)
+    kind = "textarea" if isinstance(call.result, str) else "json"
+    shown = fields.to_text(call.result, kind)
+    text = request.POST.get(OUTPUT, shown)
+    title = request.POST.get("title", f"{thread.title} (what if)"[:300]).strip()
+    reason = request.POST.get("reason", "").strip()
+    budget = Budget.of(request)
+
+    def form(problems: dict[str, str], status: int) -> HttpResponse:
+        plan = actions.preview_fork(
+            who, thread.id, target.id, instead_of=call.id, output=call.result
+        )
+        context = {
+            "thread": thread,
+            "checkpoint": target,
+            "call": call,
+            "output": text,
+            "is_text": kind == "textarea",
+            "title": title,
+            "reason": reason,
+            "budget": budget,
+            "preview": ForkPreview(**ahead_of(plan.expected), first_effect=plan.first_effect),
+            "errors": problems,
+        }
+        return render(request, "thread/actions/counterfactual.html", context, status=status)
+
+    if request.method != "POST":
+        return form({}, 200)
+    limits, problems = budget.read()
+    output: Any = None
+    try:
+        output = fields.from_text(text, kind)
+    except fields.Unreadable as error:
+        problems[OUTPUT] = str(error)
+    if problems:
+        return form(problems, 422)
+    try:
+        born = actions.fork(
+            *(who, thread.id, target.id, None, title, "ask", reason),
+            budget=limits or None,
+            instead_of=call.id,
+            output=output,
+        )
+    except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
+        raise
+    except errors.ActionError as error:
+        return form(_beside(forms.problems_of(error)), error.status)
+    say(request, "Forked with the other output. Compare shows whether the ending flips.")
+    return SeeOther(f"{reverse('compare')}?left={thread.id}&right={born}")
+
+
+def _beside(problems: dict[str, str]) -> dict[str, str]:
+    """Problems of the output beside its input, which requests call `instead_of.output`."""
+    words = problems.pop("instead_of", "").removeprefix("output: ")
+    return problems | ({OUTPUT: words[:1].upper() + words[1:]} if words else {})
