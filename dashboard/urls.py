@@ -12,7 +12,7 @@ from .views.fleet import breakers, many, overview
 from .views.incidents import lists as incidents
 from .views.incidents import subscriptions
 from .views.incidents import verbs as incident_verbs
-from .views.threads import cancel, changes, compare, skip, start, unknown_effects
+from .views.threads import cancel, changes, compare, skip, start, unknown_effects, values
 from .views.threads import detail as threads
 
 # Here and not when Django starts: commands and workers have no use for the records.
@@ -27,6 +27,7 @@ urlpatterns = [
     path("threads/new/", start.new, name="thread_new"),
     path("threads/many/", many.many, name="threads_many"),
     path("threads/compare/", compare.compare, name="compare"),
+    path("threads/value/", values.value, name="thread_value"),
     path(f"{THREAD}/", threads.page, name="thread"),
     path(f"{THREAD}/fork/", changes.fork, name="thread_fork"),
     path(f"{THREAD}/rollback/", changes.rollback, name="thread_rollback"),

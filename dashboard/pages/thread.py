@@ -50,9 +50,9 @@ from .rights import Class, Roles, actions_of, rights_of
 from .tree.family import FamilyPage
 
 CHECKPOINTS = 200  # read for the plan and the graph
-ROWS = 30  # of them shown, as segments of the bar of time and as rows of the lineage
-EVENTS = 20
-ACTIVITIES = 15
+ROWS = 20  # of them shown, as segments of the bar of time and as rows of the lineage
+EVENTS = 18
+ACTIVITIES = 12
 TABS = ("changes", "state", "anatomy")
 COMMITS = frozenset(
     {EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_STARTED, EventKind.THREAD_FORKED}

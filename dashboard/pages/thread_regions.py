@@ -8,8 +8,10 @@ from uuid import UUID
 
 from checkpoints.views import ArtifactRow
 from dashboard.drawing import lineage
+from dashboard.drawing.places import Sides
 from dashboard.pages import published
 
+from .parts.values import event_sides, point, sides_of
 from .rights import Roles
 
 if TYPE_CHECKING:
@@ -29,7 +31,17 @@ def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "tab": page.tab,
         "anatomy": page.anatomy,
         "past": page.past,
+        "sides": _sides(page),
     }
+
+
+def _sides(page: ThreadPage) -> Sides | None:
+    """Where the parts of the shown state and of the one before it stand."""
+    shown = page.checkpoint
+    if shown is None or page.state.unread or page.anatomy:
+        return None
+    old = "" if shown.parent is None else f"{shown.parent_thread}:{shown.parent_number}"
+    return sides_of(point(shown), page.state.state, old, page.before_state.state)
 
 
 def state_key(page: ThreadPage) -> Hashable:
@@ -122,6 +134,9 @@ def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "events": page.events.rows,
         "kinds": page.kinds,
         "opened": page.event,
+        "opened_sides": next(
+            (event_sides(e) for e in page.events.rows if e.seq == page.event), None
+        ),
         "people": page.people,
         "events_cursor": page.events.next_cursor,
         "events_query": {"cp": page.past and page.past.id, "kind": page.kind or None},

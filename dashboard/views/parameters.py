@@ -9,7 +9,9 @@ from typing import Final
 from uuid import UUID
 
 from checkpoints.queries import DEPTH_MAX
+from dashboard.drawing.places import POINTER_MAX
 from dashboard.pages.parts.comparison import SIDE
+from dashboard.pages.parts.values import EVENT
 
 TEXT_MAX: Final = 200
 QUERY_MAX: Final = 1_000  # as of the API
@@ -74,6 +76,14 @@ QUERY: Final = Values(
 POINT: Final = Values(
     "the id of a thread, alone or with :NUMBER of a checkpoint or :branch-NUMBER behind it",
     lambda value: bool(SIDE.fullmatch(value)),
+)
+PART: Final = Values(
+    "the id of a thread with :NUMBER of a checkpoint or :event-NUMBER behind it",
+    lambda value: bool(SIDE.fullmatch(value) or (EVENT.fullmatch(value) and _is_id(value[:36]))),
+)
+POINTER: Final = Values(
+    f"a JSON Pointer of at most {POINTER_MAX:,} characters",
+    lambda value: len(value) <= POINTER_MAX and value.startswith("/") and "\0" not in value,
 )
 FLAG: Final = one_of(("1",), also=("true", "yes"))
 # A place in a list: what it holds is judged by the list that made it.

@@ -113,7 +113,9 @@ def _control(
         # Somebody reloads the answer to a refusal; its polls want the thread's regions.
         if wants_regions(request):
             return _page(request, thread_id)
-        return HttpResponseRedirect(thread_url(thread_id))
+        # Links of that page are short: they name a checkpoint, a tab or an event alone.
+        query = f"?{request.META['QUERY_STRING']}" if request.GET else ""
+        return HttpResponseRedirect(thread_url(thread_id) + query)
     try:
         if past := request.POST.get("past", ""):
             raise errors.NotAllowedNow(
