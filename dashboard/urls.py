@@ -72,6 +72,7 @@ urlpatterns = [
     path("approvals/<uuid:approval_id>/report/", reports.report, name="approval_report"),
     path("approvals/<uuid:approval_id>/take-back/", approvals.take_back, name="approval_take_back"),
     path("artifacts/<str:sha256>/", artifacts.artifact, name="artifact"),
+    path("artifacts/<str:sha256>/preview/", artifacts.preview, name="artifact_preview"),
     path("workspace/", workspaces.choose, name="workspace"),
     path("login/", login.SignIn.as_view(), name="login"),
     path("logout/", login.SignOut.as_view(), name="logout"),

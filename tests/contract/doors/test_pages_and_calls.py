@@ -119,7 +119,7 @@ QUERY = {"thread_rollback": "?checkpoint=0", "thread_fork": "?checkpoint=0"}
 SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
-    "approval_report", "compare", "erasures", "thread_value",
+    "approval_report", "compare", "erasures", "thread_value", "artifact_preview",
     "incidents", "incident", "subscriptions",
     "overview", "overview_csv",
 }  # fmt: skip

@@ -78,6 +78,7 @@ NONE = {
     "thread_capsule": "a file",
     "published": "a file",
     "artifact": "a file",
+    "artifact_preview": "the beginning of a file",
     "favicon": "a file",
     "approvals_ended": "JSON of words",
     "workspace": "posts only",
