@@ -39,8 +39,8 @@ HANDFUL = 6
 # Of a light tree: lines at once, characters of a value that count as one more, items of a container
 # below the first level, levels.
 LINES, LINE, ITEMS, LEVELS = 60, 90, 20, 2
-# A link of a light tree is followed in its place.
-IN_PLACE = 'hx-target="closest li" hx-swap="outerHTML show:none" hx-push-url="false"'
+# A link of a light tree is followed in its place; other answers, such as the login, are not shown.
+IN_PLACE = 'hx-target="closest li" hx-swap="outerHTML show:none" hx-select="[data-value]"'
 
 
 def render(
@@ -146,17 +146,19 @@ class _Writer:
         most = ITEMS if self.sides and depth else MAX_CHILDREN
         pairs = pairs[start:]
         for done, (key, after, before) in enumerate(pairs):
-            if done >= most or self.left <= 0:
+            # All channels of a state are seen, however little each shows.
+            floor = -LINES if self.sides and not self.sides.new.at and not depth else 0
+            if done >= most or self.left <= floor:
                 parts.append(self.more(len(pairs) - done, depth, mode, owner, start + done))
                 break
             self.left -= 1
             note = self.marks.get((id(owner[0]), key), "") if after is not MISSING else ""
-            saved = 0 if depth or not self.sides else self.kept(len(pairs) - done - 1)
+            saved = 0 if depth or not self.sides else self.reserve(len(pairs) - done - 1)
             parts.append(self.line(key, after, before, depth, mode, part.under(key), note))
             self.left += saved
         return "".join(parts)
 
-    def kept(self, n: int) -> int:
+    def reserve(self, n: int) -> int:
         """Lines that the next of several keys of a light tree leaves to the `n` after it."""
         saved = min(n * 2, max(self.left - 2, 0))
         self.left -= saved
@@ -236,7 +238,8 @@ class _Writer:
             else:
                 opened = inner == "compare" or (mode == "compare" and len(value) <= OPEN_MAX)
             below = f'{name}<span class="x">{_count(value)}</span>'
-            if not opened or (inner != "compare" and depth + 1 >= LEVELS):
+            deep = inner != "compare" and depth + 1 >= LEVELS
+            if not opened or deep or self.left <= 0:
                 gone = "del" if inner == "del" else mode
                 if address := self.address(new, old, gone):
                     link = f'<a class="fold" href="{escape(address)}" hx-boost="true">{below}</a>'

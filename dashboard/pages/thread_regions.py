@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from checkpoints.views import ArtifactRow
+from checkpoints.queries.activities import troubled_activities, usage_by_step
+from checkpoints.views import ArtifactRow, CheckpointRow
 from dashboard.drawing import lineage
 from dashboard.drawing.places import Sides
 from dashboard.pages import published
+from dashboard.wording.usages import usage_text
 
+from .parts import errors
 from .parts.values import event_sides, point, sides_of
 from .rights import Roles
 
@@ -114,7 +117,28 @@ def thread_lineage(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         tip=page.tip,
     )
     cut = len(page.rows) >= page.read_rows
-    return {"thread": page.thread, "lineage": drawn, "lineage_cut": cut, "past": page.past}
+    return {
+        "thread": page.thread,
+        "lineage": drawn,
+        "lineage_cut": cut,
+        "past": page.past,
+        "step_usage": _step_usage(page, [row.checkpoint for row in drawn.rows]),
+    }
+
+
+def _step_usage(page: ThreadPage, rows: Sequence[CheckpointRow]) -> dict[UUID, str]:
+    """{checkpoint: tokens and cost of the step that it ended}, in words."""
+    own = {(r.branch, r.step): r.id for r in rows if r.thread == page.thread.id}
+    if not own or not (page.thread.tokens or page.thread.cost != "0"):
+        return {}
+    since = min(step for _, step in own)
+    used = usage_by_step(page.thread.id, since)
+    # An edit has the step of the checkpoint before it, whose calls these were.
+    return {
+        own[place]: usage_text({"usage": usage}).removeprefix(", ")
+        for place, usage in used.items()
+        if place in own
+    }
 
 
 def thread_forks(page: ThreadPage, roles: Roles) -> dict[str, Any]:
@@ -123,8 +147,19 @@ def thread_forks(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 
 
 def thread_activities(page: ThreadPage, roles: Roles) -> dict[str, Any]:
-    """Region thread-activities."""
-    return {"thread": page.thread, "activities": page.activities, "past": page.past}
+    """Region thread-activities; with ?kind=errors those that failed or were tried again."""
+    only_errors = page.kind == errors.WORD
+    rows = page.activities
+    if only_errors and page.past:
+        rows = [row for row in rows if row.error or row.attempts > 1]
+    elif only_errors:
+        rows = troubled_activities(page.thread.id, limit=20)
+    return {
+        "thread": page.thread,
+        "activities": rows,
+        "past": page.past,
+        "only_errors": only_errors,
+    }
 
 
 def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:
@@ -144,5 +179,9 @@ def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         or page.before is not None
         or page.event is not None,
         "step_events": page.step_events,
+        "troubles": errors.troubles(page.events.rows, thread=page.thread, rows=page.rows)
+        if page.kind == errors.WORD
+        else {},
+        "only_errors": page.kind == errors.WORD,
         "past": page.past,
     }

@@ -16,6 +16,7 @@ from checkpoints.views import ThreadRow, VerificationRow
 from dashboard import actions, errors
 from dashboard.capsules import downloads
 from dashboard.pages import published
+from dashboard.pages.parts import errors as errors_only
 from dashboard.pages.rights import rights_of
 from dashboard.pages.thread import NOUNS, TABS, ThreadPage
 from dashboard.views.addresses import takes
@@ -57,7 +58,7 @@ def capsule(request: HttpRequest, thread_id: UUID) -> HttpResponseBase:
 @live_page
 @takes(
     cp=NUMBER_OR_ID,
-    kind=one_of(sorted(NOUNS), also=[*map(str, EventKind)]),
+    kind=one_of([errors_only.WORD, *sorted(NOUNS)], also=[*map(str, EventKind)]),
     before=NUMBER,
     event=NUMBER,
     messages_before=NUMBER,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.html import format_html
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
@@ -11,6 +12,7 @@ from dashboard.pages.parts.values import ValuePage
 from dashboard.views.addresses import takes
 from dashboard.views.base import actor, member, number_in
 from dashboard.views.parameters import NUMBER, PART, POINT, POINTER
+from dashboard.wording.text import visible
 
 
 @require_safe
@@ -31,6 +33,10 @@ def value(request: HttpRequest) -> HttpResponse:
         number_in(query, "start") or 0,
     )
     context = page.context()
-    if "HX-Request" in request.headers and "part" in context:
-        return HttpResponse(context["part"])
+    unread = context["unread"]
+    if "HX-Request" in request.headers:
+        why = visible(unread.why if unread else "")
+        away = format_html('<li class="ln" data-value>{}</li>', why)
+        # The page stays where it is: htmx would write the address of what it fetched.
+        return HttpResponse(context.get("part", away), headers={"HX-Push-Url": "false"})
     return render(request, "thread/value.html", context)

@@ -128,7 +128,7 @@ def test_a_link_names_exactly_the_part_that_it_leaves_out() -> None:
         f"/threads/value/?of={NEW}&at=/long",
     }
     assert "deep" not in html
-    assert 'hx-push-url="false"' in html
+    assert 'hx-target="closest li"' in html
 
 
 def test_a_part_that_cannot_be_addressed_is_shown_at_once() -> None:

@@ -37,16 +37,17 @@ def texts(html: str) -> list[str]:
 def test_a_thread_s_page_leaves_out_what_its_links_show(cast: Cast, thread: UUID) -> None:
     client = cast.client("viewer")
     html = client.get(f"/threads/{thread}/?tab=state").content.decode()
-    found = links(html.partition('id="thread-state"')[2].partition("</section>")[0])
-    parts = {re.search(r"at=([^&]*)", href)[1] for href in found}  # type: ignore[index]
+    leading = links(html.partition('id="thread-state"')[2].partition("</section>")[0])
+    parts = {re.search(r"at=([^&]*)", href)[1] for href in leading}  # type: ignore[index]
     assert parts == {"/findings", "/report", "/file/a"}
     state = queries.state_at(thread, queries.thread(thread, workspace=cast.workspace).head)
-    address = next(href for href in found if "/findings" in href)
+    address = next(href for href in leading if "/findings" in href)
     seen = texts(html)
     while address:
         page = client.get(address)
         assert page.status_code == 200
         text = page.content.decode()
+        assert len(page.content) < 80_000
         assert "<script>" not in text
         assert "&lt;script&gt;" in text
         seen += texts(text)
@@ -64,6 +65,7 @@ def test_a_fragment_stands_in_the_place_of_its_link(cast: Cast, thread: UUID) ->
     assert html.count("<li") == html.count("</li>")
     assert "<html" not in html
     assert "HX-Request" in answer.headers["Vary"]
+    assert answer.headers["HX-Push-Url"] == "false"
     whole = client.get(address).content.decode()
     assert '<h1 class="mono any">a</h1>' in whole
     assert f'href="/threads/value/?of={thread}:2&amp;at=/file"' in whole
