@@ -220,6 +220,7 @@ def test_pages_that_only_show_take_no_post(cast: Cast) -> None:
         "approval_edit": [world.gate.id],
         "approval_report": [world.gate.id],
         "artifact": ["0" * 64],
+        "artifact_preview": ["0" * 64],
         "incident": [world.incident],
         "overview_csv": ["spending"],
     }
