@@ -14,7 +14,7 @@ from .views.fleet import breakers, many, overview, saved_views
 from .views.incidents import devices, subscriptions
 from .views.incidents import lists as incidents
 from .views.incidents import verbs as incident_verbs
-from .views.threads import cancel, changes, compare, fork, skip, start, unknown_effects
+from .views.threads import cancel, changes, compare, fork, skip, start, unknown_effects, values
 from .views.threads import detail as threads
 
 # Here and not when Django starts: commands and workers have no use for the records.
@@ -30,6 +30,7 @@ urlpatterns = [
     path("threads/new/", start.new, name="thread_new"),
     path("threads/many/", many.many, name="threads_many"),
     path("threads/compare/", compare.compare, name="compare"),
+    path("threads/value/", values.value, name="thread_value"),
     path(f"{THREAD}/", threads.page, name="thread"),
     path(f"{THREAD}/fork/", fork.fork, name="thread_fork"),
     path(f"{THREAD}/rollback/", changes.rollback, name="thread_rollback"),
@@ -84,6 +85,7 @@ urlpatterns = [
     path("deputies/", deputies.index, name="deputies"),
     path("deputies/<uuid:deputy_id>/remove/", deputies.remove, name="deputy_remove"),
     path("artifacts/<str:sha256>/", artifacts.artifact, name="artifact"),
+    path("artifacts/<str:sha256>/preview/", artifacts.preview, name="artifact_preview"),
     path("account/sign-ins/", sign_ins.index, name="sign_ins"),
     path("account/sign-ins/end-others/", sign_ins.end_others, name="sign_ins_end_others"),
     path("account/sign-ins/<uuid:sign_in_id>/end/", sign_ins.end, name="sign_in_end"),

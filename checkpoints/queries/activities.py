@@ -61,6 +61,17 @@ def activities(thread_id: UUID, *, limit: int = 200) -> list[ActivityRow]:
     return [activity_of(r) for r in result]
 
 
+def troubled_activities(thread_id: UUID, *, limit: int = 200) -> list[ActivityRow]:
+    """Those that failed, are unknown or took several attempts, newest first."""
+    result = rows(
+        ACTIVITY + "WHERE thread_id = %s::uuid AND (state IN ('failed', 'unknown') "
+        "OR attempts > 1 OR error <> '') "
+        "ORDER BY branch DESC, step DESC, started_at DESC, id DESC LIMIT %s",
+        (thread_id, limit),
+    )
+    return [activity_of(r) for r in result]
+
+
 def activities_until(
     thread_id: UUID, checkpoint_id: UUID, *, limit: int = 200
 ) -> list[ActivityRow]:
@@ -166,6 +177,30 @@ def fate_of(a: ActivityRow) -> EffectFate:
     if a.undo:
         return EffectFate(a, "undoable", f"will be undone by {a.undo}")
     return EffectFate(a, "stays", "cannot be undone and stays done")
+
+
+def usage_by_step(thread_id: UUID, since: int) -> dict[tuple[int, int], dict[str, Any]]:
+    """{(branch, step): tokens and cost of its calls} of the steps from number `since` on.
+
+    Of the calls that the totals of the thread count: not of effects.
+    """
+    result = rows(
+        "SELECT branch, step, sum((usage ->> 'tokens')::bigint), sum((usage ->> 'cost')::numeric) "
+        "FROM gp_activity WHERE thread_id = %s::uuid AND step >= %s::integer AND kind <> 'effect' "
+        "AND (usage ->> 'tokens' IS NOT NULL OR usage ->> 'cost' IS NOT NULL) GROUP BY 1, 2",
+        (thread_id, since),
+    )
+    return {
+        (branch, step): {
+            name: value
+            for name, value in (
+                ("tokens", tokens and int(tokens)),
+                ("cost", cost and f"{cost.normalize():f}"),
+            )
+            if value
+        }
+        for branch, step, tokens, cost in result
+    }
 
 
 def unpriced_calls(thread: ThreadRow) -> int:

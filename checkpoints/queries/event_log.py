@@ -159,10 +159,10 @@ def changes_of(
     return changes
 
 
-def event_nouns(thread_id: UUID, *, newest: int = COUNTED) -> dict[str, int]:
-    """How many of the thread's newest events are of each noun; no event before them is read."""
+def event_kinds(thread_id: UUID, *, newest: int = COUNTED) -> dict[str, int]:
+    """How many of the thread's newest events are of each kind; no event before them is read."""
     result = rows(
-        "SELECT split_part(kind, '.', 1), count(*) FROM gp_event WHERE thread_id = %s::uuid "
+        "SELECT kind, count(*) FROM gp_event WHERE thread_id = %s::uuid "
         "AND seq > (SELECT last_seq - %s::bigint FROM gp_thread WHERE id = %s::uuid) "
         "GROUP BY 1 ORDER BY 1",
         (thread_id, newest, thread_id),

@@ -21,6 +21,12 @@ def file_url(sha: str, name: str, *, inline: bool = False) -> str:
     return f"{reverse('artifact', args=[sha])}?{urlencode(query)}"
 
 
+def preview_url(sha: str, name: str) -> str:
+    """The page with a look into a file that a page calls `name`."""
+    query = {"as": Signer(salt=f"{SALT}:{sha}").sign(name)}
+    return f"{reverse('artifact_preview', args=[sha])}?{urlencode(query)}"
+
+
 def name_in(word: str, sha: str, otherwise: str) -> str:
     """The name that a page of ours gave the file in its link, else the one it is kept under."""
     try:

@@ -1,7 +1,8 @@
 """JSON as a folding tree in HTML, alone or with what changed against an older value.
 
 Agent data is text: keys and strings pass through `visible`. Only what changed is unfolded in a
-comparison; long lists and strings are cut, with the rest behind a fold or counted.
+comparison; long lists and strings are cut, with the rest behind a fold or counted. With `sides` a
+tree is light: what would be folded, or lies below two levels, is a link to a page of its own.
 """
 
 from __future__ import annotations
@@ -23,17 +24,23 @@ from . import list_pairs
 from .differences import account_changed, container, is_file, pairs_of, same, standing
 from .file_links import file_url
 from .list_pairs import MISSING
+from .places import LONG as CUT
+from .places import Sides
 
 type Marks = Mapping[tuple[int, str], SafeString]  # by the id of what holds a value, and its key
 
 MAX_CHILDREN = 200
 MAX_NODES = 3000
 MAX_DEPTH = 60
-CUT = 400  # characters of a string before the rest is folded
 MAX_STRING = 20_000
 OPEN_MAX = 12  # an added object of at most so many keys starts open
 SHOWN = 3  # so many added items of a list are seen at once where there are more than a handful
 HANDFUL = 6
+# Of a light tree: lines at once, characters of a value that count as one more, items of a container
+# below the first level, levels.
+LINES, LINE, ITEMS, LEVELS = 60, 90, 20, 2
+# A link of a light tree is followed in its place; other answers, such as the login, are not shown.
+IN_PLACE = 'hx-target="closest li" hx-swap="outerHTML show:none" hx-select="[data-value]"'
 
 
 def render(
@@ -42,27 +49,64 @@ def render(
     *,
     unfold: int = 1,
     whole: bool = False,
-    schema: Mapping[str, Any] | None = None,
+    schema: Mapping[str, Any] | Part | None = None,
     marks: Marks | None = None,
     tabled: frozenset[str] = frozenset(),
+    sides: Sides | None = None,
+    start: int = 0,
+    most: int = MAX_NODES,
 ) -> SafeString:
     """The tree of `new`; with `old`, its differences marked. `unfold` levels start open.
 
     A `whole` one is decided on: strings are complete behind their folds, what did not change is
     shown as well, and rows that are too many are counted and said to stand in the exact JSON.
     `marks` stand behind the values of `new` that they are of. Lists of these names are only
-    counted: a table below has them.
+    counted: a table below has them. With `sides` it is light: they say where its other parts stand,
+    and its lines begin with number `start`. It has at most `most` lines.
     """
-    writer = _Writer(unfold, whole, marks, tabled)
-    if old is MISSING:
-        mode, old = "plain", None
-    else:
-        mode = "compare"
+    writer = _Writer(unfold, whole, marks, tabled, sides)
+    writer.left = min(most, MAX_NODES)
+    part = schema if isinstance(schema, Part) else Part.of(schema)
+    mode = "plain" if old is MISSING else "compare"
+    old = None if old is MISSING else old
     if container(new):
-        items = writer.children(new, old, 0, mode, Part.of(schema))
+        items = writer.children(new, old, 0, mode, part, start)
     else:
-        items = writer.line("value", new, old, 0, mode, Part.of(schema))
-    return mark_safe(f'<ul class="tree">{items}</ul>')  # noqa: S308 - built from escaped parts
+        items = writer.line("value", new, old, 0, mode, part)
+    light = f" {IN_PLACE}" if sides else ""
+    return mark_safe(f'<ul class="tree"{light}>{items}</ul>')  # noqa: S308 - built from escaped parts
+
+
+def fragment(
+    key: str,
+    new: Any,
+    old: Any = MISSING,
+    *,
+    sides: Sides,
+    address: str,
+    depth: int,
+    start: int = 0,
+    schema: Part,
+) -> SafeString:
+    """What stands in the place of a light tree's link to `address`, at this depth of it.
+
+    It is the opened fold of a container, the lines of one from `start` on, or a long string.
+    """
+    writer = _Writer(1, sides=sides)
+    mode, old = ("plain", None) if old is MISSING else ("compare", old)
+    here = f'data-value="{escape(address)}"'
+    if not container(new):
+        html = f'<span class="s" {here}>"{writer.text(new, start)}"</span>'
+    elif start:
+        html = (
+            f"<li {here}><ul>{writer.children(new, old, depth + 1, mode, schema, start)}</ul></li>"
+        )
+    else:
+        name = f'<span class="k">{visible(key)}:</span><span class="x">{_count(new)}</span>'
+        summary = f'<summary class="{_css(depth, "")}" autofocus>{name}</summary>'
+        items = writer.children(new, old, depth + 1, mode, schema)
+        html = f"<li {here}><details open>{summary}<ul>{items}</ul></details></li>"
+    return mark_safe(html)  # noqa: S308 - built from escaped parts
 
 
 class _Writer:
@@ -74,15 +118,19 @@ class _Writer:
         whole: bool = False,
         marks: Marks | None = None,
         tabled: frozenset[str] = frozenset(),
+        sides: Sides | None = None,
     ) -> None:
         self.unfold, self.whole, self.marks, self.tabled = unfold, whole, marks or {}, tabled
-        self.left = MAX_NODES
+        self.sides = sides
+        self.left = LINES if sides else MAX_NODES
 
-    def children(self, new: Any, old: Any, depth: int, mode: str, part: Part) -> str:
+    def children(
+        self, new: Any, old: Any, depth: int, mode: str, part: Part, start: int = 0
+    ) -> str:
         if mode == "compare" and isinstance(new, list) and isinstance(old, list):
-            return self.compared(new, old, depth, part)
+            return self.compared(new, old, depth, part, start)
         pairs = list(pairs_of(new, old if mode == "compare" else None, part))
-        return self.some(pairs, depth, mode, part, id(new))
+        return self.some(pairs, depth, mode, part, (new, old), start)
 
     def some(
         self,
@@ -90,36 +138,71 @@ class _Writer:
         depth: int,
         mode: str,
         part: Part,
-        owner: int = 0,
+        owner: tuple[Any, Any] = (None, None),
+        start: int = 0,
     ) -> str:
         """The lines of these pairs, cut where they are too many; `owner` is whose they are."""
         parts: list[str] = []
+        most = ITEMS if self.sides and depth else MAX_CHILDREN
+        pairs = pairs[start:]
         for done, (key, after, before) in enumerate(pairs):
-            if done >= MAX_CHILDREN or self.left <= 0:
-                where = ", in the exact JSON below" if self.whole else ""
-                parts.append(_aside(f"… {number(len(pairs) - done)} more{where}", depth))
+            # All channels of a state are seen, however little each shows.
+            floor = -LINES if self.sides and not self.sides.new.at and not depth else 0
+            if done >= most or self.left <= floor:
+                parts.append(self.more(len(pairs) - done, depth, mode, owner, start + done))
                 break
             self.left -= 1
-            note = self.marks.get((owner, key), "") if after is not MISSING else ""
+            note = self.marks.get((id(owner[0]), key), "") if after is not MISSING else ""
+            saved = 0 if depth or not self.sides else self.reserve(len(pairs) - done - 1)
             parts.append(self.line(key, after, before, depth, mode, part.under(key), note))
+            self.left += saved
         return "".join(parts)
 
-    def compared(self, new: list[Any], old: list[Any], depth: int, part: Part) -> str:
+    def reserve(self, n: int) -> int:
+        """Lines that the next of several keys of a light tree leaves to the `n` after it."""
+        saved = min(n * 2, max(self.left - 2, 0))
+        self.left -= saved
+        return saved
+
+    def more(self, n: int, depth: int, mode: str, owner: tuple[Any, Any], start: int) -> str:
+        """The line that stands for `n` others of a container; in a light tree a link to them."""
+        text = f"… {number(n)} more{', in the exact JSON below' if self.whole else ''}"
+        if address := self.address(*owner, mode, start):
+            link = f'<a class="fold" href="{escape(address)}" hx-boost="true">{text}</a>'
+            return f'<li class="{_css(depth, "")}">{link}</li>'
+        return _aside(text, depth)
+
+    def address(self, new: Any, old: Any, mode: str, start: int = 0) -> str:
+        """The page of a part in a light tree; "" in others, and where it has none."""
+        if self.sides is None:
+            return ""
+        removed = mode == "del" or new is MISSING
+        value = old if new is MISSING else new
+        beside = old if mode == "compare" and not removed and old is not MISSING else None
+        return self.sides.address(value, beside, removed=removed, start=start)
+
+    def compared(
+        self, new: list[Any], old: list[Any], depth: int, part: Part, start: int = 0
+    ) -> str:
         """A list beside an older one: the sum, then what changed, came, went and stayed."""
         groups: dict[str, list[tuple[str, Any, Any]]] = {m: [] for m in ("chg", "add", "del", "")}
         for pair in pairs_of(new, old, part):
             groups[standing(*pair, part)].append(pair)
         groups["chg"].sort(key=lambda pair: not account_changed(pair))
-        parts = [_aside(text, depth) for text in _sum(groups)]
-        parts.append(self.some(groups["chg"], depth, "compare", part))
-        parts += [self.folded(groups[mark], mark, depth, part) for mark in ("add", "del")]
+        parts = [] if start else [_aside(text, depth) for text in _sum(groups)]
+        if self.sides:
+            lines = [pair for mark in ("chg", "add", "del") for pair in groups[mark]]
+            parts.append(self.some(lines, depth, "compare", part, (new, old), start))
+        else:
+            parts.append(self.some(groups["chg"], depth, "compare", part))
+            parts += [self.folded(groups[mark], mark, depth, part) for mark in ("add", "del")]
         same = groups[""]
         if same and self.whole:
-            lines = self.some(same, depth, "plain", part)
-            parts.append(_fold(f"… {number(len(same))} unchanged", "", depth, lines))
-        elif same:
+            lines_of_same = self.some(same, depth, "plain", part)
+            parts.append(_fold(f"… {number(len(same))} unchanged", "", depth, lines_of_same))
+        elif same and not start:
             parts.append(_aside(f"… {number(len(same))} unchanged", depth))
-        if list_pairs.reordered(new, old, part.key):
+        if not start and list_pairs.reordered(new, old, part.key):
             parts.append(_aside("… the order differs", depth))
         return "".join(parts)
 
@@ -154,21 +237,48 @@ class _Writer:
                 opened = (mode == "plain" or self.whole) and depth < self.unfold
             else:
                 opened = inner == "compare" or (mode == "compare" and len(value) <= OPEN_MAX)
+            below = f'{name}<span class="x">{_count(value)}</span>'
+            deep = inner != "compare" and depth + 1 >= LEVELS
+            if not opened or deep or self.left <= 0:
+                gone = "del" if inner == "del" else mode
+                if address := self.address(new, old, gone):
+                    link = f'<a class="fold" href="{escape(address)}" hx-boost="true">{below}</a>'
+                    return f'<li class="{css}">{link}</li>'
             return (
-                f'<li><details{" open" if opened else ""}><summary class="{css}">{name}'
-                f'<span class="x">{_count(value)}</span></summary>'
+                f'<li><details{" open" if opened else ""}><summary class="{css}">{below}</summary>'
                 f"<ul>{self.children(value, old, depth + 1, inner, part)}</ul></details></li>"
             )
         if mode == "compare" and mark.startswith("chg"):
-            shown = f"<del>{self.scalar(old)}</del> <ins>{self.scalar(new)}</ins>"
+            shown = f"<del>{self.scalar(old, removed=True)}</del> <ins>{self.scalar(new)}</ins>"
         elif mark == "del":
-            shown = f"<del>{self.scalar(value)}</del>"
+            shown = f"<del>{self.scalar(value, removed=True)}</del>"
         else:
             shown = self.scalar(value)
+        self.left -= len(shown) // LINE if self.sides else 0
         return f'<li class="{css}">{name}<span class="v">{shown}{note and " "}{note}</span></li>'
 
-    def scalar(self, value: Any) -> str:
-        return scalar(value, whole=self.whole)
+    def scalar(self, value: Any, *, removed: bool = False) -> str:
+        cut = self.sides and isinstance(value, str) and len(value) > CUT
+        address = self.address(value, None, "del" if removed else "plain") if cut else ""
+        if not address:
+            return scalar(value, whole=self.whole)
+        link = (
+            f'<a class="cut" href="{escape(address)}" hx-boost="true" hx-target="closest .s">'
+            f"… {number(len(value) - CUT)} more characters</a>"
+        )
+        return f'<span class="s">"{visible(value[:CUT])}{link}"</span>'
+
+    def text(self, value: Any, start: int) -> str:
+        """A long string from `start` on, with a link to the rest of a very long one."""
+        raw = str(value)
+        shown = visible(raw[start : start + MAX_STRING])
+        rest = len(raw) - start - MAX_STRING
+        address = self.address(value, None, "plain", start + MAX_STRING) if rest > 0 else ""
+        if not address:
+            return shown
+        return (
+            f'{shown}<a class="cut" href="{escape(address)}">… {number(rest)} more characters</a>'
+        )
 
 
 def _mark(new: Any, old: Any, mode: str) -> tuple[str, str]:

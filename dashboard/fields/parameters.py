@@ -19,6 +19,9 @@ SIDE: Final = re.compile(
     rf"(?P<thread>{_UUID})(?::(?:(?P<number>\d{{1,9}})|(?P<id>{_UUID})|branch-(?P<branch>\d{{1,9}})))?",
     re.ASCII,
 )
+# Data of an event, in place of a checkpoint.
+EVENT: Final = re.compile(rf"(?P<thread>{_UUID}):event-(?P<seq>\d{{1,17}})", re.ASCII)
+POINTER_MAX: Final = 1_500  # characters of a JSON Pointer in an address
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,14 @@ QUERY: Final = Values(
 POINT: Final = Values(
     "the id of a thread, alone or with :NUMBER of a checkpoint or :branch-NUMBER behind it",
     lambda value: bool(SIDE.fullmatch(value)),
+)
+PART: Final = Values(
+    "the id of a thread with :NUMBER of a checkpoint or :event-NUMBER behind it",
+    lambda value: bool(SIDE.fullmatch(value) or (EVENT.fullmatch(value) and _is_id(value[:36]))),
+)
+POINTER: Final = Values(
+    f"a JSON Pointer of at most {POINTER_MAX:,} characters",
+    lambda value: len(value) <= POINTER_MAX and value.startswith("/") and "\0" not in value,
 )
 FLAG: Final = one_of(("1",), also=("true", "yes"))
 # A place in a list: what it holds is judged by the list that made it.

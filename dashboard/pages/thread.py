@@ -45,14 +45,15 @@ from dashboard.wording.text import number
 from dashboard.wording.why import why_waiting
 
 from .damage import damage_of
+from .parts import errors
 from .parts.abilities import abilities
 from .rights import Class, Roles, actions_of, rights_of
 from .tree.family import FamilyPage
 
 CHECKPOINTS = 200  # read for the plan and the graph
-ROWS = 30  # of them shown, as segments of the bar of time and as rows of the lineage
-EVENTS = 20
-ACTIVITIES = 15
+ROWS = 20  # of them shown, as segments of the bar of time and as rows of the lineage
+EVENTS = 18
+ACTIVITIES = 12
 TABS = ("changes", "state", "anatomy")
 COMMITS = frozenset(
     {EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_STARTED, EventKind.THREAD_FORKED}
@@ -225,19 +226,22 @@ class ThreadPage:
             before = self.event + 1  # the opened event stands on top
         elif before is None and self.committed is not None:
             before = self.committed.seq + 1  # what had happened by then
-        how: Any = {"kinds": (self.kind,)} if self.kind else {"folded": self.event is None}
+        kinds = errors.KINDS if self.kind == errors.WORD else (self.kind,)
+        how: Any = {"kinds": kinds} if self.kind else {"folded": self.event is None}
         return queries.events(self.thread.id, before=before, limit=self.shown_events, **how)
 
     @cached_property
     def kinds(self) -> list[Kind]:
-        """All, then by noun: counted exactly in a short log, else among its newest events."""
-        nouns: dict[str, int | None] = {**queries.event_nouns(self.thread.id)}
+        """All, errors, then by noun: counted exactly in a short log, else in its newest events."""
+        counted = queries.event_kinds(self.thread.id)
+        nouns: dict[str, int | None] = {**errors.by_noun(counted)}
         about = ""
         if self.thread.last_seq > queries.COUNTED:
             about = f"among the newest {number(queries.COUNTED)} events"
             # What is not among them may stand further back.
             nouns |= dict.fromkeys(sorted(NOUNS - nouns.keys()), None)
-        return [Kind("", self.thread.last_seq, not self.kind)] + [
+        wrong = Kind(errors.WORD, errors.count(counted), self.kind == errors.WORD, about)
+        return [Kind("", self.thread.last_seq, not self.kind), wrong] + [
             Kind(noun, n, noun == self.kind, about) for noun, n in nouns.items()
         ]
 

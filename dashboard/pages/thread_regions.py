@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from checkpoints.views import ArtifactRow
+from checkpoints.queries.activities import troubled_activities, usage_by_step
+from checkpoints.views import ArtifactRow, CheckpointRow
 from dashboard.drawing import lineage
+from dashboard.drawing.places import Sides
 from dashboard.pages import published
+from dashboard.wording.usages import usage_text
 
+from .parts import errors
+from .parts.values import event_sides, point, sides_of
 from .rights import Roles, rights_of
 
 if TYPE_CHECKING:
@@ -29,7 +34,17 @@ def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "tab": page.tab,
         "anatomy": page.anatomy,
         "past": page.past,
+        "sides": _sides(page),
     }
+
+
+def _sides(page: ThreadPage) -> Sides | None:
+    """Where the parts of the shown state and of the one before it stand."""
+    shown = page.checkpoint
+    if shown is None or page.state.unread or page.anatomy:
+        return None
+    old = "" if shown.parent is None else f"{shown.parent_thread}:{shown.parent_number}"
+    return sides_of(point(shown), page.state.state, old, page.before_state.state)
 
 
 def state_key(page: ThreadPage) -> Hashable:
@@ -102,7 +117,28 @@ def thread_lineage(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         tip=page.tip,
     )
     cut = len(page.rows) >= page.read_rows
-    return {"thread": page.thread, "lineage": drawn, "lineage_cut": cut, "past": page.past}
+    return {
+        "thread": page.thread,
+        "lineage": drawn,
+        "lineage_cut": cut,
+        "past": page.past,
+        "step_usage": _step_usage(page, [row.checkpoint for row in drawn.rows]),
+    }
+
+
+def _step_usage(page: ThreadPage, rows: Sequence[CheckpointRow]) -> dict[UUID, str]:
+    """{checkpoint: tokens and cost of the step that it ended}, in words."""
+    own = {(r.branch, r.step): r.id for r in rows if r.thread == page.thread.id}
+    if not own or not (page.thread.tokens or page.thread.cost != "0"):
+        return {}
+    since = min(step for _, step in own)
+    used = usage_by_step(page.thread.id, since)
+    # An edit has the step of the checkpoint before it, whose calls these were.
+    return {
+        own[place]: usage_text({"usage": usage}).removeprefix(", ")
+        for place, usage in used.items()
+        if place in own
+    }
 
 
 def thread_forks(page: ThreadPage, roles: Roles) -> dict[str, Any]:
@@ -111,9 +147,20 @@ def thread_forks(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 
 
 def thread_activities(page: ThreadPage, roles: Roles) -> dict[str, Any]:
-    """Region thread-activities."""
-    shown = {"thread": page.thread, "activities": page.activities, "past": page.past}
-    return shown | {"rights": rights_of(roles)}
+    """Region thread-activities; with ?kind=errors those that failed or were tried again."""
+    only_errors = page.kind == errors.WORD
+    rows = page.activities
+    if only_errors and page.past:
+        rows = [row for row in rows if row.error or row.attempts > 1]
+    elif only_errors:
+        rows = troubled_activities(page.thread.id, limit=20)
+    return {
+        "thread": page.thread,
+        "activities": rows,
+        "past": page.past,
+        "only_errors": only_errors,
+        "rights": rights_of(roles),
+    }
 
 
 def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:
@@ -123,6 +170,9 @@ def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "events": page.events.rows,
         "kinds": page.kinds,
         "opened": page.event,
+        "opened_sides": next(
+            (event_sides(e) for e in page.events.rows if e.seq == page.event), None
+        ),
         "people": page.people,
         "events_cursor": page.events.next_cursor,
         "events_query": {"cp": page.past and page.past.id, "kind": page.kind or None},
@@ -130,5 +180,9 @@ def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         or page.before is not None
         or page.event is not None,
         "step_events": page.step_events,
+        "troubles": errors.troubles(page.events.rows, thread=page.thread, rows=page.rows)
+        if page.kind == errors.WORD
+        else {},
+        "only_errors": page.kind == errors.WORD,
         "past": page.past,
     }

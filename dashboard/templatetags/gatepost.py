@@ -298,11 +298,21 @@ def thread_line(row: Any) -> SafeString:
 
 @register.simple_tag
 def json_tree(
-    value: Any, before: Any = None, compare: bool = False, unfold: int = 1, schema: Any = None
+    value: Any,
+    before: Any = None,
+    compare: bool = False,
+    unfold: int = 1,
+    schema: Any = None,
+    sides: Any = None,
+    most: int = trees.MAX_NODES,
 ) -> SafeString:
-    """JSON as a folding tree; with `compare`, what changed against `before` is marked."""
+    """JSON as a folding tree; with `compare`, what changed against `before` is marked.
+
+    With `sides` it is light: parts below two levels are links. It has at most `most` lines.
+    """
     old = before if compare else list_pairs.MISSING
-    return trees.render(value, old, unfold=unfold, schema=schema)
+    most = trees.LINES if sides and most == trees.MAX_NODES else most
+    return trees.render(value, old, unfold=unfold, schema=schema, sides=sides, most=most)
 
 
 @register.simple_tag

@@ -1,4 +1,4 @@
-"""Files by their content hash; never shown as a page of this site."""
+"""Files by their content hash: downloaded, or looked into on a page; never a page of this site."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from urllib.parse import quote
 
 from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
 from django.utils.csp import CSP
 from django.views.decorators.csp import csp_override
 from django.views.decorators.http import require_safe
 
 from checkpoints import payloads, queries
+from checkpoints.views import ArtifactRow
+from dashboard.documents.previews.preview import READ, preview_of
 from dashboard.drawing import file_links
 from dashboard.fields.validation import clean_name
 
@@ -24,7 +27,6 @@ from .base import actor, member
 CHUNK = 256 * 1024
 PROVED_BEFORE = 8 * 1024 * 1024  # bytes of a file that are read twice, to refuse with a sentence
 SHA256 = re.compile(r"[0-9a-f]{64}")
-PNG = b"\x89PNG\r\n\x1a\n"
 # Types that no browser makes a page of; everything else goes out as plain text to be kept.
 SAFE_TYPES = {
     "application/gzip",
@@ -44,30 +46,55 @@ NOTHING: dict[str, list[str]] = {"default-src": [CSP.NONE], "sandbox": ["allow-d
 @csp_override(NOTHING)
 @member
 def artifact(request: HttpRequest, sha256: str) -> HttpResponse | StreamingHttpResponse:
-    """Download a file of the workspace; ?inline=1 lets an <img> of ours show a PNG.
+    """Download a file of the workspace; ?inline=1 lets an <img> of ours show a picture.
 
     `?as=` is the name by which the page that linked to it calls the bytes.
     """
-    if not SHA256.fullmatch(sha256):
-        raise Http404
-    row = queries.artifact(sha256, workspace=actor(request).workspace)
+    row, name = _row(request, sha256)
     if row.size <= PROVED_BEFORE:
         payloads.prove(row)  # a larger one breaks off before its end where it does not fit
     file = payloads.opened(row)
-    inline = "inline" in request.GET
-    name = file_links.name_in(request.GET.get("as", ""), sha256, row.name)
-    return download(request, file, name=name, size=row.size, inline=inline)
+    return download(request, file, name=name, size=row.size, inline="inline" in request.GET)
+
+
+@require_safe
+@member
+def preview(request: HttpRequest, sha256: str) -> HttpResponse:
+    """A page with the beginning of a file, where its bytes are of a kind that can be shown."""
+    row, name = _row(request, sha256)
+    if row.size <= PROVED_BEFORE:
+        payloads.prove(row)
+    with payloads.opened(row) as file:
+        head = file.read(READ)
+    context = {
+        "name": name,
+        "size": row.size,
+        "sha": sha256,
+        "preview": preview_of(head, name=name, size=row.size),
+        "download": file_links.file_url(sha256, name),
+        "picture": file_links.file_url(sha256, name, inline=True),
+    }
+    return render(request, "artifact/preview.html", context)
+
+
+def _row(request: HttpRequest, sha256: str) -> tuple[ArtifactRow, str]:
+    """A file of the workspace, and its name on the page that linked to it."""
+    if not SHA256.fullmatch(sha256):
+        raise Http404
+    row = queries.artifact(sha256, workspace=actor(request).workspace)
+    return row, file_links.name_in(request.GET.get("as", ""), sha256, row.name)
 
 
 def download(
     request: HttpRequest, file: IO[bytes] | Any, *, name: str, size: int, inline: bool = False
 ) -> StreamingHttpResponse:
-    """Stream `file` as an attachment with a type that is safe; only PNGs may be `inline`."""
+    """Stream `file` as an attachment with a type that is safe; only pictures may be `inline`."""
     guessed = mimetypes.guess_type(name)[0] or ""
     kind = guessed if guessed in SAFE_TYPES else "text/plain"
     if inline:
-        inline = kind == "image/png" and file.read(len(PNG)) == PNG
+        shown = preview_of(file.read(READ), name=name, size=size).picture
         file.seek(0)
+        inline, kind = shown is not None, shown.media_type if shown else kind
     chunks = AsyncChunks(file) if isinstance(request, ASGIRequest) else Chunks(file)
     response = StreamingHttpResponse(
         chunks, content_type=f"{kind}; charset=utf-8" if kind.startswith("text/") else kind

@@ -15,11 +15,25 @@ from dashboard.drawing import differences
 from dashboard.drawing.comparison.compare import Comparison, compare
 from dashboard.drawing.comparison.divergence import Difference
 from dashboard.drawing.comparison.endings import Ending, ending_of
+from dashboard.drawing.places import Places, Sides, pointer_to
 from dashboard.fields.parameters import SIDE
 from dashboard.identity.people import people
 
 VIEWS: Final = ("changes", "sides")
 CHANNELS = 100  # differing channels in two columns
+LINES = 300  # of their values together
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel that differs: its values, where their parts stand, how many lines each may have."""
+
+    name: str
+    old: Any
+    new: Any
+    left: Sides
+    right: Sides
+    most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +133,30 @@ class ComparisonPage:
             "old_state": made.old_state,
             "new_state": made.new_state,
             "schema": schema,
-            "channels": list(self._channels())[:CHANNELS],
+            "channels": list(self._channels()),
+            "places": Sides(
+                Places(right.address, made.new_state), Places(left.address, made.old_state)
+            ),
             "people": people([event.actor for event in events]),
         }
 
-    def _channels(self) -> Iterator[tuple[str, Any, Any]]:
-        """(channel, left, right) of what differs; None where a side does not have it."""
+    def _channels(self) -> Iterator[Channel]:
+        """What differs; None where a side does not have it."""
         old, new = self.made.old_state, self.made.new_state
-        for name in sorted(old.keys() | new.keys()):
-            if name not in old or name not in new or not differences.same(new[name], old[name]):
-                yield name, old.get(name), new.get(name)
+        names = [
+            name
+            for name in sorted(old.keys() | new.keys())
+            if name not in old or name not in new or not differences.same(new[name], old[name])
+        ]
+        left, right = self.sides
+        most = max(LINES // (2 * len(names) or 1), 6)
+        for name in names[:CHANNELS]:
+            at = pointer_to(name)
+            yield Channel(
+                name,
+                old.get(name),
+                new.get(name),
+                Sides(Places(left.address, old.get(name), at)),
+                Sides(Places(right.address, new.get(name), at)),
+                most,
+            )

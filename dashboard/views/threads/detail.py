@@ -17,6 +17,7 @@ from dashboard import actions, errors
 from dashboard.capsules import downloads
 from dashboard.fields.parameters import NUMBER, NUMBER_OR_ID, one_of
 from dashboard.pages import published
+from dashboard.pages.parts import errors as errors_only
 from dashboard.pages.rights import rights_of
 from dashboard.pages.thread import NOUNS, TABS, ThreadPage
 from dashboard.views.addresses import takes
@@ -57,7 +58,7 @@ def capsule(request: HttpRequest, thread_id: UUID) -> HttpResponseBase:
 @live_page
 @takes(
     cp=NUMBER_OR_ID,
-    kind=one_of(sorted(NOUNS), also=[*map(str, EventKind)]),
+    kind=one_of([errors_only.WORD, *sorted(NOUNS)], also=[*map(str, EventKind)]),
     before=NUMBER,
     event=NUMBER,
     messages_before=NUMBER,
@@ -113,7 +114,9 @@ def _control(
         # Somebody reloads the answer to a refusal; its polls want the thread's regions.
         if wants_regions(request):
             return _page(request, thread_id)
-        return HttpResponseRedirect(thread_url(thread_id))
+        # Links of that page are short: they name a checkpoint, a tab or an event alone.
+        query = f"?{request.META['QUERY_STRING']}" if request.GET else ""
+        return HttpResponseRedirect(thread_url(thread_id) + query)
     try:
         if past := request.POST.get("past", ""):
             raise errors.NotAllowedNow(

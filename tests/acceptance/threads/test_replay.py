@@ -36,6 +36,7 @@ def look(page: Page) -> dict[str, str]:
     return {name: page.locator(f"#thread-{name}").text_content() or "" for name in parts}
 
 
+@pytest.mark.rubric(13)
 @pytest.mark.requirement("A23")
 def test_a_thread_is_played_and_stepped_through(ordered: Case, people: People) -> None:
     numbers = [str(row.id) for row in queries.lineage(ordered.id)][::-1]

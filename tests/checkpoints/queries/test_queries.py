@@ -150,8 +150,9 @@ def test_checkpoints_and_events_come_in_pages_newest_first() -> None:
         "pause.requested", "thought.recorded",
     ]  # fmt: skip
     assert [e.seq for e in queries.events(thread, kinds=["thread.started"]).rows] == [1]
-    assert queries.event_nouns(thread) == {
-        "checkpoint": 12, "lease": 1, "pause": 1, "thought": 1, "thread": 1,
+    assert queries.event_kinds(thread) == {
+        "checkpoint.committed": 12, "lease.acquired": 1, "pause.requested": 1,
+        "thought.recorded": 1, "thread.started": 1,
     }  # fmt: skip
 
 

@@ -142,7 +142,7 @@ QUERY = {"thread_rollback": "?checkpoint=0", "thread_fork": "?checkpoint=0"}
 SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
-    "approval_report", "compare", "erasures",
+    "approval_report", "compare", "erasures", "thread_value", "artifact_preview",
     "incidents", "incident", "subscriptions", "views", "sign_ins", "push_worker",
     "overview", "overview_csv",
 }  # fmt: skip
@@ -243,6 +243,7 @@ def test_pages_that_only_show_take_no_post(cast: Cast) -> None:
         "approval_edit": [world.gate.id],
         "approval_report": [world.gate.id],
         "artifact": ["0" * 64],
+        "artifact_preview": ["0" * 64],
         "incident": [world.incident],
         "overview_csv": ["spending"],
     }

@@ -140,12 +140,16 @@ def test_a_file_goes_from_the_form_into_the_state_and_back_out(place: Place) -> 
     assert stranger.get(f"/artifacts/{ref['$artifact']}/").status_code == 404
 
 
-def test_only_real_pngs_are_shown_inline(place: Place) -> None:
+def test_only_real_pictures_are_shown_inline(place: Place) -> None:
     client = place.cast.client("viewer")
-    png = b"\x89PNG\r\n\x1a\n" + bytes(20)
+    png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1" + bytes(20)
+    gif = b"GIF89a\1\0\1\0<script>alert(1)</script>"
     svg = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
     for name, content, shown, kind in (
         ("chart.png", png, "inline", "image/png"),
+        ("chart.gif", gif, "inline", "image/gif"),
+        ("a page.html", gif + b" ", "inline", "image/gif"),
+        ("half.png", b"\x89PNG\r\n\x1a\n" + bytes(20), "attachment", "image/png"),
         ("fake.png", svg, "attachment", "image/png"),
         ("chart.svg", svg + b" ", "attachment", "text/plain; charset=utf-8"),
         ("report.html", b"<p>", "attachment", "text/plain; charset=utf-8"),
@@ -157,6 +161,8 @@ def test_only_real_pngs_are_shown_inline(place: Place) -> None:
         answer = client.get(f"/artifacts/{ref['$artifact']}/?inline=1")
         assert answer["Content-Disposition"].split(";")[0] == shown, name
         assert answer["Content-Type"] == kind, name
+        assert "sandbox" in answer["Content-Security-Policy"]
+        assert answer["X-Content-Type-Options"] == "nosniff"
         assert b"".join(answer.streaming_content) == content
 
 

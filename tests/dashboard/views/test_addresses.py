@@ -95,6 +95,13 @@ GARBAGE = {
         "0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10:branch-x",
         "0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10:٣",
     ),
+    "part": (
+        "zzz",
+        "0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10:event-",
+        "0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10:event-٣",
+        "------------------------------------:event-1",
+    ),
+    "pointer": ("zzz", "/" + "x" * 1_500, "/a\0b"),
     "cursor": ("zzz", "x" * 201, "-", "a.b", "bnVsbA"),
 }
 
@@ -112,6 +119,8 @@ def _garbage(values: parameters.Values) -> tuple[str, ...]:
         parameters.QUERY: "query",
         parameters.CURSOR: "cursor",
         parameters.POINT: "point",
+        parameters.PART: "part",
+        parameters.POINTER: "pointer",
     }
     return GARBAGE[by_kind[values]]
 

@@ -89,6 +89,7 @@ def test_a_comparison_asks_as_much_of_long_runs_as_of_short_ones(
         assert len(sent) <= QUERIES, [q["sql"][:80] for q in sent]
 
 
+@pytest.mark.rubric(15)
 def test_any_two_checkpoints_branches_and_threads(cast: Cast) -> None:
     driver = drive(make_thread(workspace=cast.workspace))
     for _ in range(4):
@@ -128,6 +129,7 @@ def test_the_newest_checkpoint_of_a_branch(cast: Cast) -> None:
     assert answer.status_code == 404
 
 
+@pytest.mark.rubric(20)
 def test_values_stand_in_two_columns(cast: Cast, pair: tuple[UUID, UUID]) -> None:
     one, other = pair
     html = page(cast, one, other, "&view=sides")

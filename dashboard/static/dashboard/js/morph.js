@@ -67,6 +67,8 @@ gatepost.morph = (() => {
       return;
     }
     if (FIELD.test(from.nodeName) && typed(from)) return;
+    // What a person fetched in the place of a link stays while the link is the same.
+    if (from.dataset.value && to.querySelector(":scope > a")?.getAttribute("href") === from.dataset.value) return;
     attributes(from, to);
     children(from, to);
   }

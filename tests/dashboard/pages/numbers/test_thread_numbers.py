@@ -152,6 +152,11 @@ def _visits(cast: Cast, thread: str, node: str) -> str:
 
 def _chip(cast: Cast, thread: str, noun: str) -> str:
     """How many events a chip says there are; the first is for all."""
+    if noun == "errors":
+        wrong = "(failed|rejected|fenced|refused|damaged|thread.parked)$"
+        return str(
+            one("SELECT count(*) FROM gp_event WHERE thread_id = %s AND kind ~ %s", (thread, wrong))
+        )
     mine = "" if noun == "All" else noun
     kind = "AND (%s = '' OR split_part(kind, '.', 1) = %s)"
     count = "SELECT count(*) FROM gp_event WHERE thread_id = %s "
@@ -162,6 +167,17 @@ def _took(cast: Cast, thread: str, activity: str) -> str:
     """From start to end of an activity, as its row says."""
     seconds = "SELECT extract(epoch FROM finished_at - started_at)::float FROM gp_activity"
     return text.span(one(f"{seconds} WHERE id = %s", (activity,)))
+
+
+def _used(cast: Cast, thread: str, checkpoint: str) -> str:
+    """Tokens and cost of the calls that were recorded in the step of a checkpoint."""
+    tokens, cost = rows(
+        "SELECT sum((a.usage ->> 'tokens')::integer), sum((a.usage ->> 'cost')::numeric) "
+        "FROM gp_activity a JOIN gp_checkpoint c ON c.thread_id = a.thread_id "
+        "AND c.branch = a.branch AND c.step = a.step AND a.kind <> 'effect' WHERE c.id = %s",
+        (checkpoint,),
+    )[0]
+    return f"· {tokens} tokens, ${cost.normalize():f}"
 
 
 def _number(cast: Cast, thread: str, checkpoint: str) -> str:
@@ -196,6 +212,7 @@ THREAD = [
     Rule(r"li#checkpoint-([0-9a-f-]{36}).* span\.q", _number),
     Rule(r"li#checkpoint-([0-9a-f-]{36}).* span\.m\.l span$", _times),
     Rule(r"li#checkpoint-([0-9a-f-]{36}).* span\.m\.l$", _row_bytes),
+    Rule(r"li#checkpoint-([0-9a-f-]{36}).* span\.u$", _used),
     Rule(
         r"#thread-forks\S* header span",
         _sql(

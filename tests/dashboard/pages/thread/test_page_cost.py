@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -95,6 +96,7 @@ def test_a_page_costs_the_same_at_any_length(cast: Cast) -> None:
     assert not grown
 
 
+@pytest.mark.rubric(11)
 def test_kinds_are_counted_and_looked_for_in_a_part_of_a_long_log(cast: Cast) -> None:
     thread = make_thread(workspace=cast.workspace)
     store.add_event(thread, NewEvent(EventKind.THOUGHT_RECORDED, {"text": "early"}, "worker:1"))
@@ -107,7 +109,7 @@ def test_kinds_are_counted_and_looked_for_in_a_part_of_a_long_log(cast: Cast) ->
             "AND attnum > 0 AND NOT attisdropped AND attname NOT IN ('seq', 'kind', 'data')"
         )
     )
-    more = SEARCHED + COUNTED
+    more = 2 * SEARCHED
     rows(
         f"INSERT INTO gp_event (seq, kind, data, {columns}) SELECT {last} + n, 'value.recorded', "
         f"'{{}}', {columns} FROM gp_event, generate_series(1, {more}) n "
@@ -117,12 +119,12 @@ def test_kinds_are_counted_and_looked_for_in_a_part_of_a_long_log(cast: Cast) ->
     rows("UPDATE gp_thread SET last_seq = %s WHERE id = %s::uuid", (last + more, thread))
     rows("SET LOCAL session_replication_role = DEFAULT")
     rows("ANALYZE gp_event")
-    assert queries.event_nouns(thread) == {"value": COUNTED}
+    assert queries.event_kinds(thread) == {"value.recorded": COUNTED}
 
     # What stands further back is reached by going on, however few rows each page has.
     first = queries.events(thread, kinds=("thought",))
     assert (first.rows, first.next_cursor) == ((), str(last + more + 1 - SEARCHED))
-    second = queries.events(thread, kinds=("thought",), before=int(first.next_cursor))
+    second = queries.events(thread, kinds=("thought",), before=last + 1)
     assert [e.data["text"] for e in second.rows] == ["early"]
     assert second.next_cursor == ""
     with sent() as statements:
@@ -134,3 +136,10 @@ def test_kinds_are_counted_and_looked_for_in_a_part_of_a_long_log(cast: Cast) ->
     assert f"before={first.next_cursor}" in text
     assert "No events of this kind among those searched." in text
     assert "among the newest 1,000 events" in text
+
+    # Of 10,000 events the page has the newest on top, and few rows.
+    text = cast.client("operator").get(reverse("thread", args=[thread])).content.decode()
+    shown = [int(seq) for seq in re.findall(r'<tr id="event-(\d+)"', text)]
+    assert shown == sorted(shown, reverse=True)
+    assert shown[0] == last + more > 10_000
+    assert len(re.findall(r'id="(?:checkpoint|event|activity)-', text)) <= 200

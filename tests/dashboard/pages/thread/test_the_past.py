@@ -22,6 +22,7 @@ def _main(html: str) -> str:
     return html.partition('<main id="main"')[2].partition("</main>")[0]
 
 
+@pytest.mark.rubric(14)
 def test_nothing_live_stands_on_a_page_of_the_past(place: Place) -> None:
     agent = scene.make_agent("mailer", inbox="findings")
     mailer = scene.lease(scene.start(place.cast.workspace, agent))
@@ -51,6 +52,7 @@ def test_nothing_live_stands_on_a_page_of_the_past(place: Place) -> None:
             assert "data-action=" in now
 
 
+@pytest.mark.rubric(14)
 def test_a_post_from_a_page_of_the_past_is_refused(place: Place) -> None:
     client = place.cast.client("operator")
     before = queries.thread(place.queued, workspace=place.cast.workspace)

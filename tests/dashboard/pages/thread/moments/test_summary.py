@@ -14,6 +14,7 @@ from checkpoints.states import Status
 from dashboard.drawing import graphs
 from dashboard.drawing.summary import LISTED, response_awaited, summarise
 from tests.cast import Cast
+from tests.checkpoints.builders import new_activity
 from tests.dashboard import scene
 
 GRAPH: dict[str, Any] = {
@@ -99,3 +100,35 @@ def test_requests_come_before_calls_and_calls_before_the_rest() -> None:
     assert ask(headlines=["Pay", "Mail"], why="queue") == "a decision on “Pay” and 1 more"
     assert ask(why="queue") == "a free worker"
     assert ask(why="gate") == ""
+
+
+@pytest.mark.django_db
+@pytest.mark.rubric(17)
+def test_each_step_says_what_it_took_and_the_head_the_sum(cast: Cast) -> None:
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent()))
+
+    def ask(key: str) -> None:
+        call = new_activity(work, key, kind="model", tool="model")
+        store.record_activity(work, call, result="x", usage={"tokens": 12, "cost": "0.25"})
+
+    ask("model#0")
+    ask("model#1")
+    one = scene.step(work, report="one")
+    two = scene.step(work, report="two")
+    ask("model#0")
+    three = scene.step(work, report="three")
+    html = cast.client("viewer").get(f"/threads/{work.thread}/").content.decode()
+    rows = {
+        ident: " ".join(strip_tags(body).split())
+        for ident, body in re.findall(r'<li id="checkpoint-([0-9a-f-]+)"(.*?)</li>', html, re.S)
+    }
+    # The time of each step, its tokens and its cost; those of all steps stand at the top.
+    assert rows[str(one)].endswith("· 24 tokens, $0.5")
+    assert "tokens" not in rows[str(two)]
+    assert "· 12 tokens, $0.25" in rows[str(three)]
+    assert all(re.search(r"\d m?s · ", rows[str(step)]) for step in (one, two, three))
+    facts = " ".join(
+        strip_tags(html.partition('id="thread-facts"')[2].partition("</dl>")[0]).split()
+    )
+    assert "Tokens36" in facts
+    assert "Cost$0.75" in facts

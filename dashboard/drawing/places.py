@@ -1,0 +1,133 @@
+"""Addresses of parts of a state: JSON Pointers, for trees that leave parts to a page of their own.
+
+A tree is bounded; what it does not show at once stands at `/threads/value/`, as a whole or beside
+the same part of another checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from dashboard.fields.parameters import POINTER_MAX
+
+from .differences import is_file
+
+LONG: Final = 400  # characters of a string that is cut in a tree
+
+type Pair = tuple[Any, Any]
+
+
+def part_at(value: Any, pointer: str) -> Any:
+    """The part of a JSON value at a JSON Pointer; raises LookupError."""
+    for name in _names(pointer):
+        if isinstance(value, Mapping):
+            value = value[name]
+        elif isinstance(value, list) and name.isascii() and name.isdecimal() and len(name) < 10:
+            value = value[int(name)]
+        else:
+            raise LookupError(pointer)
+    return value
+
+
+def name_of(pointer: str) -> str:
+    """The last name of a pointer, "" of the whole."""
+    return next(iter([*_names(pointer)][-1:]), "")
+
+
+def parents(pointer: str) -> list[tuple[str, str]]:
+    """(name, pointer) of what leads to a part, itself last."""
+    names = list(_names(pointer))
+    return [(name, _joined(names[: place + 1])) for place, name in enumerate(names)]
+
+
+def pointer_to(name: str) -> str:
+    """The pointer of a member of the whole."""
+    return f"/{_escaped(name)}"
+
+
+def _names(pointer: str) -> Iterator[str]:
+    for raw in pointer.split("/")[1:]:
+        yield raw.replace("~1", "/").replace("~0", "~")
+
+
+def _joined(names: list[str]) -> str:
+    return "".join(f"/{_escaped(name)}" for name in names)
+
+
+def _escaped(name: object) -> str:
+    return str(name).replace("~", "~0").replace("/", "~1")
+
+
+def value_address(of: str, at: str, against: str = "", was: str = "", start: int = 0) -> str:
+    """The page of the part at `at` of the checkpoint `of`; `against` the part `was` of another.
+
+    Checkpoints are named as on the page that compares, THREAD:NUMBER; `start` is the first line.
+    """
+    query = {"of": of, "at": at, "against": against, "was": was if was != at else ""}
+    known = {key: value for key, value in query.items() if value}
+    more = {"start": start} if start else {}
+    return f"{reverse('thread_value')}?{urlencode(known | more, safe='/:')}"
+
+
+@dataclass(frozen=True)
+class Places:
+    """One state: its checkpoint as THREAD:NUMBER, and where the root of a tree stands in it."""
+
+    checkpoint: str
+    root: Any = field(repr=False)
+    at: str = ""
+
+    @cached_property
+    def _pointers(self) -> dict[int, str]:
+        # By identity: each container and long text of a decoded state is an object of its own.
+        results: dict[int, str] = {}
+        left = [(self.root, self.at)]
+        while left:
+            value, pointer = left.pop()
+            if isinstance(value, str):
+                if len(value) > LONG:
+                    results[id(value)] = pointer
+                continue
+            if is_file(value) or not isinstance(value, Mapping | list):
+                continue
+            results[id(value)] = pointer
+            inner = value.items() if isinstance(value, Mapping) else enumerate(value)
+            left += [(item, f"{pointer}/{_escaped(key)}") for key, item in inner]
+        return results
+
+    def pointer(self, value: Any) -> str | None:
+        """The pointer of a part of the root; None where it is not one or cannot be an address."""
+        result = self._pointers.get(id(value))
+        return None if result is None or len(result) > POINTER_MAX else result
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The states that a tree is drawn from: a new one, and in a comparison an old one."""
+
+    new: Places
+    old: Places | None = None
+
+    def address(self, new: Any, old: Any, *, removed: bool = False, start: int = 0) -> str:
+        """The page of a part, of both states where both have it; "" where there is none.
+
+        `old` is None outside of what is compared; what was `removed` is a part of the old state.
+        """
+        if removed:
+            at = self.old.pointer(new) if self.old else None
+            if self.old is None or at is None:
+                return ""
+            return value_address(self.old.checkpoint, at, start=start)
+        at = self.new.pointer(new)
+        was = self.old.pointer(old) if self.old and old is not None else None
+        if at is None:
+            return ""
+        if self.old is None or was is None:
+            return value_address(self.new.checkpoint, at, start=start)
+        return value_address(self.new.checkpoint, at, self.old.checkpoint, was, start)
