@@ -7,6 +7,7 @@ from django.views.decorators.http import require_safe
 
 from checkpoints import queries
 from checkpoints.states import Status
+from dashboard.embedded.demo import is_of_demo
 from dashboard.pages.board import BoardPage
 from dashboard.pages.rights import rights_of
 from dashboard.wording import savings
@@ -55,6 +56,7 @@ def board(request: HttpRequest) -> HttpResponse:
             "stop_address": page.stop_address,
             "many_address": page.many_address,
             "saved": savings.shown(page.saved),
+            "first_minute": is_of_demo(request.user) and not page.filtered,
             "without_agent": page.address(page.statuses, agent=""),
             "without_framework": page.address(page.statuses, framework=""),
         },

@@ -1,0 +1,59 @@
+"""Live activity on the board: a row for each thread that moved, with its newest events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from checkpoints.views import EventRow
+from dashboard.drawing.event_looks import BAD
+
+THREADS: Final = 12
+LINES: Final = 2  # the newest, beside the newest decision and failure
+# How the engine works is on the thread's own page.
+TECHNICAL: Final = frozenset({"lease", "activity", "artifact", "cursor", "value", "way", "wake"})
+DECISION, FAILURE = "decision", "failure"
+_PEOPLE: Final = frozenset({"approval", "decision", "rollback"})
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A thread of the feed: events to show, newest first, how many more there are, their kinds."""
+
+    thread: UUID
+    lines: Sequence[EventRow]
+    more: int
+    kinds: str
+
+    @property
+    def at(self) -> datetime:
+        """When it moved last."""
+        return self.lines[0].at
+
+
+def kind_of(event: EventRow) -> str:
+    """What people filter by: a decision, a failure, or nothing of these."""
+    noun, _, participle = event.kind.partition(".")
+    if participle in BAD or event.kind == "thread.parked":
+        return FAILURE
+    return DECISION if noun in _PEOPLE else ""
+
+
+def moved(events: Iterable[EventRow]) -> list[Moved]:
+    """The newest threads of these events, which come newest first."""
+    by_thread: dict[UUID, list[EventRow]] = {}
+    for event in events:
+        if event.kind.partition(".")[0] not in TECHNICAL:
+            by_thread.setdefault(event.thread, []).append(event)
+    return [_moved(thread, rows) for thread, rows in list(by_thread.items())[:THREADS]]
+
+
+def _moved(thread: UUID, rows: Sequence[EventRow]) -> Moved:
+    kinds = [kind_of(row) for row in rows]
+    newest = {kinds.index(kind) for kind in (DECISION, FAILURE) if kind in kinds}
+    chosen = sorted(newest | set(range(min(LINES, len(rows)))))
+    lines = [rows[place] for place in chosen]
+    return Moved(thread, lines, len(rows) - len(lines), " ".join(sorted({*kinds} - {""})))
