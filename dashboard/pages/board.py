@@ -23,7 +23,7 @@ from dashboard.identity.people import people
 
 from . import damage
 from .parts import breakers, stuck
-from .parts.feed import Moved, moved
+from .parts.feed import Moved, merged, moved
 from .parts.lanes import ROWS, shares
 from .rights import Roles, rights_of
 
@@ -310,12 +310,16 @@ class BoardPage:
         return queries.fleet_saved(workspace=self.workspace)
 
     @cached_property
-    def feed(self) -> list[Moved]:
+    def _moved(self) -> list[Moved]:
         return moved(queries.recent_events(workspace=self.workspace, limit=FEED))
 
     @cached_property
+    def feed(self) -> list[Moved]:
+        return merged(self._moved, self.feed_titles)
+
+    @cached_property
     def feed_titles(self) -> dict[UUID, str]:
-        return queries.titles([row.thread for row in self.feed])
+        return queries.titles([row.thread for row in self._moved])
 
     @cached_property
     def people(self) -> dict[str, str]:

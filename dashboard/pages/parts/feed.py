@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -21,12 +21,16 @@ _PEOPLE: Final = frozenset({"approval", "decision", "rollback"})
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A thread of the feed: events to show, newest first, how many more there are, their kinds."""
+    """A thread of the feed: events to show, newest first, how many more there are, their kinds.
+
+    `alike` more threads of the same title moved before it, such as children of one parent.
+    """
 
     thread: UUID
     lines: Sequence[EventRow]
     more: int
     kinds: str
+    alike: int = 0
 
     @property
     def at(self) -> datetime:
@@ -43,12 +47,26 @@ def kind_of(event: EventRow) -> str:
 
 
 def moved(events: Iterable[EventRow]) -> list[Moved]:
-    """The newest threads of these events, which come newest first."""
+    """The threads of these events, which come newest first."""
     by_thread: dict[UUID, list[EventRow]] = {}
     for event in events:
         if event.kind.partition(".")[0] not in TECHNICAL:
             by_thread.setdefault(event.thread, []).append(event)
-    return [_moved(thread, rows) for thread, rows in list(by_thread.items())[:THREADS]]
+    return [_moved(thread, rows) for thread, rows in by_thread.items()]
+
+
+def merged(rows: Iterable[Moved], titles: Mapping[UUID, str]) -> list[Moved]:
+    """The newest rows; threads of the same title are one, with what happened to the newest."""
+    results: dict[str, Moved] = {}
+    for row in rows:
+        title = titles.get(row.thread) or str(row.thread)
+        known = results.get(title)
+        if known is None:
+            results[title] = row
+        else:
+            kinds = " ".join(sorted({*known.kinds.split(), *row.kinds.split()}))
+            results[title] = replace(known, alike=known.alike + 1, kinds=kinds)
+    return list(results.values())[:THREADS]
 
 
 def _moved(thread: UUID, rows: Sequence[EventRow]) -> Moved:

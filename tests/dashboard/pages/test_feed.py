@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 from checkpoints.views import EventRow
-from dashboard.pages.parts.feed import LINES, THREADS, moved
+from dashboard.pages.parts.feed import LINES, THREADS, merged, moved
 
 AT = datetime(2026, 11, 26, tzinfo=UTC)
 
@@ -44,7 +44,19 @@ def test_the_newest_decision_and_failure_are_always_shown() -> None:
     assert (row.more, row.kinds) == (2, "decision failure")
 
 
+def test_threads_of_one_title_are_one_row() -> None:
+    one, two, three = uuid4(), uuid4(), uuid4()
+    rows = moved(
+        events(one, "thread.succeeded")
+        + events(two, "thread.started")
+        + events(three, "step.failed")
+    )
+    (children, other) = merged(rows, {one: "audit", two: "report", three: "audit"})
+    assert (children.thread, children.alike, children.kinds) == (one, 1, "failure")
+    assert (other.thread, other.alike) == (two, 0)
+
+
 def test_threads_are_limited_and_quiet_ones_left_out() -> None:
     rows = moved([event for _ in range(20) for event in events(uuid4(), "thread.started")])
-    assert len(rows) == THREADS
+    assert len(merged(rows, {})) == THREADS
     assert moved(events(uuid4(), "lease.acquired")) == []
