@@ -187,7 +187,7 @@ def sources(template: str) -> list[Path]:
         if path in results:
             continue
         results[path] = None
-        if path.suffix != ".html":
+        if path.suffix != ".html" or not path.exists():  # Django's own are not ours to watch
             continue
         for used, static in REFERENCE.findall(path.read_text()):
             waiting.append(TEMPLATES / used if used else STATIC / static)
@@ -505,12 +505,9 @@ def main() -> None:
                 with product(*flags) as started:
                     faults += take_all(browser, started, part, made, taken)
         browser.close()
-    for old in HERE.glob("*.png"):
+    for old in {*HERE.glob("*.png")} - taken.keys():
         if not some:
             old.unlink()
-    for path, png in taken.items():
-        path.write_bytes(png)
-    MADE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
     print(f"  {len(taken)} pictures, {sum(map(len, taken.values())) / 1e6:.1f} MB")
     for fault in faults:
         print(f"  LOOK: {fault}")
@@ -540,17 +537,20 @@ def take_all(
         if name in AT_WORK:
             agent, title, value = AT_WORK[name]
             ids[name] = people["operator"].start_agent(agent, title, input=value)
-        path = shot.path.format(**ids)
-        pages = {width: camera.open(shot, path, width) for width in WIDTHS}
+        address = shot.path.format(**ids)
+        pages = {width: camera.open(shot, address, width) for width in WIDTHS}
         if name == "board":
             keep_busy(people["operator"], pages[1440])
         for width, page in pages.items():
             title = page.title()
             assert shot.title in title, f"{name}: {title}"
             for theme, png in camera.take(page, width, whole=not shot.at).items():
-                taken[HERE / f"{name}-{theme}-{width}.png"] = small(png)
+                path = HERE / f"{name}-{theme}-{width}.png"
+                taken[path] = small(png)
+                path.write_bytes(taken[path])
         made[name] = {"title": title, "template": shot.template}
         made[name]["made_from"] = made_from(shot.template)
+        MADE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
         print(f"  {name}: {title}", flush=True)
     return camera.faults
 

@@ -22,6 +22,8 @@ pytestmark = [
     pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes through /proc"),
 ]
 
+FAILED = "agent:payments status:failed"
+
 
 def status_of(port: int, path: str) -> int:
     page = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
@@ -184,8 +186,7 @@ def test_a_fleet_fills_itself_once(data: Path) -> None:
         answer = json.loads(again.stdout)
         assert answer["started"] == []
         assert answer["complete"]
-        listed = json.loads(manage(data, "threads", "list", "-q", "title:Pay", "--json").stdout)
-        failed = [row for row in listed["results"] if row["status"] == "failed"]
-        assert len(failed) == 3
-        assert all("cannot be read" in row["status_reason"] for row in failed)
+        listed = json.loads(manage(data, "threads", "list", "-q", FAILED, "--json").stdout)
+        assert len(listed["results"]) == 3
+        assert all("cannot be read" in row["status_reason"] for row in listed["results"])
         assert not [pid for pid, line in started.leftovers() if "django demo" in line]

@@ -574,6 +574,7 @@ HOST = {
     "createsuperuser": "makes the first person",
     "changepassword": "lets a person in again",
     "login_link": "lets a person in",
+    "demo": "acts as the demo's own people, and only where they are",
     "token create": "what the user may, as a script",
     "token list": "names no secret",
     "token revoke": "ends one",
