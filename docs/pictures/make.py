@@ -354,7 +354,7 @@ def tell_of_fleet(started: Any, people: dict[str, Person]) -> dict[str, str]:
     ids = {row["name"]: row["id"] for row in rows if row["name"]}
     forks = operator.get("/threads/?q=has:fork")["results"]
     ids["fork"] = next(row["id"] for row in forks if row["title"].startswith("How windy"))
-    admin.post("/budgets/", scope="agent", name="support", max_cost="0.0005")
+    admin.post("/budgets/", scope="agent", name="support", max_cost="0.00033")
     while not any(row["agent"] == "payments" for row in _incidents(operator)):
         time.sleep(1)
     failed = (row for row in _incidents(operator) if row["kind"] == "thread.failed")
