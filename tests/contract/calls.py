@@ -325,6 +325,7 @@ class Call:
     headers: dict[str, str] = field(default_factory=dict)
     who: tuple[str, ...] = ROLES
     status: int = 200
+    reach: tuple[str, ...] = ()  # those of `who` that the example exists for; none: all
 
     def but(self, **more: Any) -> Call:
         return replace(self, **more)
@@ -420,7 +421,10 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         {"incident_id": str(w.incident)}, body={}, who=("operator", "manager", "admin")
     ),
     "incidents_give_back": lambda w: Call(
-        {"incident_id": str(w.taken)}, body={}, who=("operator", "manager", "admin")
+        {"incident_id": str(w.taken)},
+        body={},
+        who=("operator", "manager", "admin"),
+        reach=("operator",),
     ),
     "incidents_snooze": lambda w: Call(
         {"incident_id": str(w.incident)},
@@ -433,7 +437,9 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         who=("operator", "manager", "admin"),
     ),
     "subscriptions_list": lambda w: Call(),
-    "subscriptions_retrieve": lambda w: Call({"subscription_id": str(w.subscription)}),
+    "subscriptions_retrieve": lambda w: Call(
+        {"subscription_id": str(w.subscription)}, reach=("operator", "auditor")
+    ),
     "subscriptions_make": lambda w: Call(
         body={
             "endpoint": str(w.mail),
@@ -445,9 +451,11 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         status=201,
     ),
     "subscriptions_change": lambda w: Call(
-        {"subscription_id": str(w.subscription)}, body={"agent": "research"}
+        {"subscription_id": str(w.subscription)}, body={"agent": "research"}, reach=("operator",)
     ),
-    "subscriptions_remove": lambda w: Call({"subscription_id": str(w.subscription)}, body={}),
+    "subscriptions_remove": lambda w: Call(
+        {"subscription_id": str(w.subscription)}, body={}, reach=("operator",)
+    ),
     "quiet_hours_retrieve": lambda w: Call(),
     "quiet_hours_set": lambda w: Call(
         body={"hours": {"begins": "22:00", "ends": "07:00", "zone": "Europe/Berlin"}}

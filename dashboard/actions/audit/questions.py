@@ -21,6 +21,7 @@ from dashboard.wording.amounts import AMOUNTS
 from dashboard.wording.parties import PAYEES
 
 TEXT_MAX: Final = 200
+STEP_MAX: Final = 999_999_999
 EVERYTHING, WITHOUT_STEPS = "all", "notable"
 # What can be asked, by the names of the parameters, each with what it takes.
 FILTERS: Final[Mapping[str, str]] = {
@@ -122,7 +123,7 @@ def _actors(value: str) -> tuple[str, ...] | None:
 def _step(value: str) -> int | None:
     if not value:
         return None
-    if not (value.isascii() and value.isdecimal() and len(value) < 10):
+    if not (value.isascii() and value.isdecimal() and len(value) <= len(str(STEP_MAX))):
         raise Invalid("step", "must be a whole number")
     return int(value)
 

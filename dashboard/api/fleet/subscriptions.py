@@ -26,6 +26,7 @@ from dashboard.api.shapes.texts import Id, NotBlank, OneOf
 from dashboard.documents.state_shape import Shape
 
 CLOCK: Final = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
+LABEL: Final = "^$|="
 Clock = Annotated[
     str, Field(pattern=CLOCK, max_length=5, description="Hours and minutes, such as 22:00.")
 ]
@@ -75,7 +76,7 @@ class ChangeSubscription(Asked):
     agent: Annotated[str, Field(max_length=AGENT_MAX)] | None = Field(
         None, description="Only of this agent; empty: of all."
     )
-    label: Annotated[str, Field(max_length=LABEL_MAX)] | None = Field(
+    label: Annotated[str, Field(max_length=LABEL_MAX, pattern=LABEL)] | None = Field(
         None, description="Only of threads with this label, `key=value`; empty: of all."
     )
     urgent: bool | None = Field(None, description="During quiet hours as well.")

@@ -37,9 +37,11 @@ def rows(high: int) -> OpenApiParameter:
     return whole("limit", f"Rows per page, 1 to {high}.", low=1, high=high)
 
 
-def words(name: str, description: str, *, pattern: str = "") -> OpenApiParameter:
+def words(
+    name: str, description: str, *, pattern: str = "", longest: int = TEXT_MAX
+) -> OpenApiParameter:
     """A text; the view that takes it refuses what does not match `pattern`."""
-    shape: dict[str, Any] = {"type": "string", "maxLength": TEXT_MAX}
+    shape: dict[str, Any] = {"type": "string", "maxLength": longest}
     return OpenApiParameter(
         name, shape | ({"pattern": pattern} if pattern else {}), description=description
     )

@@ -14,11 +14,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals.records import COUNT_CAP, Answers, RecordRow
+from approvals.states import RISKS, VERDICTS
 from dashboard import actions
 from dashboard.actions.audit import questions
-from dashboard.actions.audit.questions import FILTERS
+from dashboard.actions.audit.questions import FILTERS, STEP_MAX, TEXT_MAX
 from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.protocol.parameters import LIMIT_MAX, choice, rows, words
+from dashboard.api.protocol.parameters import LIMIT_MAX, choice, ident, rows, whole, words
 from dashboard.api.protocol.renderers import ZipRenderer
 from dashboard.api.shapes.django_request import django_request
 from dashboard.capsules.downloads import MEDIA_TYPE, download
@@ -29,7 +30,16 @@ from dashboard.identity.people import people
 from dashboard.wording.parties import recognised
 
 LIMIT, ROWS = rows(LIMIT_MAX), rows(ROWS_MAX)
-PARAMETERS = [words(name, about) for name, about in FILTERS.items()]
+# Of the filters, those that take something other than a text.
+_OTHERS = {
+    "thread": ident("thread", FILTERS["thread"]),
+    "decision": choice("decision", VERDICTS, FILTERS["decision"]),
+    "risk": choice("risk", RISKS, FILTERS["risk"]),
+    "step": whole("step", FILTERS["step"], high=STEP_MAX),
+}
+PARAMETERS = [
+    _OTHERS.get(name) or words(name, about, longest=TEXT_MAX) for name, about in FILTERS.items()
+]
 
 
 class RecordedEvent(Shape):

@@ -17,7 +17,13 @@ from dashboard.actions import decisions
 from dashboard.actions.stopped import code_choice
 from dashboard.actions.stopped.unknown_effects import RESULT_MAX_BYTES
 from dashboard.errors import FAULTS_MAX
-from dashboard.fields.validation import CONFIG_BYTES, LABEL_KEY_MAX, LABELS_MAX, MESSAGE_BYTES
+from dashboard.fields.validation import (
+    CONFIG_BYTES,
+    LABEL_KEY_MAX,
+    LABELS_MAX,
+    MESSAGE_BYTES,
+    REASON_MAX,
+)
 from workers.external.announcement import REDUCERS, Announcement
 
 from .texts import NOT_BLANK, Comment, Id, NotBlank, OneOf, Reason, Title
@@ -203,7 +209,9 @@ class Skip(Asked):
     """A node that the thread goes past."""
 
     node: Node
-    reason: Reason = Field(description="Recorded with who skipped the node.")
+    reason: Annotated[str, NotBlank(REASON_MAX)] = Field(
+        description="Recorded with who skipped the node."
+    )
 
 
 class Cancel(Asked):

@@ -71,12 +71,15 @@ def period_of(*, name: str = "", first: str = "", last: str = "") -> Period:
     """The period that an address, a call or a command names; raises Invalid."""
     now = datetime.fromtimestamp(queries.clock(), UTC)
     if first or last:
+        for path, text in (("from", first), ("to", last)):
+            if text and not is_date(text):
+                raise Invalid(path, "must be a day such as 2026-11-26")
         if name:
-            raise Invalid("$.period", "is not taken beside from and to")
+            raise Invalid("period", "is not taken beside from and to")
         return _days(now.date(), first, last)
     name = name or USUAL
     if name not in LENGTHS:
-        raise Invalid("$.period", f"must be one of {', '.join(LENGTHS)}")
+        raise Invalid("period", f"must be one of {', '.join(LENGTHS)}")
     if name == "24h":
         high = now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
         return Period(high - LENGTHS[name], high, HOUR, name)
@@ -85,16 +88,13 @@ def period_of(*, name: str = "", first: str = "", last: str = "") -> Period:
 
 
 def _days(today: date, first: str, last: str) -> Period:
-    for path, text in (("$.from", first), ("$.to", last)):
-        if text and not is_date(text):
-            raise Invalid(path, "must be a day such as 2026-11-26")
     end = date.fromisoformat(last) if last else today
     begin = date.fromisoformat(first) if first else end - timedelta(days=6)
     if begin > end:
-        raise Invalid("$.from", "is after the last day")
+        raise Invalid("from", "is after the last day")
     if end.year > today.year + 1 or begin.year < 2000:
-        raise Invalid("$.from", "is too far away")
+        raise Invalid("from", "is too far away")
     if (end - begin).days >= DAYS_MAX:
-        raise Invalid("$.from", f"is too early: a period has at most {DAYS_MAX} days")
+        raise Invalid("from", f"is too early: a period has at most {DAYS_MAX} days")
     unit = HOUR if begin == end else DAY
     return Period(midnight(begin), midnight(end + timedelta(days=1)), unit)

@@ -36,7 +36,19 @@ DEPENDS = {
     r"policies_\w+ .*reminders(\[\])?": "must be later|must be from 1",
     r"policies_change (draft|number)": "is required with number|say which version",
     r"policies_change position": "must be from 1 to",  # the policies that there are
+    r"budgets_set name": "names the agent or team|is longer than 100",  # goes with the scope
+    r"budgets_set max_(cost|tokens)": "or both",
+    r"overview_retrieve (from|to)": "must be a day|is too|is after",
+    r"overview_retrieve period": "is not taken beside from and to",
+    r"records_\w+ (since|until)": "date or a time|date or time",
+    r"records_\w+ amount_(from|to)": "must be an amount|must be a number",
+    r"records_\w+ kind": "is no kind of event",
+    r"records_\w+ cursor": "is not one that an answer",
+    r"subscriptions_\w+ escalate_minutes": "belongs to escalate_to",
+    r"subscriptions_make (person|team)": "nobody is called|no team|not both|either",
     r"threads_cancel undo_unknown": "goes with undo",
+    r"threads_many (to|undo)": "goes with (roll_back|cancel)",
+    r"threads_skip node": "has no such node",
     r"threads_(edit|roll_back) reason": "is required",  # but in a preview
     r"threads_edit changes": "change at least one",
     r"threads_input message": "must be text",  # says the agent
