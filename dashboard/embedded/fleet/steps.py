@@ -93,9 +93,9 @@ class RollBack:
 
     def take(self, thread: ThreadRow, cast: Cast) -> bool:
         """Roll it back once, or ask for that."""
-        asked = any(row.kind == OPERATION for row in approvals.for_thread(thread.id))
+        requested = any(row.kind == OPERATION for row in approvals.for_thread(thread.id))
         # One that could not undo everything stands at its old branch, with what is left to do.
-        if thread.branch > 0 or thread.rollback is not None or asked:
+        if thread.branch > 0 or thread.rollback is not None or requested:
             return True
         if thread.status is not Status.SUCCEEDED:
             return False

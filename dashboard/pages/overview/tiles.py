@@ -1,4 +1,4 @@
-"""Numbers above the figures of the overview, each with its course over the period."""
+"""Numbers above the figures of the overview, each with its trend over the period."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .reads import Overview
 class Tile:
     """One number that a person looks at first; `beside` says what it means.
 
-    `course` draws it over the period; `oldest` is the time since when the first of them waits.
+    `trend` draws it over the period; `oldest` is the time since when the first of them waits.
     """
 
     name: str
     value: str
     beside: str
     tone: str = ""
-    course: TimePlot | None = None
+    trend: TimePlot | None = None
     oldest: datetime | None = None
 
 
@@ -42,26 +42,26 @@ def tiles(look: Overview) -> list[Tile]:
             "Started",
             number(sums["started"].n),
             f"{number(ended)} ended",
-            course=_course(look, [row["started"].n for _, row in times]),
+            trend=_trend(look, [row["started"].n for _, row in times]),
         ),
         Tile(
             "Succeeded",
             f"{sums['succeeded'].n / ended:.0%}" if ended else "–",
             f"{number(sums['failed'].n)} failed, {number(sums['cancelled'].n)} cancelled",
             "t-fail" if sums["failed"].n else "",
-            course=_course(look, [row["succeeded"].n for _, row in times]),
+            trend=_trend(look, [row["succeeded"].n for _, row in times]),
         ),
         Tile(
             "Wait for people",
             span(waits.median),
             f"median of {number(waits.n)} verdicts",
-            course=_course(look, [None if one is None else one.median for one in medians]),
+            trend=_trend(look, [None if one is None else one.median for one in medians]),
         ),
         Tile(
             "Spent",
             money(sums["spent"].cost),
             f"{number(sums['spent'].tokens)} tokens",
-            course=_course(look, [float(row["spent"].cost) for _, row in times]),
+            trend=_trend(look, [float(row["spent"].cost) for _, row in times]),
         ),
         Tile(
             "Cost per success",
@@ -90,7 +90,7 @@ def _workers(look: Overview) -> Tile:
     )
 
 
-def _course(look: Overview, values: Sequence[float | None]) -> TimePlot | None:
+def _trend(look: Overview, values: Sequence[float | None]) -> TimePlot | None:
     return over_time(look.period.labels, lines=[Series("", "run", values)], words=number)
 
 

@@ -73,5 +73,5 @@ def _moved(thread: UUID, rows: Sequence[EventRow]) -> Moved:
     kinds = [kind_of(row) for row in rows]
     newest = {kinds.index(kind) for kind in (DECISION, FAILURE) if kind in kinds}
     chosen = sorted(newest | set(range(min(LINES, len(rows)))))
-    lines = [rows[place] for place in chosen]
+    lines = [rows[index] for index in chosen]
     return Moved(thread, lines, len(rows) - len(lines), " ".join(sorted({*kinds} - {""})))

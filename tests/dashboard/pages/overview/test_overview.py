@@ -154,7 +154,7 @@ def test_the_command_answers_what_the_call_does(cast: Cast) -> None:
     assert out.getvalue().splitlines() == page.splitlines()
 
 
-def test_tiles_show_their_course_and_what_is_queued_now(cast: Cast) -> None:
+def test_tiles_show_their_trend_and_what_is_queued_now(cast: Cast) -> None:
     fill(cast, threads=60)
     before = Overview(cast.workspace, period_of(name="7d")).load.queued
     scene.start(cast.workspace, scene.make_agent())
@@ -162,11 +162,11 @@ def test_tiles_show_their_course_and_what_is_queued_now(cast: Cast) -> None:
     assert (look.load.queued, look.load.slots) == (before + 1, 0)
     assert look.load.oldest is not None
     made = {tile.name: tile for tile in tiles(look)}
-    started = made["Started"].course
+    started = made["Started"].trend
     assert started is not None
     assert started.width == 7 * STEP
     assert made["Running now"].beside == f"0 slots, {before + 1} queued"
     assert made["Running now"].tone == "t-fail", "no worker is there"
     html = cast.client("viewer").get("/overview/?period=7d").content.decode()
-    assert html.count('class="course"') == sum(tile.course is not None for tile in made.values())
+    assert html.count('class="trend"') == sum(tile.trend is not None for tile in made.values())
     assert f"{before + 1} queued, oldest <time" in html
