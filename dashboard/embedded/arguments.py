@@ -28,7 +28,7 @@ class UpOptions:
 
     @property
     def mail_folder(self) -> Path:
-        """Where the mail of a demo fleet lies."""
+        """Folder of the mail of a demo fleet."""
         return self.data / "mail"
 
     @property

@@ -16,7 +16,7 @@ from gatepost_command import START
 
 @dataclass(frozen=True)
 class Cast:
-    """Who starts, who decides, and who makes the rules."""
+    """People who start, who decide, and who make the rules."""
 
     operator: Actor
     manager: Actor

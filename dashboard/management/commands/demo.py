@@ -15,7 +15,7 @@ from dashboard.embedded.web_address import noted
 
 
 class DemoFleet(BaseModel):
-    """What was started now, whether all steps were taken, and an address that compares two."""
+    """Threads that were started now, whether all steps were taken, an address that compares two."""
 
     threads: int
     started: list[str]
@@ -33,7 +33,7 @@ class Command(TerminalCommand):
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """How long it may take."""
+        """Declare how long it may take."""
         parser.add_argument(
             "--seconds", type=float, default=300.0, help="how long to follow the threads (300)"
         )

@@ -34,12 +34,12 @@ class Moved:
 
     @property
     def at(self) -> datetime:
-        """When it moved last."""
+        """Time of its newest event."""
         return self.lines[0].at
 
 
 def kind_of(event: EventRow) -> str:
-    """What people filter by: a decision, a failure, or nothing of these."""
+    """Tell a decision and a failure, which people look for, from other events; empty for these."""
     noun, _, participle = event.kind.partition(".")
     if participle in BAD or event.kind == "thread.parked":
         return FAILURE

@@ -58,7 +58,7 @@ def people(db: None, tmp_path: Path) -> Path:
 
 
 def work_on(bench: Bench) -> None:
-    """What a worker does until nothing is left to do."""
+    """Advance threads as a worker does, until nothing is left to do."""
     while ready := [
         row.id
         for row in queries.threads(workspace=bench.workspace, limit=50).rows
