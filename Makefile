@@ -32,7 +32,7 @@ BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 MODEL=auto ARGS=...)"
-	@echo "make demo          the same with demo logins and threads, in a data folder of its own"
+	@echo "make demo          the same with a fleet of threads in many states, in a data folder of its own"
 	@echo "make test          the quick tests (PICK='-k words')"
 	@echo "make check         everything CI does: lock, style, types, floors, migrations, each promise"
 	@echo "make test-all      all tests, also the long ones that CI leaves to the night"
@@ -66,7 +66,7 @@ up: install  ## start everything and stay until Ctrl-C
 	@exec $(PY) manage.py up --host $(HOST) --port $(PORT) --data-dir $(DATA) --workers $(WORKERS) $(MODEL:%=--model %) $(ARGS)
 
 demo: install
-	@exec $(PY) manage.py up --host 127.0.0.1 --port $(PORT) --data-dir .gatepost/demo --workers $(WORKERS) $(ARGS)
+	@exec $(PY) manage.py up --host 127.0.0.1 --port $(PORT) --data-dir .gatepost/demo --workers $(WORKERS) --fleet --model $(or $(MODEL),auto) $(ARGS)
 
 test: install-dev
 	@$(PYTEST) -n 2 -m "not slow and not nightly" $(COMPUTING) $(PICK)

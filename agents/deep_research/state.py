@@ -25,7 +25,10 @@ class DeepResearch(State):
     """A question, what is read for it, and what was noted."""
 
     question: Annotated[
-        str, _input("Question", "Such as “How does Celery retry a task?”", minLength=1)
+        str,
+        _input(
+            "Question", "Such as “How does Celery retry a task?”", minLength=1, **{"x-title": True}
+        ),
     ] = ""
     packages: Annotated[
         list[str],

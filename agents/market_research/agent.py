@@ -51,7 +51,9 @@ class Research(State):
     model_config = ConfigDict(json_schema_extra={"allOf": built_in_columns()})
 
     # For people only: a state of an older version without a question stays readable.
-    question: Annotated[str, _field("Question", "What you would like to know.", minLength=1)] = ""
+    question: Annotated[
+        str, _field("Question", "What you would like to know.", minLength=1, **{"x-title": True})
+    ] = ""
     dataset: Annotated[
         Literal["flights", "weather"],
         _field("Data set", "A table that comes with Gatepost; an uploaded file goes before it."),

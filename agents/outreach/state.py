@@ -26,7 +26,13 @@ class Outreach(State):
     """Whom somebody looks for, what is offered, and who was found."""
 
     looking_for: Annotated[
-        str, _input("Looking for", "Such as “bakeries in Hamburg that deliver”.", minLength=1)
+        str,
+        _input(
+            "Looking for",
+            "Such as “bakeries in Hamburg that deliver”.",
+            minLength=1,
+            **{"x-title": True},
+        ),
     ] = ""
     offer: Annotated[
         str, _input("Your offer", "One sentence; it stands in each mail.", minLength=1)

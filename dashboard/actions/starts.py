@@ -17,6 +17,7 @@ from checkpoints.state import deltas
 from checkpoints.states import Status
 from checkpoints.views import AgentRow, ThreadRow
 from dashboard.errors import Conflict, Invalid, translated
+from dashboard.fields.titles import title_from
 from dashboard.fields.validation import (
     check_config,
     check_labels,
@@ -51,7 +52,8 @@ def start_or_continue(
 
     Where the workspace has a thread of this agent and name, that one is answered: the same start
     may be sent any number of times. A paused or failed one goes on. Title, labels and `pause_at`
-    belong to the first start; other input or config than its own is refused, never dropped.
+    belong to the first start; the input's `x-title` channel is the title where none is named. Other
+    input or config than its own is refused, never dropped.
     `external` announces an agent that works elsewhere and needs no code of ours. `traceparent` is
     the caller's trace context; malformed it is ignored, as W3C wants.
     """
@@ -81,7 +83,7 @@ def start_or_continue(
             workspace=actor.workspace,
             actor=actor.id,
             name=name,
-            title=title,
+            title=title or title_from(version.schema, input),
             labels=labels,
             pause_at=pause_at,
             config=config,

@@ -24,6 +24,12 @@ class UpOptions:
     database_url: str
     redis_url: str
     model: str = ""
+    fleet: bool = False
+
+    @property
+    def mail_folder(self) -> Path:
+        """Folder of the mail of a demo fleet."""
+        return self.data / "mail"
 
     @property
     def logins_file(self) -> Path:
@@ -49,6 +55,7 @@ EXAMPLES = f"""examples:
   {COMMAND} up
   {COMMAND} up --port 8001 --workers 4 --data-dir ~/trial
   {COMMAND} up --host 0.0.0.0 --no-demo
+  {COMMAND} up --fleet --data-dir ~/demo
 
 exit codes: 0 stopped as asked, 1 something is in the way, 2 usage"""
 
@@ -75,7 +82,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="prefork",
         help="slots as processes (default) or, for agents that mostly wait, as threads",
     )
-    parser.add_argument("--no-demo", action="store_true", help="no demo users and threads")
+    demo = parser.add_mutually_exclusive_group()
+    demo.add_argument("--no-demo", action="store_true", help="no demo users and threads")
+    demo.add_argument(
+        "--fleet", action="store_true", help="demo threads in many states, steered by demo users"
+    )
     parser.add_argument(
         "--database-url", default=secret("DATABASE_URL"), help="a PostgreSQL of your own"
     )
@@ -99,6 +110,7 @@ def from_parsed(parsed: Mapping[str, Any]) -> UpOptions:
         database_url=parsed["database_url"],
         redis_url=parsed["redis_url"],
         model=parsed["model"],
+        fleet=parsed["fleet"],
     )
 
 
@@ -118,6 +130,9 @@ def from_command_line(arguments: Sequence[str]) -> UpOptions:
 def into_environment(options: UpOptions) -> None:
     """Let the settings of this process and of all its children follow the flags."""
     os.environ["GATEPOST_DATA"] = str(options.data)
+    if options.fleet and not secret("EMAIL_URL"):
+        # Mail of a demo goes nowhere: it lies in a folder, where one can read it.
+        os.environ["EMAIL_URL"] = f"filemail:///{options.mail_folder}"
     for name, url in (("DATABASE_URL", options.database_url), ("REDIS_URL", options.redis_url)):
         if url:
             os.environ[name] = url

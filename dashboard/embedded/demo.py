@@ -20,6 +20,11 @@ ACTOR = "command:up"
 MAIL_DOMAIN = "demo.invalid"
 
 
+def is_of_demo(user: Any) -> bool:
+    """Tell whether somebody is one of the demo's people."""
+    return str(getattr(user, "email", "")).endswith(f"@{MAIL_DOMAIN}")
+
+
 def logins_exist() -> bool:
     """Whether this database has demo users who may sign in."""
     people = get_user_model().objects

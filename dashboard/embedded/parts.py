@@ -53,6 +53,26 @@ class Web:
         )
 
 
+class Filler:
+    """`demo` beside the others: it takes the steps of the demo's people, and ends."""
+
+    name = "demo"
+    stop_signal = signal.SIGTERM
+
+    def __init__(self, options: UpOptions) -> None:
+        self.options = options
+        self.log = options.data / "logs" / "demo.log"
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start it."""
+        return processes.start(
+            [sys.executable, "-m", "django", "demo"],
+            log=self.log,
+            env=_environment(self.options, "web"),
+            cwd=Path.cwd(),
+        )
+
+
 class Worker:
     """Celery with as many slots as asked for.
 

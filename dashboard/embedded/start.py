@@ -20,7 +20,7 @@ from .bank import Bank
 from .checks import check_address, is_loopback
 from .console import Console
 from .local_models import choose_model
-from .parts import Web, Worker
+from .parts import Filler, Web, Worker
 from .postgres import Postgres
 from .process.folders import EmbeddedError, folders, prepare
 from .process.lock import DataLock
@@ -66,6 +66,8 @@ def run(options: UpOptions, console: Console) -> None:
         console.say(f"\n  Ready in {time.monotonic() - began:.1f} s\n")
         console.table(_table(options))
         console.say(f"\n  {model}\n" if model else "")
+        if options.fleet:
+            _fill(options, console, supervisor)
         supervisor.keep()
     except Stopped:
         pass
@@ -168,15 +170,35 @@ def _seed(console: Console) -> None:
         console.complain(f"The demo's threads were not started: {error}")
 
 
+def _fill(options: UpOptions, console: Console, supervisor: Supervisor) -> None:
+    """Start the fleet; when its people have taken all steps, say so below the table."""
+    filler = Filler(options)
+    begins = filler.log.stat().st_size if filler.log.exists() else 0
+
+    def ended(code: int) -> None:
+        if code:
+            console.complain(f"The demo fleet is not complete; its log says why: {filler.log}")
+        else:
+            text = filler.log.read_bytes()[begins:].decode(errors="replace").strip()
+            console.say("\n" + "\n".join(f"  {line}".rstrip() for line in text.splitlines()))
+
+    console.say("  The fleet is filling; the board shows it.")
+    supervisor.start(filler, stop_signal=signal.SIGTERM, patience=WORKER_PATIENCE, ended=ended)
+
+
 def _table(options: UpOptions) -> list[tuple[str, str]]:
     from django.db import connection
 
-    from dashboard.embedded import demo
+    from dashboard.embedded import demo, demo_guide
 
     shown = f"[{options.host}]" if ":" in options.host else options.host
     base = f"http://{shown}:{options.port}"
     rows = [("Dashboard", f"{base}/")]
-    if options.demo:
+    if options.fleet:
+        rows = [*demo_guide.links(base), ("Passwords", str(options.logins_file))]
+        rows += demo_guide.look_at(base)
+        rows.append(("Mail", str(options.mail_folder)))
+    elif options.demo:
         link = f"{base}{demo.login_path('operator')}"
         rows = [("Dashboard", f"{link}   (signs in once, as operator)")]
         rows.append(("More logins", f"manager, auditor, admin: {options.logins_file}"))

@@ -17,13 +17,14 @@ from checkpoints import queries
 from checkpoints.breakers.rule import BreakerRow
 from checkpoints.queries.code_questions import CodeQuestionRow
 from checkpoints.states import Status
-from checkpoints.views import EventRow, Page, SavedRow, ThreadRow
+from checkpoints.views import Page, SavedRow, ThreadRow
 from dashboard.fields.shapes import Counter, Hidden, Lane, TreeChip
 from dashboard.identity.people import people
 from dashboard.saved_views.address import USUAL, BoardAddress
 
 from . import damage
 from .parts import board_columns, breakers, stuck
+from .parts.feed import Moved, merged, moved
 from .parts.lanes import ROWS, shares
 from .rights import Roles, rights_of
 
@@ -48,7 +49,7 @@ OPERATORS_ORDER = (
 # Of all others the one that has been there longest stands first.
 NEWEST_FIRST = frozenset({Status.SUCCEEDED, Status.CANCELLED})
 LIST_ROWS = 50
-FEED = 20
+FEED = 200  # events that the newest threads of the feed are taken from
 SELECTS = ("parent", "root", "depth")  # of a place in a tree, what a breaker takes as well
 
 
@@ -270,16 +271,20 @@ class BoardPage(BoardAddress):
         return queries.fleet_saved(workspace=self.workspace)
 
     @cached_property
-    def feed(self) -> list[EventRow]:
-        return queries.recent_events(workspace=self.workspace, limit=FEED)
+    def _moved(self) -> list[Moved]:
+        return moved(queries.recent_events(workspace=self.workspace, limit=FEED))
+
+    @cached_property
+    def feed(self) -> list[Moved]:
+        return merged(self._moved, self.feed_titles)
 
     @cached_property
     def feed_titles(self) -> dict[UUID, str]:
-        return queries.titles(list({event.thread for event in self.feed}))
+        return queries.titles([row.thread for row in self._moved])
 
     @cached_property
     def people(self) -> dict[str, str]:
-        return people(event.actor for event in self.feed)
+        return people(event.actor for row in self.feed for event in row.lines)
 
 
 def _with_approval(row: ThreadRow, query: dict[UUID, UUID]) -> ThreadRow:

@@ -38,6 +38,7 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import allowed_actions
 from dashboard.pages.parts.failure import KINDS as FAILURES
 from dashboard.pages.parts.failure import Failure, failure_of
+from dashboard.pages.parts.outcome import outcomes
 from dashboard.wire.progress import read_progress
 from dashboard.wording import savings
 from dashboard.wording.model_settings import ConfigFact, config_facts
@@ -253,6 +254,12 @@ class ThreadPage:
         return queries.activities(self.thread.id, limit=ACTIVITIES)
 
     @property
+    def has_outcome(self) -> bool:
+        """Tell whether the newest state of a thread that has succeeded is shown."""
+        succeeded = self.thread.status is Status.SUCCEEDED
+        return succeeded and not self.past and self.thread.erased is None
+
+    @property
     def step_events(self) -> frozenset[int]:
         """Numbers of the shown events that led from the parent to the checkpoint of the past."""
         if self.committed is None:
@@ -360,6 +367,7 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "may_settle": allowed_actions(Class(roles), page.thread)["settle"],
         "rights": rights_of(roles),
         "failure": page.failure,
+        "outcomes": outcomes(page.activities) if page.has_outcome else [],
         "code_choices": [] if page.past else choices_for(Class(roles), page.thread),
         "past": page.past,
     }

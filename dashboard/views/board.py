@@ -4,6 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from checkpoints import queries
+from dashboard.embedded.demo import is_of_demo
 from dashboard.fields.parameters import CURSOR
 from dashboard.pages.board import BoardPage
 from dashboard.pages.parts import board_columns
@@ -45,6 +46,7 @@ def board(request: HttpRequest) -> HttpResponse:
             "display": board_columns.display(page),
             "views": ViewBar(who, page),
             "saved": savings.shown(page.saved),
+            "first_minute": is_of_demo(request.user) and not page.filtered,
             "without_agent": page.address(page.statuses, agent=""),
             "without_framework": page.address(page.statuses, framework=""),
         },

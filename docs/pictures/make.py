@@ -1,6 +1,7 @@
 """Takes the pictures of this folder anew from the working product: `make pictures`.
 
-`python docs/pictures/make.py family stream` takes some of them and leaves the others.
+`python docs/pictures/make.py family stream` takes some of them and leaves the others;
+`--fleet` stands for all that show the fleet of `make demo`.
 
 Starts everything on a fresh data folder as `make up` does, lets people and agents make a story of
 threads in many states, and takes each page in both themes, wide and on a phone. `made.json` keeps
@@ -106,6 +107,37 @@ SHOTS = {
     "api-docs": Shot("operator", "/api/docs/", "drf_spectacular/swagger_ui.html", "Gatepost API"),
     "board": Shot("operator", "/", "thread/list.html", "Board"),
 }
+# Pages of the fleet that `make demo` fills, which is another product than that of the pages above.
+FLEET = {
+    "fleet": Shot("operator", "/", "thread/list.html", "Board"),
+    "overview": Shot("operator", "/overview/?period=24h", "overview/page.html", "Overview"),
+    "budgets": Shot("admin", "/overview/budgets/", "overview/budgets.html", "Budgets"),
+    "compare": Shot(
+        "operator",
+        "/threads/compare/?left={demo-weather}&right={fork}",
+        "thread/compare.html",
+        "Compare",
+    ),
+    "incidents": Shot("operator", "/incidents/", "incident/list.html", "Incidents"),
+    "incident": Shot("operator", "/incidents/{incident}/", "incident/detail.html", "Failed"),
+    "breaker": Shot(
+        "operator", "/breakers/trip/?agent=payments", "breaker/trip.html", "Stop threads"
+    ),
+    "many": Shot(
+        "operator", "/threads/many/?agent=payments&status=failed", "thread/many.html", "Act on"
+    ),
+    "skip": Shot(
+        "operator", "/threads/{demo-broken-1}/skip/", "thread/actions/skip.html", "Skip a node"
+    ),
+    "record-search": Shot(
+        "auditor",
+        "/admin/search/?payee=Alpenblick&kind=approval",
+        "records/search.html",
+        "Search the record",
+    ),
+    "erase": Shot("admin", "/threads/{demo-weather}/erase/", "erasure/request.html", "Erase"),
+}
+SHOTS |= FLEET
 
 
 OF_MANY = frozenset({"family", "conversation", "stream"})
@@ -155,7 +187,7 @@ def sources(template: str) -> list[Path]:
         if path in results:
             continue
         results[path] = None
-        if path.suffix != ".html":
+        if path.suffix != ".html" or not path.exists():  # Django's own are not ours to watch
             continue
         for used, static in REFERENCE.findall(path.read_text()):
             waiting.append(TEMPLATES / used if used else STATIC / static)
@@ -305,6 +337,36 @@ def tell_of_many(operator: Person) -> dict[str, str]:
     return {"conversation": talk}
 
 
+def tell_of_fleet(started: Any, people: dict[str, Person]) -> dict[str, str]:
+    """Wait until the demo's people have taken their steps; the ids that the pictures need.
+
+    Somebody asks a model as well, so that there is spending to show.
+    """
+    operator, admin = people["operator"], people["admin"]
+    for goal in ("Where is order 7?", "My kettle is broken", "I would like my money back"):
+        operator.start_agent("support", goal, input={"goal": goal}, labels={"team": "support"})
+    deadline = time.monotonic() + 600
+    while "all taken" not in started.text:
+        assert time.monotonic() < deadline, started.text
+        time.sleep(1)
+    agents = ("payments", "market-research")
+    rows = [row for agent in agents for row in operator.get(f"/threads/?agent={agent}")["results"]]
+    ids = {row["name"]: row["id"] for row in rows if row["name"]}
+    forks = operator.get("/threads/?q=has:fork")["results"]
+    ids["fork"] = next(row["id"] for row in forks if row["title"].startswith("How windy"))
+    admin.post("/budgets/", scope="agent", name="support", max_cost="0.00033")
+    while not any(row["agent"] == "payments" for row in _incidents(operator)):
+        time.sleep(1)
+    failed = (row for row in _incidents(operator) if row["kind"] == "thread.failed")
+    ids["incident"] = next(row["id"] for row in failed if row["agent"] == "payments")
+    return ids
+
+
+def _incidents(operator: Person) -> list[Any]:
+    results: list[Any] = operator.get("/incidents/")["results"]
+    return results
+
+
 def keep_busy(operator: Person, board: Any) -> None:
     """Threads that are worked on and one that waits its turn, pushed to the open board."""
     titles = ("Delays by carrier", "Delays by airport", "Delays by month")
@@ -396,7 +458,7 @@ class Camera:
 
 
 @contextmanager
-def product() -> Iterator[Any]:
+def product(*flags: str) -> Iterator[Any]:
     """A fresh data folder and everything started in it; both gone afterwards.
 
     The agent of docs/howto/tool-loop.md is among its agents. It asks a model server on this
@@ -418,7 +480,7 @@ def product() -> Iterator[Any]:
                 "GATEPOST_AGENTS": "support",
                 "GATEPOST_AGENT_MODELS": f"support=openai:gpt-4.1-mini@{models.url}?prices=openai",
             }
-            with up(folder / "data", "--workers", "2", environment=environment) as started:
+            with up(folder / "data", "--workers", "2", *flags, environment=environment) as started:
                 yield started
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -429,47 +491,68 @@ def main() -> None:
 
     from tests.chromium import FLAGS, find_chromium
 
-    names = sys.argv[1:] or list(SHOTS)
-    made: dict[str, dict[str, str]] = json.loads(MADE.read_text()) if sys.argv[1:] else {}
+    some = [*FLEET] if sys.argv[1:] == ["--fleet"] else sys.argv[1:]
+    names = some or list(SHOTS)
+    made: dict[str, dict[str, str]] = json.loads(MADE.read_text()) if some else {}
     taken: dict[Path, bytes] = {}
-    with product() as started, sync_playwright() as playwright:
-        base = f"http://127.0.0.1:{started.port}"
-        lines = (started.data / "demo-logins.txt").read_text().splitlines()
-        people = {name: Person(base, name, word) for name, word in map(str.split, lines)}
-        ids: dict[str, str] = {}
-        if not OF_MANY.issuperset(names):
-            ids = tell(people["operator"], people["manager"])
-        if not OF_MANY.isdisjoint(names):
-            ids |= tell_of_many(people["operator"])
+    faults: list[str] = []
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
-        camera = Camera(browser, base, people)
-        for name in names:
-            shot = SHOTS[name]
-            if name in AT_WORK:
-                agent, title, value = AT_WORK[name]
-                ids[name] = people["operator"].start_agent(agent, title, input=value)
-            path = shot.path.format(**ids)
-            pages = {width: camera.open(shot, path, width) for width in WIDTHS}
-            if name == "board":
-                keep_busy(people["operator"], pages[1440])
-            for width, page in pages.items():
-                title = page.title()
-                assert shot.title in title, f"{name}: {title}"
-                for theme, png in camera.take(page, width, whole=not shot.at).items():
-                    taken[HERE / f"{name}-{theme}-{width}.png"] = small(png)
-            made[name] = {"title": title, "template": shot.template}
-            made[name]["made_from"] = made_from(shot.template)
-            print(f"  {name}: {title}", flush=True)
+        of_fleet = [name for name in names if name in FLEET]
+        others = [name for name in names if name not in FLEET]
+        for part, flags in ((others, ()), (of_fleet, ("--fleet",))):
+            if part:
+                with product(*flags) as started:
+                    faults += take_all(browser, started, part, made, taken)
         browser.close()
-    for old in HERE.glob("*.png"):
-        if not sys.argv[1:]:
+    for old in {*HERE.glob("*.png")} - taken.keys():
+        if not some:
             old.unlink()
-    for path, png in taken.items():
-        path.write_bytes(png)
-    MADE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
     print(f"  {len(taken)} pictures, {sum(map(len, taken.values())) / 1e6:.1f} MB")
-    for fault in camera.faults:
+    for fault in faults:
         print(f"  LOOK: {fault}")
+
+
+def take_all(
+    browser: Any,
+    started: Any,
+    names: list[str],
+    made: dict[str, dict[str, str]],
+    taken: dict[Path, bytes],
+) -> list[str]:
+    """Take these pages of one product, and note them; pages that are too wide."""
+    base = f"http://127.0.0.1:{started.port}"
+    lines = (started.data / "demo-logins.txt").read_text().splitlines()
+    people = {name: Person(base, name, word) for name, word in map(str.split, lines)}
+    ids: dict[str, str] = {}
+    if FLEET.keys() >= set(names):
+        ids = tell_of_fleet(started, people)
+    elif not OF_MANY.issuperset(names):
+        ids = tell(people["operator"], people["manager"])
+    if not OF_MANY.isdisjoint(names):
+        ids |= tell_of_many(people["operator"])
+    camera = Camera(browser, base, people)
+    for name in names:
+        shot = SHOTS[name]
+        if name in AT_WORK:
+            agent, title, value = AT_WORK[name]
+            ids[name] = people["operator"].start_agent(agent, title, input=value)
+        address = shot.path.format(**ids)
+        pages = {width: camera.open(shot, address, width) for width in WIDTHS}
+        if name == "board":
+            keep_busy(people["operator"], pages[1440])
+        for width, page in pages.items():
+            title = page.title()
+            assert shot.title in title, f"{name}: {title}"
+            for theme, png in camera.take(page, width, whole=not shot.at).items():
+                path = HERE / f"{name}-{theme}-{width}.png"
+                taken[path] = small(png)
+                path.write_bytes(taken[path])
+        made[name] = {"title": title, "template": shot.template}
+        made[name]["made_from"] = made_from(shot.template)
+        MADE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
+        print(f"  {name}: {title}", flush=True)
+    return camera.faults
 
 
 if __name__ == "__main__":

@@ -156,3 +156,28 @@ def test_a_part_that_cannot_be_started_is_tried_again() -> None:
     assert process.stdout.readline().strip() == "started 3 times"
     assert process.wait(5) == 0
     process.stdout.close()
+
+
+def test_a_part_with_a_task_that_ends_is_not_started_again() -> None:
+    code = (
+        "import signal, sys\n"
+        "from tests.embedded.supervised import Sleeper\n"
+        "from dashboard.embedded.process.supervisor import Supervisor\n"
+        "def ended(code):\n"
+        "    print(f'ended with {code}', flush=True)\n"
+        "    supervisor.stop_wanted = 1\n"
+        "supervisor = Supervisor(tell=print)\n"
+        "part = Sleeper('demo', 'raise SystemExit(3)', sys.argv[1])\n"
+        "supervisor.start(part, stop_signal=signal.SIGTERM, patience=1.0, ended=ended)\n"
+        "supervisor.keep()\n"
+        "print(len(supervisor.children), flush=True)\n"
+        "supervisor.stop()\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code, uuid.uuid4().hex],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=30,
+    )
+    assert process.stdout.splitlines() == ["ended with 3", "0"]

@@ -40,6 +40,7 @@ class _Child:
     last_signal: int
     process: subprocess.Popen[bytes]
     started: float
+    ended: Callable[[int], None] | None = None
     delay: float = FIRST_DELAY
     again_at: float | None = field(default=None)
 
@@ -89,14 +90,17 @@ class Supervisor:
         stop_signal: int,
         patience: float,
         last_signal: int = signal.SIGKILL,
+        ended: Callable[[int], None] | None = None,
     ) -> subprocess.Popen[bytes]:
         """Start a part and put it under watch.
 
-        It is stopped with `stop_signal`, and after `patience` seconds with `last_signal`.
+        It is stopped with `stop_signal`, and after `patience` seconds with `last_signal`. One with
+        `ended` has a task that ends: that is called with its exit code then, and it is not started
+        again.
         """
         self.check()
         process = part.start()
-        child = _Child(part, stop_signal, patience, last_signal, process, time.monotonic())
+        child = _Child(part, stop_signal, patience, last_signal, process, time.monotonic(), ended)
         self.children.append(child)
         self._watch(child)
         return process
@@ -106,7 +110,7 @@ class Supervisor:
         while not self.stop_wanted:
             select.select([self._wake_read], [], [], 0.2)
             now = time.monotonic()
-            for child in self.children:
+            for child in [*self.children]:
                 if self.stop_wanted:
                     return
                 self._look_after(child, now)
@@ -118,6 +122,10 @@ class Supervisor:
                 return
             self._note(f"- {child.process.pid}")
             processes.signal_group(child.process.pid, signal.SIGKILL)  # what it left in its group
+            if child.ended is not None:
+                self.children.remove(child)
+                child.ended(code)
+                return
             if now - child.started > CALM_SECONDS:
                 child.delay = FIRST_DELAY
             child.again_at = now + child.delay

@@ -3,61 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 
 from checkpoints.queries import BudgetStanding
-from dashboard.wording.text import number, span
+from dashboard.wording.text import number
 
 from .figure import money
 from .figures import all_figures
-from .money import total_outcome
 from .period import LENGTHS, WORDS
 from .reads import Overview
-
-
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """One number that a person looks at first; `beside` says what it means."""
-
-    name: str
-    value: str
-    beside: str
-    tone: str = ""
-
-
-def tiles(look: Overview) -> list[Tile]:
-    """The numbers of the period at a glance."""
-    sums = look.total("started", "succeeded", "failed", "cancelled", "spent", "saved")
-    ended = sum(sums[name].n for name in ("succeeded", "failed", "cancelled"))
-    outcome, waits = total_outcome(look), look.decided.total
-    return [
-        Tile("Started", number(sums["started"].n), f"{number(ended)} ended"),
-        Tile(
-            "Succeeded",
-            f"{sums['succeeded'].n / ended:.0%}" if ended else "–",
-            f"{number(sums['failed'].n)} failed, {number(sums['cancelled'].n)} cancelled",
-            "t-fail" if sums["failed"].n else "",
-        ),
-        Tile("Wait for people", span(waits.median), f"median of {number(waits.n)} verdicts"),
-        Tile("Spent", money(sums["spent"].cost), f"{number(sums['spent'].tokens)} tokens"),
-        Tile(
-            "Cost per success",
-            _money(outcome.per_success),
-            f"{_money(outcome.per_success_with_mistakes)} with mistakes",
-        ),
-        Tile(
-            "Cost of mistakes",
-            money(outcome.mistakes),
-            "failed, cancelled, rolled back",
-            "t-fail" if outcome.mistakes else "",
-        ),
-    ]
-
-
-def _money(value: Decimal | None) -> str:
-    return "–" if value is None else money(value)
+from .tiles import tiles
 
 
 @dataclass(frozen=True, slots=True)

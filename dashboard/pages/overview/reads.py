@@ -13,6 +13,7 @@ from uuid import UUID
 from approvals.queries.decided import Decided, decided
 from checkpoints import queries
 from checkpoints.queries import BudgetStanding, FigureRow
+from checkpoints.states import Status
 from dashboard.identity.people import people
 
 from .period import Period
@@ -33,6 +34,16 @@ class Sum:
         self.n += row.n
         self.tokens += row.tokens
         self.cost += row.cost
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Threads at work and queued, since when the first one is queued, and slots of all workers."""
+
+    running: int
+    queued: int
+    oldest: datetime | None
+    slots: int
 
 
 @dataclass
@@ -63,6 +74,29 @@ class Overview:
     def people(self) -> dict[str, str]:
         """Names of those who decided."""
         return people(person for person, *_ in self.decided.reviewers)
+
+    @cached_property
+    def load(self) -> Load:
+        """The work of this moment, whatever the period."""
+        counts = queries.counts(workspace=self.workspace, agent=self.agent)
+        queued = counts[Status.QUEUED]
+        first = (
+            queries.threads(
+                workspace=self.workspace,
+                statuses=(Status.QUEUED,),
+                agent=self.agent,
+                limit=1,
+                oldest_first=True,
+            ).rows
+            if queued
+            else ()
+        )
+        return Load(
+            counts[Status.RUNNING],
+            queued,
+            first[0].status_since if first else None,
+            sum(worker.slots for worker in queries.workers() if worker.alive),
+        )
 
     @cached_property
     def budgets(self) -> list[BudgetStanding]:

@@ -15,7 +15,7 @@ from PIL import Image
 HERE = Path(__file__).parents[3] / "docs" / "pictures"
 AGAIN = "take them again with `make pictures`"
 FEWEST_COLOURS = 24
-LARGEST_BYTES = 6_000_000
+LARGEST_BYTES = 10_000_000
 
 
 def load() -> ModuleType:

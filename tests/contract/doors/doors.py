@@ -681,6 +681,7 @@ HOST = {
     "changepassword": "lets a person in again",
     "login_link": "lets a person in",
     "workspace create": "makes one, with its first admin",
+    "demo": "acts as the demo's own people, and only where they are",
     "token create": "what the user may, as a script",
     "token list": "names no secret",
     "token revoke": "ends one",

@@ -7,6 +7,7 @@
   if (!badge) return; // nobody is signed in
   const seqs = new Map(); // topic -> newest sequence number seen
   const said = new Map(); // region id -> its data-say
+  const held = new Map(); // region id -> html that comes when the person's switch is off
   let frames = new Map(); // region id -> html, until the next animation frame
   let socket = null, tries = 0, opened = false, over = false, resting = false;
   let slow = false, lastFrame = 0, lastAsk = 0, downSince = null, failures = 0, refetch = new Set();
@@ -26,6 +27,7 @@
   }
 
   function patch(id, html) {
+    if (document.querySelector(`[data-holds="${id}"]:checked`)) { held.set(id, html); return; }
     const region = document.getElementById(id);
     const holder = document.createElement("template");
     holder.innerHTML = html;
@@ -164,6 +166,12 @@
   addEventListener("pagehide", () => { resting = true; socket?.close(); socket = null; });
   addEventListener("pageshow", (event) => { if (event.persisted) { resting = false; connect(); } });
   document.addEventListener("htmx:afterSettle", () => { gatepost.times(document); join(); });
+  document.addEventListener("change", ({ target }) => {
+    const id = target.dataset?.holds;
+    if (!id || target.checked || !held.has(id)) return;
+    queue(id, held.get(id));
+    held.delete(id);
+  });
   gatepost.ask = ask;
   connect();
   setTimeout(net, POLL_MS);

@@ -51,15 +51,6 @@ BOARD = [
     Rule(r"li#count-(\w+) .*span\.v$", _of_status),
     Rule(r"tr#lane-head-(\w+)\.?.* span\.num", _of_status),
     Rule(r"tr#thread-([0-9a-f-]{36}) td\.c-node span", _step),
-    Rule(
-        r"#board-feed\S* header span",
-        lambda cast: "newest " + str(min(20, one(
-            "SELECT count(*) FROM (SELECT 1 FROM gp_event e JOIN "
-            "(SELECT id, last_seq FROM gp_thread WHERE workspace_id = %s "
-            "ORDER BY status_since DESC, id DESC LIMIT 50) t "
-            "ON t.id = e.thread_id AND e.seq > t.last_seq - 10) x", (cast.workspace,),
-        ))),
-    ),
 ]  # fmt: skip
 
 

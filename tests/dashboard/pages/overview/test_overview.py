@@ -12,13 +12,16 @@ from xml.etree import ElementTree
 import pytest
 from django.core.management import call_command
 
-from dashboard.drawing.charts.over_time import Series, over_time
+from dashboard.drawing.charts.over_time import STEP, Series, over_time
 from dashboard.drawing.charts.ranks import ranks
 from dashboard.errors import Invalid
 from dashboard.pages.overview.figure import Column, Figure, money
 from dashboard.pages.overview.figures import FIGURES
 from dashboard.pages.overview.period import DAYS_MAX, period_of
+from dashboard.pages.overview.reads import Overview
+from dashboard.pages.overview.tiles import tiles
 from tests.cast import Cast
+from tests.dashboard import scene
 
 from .fleets import fill
 
@@ -149,3 +152,21 @@ def test_the_command_answers_what_the_call_does(cast: Cast) -> None:
     call_command("overview", "--figure", "spending", "--csv", "--as", "viewer", stdout=out)
     page = cast.client("viewer").get("/overview/spending.csv").content.decode()
     assert out.getvalue().splitlines() == page.splitlines()
+
+
+def test_tiles_show_their_trend_and_what_is_queued_now(cast: Cast) -> None:
+    fill(cast, threads=60)
+    before = Overview(cast.workspace, period_of(name="7d")).load.queued
+    scene.start(cast.workspace, scene.make_agent())
+    look = Overview(cast.workspace, period_of(name="7d"))
+    assert (look.load.queued, look.load.slots) == (before + 1, 0)
+    assert look.load.oldest is not None
+    made = {tile.name: tile for tile in tiles(look)}
+    started = made["Started"].trend
+    assert started is not None
+    assert started.width == 7 * STEP
+    assert made["Running now"].beside == f"0 slots, {before + 1} queued"
+    assert made["Running now"].tone == "t-fail", "no worker is there"
+    html = cast.client("viewer").get("/overview/?period=7d").content.decode()
+    assert html.count('class="trend"') == sum(tile.trend is not None for tile in made.values())
+    assert f"{before + 1} queued, oldest <time" in html

@@ -1,0 +1,34 @@
+"""What `up --fleet` prints: links for the demo's people, and what to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dashboard.embedded import demo
+
+DOES = {
+    "operator": "watches, starts, forks, rolls back",
+    "manager": "approves",
+    "auditor": "reads the records",
+    "admin": "makes rules and budgets",
+}
+LOOK = (
+    ("/", "the board: threads that need a person first, one stuck, an open incident"),
+    ("/approvals/", "as manager: a report, a payment, a mail, a payment again, a rollback"),
+    ("/incidents/", "three payments that failed alike are one incident"),
+    ("/overview/", "what the fleet did, and /overview/budgets/"),
+    ("/admin/search/", "as auditor: who decided, about how much"),
+)
+
+
+def links(base: str) -> Iterator[tuple[str, str]]:
+    """A row for each of the demo's people: a link that signs them in once."""
+    for name in demo.PEOPLE:
+        yield f"As {name}", f"{base}{demo.login_path(name)}   ({DOES[name]})"
+
+
+def look_at(base: str) -> Iterator[tuple[str, str]]:
+    """A row for each page that the fleet makes worth a look."""
+    for number, (path, text) in enumerate(LOOK):
+        yield "" if number else "Look at", f"{base}{path}   {text}"
+    yield "", "docs/howto/tour.md walks it in five minutes"

@@ -1,0 +1,1 @@
+"""The demo's fleet: shipped agents at work on their own data, and people who steer them."""

@@ -1,0 +1,56 @@
+"""Rules that the demo's admin makes once: a policy, budgets, mail about trouble."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from approvals.incidents.subscriptions import Choice
+from approvals.notify.endpoints import Wanted
+from approvals.policies import queries as policies
+from approvals.policies.drafts import Draft
+from approvals.rules.terms import Terms
+from dashboard import actions
+from dashboard.actions import endpoints
+from dashboard.actions.fleet import budgets, subscriptions
+
+from .cast import Cast
+from .scenes import TREASURY
+
+POLICY = "Rollbacks of the treasury need a second person"
+CONDITION = f"operation == 'roll_back' && has(labels.team) && labels.team == '{TREASURY}'"
+ENDPOINT = "Mail to the demo's people"
+TOKENS = 20_000
+KINDS = ("thread.failed", "thread.attention", "thread.stuck", "breaker.tripped")
+
+
+def make_rules(cast: Cast) -> None:
+    """Make those that are not there; one that was changed or switched off stays as it is."""
+    _policy(cast)
+    _budgets(cast)
+    _mail(cast)
+
+
+def _policy(cast: Cast) -> None:
+    known = policies.policies(workspace=cast.admin.workspace)
+    if POLICY not in {policy.name for policy in known}:
+        note = "Made by the demo: somebody else approves what one person wants to undo."
+        draft = Draft(POLICY, CONDITION, terms=Terms(four_eyes=True), risk="high", note=note)
+        actions.make_policy(cast.admin, draft)
+
+
+def _budgets(cast: Cast) -> None:
+    """Tokens, not money: agents of the demo ask a model only where one answers."""
+    if not budgets.budgets(cast.admin):
+        actions.set_budget(cast.admin, "workspace", max_tokens=10 * TOKENS)
+        actions.set_budget(cast.admin, "agent", "deep-research", max_tokens=TOKENS)
+
+
+def _mail(cast: Cast) -> None:
+    """Mail to whoever may decide, and to operator and manager about trouble."""
+    known = {row.name: row for row in endpoints.list_endpoints(cast.admin)}
+    if ENDPOINT in known or not settings.MAILERS["default"].get("OPTIONS"):
+        return
+    row, _ = actions.make_endpoint(cast.admin, "email", Wanted(name=ENDPOINT))
+    for person in (cast.operator, cast.manager):
+        if not subscriptions.list_subscriptions(person):
+            actions.make_subscription(person, Choice(endpoint=row.id, kinds=KINDS))

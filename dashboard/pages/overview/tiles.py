@@ -1,0 +1,98 @@
+"""Numbers above the figures of the overview, each with its trend over the period."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from dashboard.drawing.charts.over_time import Series, TimePlot, over_time
+from dashboard.wording.text import number, span
+
+from .figure import money
+from .money import total_outcome
+from .reads import Overview
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One number that a person looks at first; `beside` says what it means.
+
+    `trend` draws it over the period; `oldest` is the time since when the first of them waits.
+    """
+
+    name: str
+    value: str
+    beside: str
+    tone: str = ""
+    trend: TimePlot | None = None
+    oldest: datetime | None = None
+
+
+def tiles(look: Overview) -> list[Tile]:
+    """The numbers of the period at a glance, and what workers do now."""
+    sums = look.total("started", "succeeded", "failed", "cancelled", "spent", "saved")
+    ended = sum(sums[name].n for name in ("succeeded", "failed", "cancelled"))
+    outcome, waits = total_outcome(look), look.decided.total
+    times = look.by_time("started", "succeeded", "spent")
+    medians = [look.decided.waits.get(at) for at in look.period.times]
+    return [
+        Tile(
+            "Started",
+            number(sums["started"].n),
+            f"{number(ended)} ended",
+            trend=_trend(look, [row["started"].n for _, row in times]),
+        ),
+        Tile(
+            "Succeeded",
+            f"{sums['succeeded'].n / ended:.0%}" if ended else "–",
+            f"{number(sums['failed'].n)} failed, {number(sums['cancelled'].n)} cancelled",
+            "t-fail" if sums["failed"].n else "",
+            trend=_trend(look, [row["succeeded"].n for _, row in times]),
+        ),
+        Tile(
+            "Wait for people",
+            span(waits.median),
+            f"median of {number(waits.n)} verdicts",
+            trend=_trend(look, [None if one is None else one.median for one in medians]),
+        ),
+        Tile(
+            "Spent",
+            money(sums["spent"].cost),
+            f"{number(sums['spent'].tokens)} tokens",
+            trend=_trend(look, [float(row["spent"].cost) for _, row in times]),
+        ),
+        Tile(
+            "Cost per success",
+            _money(outcome.per_success),
+            f"{_money(outcome.per_success_with_mistakes)} with mistakes",
+        ),
+        Tile(
+            "Cost of mistakes",
+            money(outcome.mistakes),
+            "failed, cancelled, rolled back",
+            "t-fail" if outcome.mistakes else "",
+        ),
+        _workers(look),
+    ]
+
+
+def _workers(look: Overview) -> Tile:
+    load = look.load
+    slots = f"{number(load.slots)} slot{'' if load.slots == 1 else 's'}"
+    return Tile(
+        "Running now",
+        number(load.running),
+        f"{slots}, {number(load.queued)} queued",
+        "" if load.slots else "t-fail",
+        oldest=load.oldest,
+    )
+
+
+def _trend(look: Overview, values: Sequence[float | None]) -> TimePlot | None:
+    return over_time(look.period.labels, lines=[Series("", "run", values)], words=number)
+
+
+def _money(value: Decimal | None) -> str:
+    return "–" if value is None else money(value)

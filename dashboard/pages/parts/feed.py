@@ -1,0 +1,77 @@
+"""Live activity on the board: a row for each thread that moved, with its newest events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from checkpoints.views import EventRow
+from dashboard.drawing.event_looks import BAD
+
+THREADS: Final = 12
+LINES: Final = 2  # the newest, beside the newest decision and failure
+# How the engine works is on the thread's own page.
+TECHNICAL: Final = frozenset({"lease", "activity", "artifact", "cursor", "value", "way", "wake"})
+DECISION, FAILURE = "decision", "failure"
+_PEOPLE: Final = frozenset({"approval", "decision", "rollback"})
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A thread of the feed: events to show, newest first, how many more there are, their kinds.
+
+    `alike` more threads of the same title moved before it, such as children of one parent.
+    """
+
+    thread: UUID
+    lines: Sequence[EventRow]
+    more: int
+    kinds: str
+    alike: int = 0
+
+    @property
+    def at(self) -> datetime:
+        """Time of its newest event."""
+        return self.lines[0].at
+
+
+def kind_of(event: EventRow) -> str:
+    """Tell a decision and a failure, which people look for, from other events; empty for these."""
+    noun, _, participle = event.kind.partition(".")
+    if participle in BAD or event.kind == "thread.parked":
+        return FAILURE
+    return DECISION if noun in _PEOPLE else ""
+
+
+def moved(events: Iterable[EventRow]) -> list[Moved]:
+    """The threads of these events, which come newest first."""
+    by_thread: dict[UUID, list[EventRow]] = {}
+    for event in events:
+        if event.kind.partition(".")[0] not in TECHNICAL:
+            by_thread.setdefault(event.thread, []).append(event)
+    return [_moved(thread, rows) for thread, rows in by_thread.items()]
+
+
+def merged(rows: Iterable[Moved], titles: Mapping[UUID, str]) -> list[Moved]:
+    """The newest rows; threads of the same title are one, with what happened to the newest."""
+    results: dict[str, Moved] = {}
+    for row in rows:
+        title = titles.get(row.thread) or str(row.thread)
+        known = results.get(title)
+        if known is None:
+            results[title] = row
+        else:
+            kinds = " ".join(sorted({*known.kinds.split(), *row.kinds.split()}))
+            results[title] = replace(known, alike=known.alike + 1, kinds=kinds)
+    return list(results.values())[:THREADS]
+
+
+def _moved(thread: UUID, rows: Sequence[EventRow]) -> Moved:
+    kinds = [kind_of(row) for row in rows]
+    newest = {kinds.index(kind) for kind in (DECISION, FAILURE) if kind in kinds}
+    chosen = sorted(newest | set(range(min(LINES, len(rows)))))
+    lines = [rows[index] for index in chosen]
+    return Moved(thread, lines, len(rows) - len(lines), " ".join(sorted({*kinds} - {""})))
