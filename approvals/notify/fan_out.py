@@ -24,7 +24,7 @@ from checkpoints.state import deltas
 from .. import queries
 from ..hooks.stored_secrets import ENDPOINT_ADDRESS
 from ..signals import decision_told
-from .recipients import DECIDES, GUARDS_RECORD, WORKS_ON_THREADS, Person, is_due, members, wanted
+from .recipients import DECIDES, GUARDS_RECORD, WORKS_ON_THREADS, Person, due, members, wanted
 from .texts.kinds import ALARMS, BUDGETS, CALLS, GOES_WITH, THREADS, TO_PEOPLE
 
 BATCH: Final = 50
@@ -192,7 +192,7 @@ def _called(
         return []
     if only_to:
         return [one for one in people if one.id == only_to] if row.open else []
-    return is_due(people, row, escalated=kind == "approval.escalated")
+    return due(people, row, escalated=kind == "approval.escalated")
 
 
 def _recipients(endpoints: Sequence[_Endpoint], people: Sequence[Person]) -> list[tuple[UUID, str]]:
