@@ -91,8 +91,13 @@ class BoardAddress:
         parent, root, depth = (words.get(name, "") for name in ("parent", "root", "depth"))
         return cls(
             statuses=tuple(dict.fromkeys(statuses)),
-            **{name: words.get(name, "") for name in ("agent", "framework", "q", "after")},
-            **{name: bool(words.get(name)) for name in ("damaged", "children", "held")},
+            agent=words.get("agent", ""),
+            framework=words.get("framework", ""),
+            q=words.get("q", ""),
+            after=words.get("after", ""),
+            damaged=bool(words.get("damaged")),
+            children=bool(words.get("children")),
+            held=bool(words.get("held")),
             tree=TreeFilter(
                 UUID(parent) if parent else None,
                 UUID(root) if root else None,

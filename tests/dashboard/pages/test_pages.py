@@ -33,10 +33,11 @@ def place(cast: Cast) -> Place:
 def pages(place: Place) -> dict[str, tuple[str, int]]:
     """{name: (path, most statements of its own)} of all pages that everybody may read."""
     return {
-        "board": ("/", 9),
-        "board by status": ("/?status=waiting,failed", 9),
-        "board by words": ("/?q=delays", 8),
-        "board of an agent": ("/?agent=research", 9),
+        # Beside threads: open incidents, and the person's views (their counts where there are any).
+        "board": ("/", 11),
+        "board by status": ("/?status=waiting,failed", 11),
+        "board by words": ("/?q=delays", 10),
+        "board of an agent": ("/?agent=research", 11),
         "thread, waiting": (f"/threads/{place.waiting}/", 15),
         "thread, done": (f"/threads/{place.done}/", 15),
         "thread, queued": (f"/threads/{place.queued}/", 15),
