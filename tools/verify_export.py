@@ -61,7 +61,6 @@ LINE_MAX = 64 * 1024 * 1024
 PROBLEMS_MAX = 200
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BAD = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)
-csv.field_size_limit(LINE_MAX)
 
 
 # What stands in the place of an event's data after an erasure; its salt is empty.
@@ -441,7 +440,7 @@ class Export:
         with self.packed.open(name) as member:
             text = io.TextIOWrapper(member, encoding="utf-8", newline="")
             table = csv.reader(text, strict=True)
-            n = 0
+            n, before = 0, csv.field_size_limit(LINE_MAX)
             try:
                 if next(table, None) != COLUMNS:
                     self.report.broken(f"{name}, line 1", f"the columns are not {COLUMNS}")
@@ -454,6 +453,8 @@ class Export:
                         self.report.broken(where, "cannot be read")
             except (csv.Error, UnicodeDecodeError):
                 self.report.broken(f"{name}, after record {n}", "cannot be read")
+            finally:
+                csv.field_size_limit(before)
 
 
 def _complete(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The pages of erasure: what they count is what is there; from the request to the end by page."""
+"""The pages of erasure, from the request to the end; each number equals one by plain SQL."""
 
 from __future__ import annotations
 
