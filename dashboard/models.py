@@ -43,7 +43,7 @@ class Token(models.Model):
 
 
 class SignIn(models.Model):
-    """A login of a person: by which way, device and address, when it began and was last seen.
+    """A login of a person: by which method, device and address, when it began and was last seen.
 
     Ending it deletes the login that `session_key` names. Rows stay for a while after that; the
     events of the workspace's log stay, and name neither address nor device.
@@ -52,7 +52,7 @@ class SignIn(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     session_key = models.CharField(max_length=40, blank=True, db_index=True)
-    way = models.CharField(max_length=20)
+    method = models.CharField(max_length=20)
     address = models.CharField(max_length=45, blank=True)
     agent = models.CharField(max_length=400, blank=True)
     begun_at = models.DateTimeField(db_default=Now())

@@ -80,7 +80,7 @@ def sign_ins(command: PersonalCommand) -> None:
             "",
             names,
             (
-                (r.id, r.device, r.address, r.way, _time(r.begun_at), _time(r.last_seen_at))
+                (r.id, r.device, r.address, r.method, _time(r.begun_at), _time(r.last_seen_at))
                 for r in rows
             ),
         ),

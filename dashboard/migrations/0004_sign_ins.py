@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("session_key", models.CharField(blank=True, db_index=True, max_length=40)),
-                ("way", models.CharField(max_length=20)),
+                ("method", models.CharField(max_length=20)),
                 ("address", models.CharField(blank=True, max_length=45)),
                 ("agent", models.CharField(blank=True, max_length=400)),
                 ("begun_at", models.DateTimeField(db_default=Now())),

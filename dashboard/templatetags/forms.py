@@ -20,10 +20,10 @@ class FormNode(CsrfTokenNode):
     def render(self, context: Any) -> SafeString:
         """Without the second for strangers, who act in none."""
         html = SafeString(super().render(context))
-        place = workspace_of(context.get("request"))
-        if place is None:
+        workspace = workspace_of(context.get("request"))
+        if workspace is None:
             return html
-        return html + format_html('<input type="hidden" name="{}" value="{}">', FIELD, place)
+        return html + format_html('<input type="hidden" name="{}" value="{}">', FIELD, workspace)
 
 
 @register.tag

@@ -329,7 +329,8 @@ _SAY: dict[str, Any] = {
     ),
     "user.disabled": lambda d, who: f"{who} disabled the login of {_cut(d.get('name', '?'))}",
     "login.begun": lambda d, who: (
-        f"{_cut(d.get('name', '?'))} signed in by {d.get('way', '?')} with {d.get('device', '?')}"
+        f"{_cut(d.get('name', '?'))} signed in by {d.get('method', '?')} "
+        f"with {d.get('device', '?')}"
     ),
     "login.failed": lambda d, who: f"A sign-in as {_cut(d.get('name', '?'))} failed",
     "login.ended": lambda d, who: (

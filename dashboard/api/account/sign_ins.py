@@ -25,14 +25,14 @@ from dashboard.identity.sign_ins.records import SignInRow
 class SignIn(Shape):
     """A browser that is signed in; `current` is the one that this call comes from.
 
-    `way` is password, link or sso; `agent` is what the browser calls itself.
+    `method` is password, link or sso; `agent` is what the browser calls itself.
     """
 
     id: UUID
     device: str
     agent: str
     address: str
-    way: str
+    method: str
     begun_at: datetime
     last_seen_at: datetime
     current: bool

@@ -71,9 +71,9 @@ def hook(request: Request, hook_id: str) -> None:
 
 
 def _spend(request: Request, limit: Limit, who: str, name: str) -> None:
-    standing = limit.spent(who, name)
-    if standing is None:
+    row = limit.spent(who, name)
+    if row is None:
         return
-    setattr(request, _STANDINGS, [*getattr(request, _STANDINGS, []), standing])
-    if standing.left < 0:
-        raise TooMany(limit.said, standing.seconds)
+    setattr(request, _STANDINGS, [*getattr(request, _STANDINGS, []), row])
+    if row.left < 0:
+        raise TooMany(limit.said, row.seconds)

@@ -32,9 +32,9 @@ def create(command: PersonalCommand) -> None:
     if user is None or not user.is_active:
         raise Missing(f"There is no active user {o['admin']}.")
     with translated():
-        place = store.create_workspace(o["name"], actor=ACTOR)
-        store.grant(place, user.pk, "admin", actor=ACTOR)
-    row = Workspace(id=place, name=o["name"].strip())
+        workspace = store.create_workspace(o["name"], actor=ACTOR)
+        store.grant(workspace, user.pk, "admin", actor=ACTOR)
+    row = Workspace(id=workspace, name=o["name"].strip())
     command.tell(row, _table([row]))
 
 

@@ -34,7 +34,7 @@ def _begun(request: Any, user: Any, **_: Any) -> None:
     records.begin(
         user,
         request.session,
-        way=WAYS.get(backend, "sso"),
+        method=WAYS.get(backend, "sso"),
         address=client_address(request),
         agent=cleaned(str(request.META.get("HTTP_USER_AGENT", ""))),
     )
@@ -54,4 +54,4 @@ def _failed(credentials: Mapping[str, Any], **_: Any) -> None:
     user = model._default_manager.filter(**{model.USERNAME_FIELD: name}).first()
     if user is not None:
         with transaction.atomic():
-            records.log(Kind.LOGIN_FAILED, user.pk, {"way": "password"}, actor=DOOR)
+            records.log(Kind.LOGIN_FAILED, user.pk, {"method": "password"}, actor=DOOR)

@@ -41,19 +41,19 @@ _seen: dict[str, float] = {}
 
 @dataclass(frozen=True, slots=True)
 class SignInRow:
-    """A live sign-in as its person sees it; `way` is password, link or sso."""
+    """A live sign-in as its person sees it; `method` is password, link or sso."""
 
     id: UUID
     device: str
     agent: str
     address: str
-    way: str
+    method: str
     begun_at: datetime
     last_seen_at: datetime
     current: bool = False
 
 
-def begin(user: Any, session: Any, *, way: str, address: str, agent: str) -> None:
+def begin(user: Any, session: Any, *, method: str, address: str, agent: str) -> None:
     """Note a login that has just begun, with its event, and that its person showed who they are."""
     if not session.session_key:
         session.create()
@@ -66,12 +66,12 @@ def begin(user: Any, session: Any, *, way: str, address: str, agent: str) -> Non
             id=ident,
             user=user,
             session_key=session.session_key,
-            way=way,
+            method=method,
             address=address,
             agent=agent,
         )
         begun_at = SignIn.objects.values_list("begun_at", flat=True).get(pk=ident)
-        data = {"login": str(ident), "way": way, "device": device_of(agent)}
+        data = {"login": str(ident), "method": method, "device": device_of(agent)}
         log(Kind.LOGIN_BEGUN, user.pk, data, actor=f"user:{user.pk}")
     session[ID], session[CONFIRMED] = str(ident), begun_at.isoformat()
     _note_seen(session.session_key)
@@ -109,7 +109,7 @@ def live(user: Any, *, current: str = "") -> list[SignInRow]:
             device=device_of(row.agent),
             agent=row.agent,
             address=row.address,
-            way=row.way,
+            method=row.method,
             begun_at=row.begun_at,
             last_seen_at=row.last_seen_at,
             current=bool(current) and row.session_key == current,

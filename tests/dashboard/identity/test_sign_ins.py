@@ -60,7 +60,7 @@ def test_the_page_lists_each_browser_and_marks_the_one_that_asks(cast: Cast, ada
         ("Firefox on Linux", False),
         ("Safari on iPhone", True),
     }
-    assert {row["way"] for row in answer} == {"password"}
+    assert {row["method"] for row in answer} == {"password"}
 
 
 def test_a_sign_in_that_was_ended_opens_nothing_any_more(cast: Cast, ada: Any) -> None:

@@ -239,7 +239,7 @@ def test_a_form_of_the_other_workspace_is_never_done_in_this_one(both: Both) -> 
         name = pattern.name or ""
         if name in DOORS:
             continue
-        path = "/" + re.sub(r"<[a-z]+:(\w+)>", lambda found: str(ids(both, found[1])), address)
+        path = "/" + re.sub(r"<[a-z]+:(\w+)>", lambda part: str(ids(both, part[1])), address)
         answer = both.client.post(path, old)
         if answer.status_code in (404, 405):
             continue  # an address that takes no form
@@ -265,8 +265,8 @@ def test_two_windows_in_two_workspaces(both: Both) -> None:
     both.choose(0)
     first = both.client.get(f"/approvals/{both.rows[0].id}/").content.decode()
     both.choose(1)
-    [place] = mark(first)
-    form = {"verdict": "approve", "proposal_hash": both.rows[0].standing_hash, "acts_in": place}
+    [shown] = mark(first)
+    form = {"verdict": "approve", "proposal_hash": both.rows[0].standing_hash, "acts_in": shown}
     page = f"/approvals/{both.rows[0].id}/"
     came = {"HTTP_REFERER": f"http://testserver{page}"}
     answer = both.client.post(f"{page}decide/", form, **came)
