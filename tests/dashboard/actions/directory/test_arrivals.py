@@ -39,7 +39,7 @@ def come(*groups: str, name: str = "ada", subject: str = "sub-ada", **values: st
 
 
 def roles(user: Any) -> set[tuple[str, str]]:
-    return {(place, role) for _, place, role in queries.memberships(user.pk)}
+    return {(workspace, role) for _, workspace, role in queries.memberships(user.pk)}
 
 
 def kinds(workspace: UUID, *, actor: str = ACTOR) -> list[str]:
@@ -132,8 +132,8 @@ def test_the_last_admin_is_refused_and_not_locked_out_of_the_workspace(cast: Cas
 
 def test_roles_elsewhere_stay_as_an_admin_gave_them(cast: Cast) -> None:
     user = come("ops")
-    place = store.create_workspace("third", actor="user:0")
-    store.grant(place, user.pk, "auditor", actor="user:0")
+    third = store.create_workspace("third", actor="user:0")
+    store.grant(third, user.pk, "auditor", actor="user:0")
     assert roles(come("ops")) >= {("third", "auditor")}
 
 
