@@ -80,7 +80,7 @@ def set_account_password(user: Any, password: str | None, *, actor: str, workspa
 
 def roles_of(user_id: int, workspace: UUID) -> set[str]:
     """The roles of a user in a workspace."""
-    return {role for place, _, role in queries.memberships(user_id) if place == workspace}
+    return {role for ident, _, role in queries.memberships(user_id) if ident == workspace}
 
 
 def assign_roles(

@@ -58,8 +58,8 @@ def arrive(person: Arrival, *, actor: str) -> Any:
         user = locked_account(user.pk)
         if not user.is_active:
             raise NoAccess("Your account is disabled. Ask an admin of Gatepost to enable it.")
-        place = queries.default_workspace()
-        change_account(user, _values(person), actor=actor, workspace=place)
+        workspace = queries.default_workspace()
+        change_account(user, _values(person), actor=actor, workspace=workspace)
         apply_groups(user.pk, _groups(user, person), actor=actor)
     if not queries.memberships(user.pk) and not user.is_superuser:
         log.warning("sign-in refused: no group opens a role", user=user.pk)

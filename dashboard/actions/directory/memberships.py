@@ -26,7 +26,7 @@ def opened_by(groups: Collection[str]) -> dict[UUID, set[str]]:
     places = workspaces_named(names)
     if missing := sorted(names - set(places)):
         log.warning("GATEPOST_GROUPS names workspaces that are not there", names=missing)
-    results: dict[UUID, set[str]] = {place: set() for place in places.values()}
+    results: dict[UUID, set[str]] = {workspace: set() for workspace in places.values()}
     for group in mapping.keys() & groups:
         for access in mapping[group]:
             if access.workspace in places:
@@ -42,9 +42,9 @@ def apply_groups(user_id: int, groups: Collection[str], *, actor: str) -> None:
     """
     with transaction.atomic():
         user = locked_account(user_id)
-        for place, wanted in opened_by(groups).items():
-            had = roles_of(user_id, place)
-            assign_roles(place, user_id, had=had, wanted=wanted, actor=actor)
+        for workspace, wanted in opened_by(groups).items():
+            had = roles_of(user_id, workspace)
+            assign_roles(workspace, user_id, had=had, wanted=wanted, actor=actor)
         _set_teams(user, groups, actor)
 
 

@@ -66,11 +66,11 @@ def provision(who: Administrator, values: Mapping[str, Any], *, external_id: str
     """
     _require(who)
     _check(values, external_id)
-    actor, place = who.actor.id, queries.default_workspace()
+    actor, workspace = who.actor.id, queries.default_workspace()
     name, others = values["username"], {k: v for k, v in values.items() if k != "username"}
     with transaction.atomic():
         try:
-            user = add_account(name, password=None, values=others, actor=actor, workspace=place)
+            user = add_account(name, password=None, values=others, actor=actor, workspace=workspace)
         except Invalid as error:
             raise Taken(f"{error.detail} An admin can link it to the directory.") from error
         identities.link(user, identities.SCIM, external_id or _own_id(user), actor=actor)
@@ -110,8 +110,8 @@ def remove_person(who: Administrator, user_id: int) -> None:
     actor = who.actor.id
     with transaction.atomic():
         user = locked_account(user_id)
-        place = queries.default_workspace()
-        change_account(user, {"is_active": False}, actor=actor, workspace=place)
+        workspace = queries.default_workspace()
+        change_account(user, {"is_active": False}, actor=actor, workspace=workspace)
         with changed_by(actor):
             user.groups.clear()
         apply_groups(user_id, (), actor=actor)
@@ -192,8 +192,8 @@ def _own_id(user: Any) -> str:
 def _end_access(user: Any, actor: str) -> None:
     """End the logins and tokens of a locked user for good: enabling them opens none again."""
     # All logins hang on the hash of the password; there is none that anybody knows.
-    place = queries.default_workspace()
-    set_account_password(user, None, actor=actor, workspace=place)
+    workspace = queries.default_workspace()
+    set_account_password(user, None, actor=actor, workspace=workspace)
     sign_ins.end(user.pk, by=actor, why="admin")
     for token in tokens.listed(user_id=user.pk):
         if token.revoked_at is None:

@@ -53,9 +53,9 @@ def link(user: Any, provider: str, subject: str, *, actor: str) -> None:
         try:
             with transaction.atomic():
                 if row is None:
-                    place = queries.default_workspace()
+                    workspace = queries.default_workspace()
                     row = Identity.objects.create(
-                        workspace_id=place, user=user, provider=provider, subject=subject
+                        workspace_id=workspace, user=user, provider=provider, subject=subject
                     )
                 elif row.subject == subject:
                     return

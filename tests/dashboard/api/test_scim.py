@@ -73,7 +73,7 @@ def account(made: dict[str, Any]) -> Any:
 
 
 def roles(made: dict[str, Any]) -> set[tuple[str, str]]:
-    return {(place, role) for _, place, role in queries.memberships(int(made["id"]))}
+    return {(workspace, role) for _, workspace, role in queries.memberships(int(made["id"]))}
 
 
 def sound(cast: Cast) -> bool:

@@ -66,7 +66,7 @@ class House:
 
     def roles(self, name: str) -> set[tuple[str, str]]:
         user = get_user_model().objects.get(username=name)
-        return {(place, role) for _, place, role in queries.memberships(user.pk)}
+        return {(workspace, role) for _, workspace, role in queries.memberships(user.pk)}
 
     def events(self) -> list[tuple[str, str]]:
         rows = queries.workspace_events(self.cast.workspace, limit=100).rows

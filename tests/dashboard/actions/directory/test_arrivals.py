@@ -39,7 +39,7 @@ def come(*groups: str, name: str = "ada", subject: str = "sub-ada", **values: st
 
 
 def roles(user: Any) -> set[tuple[str, str]]:
-    return {(place, role) for _, place, role in queries.memberships(user.pk)}
+    return {(workspace, role) for _, workspace, role in queries.memberships(user.pk)}
 
 
 def kinds(workspace: UUID, *, actor: str = ACTOR) -> list[str]:
@@ -110,7 +110,9 @@ def test_an_account_that_the_directory_made_is_linked_by_its_name(cast: Cast) ->
     user = get_user_model().objects.create_user("ada")
     store.grant(cast.workspace, user.pk, "viewer", actor="user:0")
     identities.link(user, identities.SCIM, "00u1", actor="user:0")
-    assert come("ops").pk == user.pk
+    user.groups.add(Group.objects.create(name="ops"))
+    assert come("leads").pk == user.pk  # the groups that SCIM set count, and no claim
+    assert roles(user) == {("default", "operator"), ("default", "viewer")}
     assert identities.subjects_of(ISSUER, [user.pk]) == {user.pk: "sub-ada"}
 
 
@@ -132,8 +134,8 @@ def test_the_last_admin_is_refused_and_not_locked_out_of_the_workspace(cast: Cas
 
 def test_roles_elsewhere_stay_as_an_admin_gave_them(cast: Cast) -> None:
     user = come("ops")
-    place = store.create_workspace("third", actor="user:0")
-    store.grant(place, user.pk, "auditor", actor="user:0")
+    third = store.create_workspace("third", actor="user:0")
+    store.grant(third, user.pk, "auditor", actor="user:0")
     assert roles(come("ops")) >= {("third", "auditor")}
 
 
