@@ -48,7 +48,7 @@ def test_a_deputy_is_named_and_decides_under_both_names(house: House, people: Pe
     expect(owner.one("#deputies")).to_contain_text("second_manager for manager")
     assert faults(owner, Axe()) == {}
     deputy.open("/approvals/?box=mine")
-    expect(deputy.page.get_by_text("Pay A")).to_be_visible()
+    expect(deputy.page.get_by_role("link", name="Pay A")).to_be_visible()
     deputy.open(f"/approvals/{row.id}/")
     expect(deputy.one("#acts-for")).to_contain_text("You decide for manager")
     assert faults(deputy, Axe()) == {}
