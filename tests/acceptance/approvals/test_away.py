@@ -14,7 +14,7 @@ from approvals.notify import endpoints
 from approvals.rules.terms import Seat, Terms
 from tests.acceptance.conftest import People
 from tests.acceptance.house import House
-from tests.acceptance.pages.test_accessible import faults
+from tests.acceptance.pages.test_accessible import WIDE, faults
 from tests.acceptance.requests import agent_of, ask
 
 pytestmark = pytest.mark.browser
@@ -48,10 +48,11 @@ def test_a_deputy_is_named_and_decides_under_both_names(house: House, people: Pe
     expect(owner.one("#deputies")).to_contain_text("second_manager for manager")
     assert faults(owner, Axe()) == {}
     deputy.open("/approvals/?box=mine")
-    expect(deputy.page.get_by_text("Pay A")).to_be_visible()
+    expect(deputy.page.get_by_role("link", name="Pay A")).to_be_visible()
     deputy.open(f"/approvals/{row.id}/")
     expect(deputy.one("#acts-for")).to_contain_text("You decide for manager")
     assert faults(deputy, Axe()) == {}
+    deputy.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
     deputy.one("#decision button[data-decide=approve]").click()
     deputy.open(f"/approvals/{row.id}/")
     expect(deputy.one("#approval-main")).to_contain_text("second_manager for manager")
