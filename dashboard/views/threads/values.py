@@ -8,10 +8,10 @@ from django.utils.html import format_html
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from dashboard.fields.parameters import NUMBER, PART, POINT, POINTER
 from dashboard.pages.parts.values import ValuePage
 from dashboard.views.addresses import takes
 from dashboard.views.base import actor, member, number_in
-from dashboard.views.parameters import NUMBER, PART, POINT, POINTER
 from dashboard.wording.text import visible
 
 
