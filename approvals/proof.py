@@ -257,9 +257,8 @@ def _follow(
     """Take over what an event says of a request."""
     current = course.stands
     if results is not None:
-        of_vote = ("id", "reviewer", "reviewer_name", "verdict", "proposal_hash")
-        for_person = results["for_person"]
-        course.votes.append(Vote(*(results[name] for name in of_vote), for_person=for_person))
+        of_vote = ("id", "reviewer", "reviewer_name", "verdict", "proposal_hash", "for_person")
+        course.votes.append(Vote(*(results[name] for name in of_vote)))
     if results is not None and results["verdict"] == "edit":
         course.edits[data["standing_hash"]] = results["args"]
         current |= {"standing_args": results["args"], "standing_hash": data["standing_hash"]}

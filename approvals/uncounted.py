@@ -43,6 +43,6 @@ def _votes(ids: list[UUID]) -> dict[UUID, list[Vote]]:
             (ids,),
         )
         votes: dict[UUID, list[Vote]] = {}
-        for approval, *values, for_person in cursor.fetchall():
-            votes.setdefault(approval, []).append(Vote(*values, for_person=for_person))
+        for approval, *values in cursor.fetchall():
+            votes.setdefault(approval, []).append(Vote(*values))
         return votes

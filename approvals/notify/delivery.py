@@ -127,8 +127,8 @@ def _send_to(device: DeviceRow, message: bytes, *, now: datetime) -> int:
         place = addresses.parse(device.subscribed.address)
     except InvalidValue:
         raise NotDelivered("The address of the device is not allowed any more.") from None
-    keys = {"p256dh": device.subscribed.p256dh, "auth": device.subscribed.auth}
-    body = push.encrypted(message, **keys)
+    keys = device.subscribed
+    body = push.encrypted(message, p256dh=keys.p256dh, auth=keys.auth)
     headers = push.headers(place, now=now)
     return webhook.post(place, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
 

@@ -142,4 +142,5 @@ def _device(*, address: str, p256dh: str, auth: str, **columns: Any) -> DeviceRo
 def _do(sql: str, params: Sequence[Any]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
-        return cursor.rowcount
+        n: int = cursor.rowcount
+        return n

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -15,7 +16,7 @@ from checkpoints import queries as ground
 from checkpoints.postgres.named_rows import fetch_named
 
 from ..queries import ApprovalRow, deputies
-from ..rules.deputies import turn_of
+from ..rules.deputies import Mandate, turn_of
 from ..rules.terms import Seat, names_of, terms_of
 from ..rules.votes import Part
 
@@ -92,8 +93,8 @@ def due(people: Sequence[Person], row: ApprovalRow, *, escalated: bool = False) 
     for one in people:
         if called_in is not None and not called_in.admits(one.names):
             continue
-        theirs = mandates.get(one.id, ())
-        turn = turn_of(row.progress, one.id, one.names, lambda own=theirs: own, request=row.id)
+        theirs = partial(tuple[Mandate, ...], mandates.get(one.id, ()))
+        turn = turn_of(row.progress, one.id, one.names, theirs, request=row.id)
         if turn.part is Part.DUE:
             results.append(one)
             if turn.mandate is not None:

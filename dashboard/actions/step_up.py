@@ -6,7 +6,6 @@ GATEPOST_STEP_UP_MINUTES says otherwise.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -55,7 +54,8 @@ def _lately(at: str, minutes: float) -> bool:
     """Whether a moment is not longer ago than that, by the database's clock."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT %s::timestamptz BETWEEN clock_timestamp() - %s::interval AND clock_timestamp()",
-            (at, timedelta(minutes=minutes)),
+            "SELECT %s::timestamptz BETWEEN clock_timestamp() - make_interval(secs => %s) "
+            "AND clock_timestamp()",
+            (at, minutes * 60),
         )
         return bool(cursor.fetchone()[0])

@@ -50,13 +50,13 @@ def callback(request: HttpRequest) -> HttpResponse:
         return _refused(request, error)
     login(request, user, SINGLE_SIGN_ON)
     # Roles follow the groups at each sign-in, so a login must not last for ever.
-    request.session.set_expiry(int(settings.GATEPOST_OIDC.hours * 3600))
+    request.session.set_expiry(int(provider.oidc().hours * 3600))
     return SeeOther(wanted)
 
 
 def arrival_of(claims: dict[str, object]) -> Arrival:
     """Somebody as their claims say; raises SignInFailed without a subject or a name."""
-    oidc = settings.GATEPOST_OIDC
+    oidc = provider.oidc()
     subject = text(claims, "sub", SUBJECT_MAX + 1)
     email = "" if claims.get("email_verified") is False else text(claims, "email", LIMITS["email"])
     username = text(claims, oidc.username_claim, LIMITS["username"] + 1) or email

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.conf import settings
 from rest_framework.exceptions import NotFound
@@ -51,9 +51,9 @@ class ScimView(APIView):
     """A call with the token of a directory; a login of a browser opens nothing here."""
 
     schema = None
-    authentication_classes: ClassVar = [TokenAuthentication]
-    parser_classes: ClassVar = [ScimParser, StrictJSONParser]
-    renderer_classes: ClassVar = [ScimRenderer]
+    authentication_classes = (TokenAuthentication,)
+    parser_classes = (ScimParser, StrictJSONParser)
+    renderer_classes = (ScimRenderer,)
     who: Administrator
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -80,7 +80,7 @@ class ScimView(APIView):
             raise Invalid("$", "must be an object")
         return data
 
-    def page(self, rows: Any, columns: Columns, shown: Callable[[list[Any]], Any]) -> Any:
+    def page(self, rows: Any, columns: Columns, shown: Callable[[list[Any]], Any]) -> Response:
         """The list that `filter`, `startIndex` and `count` select; `columns` may be filtered by."""
         if text := self.request.query_params.get("filter", ""):
             name, value = equals(text)

@@ -20,6 +20,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from requests import RequestException
 
+from dashboard.configuration.sign_in import Oidc
 from dashboard.errors import ActionError
 
 log = structlog.get_logger("gatepost.sso")
@@ -31,6 +32,13 @@ class SignInFailed(ActionError):
     """The provider did not vouch for anybody; the sentence says what to do, the log says why."""
 
     status, code, title = 403, "sign-in-failed", "Signing in did not work"
+
+
+def oidc() -> Oidc:
+    """The configured provider; raises SignInFailed where there is none."""
+    if settings.GATEPOST_OIDC is None:
+        raise SignInFailed("There is no single sign-on here.")
+    return settings.GATEPOST_OIDC
 
 
 class _Verified(Exception):
@@ -85,7 +93,7 @@ class _Door(OpenIDConnectOAuth2Adapter):
         """Raise _Verified with the claims of both tokens, or OAuth2Error."""
         if not kwargs["response"].get("id_token"):
             raise OAuth2Error("no id_token")
-        if str(self.openid_config["issuer"]).rstrip("/") != settings.GATEPOST_OIDC.issuer:
+        if str(self.openid_config["issuer"]).rstrip("/") != oidc().issuer:
             raise OAuth2Error("another issuer")
         # The library would trust the connection; the signature is checked as well.
         self.did_fetch_access_token = False
@@ -103,8 +111,9 @@ def begin(request: HttpRequest) -> HttpResponse:
         answer: HttpResponse = provider.redirect(request, process="login")
     except (RequestException, LookupError, ValueError) as error:
         log.warning("the provider does not answer", error=type(error).__name__)
-        name = settings.GATEPOST_OIDC.name
-        raise SignInFailed(f"{name} does not answer at the moment. Try again soon.") from error
+        raise SignInFailed(
+            f"{oidc().name} does not answer at the moment. Try again soon."
+        ) from error
     return answer
 
 
