@@ -539,7 +539,7 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "devices_add": lambda w: Call(
         body={"name": "phone", "address": "https://push.example/new", **DEVICE}, status=201
     ),
-    "devices_remove": lambda w: Call({"device_id": str(w.device)}, body={}, who=("operator",)),
+    "devices_remove": lambda w: Call({"device_id": str(w.device)}, body={}, reach=("operator",)),
     "deputies_list": lambda w: Call(),
     "deputies_name": lambda w: Call(
         body={
@@ -548,7 +548,8 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
             "reason": "holiday",
         },
         status=201,
-        who=("manager",),
+        who=("manager", "admin"),
+        reach=("manager",),
     ),
     "deputies_remove": lambda w: Call(
         {"deputy_id": str(w.deputy)}, body={}, who=("manager", "admin")
