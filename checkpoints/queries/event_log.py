@@ -160,7 +160,7 @@ def changes_of(
 
 
 def event_kinds(thread_id: UUID, *, newest: int = COUNTED) -> dict[str, int]:
-    """How many of the thread's newest events are of each kind; no event before them is read."""
+    """Count the thread's newest events by kind; no event before them is read."""
     result = rows(
         "SELECT kind, count(*) FROM gp_event WHERE thread_id = %s::uuid "
         "AND seq > (SELECT last_seq - %s::bigint FROM gp_thread WHERE id = %s::uuid) "

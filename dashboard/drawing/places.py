@@ -43,7 +43,7 @@ def name_of(pointer: str) -> str:
 def parents(pointer: str) -> list[tuple[str, str]]:
     """(name, pointer) of what leads to a part, itself last."""
     names = list(_names(pointer))
-    return [(name, _joined(names[: place + 1])) for place, name in enumerate(names)]
+    return [(name, _joined(names[: nth + 1])) for nth, name in enumerate(names)]
 
 
 def pointer_to(name: str) -> str:

@@ -88,7 +88,7 @@ def fragment(
     start: int = 0,
     schema: Part,
 ) -> SafeString:
-    """What stands in the place of a light tree's link to `address`, at this depth of it.
+    """Draw the part that replaces a light tree's link to `address`, at this depth of it.
 
     It is the opened fold of a container, the lines of one from `start` on, or a long string.
     """

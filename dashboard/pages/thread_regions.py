@@ -39,7 +39,7 @@ def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 
 
 def _sides(page: ThreadPage) -> Sides | None:
-    """Where the parts of the shown state and of the one before it stand."""
+    """Addresses of the parts of the shown state and of the one before it."""
     shown = page.checkpoint
     if shown is None or page.state.unread or page.anatomy:
         return None
@@ -135,9 +135,9 @@ def _step_usage(page: ThreadPage, rows: Sequence[CheckpointRow]) -> dict[UUID, s
     used = usage_by_step(page.thread.id, since)
     # An edit has the step of the checkpoint before it, whose calls these were.
     return {
-        own[place]: usage_text({"usage": usage}).removeprefix(", ")
-        for place, usage in used.items()
-        if place in own
+        own[at]: usage_text({"usage": usage}).removeprefix(", ")
+        for at, usage in used.items()
+        if at in own
     }
 
 

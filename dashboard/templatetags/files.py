@@ -23,5 +23,5 @@ def preview_url(file: Any) -> str:
 
 @register.filter
 def is_picture(file: Any) -> bool:
-    """Whether a file says that it is a picture which pages show."""
+    """Tell whether a file says that it is a picture which pages show."""
     return file.media_type in PICTURES

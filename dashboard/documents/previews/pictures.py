@@ -22,7 +22,7 @@ class Picture:
 
     @property
     def fits(self) -> bool:
-        """Whether a browser can draw it without harm."""
+        """Tell whether a browser can draw it without harm."""
         return 0 < self.width * self.height <= PIXELS_MAX
 
 

@@ -43,7 +43,7 @@ _NAMES: Final = re.compile(r"\.(csv|tsv|json)(?:\.gz)?$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What may be shown; `cut` says that there is more, `why` the reason where nothing is shown."""
+    """A bounded look: `cut` says that there is more, `why` the reason where nothing is shown."""
 
     kind: str
     text: str = ""
@@ -56,7 +56,7 @@ class Preview:
 
 
 def is_previewed(name: str, media_type: str) -> bool:
-    """Whether a file of this name probably has a preview: whether a link to it is offered."""
+    """Tell whether a file of this name probably has a preview."""
     lower = name.lower()
     if lower.endswith(_PAGES) or media_type in ("text/html", "image/svg+xml"):
         return False
@@ -69,7 +69,7 @@ def is_previewed(name: str, media_type: str) -> bool:
 
 
 def preview_of(head: bytes, *, name: str, size: int) -> Preview:
-    """What a page shows of a file that begins with `head` (READ bytes of it) and has `size`."""
+    """The preview of a file that begins with `head` (READ bytes of it) and has `size`."""
     if (picture := picture_in(head)) is not None:
         if size > PICTURE_MAX or not picture.fits:
             return Preview(NONE, why="The picture is too large to be shown here.")

@@ -141,7 +141,7 @@ class ComparisonPage:
         }
 
     def _channels(self) -> Iterator[Channel]:
-        """What differs; None where a side does not have it."""
+        """The channels that differ; None where a side does not have one."""
         old, new = self.made.old_state, self.made.new_state
         names = [
             name

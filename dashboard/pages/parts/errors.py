@@ -1,4 +1,4 @@
-"""What went wrong in a thread: each failed call, step or attempt with its place and what is next.
+"""Errors of a thread: each failed call, step or attempt with its place and what is next.
 
 Pure, from the events of the kinds that say so.
 """
@@ -36,18 +36,18 @@ _WORKING: Final = ("It is being tried again.", "")
 class Trouble:
     """The place of one error, and what came of it or is to be done; `href` leads there."""
 
-    place: str
+    position: str
     after: str
     href: str = ""
 
 
 def count(kinds: Mapping[str, int]) -> int:
-    """How many of these events, counted by kind, are errors."""
+    """Count the errors among events that are counted by kind."""
     return sum(kinds.get(kind, 0) for kind in KINDS)
 
 
 def by_noun(kinds: Mapping[str, int]) -> dict[str, int]:
-    """How many events are of each noun."""
+    """Sum counts by kind to counts by noun."""
     results: dict[str, int] = {}
     for kind, n in kinds.items():
         noun = kind.partition(".")[0]
@@ -59,22 +59,22 @@ def troubles(
     events: Iterable[EventRow], *, thread: ThreadRow, rows: Sequence[CheckpointRow]
 ) -> dict[int, Trouble]:
     """{number of the event: its trouble}; `events` and checkpoints `rows` are newest first."""
-    way = [row for row in rows if not row.abandoned and row.thread == thread.id]
+    steps = [row for row in rows if not row.abandoned and row.thread == thread.id]
     results, newer = {}, dict[tuple[str, str], int]()
     for event in events:  # newest first
         if event.kind not in KINDS:
             continue
-        place = _place(event)
-        after, href = _after(event, thread, way)
-        again = newer.get((event.kind, place.partition(", attempt")[0]))
+        position = _position(event)
+        after, href = _after(event, thread, steps)
+        again = newer.get((event.kind, position.partition(", attempt")[0]))
         if again and not href.startswith("?cp="):
             after, href = f"Tried again, event {number(again)}.", f"#event-{again}"
-        newer[event.kind, place.partition(", attempt")[0]] = event.seq
-        results[event.seq] = Trouble(place, after, href)
+        newer[event.kind, position.partition(", attempt")[0]] = event.seq
+        results[event.seq] = Trouble(position, after, href)
     return results
 
 
-def _place(event: EventRow) -> str:
+def _position(event: EventRow) -> str:
     """“publish, step 3, attempt 2”; what is not recorded is left out."""
     data = event.data if isinstance(event.data, Mapping) else {}
     parts = [str(data["node"])] if data.get("node") else []
@@ -84,10 +84,10 @@ def _place(event: EventRow) -> str:
     return ", ".join(parts) or "Between nodes"
 
 
-def _after(event: EventRow, thread: ThreadRow, way: Sequence[CheckpointRow]) -> tuple[str, str]:
-    """What followed, else what is to be done: the checkpoint after it, a retry, or the person."""
+def _after(event: EventRow, thread: ThreadRow, steps: Sequence[CheckpointRow]) -> tuple[str, str]:
+    """Name what followed: the next checkpoint or a retry; else what a person is to do."""
     data = event.data if isinstance(event.data, Mapping) else {}
-    later = [row for row in way if row.created_at > event.at]
+    later = [row for row in steps if row.created_at > event.at]
     if later:
         return f"It went on: checkpoint #{number(later[-1].number)}.", f"?cp={later[-1].number}"
     if thread.status is Status.SUCCEEDED:

@@ -37,12 +37,12 @@ def point(checkpoint: CheckpointRow) -> str:
 
 
 def sides_of(new: str, state: Any, old: str = "", before: Any = None) -> Sides:
-    """Where the parts of a state stand, and those of an old one; checkpoints as in addresses."""
+    """Addresses of the parts of a state, and of an old one; checkpoints as in addresses."""
     return Sides(Places(new, state), Places(old, before) if old else None)
 
 
 def event_sides(event: EventRow) -> Sides:
-    """Where the parts of an event's data stand."""
+    """Addresses of the parts of an event's data."""
     return Sides(Places(f"{event.thread}:event-{event.seq}", event.data))
 
 
