@@ -31,8 +31,8 @@ from checkpoints.admin.lists import Logged, Records
 from checkpoints.admin.paging import Walk
 from gatepost_command import COMMAND
 
-from .actions import administration, sign_ins
-from .actions.accounts import FIELDS
+from .actions.people import administration, sign_ins
+from .actions.people.accounts import FIELDS
 from .identity import tokens
 from .identity.permissions import ROLES
 from .models import SavedView, Token

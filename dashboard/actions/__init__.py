@@ -9,7 +9,6 @@ from dashboard.identity.permissions import RIGHTS, Actor, Allowance, actor_of, a
 from .audit.exports import export_records
 from .cancellation import cancel, preview_cancel
 from .decisions import decide, decide_many, take_back
-from .deputies import hand_over, name_deputy, remove_deputy
 from .endpoints import (
     change_endpoint,
     make_endpoint,
@@ -48,8 +47,24 @@ from .mcp_servers import (
     remove_mcp_server,
     set_mcp_tool_mode,
 )
+from .people.deputies import hand_over, name_deputy, remove_deputy
+from .people.sign_ins import (
+    confirm_sign_in,
+    end_other_sign_ins,
+    end_sign_in,
+    list_sign_ins,
+    sign_out_user,
+)
+from .people.users import (
+    edit_user,
+    end_token,
+    list_tokens,
+    list_users,
+    make_user,
+    name_workspace,
+    set_user_password,
+)
 from .policies import edit_policy, make_policy, preview_policy, set_cap, try_policy
-from .sign_ins import confirm_sign_in, end_other_sign_ins, end_sign_in, list_sign_ins, sign_out_user
 from .starts import start_or_continue, start_thread
 from .stopped.code_choice import choose_code, choose_code_many
 from .stopped.skips import skip
@@ -68,15 +83,6 @@ from .threads import (
     send_input,
     upload,
     verify,
-)
-from .users import (
-    edit_user,
-    end_token,
-    list_tokens,
-    list_users,
-    make_user,
-    name_workspace,
-    set_user_password,
 )
 
 __all__ = [

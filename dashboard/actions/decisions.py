@@ -23,7 +23,8 @@ from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
 from dashboard.identity.seats import seat_of
 
-from . import second_person, step_up
+from . import second_person
+from .people import step_up
 
 AT_ONCE: Final = 200
 WORD_MAX: Final = 40  # of a verdict and of what follows a rejection

@@ -17,7 +17,7 @@ from approvals.notify.queries import EndpointRow
 from dashboard.errors import Forbidden, translated
 from dashboard.identity.permissions import Actor, either, may, require
 
-from .administration import Administrator
+from .people.administration import Administrator
 
 LOOKS: Final = ("auditor", "admin")
 

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard import actions
-from dashboard.actions.administration import Administrator
-from dashboard.actions.users import LIMITS, UserRow
+from dashboard.actions.people.administration import Administrator
+from dashboard.actions.people.users import LIMITS, UserRow
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import ROLES
 

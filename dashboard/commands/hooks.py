@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from approvals.hooks import changes as known
 from approvals.hooks.changes import HookRow, IdentityRow
 from dashboard.actions import hooks
-from dashboard.actions.administration import AUDIT
+from dashboard.actions.people.administration import AUDIT
 from dashboard.commands.terminal.console import PersonalCommand, Verb, translated
 from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.errors import Forbidden

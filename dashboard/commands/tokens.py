@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from pydantic import BaseModel, ConfigDict
 
-from dashboard.actions.administration import administrator_of
+from dashboard.actions.people.administration import administrator_of
 from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb, person
 from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.errors import Forbidden, Invalid, Missing

@@ -11,8 +11,8 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 
 from dashboard import actions
-from dashboard.actions.administration import Administrator, administrator_of
-from dashboard.actions.users import UserRow, link_user, user_by_name
+from dashboard.actions.people.administration import Administrator, administrator_of
+from dashboard.actions.people.users import UserRow, link_user, user_by_name
 from dashboard.api.account.sign_ins import SignIn, SignInList, SignInsEnded
 from dashboard.api.users import User, UserList
 from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb

@@ -23,9 +23,10 @@ from dashboard.identity.people import people
 from dashboard.saved_views.address import USUAL, BoardAddress
 
 from . import damage
-from .parts import board_columns, breakers, stuck
-from .parts.feed import Moved, merged, moved
-from .parts.lanes import ROWS, shares
+from .parts import breakers, stuck
+from .parts.board import board_columns
+from .parts.board.feed import Moved, merged, moved
+from .parts.board.lanes import ROWS, shares
 from .rights import Roles, rights_of
 
 # What needs a person stands on top.

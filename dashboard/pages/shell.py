@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from approvals import queries as gates
-from dashboard.actions.administration import AUDIT
+from dashboard.actions.people.administration import AUDIT
 from dashboard.errors import Forbidden
 from dashboard.identity.permissions import actor_of, may
 

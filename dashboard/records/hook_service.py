@@ -8,7 +8,7 @@ from uuid import UUID
 from django.http import HttpRequest
 
 from dashboard.actions import hooks
-from dashboard.actions.administration import Administrator
+from dashboard.actions.people.administration import Administrator
 from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor
 

@@ -26,10 +26,10 @@ from django.urls import path, reverse
 from django.utils.decorators import method_decorator
 
 from checkpoints import queries
-from dashboard.actions import administration
-from dashboard.actions.administration import Administrator
 from dashboard.actions.endpoints import Endpoints
 from dashboard.actions.fleet.subscriptions import SubscriptionForms
+from dashboard.actions.people import administration
+from dashboard.actions.people.administration import Administrator
 from dashboard.errors import ActionError, Forbidden, Missing
 from dashboard.fields.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
 from dashboard.identity.logins.page_workspace import refuse_other

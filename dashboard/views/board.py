@@ -7,8 +7,8 @@ from checkpoints import queries
 from dashboard.embedded.demo import is_of_demo
 from dashboard.fields.parameters import CURSOR
 from dashboard.pages.board import BoardPage
-from dashboard.pages.parts import board_columns
-from dashboard.pages.parts.view_bar import ViewBar
+from dashboard.pages.parts.board import board_columns
+from dashboard.pages.parts.board.view_bar import ViewBar
 from dashboard.pages.rights import rights_of
 from dashboard.saved_views.address import COLUMN_WORDS, DENSITY, NARROWS
 from dashboard.wording import savings

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from dashboard.actions.directory.arrivals import Arrival, arrive
-from dashboard.actions.users import LIMITS, SUBJECT_MAX
+from dashboard.actions.people.users import LIMITS, SUBJECT_MAX
 from dashboard.configuration.sign_in import SINGLE_SIGN_ON
 from dashboard.errors import ActionError
 from dashboard.identity.rate_limits import STRANGERS, address_of

@@ -10,8 +10,8 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from checkpoints import queries
-from dashboard.actions.accounts import add_account, change_account, locked_account
-from dashboard.actions.users import LIMITS
+from dashboard.actions.people.accounts import add_account, change_account, locked_account
+from dashboard.actions.people.users import LIMITS
 from dashboard.errors import Conflict, Forbidden
 from dashboard.fields.validation import check_text
 from dashboard.identity.sso import identities

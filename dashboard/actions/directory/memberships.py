@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 
 from checkpoints.queries.installation.workspaces import workspaces_named
-from dashboard.actions.accounts import assign_roles, locked_account, roles_of
+from dashboard.actions.people.accounts import assign_roles, locked_account, roles_of
 from dashboard.configuration.sign_in import Access
 from dashboard.identity.user_changes import changed_by
 

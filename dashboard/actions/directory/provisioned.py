@@ -15,14 +15,14 @@ from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
 
 from checkpoints import queries
-from dashboard.actions.accounts import (
+from dashboard.actions.people.accounts import (
     add_account,
     change_account,
     locked_account,
     set_account_password,
 )
-from dashboard.actions.administration import Administrator
-from dashboard.actions.users import LIMITS, SUBJECT_MAX
+from dashboard.actions.people.administration import Administrator
+from dashboard.actions.people.users import LIMITS, SUBJECT_MAX
 from dashboard.errors import Conflict, Forbidden, Invalid, Missing
 from dashboard.fields.validation import check_text
 from dashboard.identity import tokens

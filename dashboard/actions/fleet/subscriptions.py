@@ -26,7 +26,7 @@ from dashboard.fields.credentials import check_credentials
 from dashboard.identity.permissions import Actor, may, require
 from dashboard.identity.seats import seat_of
 
-from ..administration import Administrator
+from ..people.administration import Administrator
 
 ADMINS_ONLY = "Only admins choose for others, for teams, and chats, webhooks or fixed addresses."
 

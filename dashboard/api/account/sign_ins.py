@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard import actions
-from dashboard.actions.administration import Administrator
+from dashboard.actions.people.administration import Administrator
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.shapes.django_request import django_request
 from dashboard.api.shapes.requests import Asked, Nothing

@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard import actions
-from dashboard.actions.administration import Administrator
-from dashboard.actions.users import LIMITS, NAME_MAX
+from dashboard.actions.people.administration import Administrator
+from dashboard.actions.people.users import LIMITS, NAME_MAX
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.shapes.requests import Asked, Nothing
 from dashboard.api.shapes.texts import NotBlank

@@ -15,7 +15,7 @@ from approvals.deputies.changes import REASON_MAX
 from approvals.notify.texts.kinds import PERSON_MAX
 from approvals.queries.deputies import DeputyRow
 from dashboard import actions
-from dashboard.actions import deputies
+from dashboard.actions.people import deputies
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.parameters import flag
 from dashboard.api.shapes.requests import Asked, Nothing

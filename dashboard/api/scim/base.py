@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from dashboard.actions.administration import Administrator
 from dashboard.actions.directory.provisioned import Taken
+from dashboard.actions.people.administration import Administrator
 from dashboard.api.protocol import limits
 from dashboard.api.protocol.authentication import TokenAuthentication
 from dashboard.api.protocol.parsers import StrictJSONParser

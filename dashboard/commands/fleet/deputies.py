@@ -9,7 +9,7 @@ from uuid import UUID
 
 from approvals.queries.deputies import DeputyRow
 from dashboard import actions
-from dashboard.actions import deputies
+from dashboard.actions.people import deputies
 from dashboard.api.fleet.deputies import Deputy, DeputyList
 from dashboard.commands.terminal.console import PersonalCommand, Verb
 from dashboard.commands.terminal.tables import Table, table

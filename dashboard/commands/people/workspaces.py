@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 
 from checkpoints import store
 from dashboard import actions
-from dashboard.actions.administration import administrator_of
+from dashboard.actions.people.administration import administrator_of
 from dashboard.api.account.workspace import Workspace
 from dashboard.commands.terminal.console import PersonalCommand, Verb, translated
 from dashboard.commands.terminal.tables import Table, table

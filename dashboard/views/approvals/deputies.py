@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from approvals import queries
 from dashboard import actions, errors
-from dashboard.actions import deputies
+from dashboard.actions.people import deputies
 from dashboard.fields.parameters import FLAG
 from dashboard.identity.permissions import may, require
 from dashboard.views import forms

@@ -15,7 +15,7 @@ from approvals.inbox import reviewers
 from approvals.inbox import rows as inbox_rows
 from dashboard import actions, errors
 from dashboard.actions import bulk
-from dashboard.actions.administration import AUDIT
+from dashboard.actions.people.administration import AUDIT
 from dashboard.fields.parameters import CURSOR, ID
 from dashboard.identity.people import people
 from dashboard.identity.seats import person_of

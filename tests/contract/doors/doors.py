@@ -34,9 +34,10 @@ from approvals.queries import ApprovalRow
 from checkpoints import store
 from checkpoints.admin.lists import Records
 from dashboard import actions
-from dashboard.actions import administration, external, hooks
-from dashboard.actions.accounts import change_account
+from dashboard.actions import external, hooks
 from dashboard.actions.directory import provisioned
+from dashboard.actions.people import administration
+from dashboard.actions.people.accounts import change_account
 from dashboard.api.scim import urls as scim_urls
 from dashboard.identity import permissions, tokens
 from dashboard.identity.permissions import Actor

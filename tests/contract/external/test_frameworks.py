@@ -14,7 +14,7 @@ from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from tests.cast import Cast
 from tests.dashboard import scene
-from tests.dashboard.pages.test_board_children import counted, listed
+from tests.dashboard.pages.board.test_board_children import counted, listed
 
 from .door import Agent
 

@@ -12,7 +12,7 @@ from django.test import Client
 
 from checkpoints import queries
 from checkpoints.chain import verify_workspace
-from dashboard.actions.accounts import change_account
+from dashboard.actions.people.accounts import change_account
 from dashboard.configuration.sign_in import Access
 from dashboard.identity import tokens
 from dashboard.identity.sso import identities

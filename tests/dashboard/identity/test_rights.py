@@ -19,7 +19,7 @@ from checkpoints import queries
 from checkpoints.states import ROLES as ROLES_OF_TABLE
 from dashboard import actions
 from dashboard.actions import external, hooks
-from dashboard.actions.administration import Administrator
+from dashboard.actions.people.administration import Administrator
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor, may

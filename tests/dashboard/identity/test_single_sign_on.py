@@ -21,7 +21,7 @@ from websockets.typing import Origin
 
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
-from dashboard.actions.accounts import change_account
+from dashboard.actions.people.accounts import change_account
 from dashboard.identity import tokens
 from dashboard.identity.sso import identities
 from tests.cast import Cast, make_cast

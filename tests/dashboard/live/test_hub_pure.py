@@ -17,7 +17,7 @@ from dashboard.live import origins, subscription
 from dashboard.live.consumers import BadJoin, read_join
 from dashboard.live.frames import Event, Outbox
 from dashboard.live.hub import NOT_ALLOWED, SIGNED_OUT, Hub, Look, Member, Regions, Roles, Want
-from dashboard.pages.parts.lanes import shares
+from dashboard.pages.parts.board.lanes import shares
 from dashboard.wire import hints
 from dashboard.wire.topics import Topic, parse
 

@@ -30,7 +30,7 @@ from checkpoints.log import recorded
 from checkpoints.states import WorkspaceEventKind as K
 from checkpoints.store.installation.workspaces import log_record
 from checkpoints.store.statement.moves import NewEvent
-from dashboard.actions import administration
+from dashboard.actions.people import administration
 from dashboard.identity import tokens
 from dashboard.identity.sso import identities
 from dashboard.mcp.registry import changes as mcp_servers

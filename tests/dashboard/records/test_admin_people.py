@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
 from checkpoints.models import Membership, Workspace
-from dashboard.actions import administration
+from dashboard.actions.people import administration
 from dashboard.errors import Conflict, Forbidden, Invalid, Missing
 from dashboard.identity import tokens
 from dashboard.models import Token

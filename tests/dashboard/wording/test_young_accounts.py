@@ -14,7 +14,7 @@ from approvals.models import Decision
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from dashboard import actions
-from dashboard.actions import administration
+from dashboard.actions.people import administration
 from dashboard.identity.permissions import actor_of
 from tests.cast import Cast
 from tests.checkpoints.builders import rows

@@ -16,7 +16,7 @@ import pytest
 
 from checkpoints.states import Status
 from dashboard.pages.board import LIST_ROWS, NEWEST_FIRST
-from dashboard.pages.parts.lanes import FAIR
+from dashboard.pages.parts.board.lanes import FAIR
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard import scene

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 from checkpoints.views import EventRow
-from dashboard.pages.parts.feed import LINES, THREADS, merged, moved
+from dashboard.pages.parts.board.feed import LINES, THREADS, merged, moved
 
 AT = datetime(2026, 11, 26, tzinfo=UTC)
 

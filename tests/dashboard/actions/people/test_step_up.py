@@ -16,7 +16,7 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from dashboard import actions
-from dashboard.actions import step_up
+from dashboard.actions.people import step_up
 from dashboard.errors import NeedsConfirmation
 from dashboard.identity import tokens
 from dashboard.identity.permissions import Grant, Login

@@ -1,0 +1,1 @@
+"""Parts of the board: its columns, lanes, activity and saved views."""
