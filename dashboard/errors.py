@@ -111,7 +111,7 @@ class Erased(ActionError):
 
 
 class OtherWorkspace(Conflict):
-    """What was sent belongs to another workspace than the login acts in; facts: place (id, name).
+    """The request belongs to another workspace than the login acts in; facts: place (id, name).
 
     `place` is None where the person does not belong to it.
     """

@@ -92,7 +92,7 @@ def _readable(column: EncryptedColumn, stored: str, claimed: Claim) -> str:
 
 
 def _push(claimed: Claim, written: Letter) -> Callable[[], int]:
-    """What sends one message to each device of the person; one that took it is enough."""
+    """Prepare one message to each device of the person; one that took it is enough."""
     people = get_user_model()._default_manager.filter(pk=int(claimed.recipient[5:]), is_active=True)
     if not people.exists():
         raise Useless("The person cannot sign in any more.")

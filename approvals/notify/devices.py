@@ -27,7 +27,7 @@ KEY_MAX: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """What a browser gives out for one device: where its push service is, and its keys."""
+    """Subscription of one device as its browser gives it: address of the push service, and keys."""
 
     address: str = field(repr=False)
     p256dh: str = field(repr=False)
@@ -58,7 +58,7 @@ def add(workspace: UUID, person: str, name: str, wanted: Subscribed, *, actor: s
     name = " ".join(name.split())
     if not 0 < len(name) <= NAME_MAX:
         raise InvalidValue("name", f"takes 1 to {NAME_MAX} characters")
-    place = addresses.parse(wanted.address, "address")
+    parsed = addresses.parse(wanted.address, "address")
     push.bytes_of(wanted.p256dh, "p256dh", 65)
     push.bytes_of(wanted.auth, "auth", 16)
     with transaction.atomic():
@@ -82,7 +82,7 @@ def add(workspace: UUID, person: str, name: str, wanted: Subscribed, *, actor: s
                 workspace,
                 person,
                 name,
-                place.shown[:200],
+                parsed.shown[:200],
                 wanted.address,
                 wanted.p256dh,
                 wanted.auth,

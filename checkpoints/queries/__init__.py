@@ -14,13 +14,7 @@ from .activities import (
     step_activities,
     unpriced_calls,
 )
-from .anatomy import (
-    calls_around,
-    config_at,
-    lease_before,
-    packages_of,
-    thoughts_before,
-)
+from .anatomy import calls_around, config_at, lease_before, packages_of, thoughts_before
 from .anatomy.items import SentRow, added_items, sent_items
 from .anatomy.outputs import (
     CALLS_READ,

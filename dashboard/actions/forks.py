@@ -56,7 +56,7 @@ def preview_fork(
     instead_of: UUID | None = None,
     output: Any = None,
 ) -> ForkPlan:
-    """What a fork from this checkpoint with these values would do and cost."""
+    """Predict the effects and the cost of a fork from this checkpoint with these values."""
     thread = thread_for(actor, "fork", thread_id)
     check_config(config or {})
     _check_budget(thread, budget)

@@ -50,13 +50,13 @@ class Wrong:
     times: int = 1
     near: str = ""
 
-    def explained(self, place: str) -> str:
-        """Sentences for the person; `place` begins them, such as “This page”."""
+    def explained(self, subject: str) -> str:
+        """Sentences for the person; `subject` begins them, such as “This page”."""
         expected = f" Did you mean “{self.near}”?" if self.near else ""
         if self.times > 1:
             return f"The address names “{self.name}” {self.times} times; once is taken."
         if self.values is None:
-            return f"{place} does not take “{self.name[:80]}”.{expected}"
+            return f"{subject} does not take “{self.name[:80]}”.{expected}"
         text = f"“{self.name}” does not take “{self.value[:80]}”.{expected}"
         return f"{text} It takes {self.values.takes}."
 

@@ -38,8 +38,8 @@ class TooMany(ActionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How a limit stands after a call: so many allowed in a period, left, and seconds to its end.
+class LimitState:
+    """State of a limit after a call: so many allowed in a period, left, and seconds to its end.
 
     `name` says what is counted: address, token, login, person.
     """
@@ -65,12 +65,12 @@ class Limit:
         if most and self._count(who, 1) > most:
             raise TooMany(self.said, self._left())
 
-    def spent(self, who: str, name: str) -> Standing | None:
+    def spent(self, who: str, name: str) -> LimitState | None:
         """Count one more and say how it stands, below 0 left beyond the limit; None without one."""
         most = int(getattr(settings, self.setting))
         if not most:
             return None
-        return Standing(name, most, self.seconds, most - self._count(who, 1), self._left())
+        return LimitState(name, most, self.seconds, most - self._count(who, 1), self._left())
 
     def check(self, who: str) -> None:
         """Raise TooMany where the limit is used up; counts nothing."""

@@ -36,8 +36,7 @@ from dashboard.fields.message import message_field
 from dashboard.fields.shapes import Kind
 from dashboard.identity.people import people
 from dashboard.identity.permissions import allowed_actions
-from dashboard.pages.parts.failure import KINDS as FAILURES
-from dashboard.pages.parts.failure import Failure, failure_of
+from dashboard.pages.parts.failure import KINDS, Failure, failure_of
 from dashboard.pages.parts.outcome import outcomes
 from dashboard.wire.progress import read_progress
 from dashboard.wording import savings
@@ -53,8 +52,7 @@ from .tree.family import FamilyPage
 
 CHECKPOINTS = 200  # read for the plan and the graph
 ROWS = 20  # of them shown, as segments of the bar of time and as rows of the lineage
-EVENTS = 18
-ACTIVITIES = 12
+EVENTS, ACTIVITIES = 18, 12
 TABS = ("changes", "state", "anatomy")
 COMMITS = frozenset(
     {EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_STARTED, EventKind.THREAD_FORKED}
@@ -277,7 +275,7 @@ class ThreadPage:
         """The step at which it failed; None if it did not, and at a checkpoint of the past."""
         if self.thread.status != Status.FAILED or self.past:
             return None
-        events = queries.events(self.thread.id, kinds=FAILURES, limit=20).rows
+        events = queries.events(self.thread.id, kinds=KINDS, limit=20).rows
         return failure_of(self.thread, events, self.activities)
 
     @cached_property

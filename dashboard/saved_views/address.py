@@ -110,7 +110,7 @@ class BoardAddress:
 
     @property
     def words(self) -> dict[str, str]:
-        """What narrows this board and how it looks, without statuses: {parameter: value}."""
+        """Filters, columns and density of this board, without statuses: {parameter: value}."""
         usual = self.columns == USUAL
         words = {
             "q": self.q,
@@ -145,7 +145,7 @@ class BoardAddress:
         return replace(self.tree, held=True) if self.held else self.tree_filter
 
     def address(self, statuses: Iterable[Status], **others: str) -> str:
-        """This board with other statuses; `others` replaces what else it has."""
+        """The same board with other statuses; `others` replaces what else it has."""
         request = {"status": ",".join(statuses)} | self.words | others
         query = urlencode({name: text for name, text in request.items() if text}, safe=",")
         return f"?{query}" if query else "?"

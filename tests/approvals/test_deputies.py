@@ -57,7 +57,7 @@ def who(cast: Cast, name: str) -> Reviewer:
     return Reviewer(ident(cast, name), name, name, teams)
 
 
-def asked(cast: Cast, terms: Terms = FINANCE) -> ApprovalRow:
+def waiting_request(cast: Cast, terms: Terms = FINANCE) -> ApprovalRow:
     return scene.waiting(cast.workspace, scene.make_agent(), terms=terms)
 
 
@@ -72,19 +72,19 @@ def handed(cast: Cast, row: ApprovalRow, to: str = "second_manager") -> UUID:
     return hand_over(row.id, workspace=row.workspace, person=me, actor=me, to=to, reason="yours")
 
 
-def told(cast: Cast, row: ApprovalRow) -> list[str]:
+def notified(cast: Cast, row: ApprovalRow) -> list[str]:
     people = deciders(cast.workspace)
     return [one.name for one in _called(people, "approval.requested", row.id, row.workspace, 0, "")]
 
 
 def test_a_deputy_decides_and_both_names_are_on_record(money: Cast) -> None:
-    row = asked(money)
+    row = waiting_request(money)
     deputy = who(money, "second_manager")
     with pytest.raises(NotYours):
         say(row, deputy)
-    assert told(money, row) == ["manager"]
+    assert notified(money, row) == ["manager"]
     out(money)
-    assert told(money, row) == ["second_manager"]
+    assert notified(money, row) == ["second_manager"]
     done = say(row, deputy, comment="fine")
     assert (done.outcome, done.decided_by) == ("approve", deputy.id)
     assert done.decided_by_name == "second_manager for manager"
@@ -99,7 +99,7 @@ def test_a_deputy_decides_and_both_names_are_on_record(money: Cast) -> None:
 
 @pytest.mark.usefixtures("unguarded")
 def test_whose_place_was_taken_cannot_be_altered(money: Cast) -> None:
-    row = asked(money)
+    row = waiting_request(money)
     out(money)
     say(row, who(money, "second_manager"))
     rows("UPDATE gp_decision SET for_person = '' WHERE approval_id = %s RETURNING 1", [row.id])
@@ -107,38 +107,40 @@ def test_whose_place_was_taken_cannot_be_altered(money: Cast) -> None:
 
 
 def test_the_right_ends_with_the_time_and_with_that_of_the_person(money: Cast) -> None:
-    row, place = asked(money), money.workspace
+    row, workspace = waiting_request(money), money.workspace
     start = datetime.now(UTC) + timedelta(days=1)
     later = out(money, period=Period(start, start + timedelta(days=1)))
     deputy = who(money, "second_manager")
     with pytest.raises(NotYours):
         say(row, deputy)
-    remove_deputy(later, workspace=place, actor=deputy.id)
+    remove_deputy(later, workspace=workspace, actor=deputy.id)
     out(money)
     user = money.users["manager"].pk
-    store.withdraw(place, user, "reviewer", actor="user:0")
-    assert deputies.mandates(place, deputy.id) == ()
-    store.grant(place, user, "reviewer", actor="user:0")
+    store.withdraw(workspace, user, "reviewer", actor="user:0")
+    assert deputies.mandates(workspace, deputy.id) == ()
+    store.grant(workspace, user, "reviewer", actor="user:0")
     done = say(row, deputy)
     assert validity.doubts(done) == ""
     # What the deputy decided happens only while both may still decide.
-    store.withdraw(place, user, "reviewer", actor="user:0")
+    store.withdraw(workspace, user, "reviewer", actor="user:0")
     assert "may not decide here any more" in validity.doubts(done)
-    store.grant(place, user, "reviewer", actor="user:0")
-    store.withdraw(place, money.users["second_manager"].pk, "reviewer", actor="user:0")
+    store.grant(workspace, user, "reviewer", actor="user:0")
+    store.withdraw(workspace, money.users["second_manager"].pk, "reviewer", actor="user:0")
     assert "second_manager for manager" in validity.doubts(done)
 
 
 def test_four_eyes_and_one_vote_look_at_the_person_who_acts(money: Cast) -> None:
     deputy = who(money, "second_manager")
     out(money)
-    barred = asked(money, Terms(stages=FINANCE.stages, barred=(deputy.id,)))
+    barred = waiting_request(money, Terms(stages=FINANCE.stages, barred=(deputy.id,)))
     with pytest.raises(FourEyes):
         say(barred, deputy)
-    starter = asked(money, Terms(stages=FINANCE.stages, barred=(ident(money, "manager"),)))
+    starter = waiting_request(
+        money, Terms(stages=FINANCE.stages, barred=(ident(money, "manager"),))
+    )
     with pytest.raises(NotYours):
         say(starter, deputy)
-    two = asked(money, Terms(stages=(Seat(teams=("finance",), count=2),)))
+    two = waiting_request(money, Terms(stages=(Seat(teams=("finance",), count=2),)))
     assert say(two, deputy).open
     with pytest.raises(VotedAlready):
         say(two, deputy)
@@ -149,7 +151,7 @@ def test_four_eyes_and_one_vote_look_at_the_person_who_acts(money: Cast) -> None
 
 def test_a_deputy_edits_and_takes_back_as_a_deputy(money: Cast) -> None:
     terms = Terms(stages=(Seat(teams=("finance",), count=2),), undo_window=600)
-    row, deputy = asked(money, terms), who(money, "second_manager")
+    row, deputy = waiting_request(money, terms), who(money, "second_manager")
     named = out(money)
     say(row, deputy)
     say(row, deputy, "edit", args={"report": "new"})
@@ -157,7 +159,7 @@ def test_a_deputy_edits_and_takes_back_as_a_deputy(money: Cast) -> None:
     remove_deputy(named, workspace=row.workspace, actor=deputy.id)
     with pytest.raises(NotYours, match="you are none any more"):
         say(row, deputy, "edit", args={"report": "newer"})
-    one = asked(money, Terms(stages=FINANCE.stages, undo_window=600))
+    one = waiting_request(money, Terms(stages=FINANCE.stages, undo_window=600))
     out(money)
     assert say(one, deputy).status == "held"
     gates.take_back(one.id, workspace=one.workspace, reviewer=deputy)
@@ -166,44 +168,44 @@ def test_a_deputy_edits_and_takes_back_as_a_deputy(money: Cast) -> None:
 
 
 def test_a_request_is_handed_over_and_taken_back(money: Cast) -> None:
-    row, place = asked(money), money.workspace
+    row, workspace = waiting_request(money), money.workspace
     deputy, owner = who(money, "second_manager"), ident(money, "manager")
     first = handed(money, row)
     event = threads.events(row.thread).rows[0]
     assert event.kind == "turn.handed_over"
     assert (event.data["person_name"], event.data["deputy_name"]) == ("manager", "second_manager")
-    assert deputies.acts_for(place, owner).handed_over == (row.id,)
+    assert deputies.acts_for(workspace, owner).handed_over == (row.id,)
     ((to,),) = rows("SELECT data ->> 'to' FROM gp_outbox WHERE kind = 'approval.turn'")
     assert to == deputy.id
     # Only this one request.
     with pytest.raises(NotYours):
-        say(asked(money), deputy)
-    remove_deputy(first, workspace=place, actor=owner)
+        say(waiting_request(money), deputy)
+    remove_deputy(first, workspace=workspace, actor=owner)
     with pytest.raises(NotYours):
         say(row, deputy)
     with pytest.raises(NotFound):
-        remove_deputy(first, workspace=place, actor=owner)
+        remove_deputy(first, workspace=workspace, actor=owner)
     handed(money, row)
     handed(money, row)  # takes the place of the former
-    assert len(deputies.listed(place)) == 1
+    assert len(deputies.listed(workspace)) == 1
     assert say(row, deputy).decided_by_name == "second_manager for manager"
-    assert deputies.listed(place) == []
+    assert deputies.listed(workspace) == []
     assert verify(row.thread).intact
-    assert verify_workspace(place).intact
+    assert verify_workspace(workspace).intact
 
 
 def test_what_cannot_be_handed_over(money: Cast) -> None:
     deputy = ident(money, "second_manager")
     with pytest.raises(FourEyes, match="second_manager"):
-        handed(money, asked(money, Terms(stages=FINANCE.stages, barred=(deputy,))))
+        handed(money, waiting_request(money, Terms(stages=FINANCE.stages, barred=(deputy,))))
     with pytest.raises(FourEyes):
-        handed(money, asked(money, Terms(barred=(ident(money, "manager"),))))
+        handed(money, waiting_request(money, Terms(barred=(ident(money, "manager"),))))
     with pytest.raises(NotYours, match="not your turn"):
-        handed(money, asked(money, Terms(stages=(Seat(people=("second_manager",)),))))
+        handed(money, waiting_request(money, Terms(stages=(Seat(people=("second_manager",)),))))
     needed = Terms(stages=(Seat(teams=("finance",)), Seat(people=("second_manager",))))
     with pytest.raises(NotAllowedNow, match="later stage"):
-        handed(money, asked(money, needed))
-    row = asked(money)
+        handed(money, waiting_request(money, needed))
+    row = waiting_request(money)
     for to in ("manager", "operator", "stranger", "nobody"):
         with pytest.raises(InvalidValue):
             handed(money, row, to)
@@ -214,14 +216,18 @@ def test_what_cannot_be_handed_over(money: Cast) -> None:
 
 def test_deputies_that_are_refused(money: Cast) -> None:
     out(money)
-    soon = datetime.now(UTC) + timedelta(days=3)
+    begins = datetime.now(UTC) + timedelta(days=3)
     with pytest.raises(InvalidValue, match="second_manager is the deputy from"):
-        out(money, period=Period(soon, soon + timedelta(days=9)))
+        out(money, period=Period(begins, begins + timedelta(days=9)))
     with pytest.raises(InvalidValue, match="somebody else"):
         out(money, deputy="manager")
     for person, deputy in (("operator", "manager"), ("second_manager", "stranger")):
         with pytest.raises(InvalidValue, match="active reviewer"):
             out(money, person, deputy)
-    for period in (Period(soon, soon), Period(None, datetime(2020, 1, 1, tzinfo=UTC)), TOMORROW):
+    for period in (
+        Period(begins, begins),
+        Period(None, datetime(2020, 1, 1, tzinfo=UTC)),
+        TOMORROW,
+    ):
         with pytest.raises(InvalidValue):
             out(money, "second_manager", "manager", period=period)

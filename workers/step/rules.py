@@ -99,7 +99,7 @@ class Rules:
         return "" if fork is None else fork.why_over
 
     def over(self, work: Work) -> str:
-        """Why nothing more may be spent now; empty while the budget and every cap leave room."""
+        """Reason that nothing more may be spent; empty while budget and caps leave room."""
         if why := self.over_budget(work):
             return why
         until, rows = self._caps

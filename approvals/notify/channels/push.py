@@ -59,10 +59,10 @@ def encrypted(
     return header + AESGCM(key).encrypt(nonce, message + b"\x02", None)
 
 
-def headers(place: Place, *, now: datetime) -> Mapping[str, str]:
+def headers(address: Place, *, now: datetime) -> Mapping[str, str]:
     """The headers that go with such a body to a push service."""
     claims = {
-        "aud": place.shown,
+        "aud": address.shown,
         "exp": int(now.timestamp()) + _TOKEN_SECONDS,
         "sub": settings.GATEPOST_BASE_URL,
     }

@@ -25,7 +25,7 @@ _OF_HAS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What narrows a list of threads, as `queries.threads` takes it."""
+    """Conditions that narrow a list of threads, as `queries.threads` takes them."""
 
     statuses: Collection[Status] = ()
     agent: str = ""

@@ -18,7 +18,7 @@ from dashboard.identity.permissions import Actor, lacks
 
 
 def confirmed_for(actor: Actor, approval_id: UUID, verdict: str) -> str:
-    """When the person of a decision showed who they are, ISO 8601; empty where nobody needs to.
+    """Time at which the person of a decision showed who they are, ISO 8601; empty where not needed.
 
     Raises NeedsConfirmation where that is too long ago, or never was. Signing in counts. What a
     token or hook carries has nobody behind it who could: it needs the scope `decide_high`.
@@ -45,13 +45,13 @@ def confirmed_for(actor: Actor, approval_id: UUID, verdict: str) -> str:
 
 
 def needs(row: ApprovalRow, verdict: str) -> bool:
-    """Whether such a verdict on a request is one of high risk; a question to the agent is none."""
+    """Answer True for a verdict of high risk on a request; a question to the agent is none."""
     asks = verdict == "respond" and row.gate
     return not asks and (row.risk == "high" or row.repeat)
 
 
 def _lately(at: str, minutes: float) -> bool:
-    """Whether a moment is not longer ago than that, by the database's clock."""
+    """Answer True for a moment no longer ago than that, by the database's clock."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT %s::timestamptz BETWEEN clock_timestamp() - make_interval(secs => %s) "

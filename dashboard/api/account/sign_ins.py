@@ -50,7 +50,7 @@ class SignInList(Shape):
 
 
 class SignInsEnded(Shape):
-    """How many sign-ins have ended."""
+    """Number of sign-ins that have ended."""
 
     ended: int
 
@@ -101,7 +101,7 @@ class EndOtherSignIns(MemberView):
         description="Called with a token, all browsers of its user.",
     )
     def post(self, request: Request) -> Response:
-        """How many ended."""
+        """Number that ended."""
         self.body(Nothing)
         return answer(SignInsEnded(ended=actions.end_other_sign_ins(self.actor)))
 
@@ -113,7 +113,7 @@ class Confirm(Asked):
 
 
 class Confirmed(Shape):
-    """When the caller showed who they are."""
+    """Time at which the caller showed who they are."""
 
     confirmed_at: datetime
 
@@ -154,7 +154,7 @@ class SignOutUser(MemberView):
         description="The user may sign in again, unless disabled; tokens go on.",
     )
     def post(self, request: Request, user_id: int) -> Response:
-        """How many ended."""
+        """Number that ended."""
         self.body(Nothing)
         who = Administrator(self.actor, superuser=False)
         return answer(SignInsEnded(ended=actions.sign_out_user(who, user_id)))

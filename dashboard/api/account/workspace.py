@@ -70,7 +70,7 @@ class SetPassword(Asked):
 
 
 class PasswordSet(Shape):
-    """Whether the person has a password now."""
+    """State of the password: whether there is one."""
 
     has_password: bool
 

@@ -43,7 +43,7 @@ class DeviceList(Shape):
 
 
 class AddDevice(Asked):
-    """What `PushSubscription.toJSON()` of a browser gives."""
+    """Subscription as `PushSubscription.toJSON()` of a browser gives it."""
 
     name: Annotated[str, NotBlank(NAME_MAX)] = Field(description="For its owner to know it by.")
     address: Annotated[str, NotBlank(ADDRESS_MAX)] = Field(

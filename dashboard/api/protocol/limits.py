@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from dashboard.api.shapes.django_request import django_request
 from dashboard.identity import rate_limits
 from dashboard.identity.permissions import Grant
-from dashboard.identity.rate_limits import Limit, Standing, TooMany
+from dashboard.identity.rate_limits import Limit, LimitState, TooMany
 
 POLICY: Final = "RateLimit-Policy"
 LIMIT: Final = "RateLimit"
@@ -56,7 +56,7 @@ def known(
 
 def announce(request: Any, response: Any) -> None:
     """Put the fields into an answer; none where nothing is limited."""
-    standings: list[Standing] = getattr(request, _STANDINGS, [])
+    standings: list[LimitState] = getattr(request, _STANDINGS, [])
     if standings:
         response[POLICY] = ", ".join(f'"{s.name}";q={s.most};w={s.period}' for s in standings)
         response[LIMIT] = ", ".join(

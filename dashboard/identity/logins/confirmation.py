@@ -38,7 +38,7 @@ def confirm(request: Any, actor: Actor, password: str) -> Actor:
 
 
 def verified(request: Any, user: Any, password: str) -> datetime:
-    """When this password of this user was right, which is now; raises as `confirm` does."""
+    """Check a password of a user; the time of the check. Raises as `confirm` does."""
     check_text("$.password", password, PASSWORD_MAX, required=True)
     if not user.has_usable_password():
         raise Conflict("You have no password. Sign out and in again: that shows who you are.")

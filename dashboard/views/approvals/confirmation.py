@@ -15,14 +15,14 @@ _OURS: Final = ("password", "csrfmiddlewaretoken", "acts_in")
 
 
 def confirmed(request: HttpRequest) -> Actor:
-    """Who decides, confirmed where the form carries a password; raises what `confirm` raises."""
+    """The actor, confirmed where the form carries a password; raises what `confirm` raises."""
     if "password" in request.POST:
         return actions.confirm_sign_in(actor(request), request, request.POST["password"])
     return actor(request)
 
 
 def needed(request: HttpRequest, error: errors.ActionError) -> dict[str, Any]:
-    """What a page shows to ask for the password; empty where the refusal is about something else.
+    """Context of a page that asks for the password; none for another refusal.
 
     `fields` is all that was sent, so that nothing of it has to be typed again.
     """

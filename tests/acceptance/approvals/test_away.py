@@ -24,9 +24,10 @@ pytestmark = pytest.mark.browser
 def test_a_deputy_is_named_and_decides_under_both_names(house: House, people: People) -> None:
     terms = Terms(stages=(Seat(people=("manager",)),))
     agent = agent_of("refunds")
-    place = house.cast.workspace
+    workspace = house.cast.workspace
     row, other = (
-        ask(place, agent, title, terms=terms, policy_version="p@1") for title in ("Pay A", "Pay B")
+        ask(workspace, agent, title, terms=terms, policy_version="p@1")
+        for title in ("Pay A", "Pay B")
     )
     owner, deputy = people("manager"), people("second_manager")
     deputy.open(f"/approvals/{row.id}/")

@@ -225,20 +225,20 @@ def test_devices_that_are_refused(cast: Cast) -> None:
 
 @pytest.mark.django_db
 def test_devices_come_and_go(cast: Cast) -> None:
-    browser, place = Browser(), cast.workspace
+    browser, workspace = Browser(), cast.workspace
     first = add(cast, "manager", browser.at("https://push.example/a"))
     assert add(cast, "manager", browser.at("https://push.example/a")) == first
     again = add(cast, "manager", Browser().at("https://push.example/a"))  # with new keys
     assert again != first
     me = f"user:{cast.users['manager'].pk}"
-    assert [one.target for one in devices.of_person(place, me)] == ["https://push.example"]
+    assert [one.target for one in devices.of_person(workspace, me)] == ["https://push.example"]
     other = f"user:{cast.users['operator'].pk}"
     with pytest.raises(NotFound):
-        devices.remove(again, workspace=place, person=other, actor=other)
+        devices.remove(again, workspace=workspace, person=other, actor=other)
     for n in range(devices.OF_ONE_MAX + 1):
         add(cast, "manager", Browser().at(f"https://push.example/{n}"), f"phone {n}")
     assert len(left(cast)) == devices.OF_ONE_MAX
-    assert verify_workspace(place).intact
+    assert verify_workspace(workspace).intact
     log = str(rows("SELECT data FROM gp_workspace_event"))
     assert "push.example/" not in log  # addresses are on record by their hash
 
@@ -256,5 +256,5 @@ def test_the_worker_comes_from_our_own_address(cast: Cast, settings: Any) -> Non
 
 
 def test_the_claim_names_the_push_service_only() -> None:
-    place = addresses.parse("https://push.example:8443/very/secret?x=1")
-    assert "secret" not in str(push.headers(place, now=datetime.now(UTC)))
+    address = addresses.parse("https://push.example:8443/very/secret?x=1")
+    assert "secret" not in str(push.headers(address, now=datetime.now(UTC)))

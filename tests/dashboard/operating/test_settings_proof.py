@@ -125,10 +125,15 @@ def settled(cast: Cast) -> Cast:
         period = deputies.Period(begins, begins + timedelta(days=5))
         named = deputies.name_deputy(place, manager, second, period, reason="out", actor=ADMIN)
     deputies.remove_deputy(named, workspace=place, actor=ADMIN)
-    asked = scene.waiting(place, scene.make_agent())
+    row = scene.waiting(place, scene.make_agent())
     for _ in range(2):
         deputies.hand_over(
-            asked.id, workspace=place, person=manager, actor=manager, to="second_manager", reason=""
+            row.id,
+            workspace=place,
+            person=manager,
+            actor=manager,
+            to="second_manager",
+            reason="",
         )
     for n, name in enumerate(("phone", "desk", "gone")):
         keys = push.public_key(), "BTBZMqHH6r4Tts7J_aSIgg"

@@ -29,13 +29,13 @@ class Heading:
 class Display:
     """The look of a board for the form that changes it: columns, densities, which are on.
 
-    `kept` are the parameters of the look, `rest` all others of the address.
+    `shown_pairs` are the parameters of the look, `rest` all others of the address.
     """
 
     columns: list[tuple[str, str, bool]]
     densities: list[tuple[str, bool]]
     always: str
-    kept: list[tuple[str, str]]
+    shown_pairs: list[tuple[str, str]]
     rest: list[tuple[str, str]]
     classes: str
 
@@ -71,7 +71,7 @@ def display(board: BoardAddress) -> Display:
         columns=[(name, word, name in board.columns) for name, word in COLUMNS.items()],
         densities=[(name, name == board.density) for name in DENSITIES],
         always=ALWAYS,
-        kept=[pair for pair in words if pair[0] in SHOWN],
+        shown_pairs=[pair for pair in words if pair[0] in SHOWN],
         rest=[pair for pair in words if pair[0] not in SHOWN],
         classes=" ".join(["board", *["wide"] * wide, *["compact"] * (board.density == "compact")]),
     )

@@ -58,7 +58,7 @@ class ViewBar:
 
     @property
     def more(self) -> int:
-        """How many stand on the page of views alone."""
+        """Number of views that stand on their own page alone."""
         return max(0, len(self.rows) - CHIPS)
 
     @cached_property
