@@ -257,8 +257,9 @@ def _follow(
     """Take over what an event says of a request."""
     current = course.stands
     if results is not None:
-        of_vote = ("id", "reviewer", "reviewer_name", "verdict", "proposal_hash", "for_person")
-        course.votes.append(Vote(*(results[name] for name in of_vote)))
+        of_vote = ("reviewer", "reviewer_name", "verdict", "proposal_hash", "for_person")
+        columns = {name: results[name] for name in of_vote}
+        course.votes.append(Vote(results["id"], **columns))
     if results is not None and results["verdict"] == "edit":
         course.edits[data["standing_hash"]] = results["args"]
         current |= {"standing_args": results["args"], "standing_hash": data["standing_hash"]}

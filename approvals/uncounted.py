@@ -43,6 +43,7 @@ def _votes(ids: list[UUID]) -> dict[UUID, list[Vote]]:
             (ids,),
         )
         votes: dict[UUID, list[Vote]] = {}
-        for approval, *values in cursor.fetchall():
-            votes.setdefault(approval, []).append(Vote(*values))
+        for approval, ident, reviewer, name, verdict, digest, for_person in cursor.fetchall():
+            vote = Vote(ident, reviewer, name, verdict, digest, for_person=for_person)
+            votes.setdefault(approval, []).append(vote)
         return votes

@@ -224,7 +224,7 @@ VERBS = (
         _sign_out_options,
         """
         user sign-out ada --as admin
-        user sign-out --only 0197f1c2-... --as ada
+        user sign-out --only 0197f1c2-6d1e-7a30-9b51-4f0b5a3c2d10 --as ada
         """,
     ),
     Verb(

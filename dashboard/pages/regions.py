@@ -92,7 +92,7 @@ REGIONS: dict[str, Region] = {
     "thread-state": Region(
         "thread", THREAD, thread_regions.thread_state, key=thread_regions.state_key
     ),
-    "thread-activities": Region("thread", THREAD, thread_regions.thread_activities),
+    "thread-activities": Region("thread", THREAD, thread_regions.thread_activities, by_roles=True),
     "thread-events": Region("thread", THREAD, thread_regions.thread_events),
     "thread-plan": Region("thread", THREAD, graph.thread_plan),
     "thread-stop": Region("thread", THREAD, breakpoints.thread_stop, by_roles=True),

@@ -153,10 +153,10 @@ DOOR = {"login", "logout", "welcome", "workspace", "violations"}
 
 
 def named(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:
-    """Every address of a page; the API and the admin have addresses of their own."""
+    """Every address of a page; the API, SCIM and the admin have addresses of their own."""
     for one in patterns:
         if isinstance(one, URLResolver):
-            if str(one.pattern) not in ("api/", "admin/"):
+            if str(one.pattern) not in ("api/", "admin/", "scim/v2/"):
                 yield from named(one.url_patterns)
         else:
             yield one

@@ -148,7 +148,7 @@ def test_a_leaver_is_out_at_once_for_good(
     assert browser.get("/").status_code == script.get("/api/v1/threads/").status_code == 200
     published.clear()
     assert directory.patch(f"/Users/{ada['id']}", operation)["active"] is False
-    assert '{"check":"logins"}' in published
+    assert '{"out":[]}' in published
     assert browser.get("/").status_code == 302
     assert script.get("/api/v1/threads/").status_code == 401
     back = {"op": "replace", "path": "active", "value": True}

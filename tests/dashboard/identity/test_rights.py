@@ -27,6 +27,8 @@ from tests.cast import PEOPLE, Cast
 from tests.dashboard import scene
 
 HASH = "0" * 64
+# Reading; what people show of themselves, and a scope for it; a door of its own (test_scim.py).
+ELSEWHERE = {"read", "confirm", "decide_high", "scim"}
 
 
 def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Actor], Any]]:
@@ -63,6 +65,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "subscribe": lambda who: actions.remove_subscription(who, approval),
         "save_view": lambda who: actions.remove_view(who, approval),
         "delegate": lambda who: actions.remove_deputy(who, approval),
+        "sign_ins": lambda who: actions.end_sign_in(who, approval),
         "people": lambda who: actions.edit_user(Administrator(who, False), 2**31 - 1, {}),
     }
 
@@ -87,8 +90,11 @@ def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
         "hook",
         "mcp",
         "people",
+        "sign_ins",
+        "confirm",
+        "scim",
     ]
-    assert set(attempts(uuid4(), uuid4(), uuid4())) == set(permissions.RIGHTS) - {"read"}
+    assert set(attempts(uuid4(), uuid4(), uuid4())) == set(permissions.RIGHTS) - ELSEWHERE
 
 
 @pytest.mark.slow
@@ -97,7 +103,7 @@ def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
     list(
         itertools.product(
             ("operator", "manager", "auditor", "viewer", "admin"),
-            sorted(set(permissions.RIGHTS) - {"read"}),
+            sorted(set(permissions.RIGHTS) - ELSEWHERE),
         )
     ),
 )
@@ -114,13 +120,13 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
         "auditor": {"export"},
         "admin": {"policy", "notify", "hook", "mcp", "people", "breaker", "incident"}
         | {"request_erasure", "erase", "hold", "retention", "delegate"},
-    }.get(name, set()) | {"verify", "subscribe", "save_view"}
+    }.get(name, set()) | {"verify", "subscribe", "save_view", "sign_ins"}
     assert may(actor, action) is (action in allowed)
     call = attempts(row.thread, before.head, row.id)[action]
     if action in allowed:
         # No policy, hook or user has that id: whoever may is told just that.
         unknown = {"policy", "hook", "mcp", "people", "breaker", "incident", "subscribe", "erase"}
-        unknown |= {"save_view", "delegate"}
+        unknown |= {"save_view", "delegate", "sign_ins"}
         missing = [Missing] if action in unknown else []
         with contextlib.suppress(Conflict, *missing):
             call(actor)
@@ -133,7 +139,9 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
 
 @pytest.mark.parametrize(
     "action",
-    sorted(set(permissions.RIGHTS) - {"read", "start", "upload", "import", "notify", "retention"}),
+    sorted(
+        set(permissions.RIGHTS) - ELSEWHERE - {"start", "upload", "import", "notify", "retention"}
+    ),
 )
 def test_other_workspaces_do_not_exist(cast: Cast, agent: UUID, action: str) -> None:
     row = scene.waiting(cast.workspace, agent)

@@ -19,7 +19,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.identity.permissions import actor_of
-from dashboard.identity.seats import person_of
+from dashboard.identity.seats import person_of, seat_of
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 
@@ -56,14 +56,14 @@ def test_a_request_reads_login_roles_and_teams_by_two_statements(cast: Cast) -> 
     with CaptureQueriesContext(connection) as queries:
         user = get_user(request_of(client))
         actor = actor_of(user)
-        person = person_of(actor)
+        seat = seat_of(actor)
     assert [n for q in queries for n in ("django_session", '"auth_user"') if n in q["sql"]] == [
         "django_session",
         '"auth_user"',
     ]
     assert len(queries) == 2
     assert (actor.roles, actor.workspace) == ({"reviewer"}, cast.workspace)
-    assert (person.user, person.teams) == ("manager", ("a", "legal"))
+    assert seat == ("manager", ("a", "legal"))
     fresh = type(user).objects.get(pk=user.pk)
     names = [f.attname for f in user._meta.concrete_fields]
     assert [getattr(user, n) for n in names] == [getattr(fresh, n) for n in names]

@@ -45,11 +45,11 @@ KNOWN = ("utm_source", "utm_campaign", "fbclid", "gclid", "next", "sesame")
 
 
 def patterns(resolver: Any = None, prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
-    """(address without leading slash, pattern) of each page; the API has its own sweep."""
+    """(address without leading slash, pattern) of each page; the API and SCIM have their own sweeps."""
     for one in (resolver or get_resolver()).url_patterns:
         address = prefix + str(one.pattern)
         if isinstance(one, URLResolver):
-            if not address.startswith("api/"):
+            if not address.startswith(("api/", "scim/")):
                 yield from patterns(one, address)
         else:
             yield address, one
