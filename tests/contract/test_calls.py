@@ -195,8 +195,8 @@ def test_the_document_says_what_a_client_needs(name: str) -> None:
     assert wanted <= set(answers), wanted - set(answers)
     for code, body in answers.items():
         if code == "304":  # says only that the known version still holds
-            standing = {"RateLimit", "RateLimit-Policy"}
-            assert ("content" in body, set(body["headers"]) - standing) == (False, {"ETag"})
+            limits = {"RateLimit", "RateLimit-Policy"}
+            assert ("content" in body, set(body["headers"]) - limits) == (False, {"ETag"})
             continue
         assert body["content"], code
         for kind, media in body["content"].items():

@@ -45,7 +45,7 @@ KNOWN = ("utm_source", "utm_campaign", "fbclid", "gclid", "next", "sesame")
 
 
 def patterns(resolver: Any = None, prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
-    """(address without leading slash, pattern) of each page; the API and SCIM have their own sweeps."""
+    """(address without leading slash, pattern) of each page; API and SCIM have their own sweeps."""
     for one in (resolver or get_resolver()).url_patterns:
         address = prefix + str(one.pattern)
         if isinstance(one, URLResolver):
