@@ -43,6 +43,12 @@ def test_nothing_speaks_against_a_clean_package(folder: Path) -> None:
     assert findings("teapot") == {}
 
 
+def test_a_description_may_quote_a_token(folder: Path) -> None:
+    token = f"eyJ{'a' * 20}.eyJ{'b' * 20}.{'c' * 30}"
+    install(folder, "teapot", f"{CLEAN}\nEncoded: {token}\n", {"teapot/__init__.py": "x = 1\n"})
+    assert findings("teapot") == {}
+
+
 @pytest.mark.parametrize(
     ("metadata", "values", "what", "level"),
     [
