@@ -120,8 +120,9 @@ QUERIES: dict[str, int] = {
     "tokens_revoke": 14,
     "users_password": 16,
     "users_list": 5,
-    "users_make": 24,
-    "users_change": 21,  # a role given: the user locked, the event and the row that it binds
+    # A role given: the account locked, a savepoint, the event and the row that it binds.
+    "users_make": 28,
+    "users_change": 23,
     "endpoints_list": 3,
     "endpoints_make": 12,
     "endpoints_retrieve": 4,
@@ -150,7 +151,7 @@ QUERIES: dict[str, int] = {
     "threads_list": 3,
     "threads_many": 25,
     "threads_pause": 9,
-    "threads_resume": 8,
+    "threads_resume": 9,  # whether a budget is granted once more
     "threads_retrieve": 6,
     "threads_retry": 11,
     "threads_roll_back": 27,

@@ -348,6 +348,7 @@ SCIM: dict[str, dict[str, dict[str, Any]]] = {
 def scim(name: str, method: str, world: World, foreign: bool) -> Knock:
     """Call SCIM with the bearer token of a directory; the admin is a superuser meanwhile."""
     row = world.cast.users["admin"]
+    row.refresh_from_db()  # as it is once more, since the door before was taken back
     change_account(row, {"is_superuser": True}, actor="user:0", workspace=world.cast.workspace)
     who = administration.Administrator(world.cast.actor("admin"), superuser=True)
     user = provisioned.provision(who, {"username": f"door-{uuid4().hex[:8]}"})
