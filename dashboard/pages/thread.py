@@ -52,7 +52,7 @@ from .tree.family import FamilyPage
 
 CHECKPOINTS = 200  # read for the plan and the graph
 ROWS = 20  # of them shown, as segments of the bar of time and as rows of the lineage
-EVENTS, ACTIVITIES = 20, 12
+EVENTS, ACTIVITIES = 20, 8
 TABS = ("changes", "state", "anatomy")
 COMMITS = frozenset(
     {EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_STARTED, EventKind.THREAD_FORKED}

@@ -80,7 +80,9 @@ def test_no_bytes_make_a_page_of_their_own(look: Callable[..., str], seed: int) 
         name = random.choice(("a.txt", "a.csv", "a.json", "a.md", "b.png", HOSTILE))
         html = look(name, raw)
         assert set(re.findall(r"<([a-z0-9]+)", html)) <= allowed, raw[:40]
-        assert not re.search(r"<[^>]*\son\w+=", html), raw[:40]
+        # Without the values of attributes, which hold the file's name as text.
+        bare = re.sub(r'"[^"]*"', '""', html)
+        assert not re.search(r"<[^>]*\son\w+=", bare), raw[:40]
         assert not re.search(r'(?:href|src)="(?!/|\?|#)', html), raw[:40]
 
 
