@@ -15,6 +15,7 @@ from dashboard import actions
 from dashboard.actions.fleet.breakers import Selection
 from dashboard.fields import parameters
 from dashboard.records import site
+from dashboard.views.fleet.overview import DATE
 from tests.cast import Cast
 from tests.dashboard import scene
 from tests.dashboard.places import Place, make_place
@@ -23,6 +24,14 @@ pytestmark = pytest.mark.django_db
 # Pages without an id in their address that list nothing: what they take narrows nothing.
 NO_LISTS = {
     "thread_new",
+    "subscription_new",
+    "quiet_hours",
+    "push_worker",
+    "device_add",
+    "sign_ins_end_others",
+    "sso",
+    "sso_begin",
+    "sso_callback",
     "approvals_decide",
     "workspace",
     "login",
@@ -102,6 +111,7 @@ GARBAGE = {
         "------------------------------------:event-1",
     ),
     "pointer": ("zzz", "/" + "x" * 1_500, "/a\0b"),
+    "day": ("zzz", "2026-13-01", "2026-1-1", "٢٠٢٦-01-01"),
     "cursor": ("zzz", "x" * 201, "-", "a.b", "bnVsbA"),
 }
 
@@ -121,6 +131,7 @@ def _garbage(values: parameters.Values) -> tuple[str, ...]:
         parameters.POINT: "point",
         parameters.PART: "part",
         parameters.POINTER: "pointer",
+        DATE: "day",
     }
     return GARBAGE[by_kind[values]]
 
