@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import actions
 from dashboard.identity.sign_ins.records import ID
+from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, say
 
 PAGE = "account/sign_ins.html"
@@ -19,6 +20,7 @@ HOME = "sign_ins"
 
 @require_safe
 @member
+@takes()
 def index(request: HttpRequest) -> HttpResponse:
     """All browsers that are signed in; the one that asks is marked."""
     rows = actions.list_sign_ins(actor(request))

@@ -141,6 +141,7 @@ def _taken(cast: Cast, place: Place) -> Iterator[tuple[str, dict[str, parameters
     breaker = actions.trip_breaker(cast.actor("operator"), Selection(agent="none"), "To look at it")
     ids = {"thread_id": place.waiting, "approval_id": place.request.id, "breaker_id": breaker.id}
     ids["erasure_id"] = place.request.id  # its page takes no parameter
+    ids["name"] = "throughput"  # a figure of the overview
     # They take none.
     ids |= dict.fromkeys(("incident_id", "subscription_id", "view_id", "sign_in_id"), breaker.id)
     request = cast.client("admin").get("/").wsgi_request
