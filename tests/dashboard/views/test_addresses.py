@@ -27,6 +27,7 @@ NO_LISTS = {
     "subscription_new",
     "quiet_hours",
     "push_worker",
+    "record_export",
     "device_add",
     "sign_ins_end_others",
     "sso",
