@@ -111,7 +111,7 @@ GARBAGE = {
         "0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10:event-٣",
         "------------------------------------:event-1",
     ),
-    "pointer": ("zzz", "/" + "x" * 1_500),
+    "pointer": ("zzz", "/" + "x" * 1_500, "/a\0b"),
     "day": ("zzz", "2026-13-01", "2026-1-1", "٢٠٢٦-01-01"),
     "cursor": ("zzz", "x" * 201, "-", "a.b", "bnVsbA"),
 }
@@ -190,8 +190,8 @@ def test_every_value_that_a_parameter_does_not_take_is_refused(cast: Cast) -> No
                 if answer.status_code != 422:
                     wrong.append(f"{address}?{name}={value[:20]!r}: {answer.status_code}")
                     continue
-                shown = value[:20].replace("\0", "")
-                if name not in text or shown not in text.replace("\0", ""):
+                # A NUL is shown as a sign of its own.
+                if not all(part in text for part in (name, *value[:20].split("\0"))):
                     wrong.append(f"{address}?{name}={value[:20]!r}: does not name it")
                 wrong += [f"{address}?{name}: {w}" for w in values.words if w not in text]
             assert all(map(values.fits, values.words))
