@@ -337,7 +337,7 @@ def tell_of_many(operator: Person) -> dict[str, str]:
     return {"conversation": talk}
 
 
-def tell_of_fleet(started: Any, people: dict[str, Person]) -> dict[str, str]:
+def fleet_addresses(started: Any, people: dict[str, Person]) -> dict[str, str]:
     """Wait until the demo's people have taken their steps; the ids that the pictures need.
 
     Somebody asks a model as well, so that there is spending to show.
@@ -526,7 +526,7 @@ def take_all(
     people = {name: Person(base, name, word) for name, word in map(str.split, lines)}
     ids: dict[str, str] = {}
     if FLEET.keys() >= set(names):
-        ids = tell_of_fleet(started, people)
+        ids = fleet_addresses(started, people)
     elif not OF_MANY.issuperset(names):
         ids = tell(people["operator"], people["manager"])
     if not OF_MANY.isdisjoint(names):
