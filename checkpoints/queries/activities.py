@@ -51,38 +51,53 @@ _BEFORE_SKIP = (
 )
 
 
-def activities(thread_id: UUID, *, limit: int = 200) -> list[ActivityRow]:
-    """Save points of the thread, newest first."""
+_NEWEST_FIRST = (
+    "AND (%s::uuid IS NULL OR (branch, step, started_at, id) < (SELECT x.branch, x.step, "
+    "x.started_at, x.id FROM gp_activity x WHERE x.id = %s::uuid)) "
+    "ORDER BY branch DESC, step DESC, started_at DESC, id DESC LIMIT %s"
+)
+
+
+def activities(
+    thread_id: UUID, *, limit: int = 200, before: UUID | None = None
+) -> list[ActivityRow]:
+    """Save points of the thread, newest first; those older than another with `before`."""
     result = rows(
-        ACTIVITY + "WHERE thread_id = %s::uuid "
-        "ORDER BY branch DESC, step DESC, started_at DESC, id DESC LIMIT %s",
-        (thread_id, limit),
+        ACTIVITY + "WHERE thread_id = %s::uuid " + _NEWEST_FIRST,
+        (thread_id, before, before, limit),
     )
     return [activity_of(r) for r in result]
 
 
-def troubled_activities(thread_id: UUID, *, limit: int = 200) -> list[ActivityRow]:
+def troubled_activities(
+    thread_id: UUID, *, limit: int = 200, before: UUID | None = None
+) -> list[ActivityRow]:
     """Those that failed, are unknown or took several attempts, newest first."""
     result = rows(
         ACTIVITY + "WHERE thread_id = %s::uuid AND (state IN ('failed', 'unknown') "
-        "OR attempts > 1 OR error <> '') "
-        "ORDER BY branch DESC, step DESC, started_at DESC, id DESC LIMIT %s",
-        (thread_id, limit),
+        "OR attempts > 1 OR error <> '') " + _NEWEST_FIRST,
+        (thread_id, before, before, limit),
     )
     return [activity_of(r) for r in result]
 
 
 def activities_until(
-    thread_id: UUID, checkpoint_id: UUID, *, limit: int = 200
+    thread_id: UUID, checkpoint_id: UUID, *, limit: int = 200, before: UUID | None = None
 ) -> list[ActivityRow]:
     """Save points on the thread's own way to a checkpoint, newest first."""
     own = [(branch, step) for owner, branch, *_, step in way(thread_id, checkpoint_id)
            if owner == thread_id]  # fmt: skip
     result = rows(
         ACTIVITY + "WHERE thread_id = %s::uuid AND EXISTS (SELECT FROM unnest(%s::integer[], "
-        "%s::integer[]) own (b, s) WHERE branch = own.b AND step <= own.s) "
-        "ORDER BY branch DESC, step DESC, started_at DESC, id DESC LIMIT %s",
-        (thread_id, [branch for branch, _ in own], [step for _, step in own], limit),
+        "%s::integer[]) own (b, s) WHERE branch = own.b AND step <= own.s) " + _NEWEST_FIRST,
+        (
+            thread_id,
+            [branch for branch, _ in own],
+            [step for _, step in own],
+            before,
+            before,
+            limit,
+        ),
     )
     return [activity_of(r) for r in result]
 

@@ -26,6 +26,11 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    # Fields of one name with several sets of choices.
+    "ENUM_NAME_OVERRIDES": {
+        "PolicyActionEnum": ["ask", "allow"],
+        "ErasureScopeEnum": ["thread", "family"],
+    },
     # No online validator: the schema stays here.
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
     "SWAGGER_UI_DIST": "SIDECAR",

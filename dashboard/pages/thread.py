@@ -52,7 +52,7 @@ from .tree.family import FamilyPage
 
 CHECKPOINTS = 200  # read for the plan and the graph
 ROWS = 20  # of them shown, as segments of the bar of time and as rows of the lineage
-EVENTS, ACTIVITIES = 20, 8
+EVENTS, ACTIVITIES = 20, 50  # files, outcomes, failures and messages are drawn from all fifty
 TABS = ("changes", "state", "anatomy")
 COMMITS = frozenset(
     {EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_STARTED, EventKind.THREAD_FORKED}
@@ -65,8 +65,8 @@ class ThreadPage:
     """The reads of one look at a thread, each done at most once; raises NotFound.
 
     `cp` names another checkpoint than the head by its number or id, `kind` a noun of events,
-    `before` where older events begin, `event` the one that is opened, `messages_before` the
-    message before which older ones are shown.
+    `event` the one that is opened. Older rows are shown of those before the event `before`, the
+    message `messages_before` and the save point `points_before`.
     """
 
     workspace: UUID
@@ -76,6 +76,7 @@ class ThreadPage:
     before: int | None = None
     event: int | None = None
     messages_before: int | None = None
+    points_before: str = ""
     tab: str = "changes"
     _thread: ThreadRow | None = field(default=None, repr=False)
 
@@ -89,7 +90,7 @@ class ThreadPage:
 
     @property
     def seq(self) -> int:
-        """The number of the newest event when this look began."""
+        """Number of the newest event when this look began."""
         return self.thread.last_seq
 
     @cached_property
@@ -126,8 +127,7 @@ class ThreadPage:
     @cached_property
     def tip(self) -> UUID:
         """The newest of `rows` on the way to the head: the head itself where it is among them."""
-        on_way = (row.id for row in self.rows if not row.abandoned)
-        return next(on_way, self.thread.head)
+        return next((row.id for row in self.rows if not row.abandoned), self.thread.head)
 
     @cached_property
     def committed(self) -> EventRow | None:
@@ -254,8 +254,8 @@ class ThreadPage:
     @property
     def has_outcome(self) -> bool:
         """Tell whether the newest state of a thread that has succeeded is shown."""
-        succeeded = self.thread.status is Status.SUCCEEDED
-        return succeeded and not self.past and self.thread.erased is None
+        thread = self.thread
+        return thread.status is Status.SUCCEEDED and not self.past and thread.erased is None
 
     @property
     def step_events(self) -> frozenset[int]:

@@ -6,8 +6,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from checkpoints import queries
 from checkpoints.queries.activities import troubled_activities, usage_by_step
-from checkpoints.views import ArtifactRow, CheckpointRow
+from checkpoints.views import ActivityRow, ArtifactRow, CheckpointRow
 from dashboard.drawing import lineage
 from dashboard.drawing.places import Sides
 from dashboard.pages import published
@@ -19,6 +20,8 @@ from .rights import Roles, rights_of
 
 if TYPE_CHECKING:
     from .thread import ThreadPage
+
+SAVE_POINTS = 8  # of those read, shown at once
 
 
 def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
@@ -148,19 +151,34 @@ def thread_forks(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 
 def thread_activities(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-activities; with ?kind=errors those that failed or were tried again."""
-    only_errors = page.kind == errors.WORD
-    rows = page.activities
-    if only_errors and page.past:
-        rows = [row for row in rows if row.error or row.attempts > 1]
-    elif only_errors:
-        rows = troubled_activities(page.thread.id, limit=20)
+    rows = _save_points(page)
+    shown = rows[:SAVE_POINTS]
     return {
         "thread": page.thread,
-        "activities": rows,
+        "activities": shown,
+        "points_cursor": shown[-1].id if len(rows) > len(shown) else None,
+        "points_before": page.points_before,
+        "points_query": {"cp": page.past and page.past.id, "kind": page.kind or None},
         "past": page.past,
-        "only_errors": only_errors,
+        "only_errors": page.kind == errors.WORD,
         "rights": rights_of(roles),
     }
+
+
+def _save_points(page: ThreadPage) -> list[ActivityRow]:
+    """Those of the region, and at least one more where there are older ones."""
+    before = UUID(page.points_before) if page.points_before else None
+    limit = SAVE_POINTS + 1
+    if page.kind == errors.WORD and page.past:
+        rows = queries.activities_until(page.thread.id, page.past.id, before=before)
+        return [row for row in rows if row.error or row.attempts > 1]
+    if page.kind == errors.WORD:
+        return troubled_activities(page.thread.id, limit=limit, before=before)
+    if before is None:
+        return page.activities
+    if page.past:
+        return queries.activities_until(page.thread.id, page.past.id, limit=limit, before=before)
+    return queries.activities(page.thread.id, limit=limit, before=before)
 
 
 def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:

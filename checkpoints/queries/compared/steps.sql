@@ -15,7 +15,11 @@ SELECT e.seq, e.kind, e.data::text, a.kind AS activity, a.index AS fan_out, a.st
   CASE WHEN pg_column_size(a.result) > {large} THEN to_jsonb(md5(a.result::text)) ELSE a.result
     END::text AS result
 FROM gp_event e
-LEFT JOIN gp_activity a ON a.id = (e.data ->> 'activity')::uuid AND a.thread_id = e.thread_id
+-- Each by its id: OFFSET keeps the planner from the index of threads, which it took while statistics
+-- called the table nearly empty, and read all activities of the thread for every event.
+LEFT JOIN LATERAL (
+    SELECT * FROM gp_activity WHERE id = (e.data ->> 'activity')::uuid OFFSET 0
+) a ON a.thread_id = e.thread_id
 WHERE e.thread_id = %s::uuid AND e.seq > %s::bigint AND e.seq <= %s::bigint
   AND e.kind = ANY(%s::text[])
 ORDER BY e.seq

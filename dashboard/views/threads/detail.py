@@ -15,7 +15,7 @@ from checkpoints.states import EventKind, Status
 from checkpoints.views import ThreadRow, VerificationRow
 from dashboard import actions, errors
 from dashboard.capsules import downloads
-from dashboard.fields.parameters import NUMBER, NUMBER_OR_ID, one_of
+from dashboard.fields.parameters import ID, NUMBER, NUMBER_OR_ID, one_of
 from dashboard.pages import published
 from dashboard.pages.parts import errors as errors_only
 from dashboard.pages.rights import rights_of
@@ -62,12 +62,14 @@ def capsule(request: HttpRequest, thread_id: UUID) -> HttpResponseBase:
     before=NUMBER,
     event=NUMBER,
     messages_before=NUMBER,
+    points_before=ID,
     tab=one_of(TABS),
 )
 def page(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """A thread; ?cp=<number or id> looks at the past, ?kind= ?before= ?event= at events, ?tab=.
 
-    ?messages_before= looks at older messages of a conversation.
+    ?messages_before= looks at older messages of a conversation, ?points_before= at older
+    save points.
     """
     if request.method == "POST":
         queries.thread(thread_id, workspace=actor(request).workspace)
@@ -93,6 +95,7 @@ def _page(
         before=number_in(query, "before"),
         event=number_in(query, "event"),
         messages_before=number_in(query, "messages_before"),
+        points_before=query.get("points_before", "").lower(),
         tab=query.get("tab", "") or TABS[0],
         _thread=row,
     )

@@ -267,8 +267,9 @@ def documented(name: str) -> set[str]:
 
 def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
     """An address with ids of the world in it."""
-    if name in ("admin:logout", "logout", "api:", "admin:"):
-        return {"logout": "/logout/", "api:": "/api/v1/nothing/"}.get(name)
+    if name in ("admin:logout", "logout") or name.endswith(":"):
+        unnamed = {"api:": "/api/v1/nothing/", "scim:": "/scim/v2/nothing"}
+        return {"logout": "/logout/", **unnamed}.get(name)
     values = {
         "thread_id": world.gate.thread,
         "approval_id": world.gate.id,
@@ -285,6 +286,8 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
         "slug": "a",
         "name": "research",
         "token_id": NOBODY,
+        "prefix": "gp_nobody",
+        "ident": "1",
         "user_id": world.cast.users["viewer"].pk,
         "policy_id": world.policy,
         "endpoint_id": world.hook,

@@ -12,7 +12,7 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -198,9 +198,11 @@ def test_the_page_lists_save_points_between_checkpoints(struck: Struck, place: s
     case = struck.atoms[place]
     page = ThreadPage(case.workspace, case.id)
     roles = frozenset({"operator"})
-    points = render_to_string(
-        "thread/detail.html#thread-activities", thread_activities(page, roles)
-    )
+    points, last = "", ""
+    while last is not None:
+        part = thread_activities(replace(page, points_before=str(last)), roles)
+        points += render_to_string("thread/detail.html#thread-activities", part)
+        last = part["points_cursor"]
     for tool in ("model", "query", "tooling", "points.send", "now", "random", "uuid"):
         assert f"<code>{tool}</code>" in points, tool
     text = render_to_string("thread/detail.html#thread-events", thread_events(page, roles))

@@ -12,7 +12,8 @@ from checkpoints import queries
 from checkpoints.queries.compared import steps
 from dashboard.drawing.comparison.compare import Comparison, compare
 from tests.cast import Cast
-from tests.checkpoints.builders import drive, make_agent, make_thread
+from tests.checkpoints.builders import drive, make_agent, make_thread, rows
+from tests.checkpoints.builders import one as one_value
 
 from .runs import PLANTED, Script, planted, play, played, script_of
 
@@ -69,6 +70,30 @@ def pairs(cast: Cast, *, n_pairs: int, n_steps: int) -> list[float]:
 @pytest.mark.requirement("A24")
 def test_each_kind_of_difference_is_found(cast: Cast) -> None:
     pairs(cast, n_pairs=len(PLANTED), n_steps=8)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("A24")
+def test_reads_do_not_grow_with_the_thread_where_statistics_are_old(cast: Cast) -> None:
+    """The planner takes the tables for nearly empty, as between a load and the next ANALYZE."""
+    rows("UPDATE pg_class SET reltuples = 0, relpages = 5000 WHERE relname ~ '^gp_'")
+    agent = make_agent()
+    script = script_of(1, 100)
+    one, other = (played(script, noise, workspace=cast.workspace, agent=agent) for noise in (1, 2))
+    before = n_read()
+    made = heads_compared(one, other, cast)
+    assert made.diverged.step is None
+    assert n_read() - before < 20 * len(script.steps)
+
+
+def n_read() -> int:
+    """Rows of activities that this transaction has fetched from the heap or an index."""
+    return int(
+        one_value(
+            "SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) "
+            "FROM pg_stat_xact_user_tables WHERE relname = 'gp_activity'"
+        )
+    )
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from random import Random
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from django.utils.html import strip_tags
 
 from checkpoints import queries
 from dashboard.pages import thread as pages
+from dashboard.pages.thread_regions import SAVE_POINTS
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, make_agent, make_thread, one, rows
 from tests.dashboard.drawing.comparison.runs import play, script_of
@@ -112,6 +114,29 @@ def test_a_checkpoint_far_back_is_shown_among_its_neighbours(
     assert 'class="standing"' not in html
 
 
+@pytest.mark.requirement("A23")
+def test_older_save_points_are_a_page_back_also_in_the_past(cast: Cast) -> None:
+    driver = drive(make_thread(workspace=cast.workspace, agent=make_agent()))
+    random = Random(1)
+    for step in script_of(1, 30).steps:
+        play(driver, step, random)
+    thread = driver.work.thread
+    for past in ("", "cp=25&amp;"):
+        known = rows("SELECT id::text FROM gp_activity WHERE thread_id = %s", (thread,))
+        seen: list[str] = []
+        query: str | None = "?" + past
+        while query:
+            html = look(cast, thread, query.replace("&amp;", "&"))
+            part = html.partition('<section id="thread-activities"')[2].partition("</section>")[0]
+            assert ("data-refetch" in part.partition(">")[0]) == (bool(past) or "points" in query)
+            seen += re.findall(r'<tr id="activity-([0-9a-f-]+)"', part)
+            link = re.search(r'href="(\?[^"#]*points_before=[^"#]*)#thread-activities"', part)
+            query = link[1] if link else None
+        assert len(seen) == len(set(seen)) > 50
+        assert past or set(seen) == {i for (i,) in known}
+    assert cast.client("viewer").get(f"/threads/{thread}/?points_before=no").status_code == 422
+
+
 @pytest.mark.slow
 def test_a_page_is_small_however_long_the_thread_is(cast: Cast) -> None:
     driver = drive(make_thread(workspace=cast.workspace, agent=make_agent()))
@@ -120,7 +145,9 @@ def test_a_page_is_small_however_long_the_thread_is(cast: Cast) -> None:
         play(driver, step, random)
     for query in ("", "?cp=0", "?cp=30", "?cp=250"):
         html = look(cast, driver.work.thread, query)
-        n_rows = len(re.findall(r'id="(?:checkpoint|event|activity)-', html))
-        assert 30 < n_rows <= 200, n_rows
+        shown = Counter(re.findall(r'id="(checkpoint|event|activity)-', html))
+        assert shown["checkpoint"] == pages.ROWS
+        events_and_points = (1, 0) if query == "?cp=0" else (pages.EVENTS, SAVE_POINTS)
+        assert (shown["event"], shown["activity"]) == events_and_points, query
         assert len(html.encode()) < 80_000, len(html.encode())
         assert len(re.findall(r"<[a-z]", html.partition("<main")[2])) < 1_500
