@@ -179,7 +179,7 @@ def test_a_fleet_fills_itself_once(data: Path) -> None:
     with up(data, "--fleet") as started:
         for name in ("operator", "manager", "auditor", "admin"):
             assert re.search(rf"As {name} +http\S+/welcome/\?sesame=", started.text), started.text
-        address = re.compile(r"compare +http\S+/threads/compare/\?left=\S+&right=\S+")
+        address = re.compile(r"compare\s+http\S+/threads/compare/\?left=\S+&right=\S+")
         wait_until(lambda: address.search(started.text), seconds=240, what="the fleet")
         assert "all taken" in started.text
         again = manage(data, "demo", "--json")
