@@ -163,18 +163,18 @@ class TokenRecords(Records):
 
 @admin.register(SavedView)
 class SavedViewRecords(Records):
-    """Boards under a name: whose each is, and whether all of the workspace see it."""
+    """Boards and questions to the record under names: whose each is, and whether it is shared."""
 
-    columns = ("name", "owner", "shared", "address", "created_at")
+    columns = ("name", "surface", "owner", "shared", "address", "created_at")
     walks = (Walk(("id",)),)
     filters = (ident("workspace_id", "workspace"),)
     search_ids = ("id",)
     actors = ("owner",)
     groups = (
-        ("View", ("name", "owner", "shared", "address", "created_at")),
+        ("View", ("name", "surface", "owner", "shared", "address", "created_at")),
         ("Ids", ("id", "workspace_id")),
     )
-    refusal = "Views are saved, changed and removed above the board."
+    refusal = "Views are saved, changed and removed above the board and the search of the records."
 
     def name_of(self, row: Any) -> str:
         return str(row.name)

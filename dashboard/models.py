@@ -187,15 +187,16 @@ class McpTool(models.Model):
 
 
 class SavedView(models.Model):
-    """A board under a name, of the person who saved it; the workspace sees one that is shared.
+    """A page under a name, of the person who saved it; the workspace sees one that is shared.
 
-    `address` is what stands behind the `?` of the board's address.
+    `address` is what stands behind the `?` of the page that `surface` names.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
     owner = models.CharField(max_length=200, help_text="a person, such as user:7")
     name = models.CharField(max_length=60)
+    surface = models.CharField(max_length=20, db_default="board")
     address = models.TextField()
     shared = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now())
@@ -206,6 +207,9 @@ class SavedView(models.Model):
         constraints = (
             models.UniqueConstraint(
                 fields=("workspace_id", "owner", "name"), name="gp_saved_view_name"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(surface__in=("board", "records")), name="gp_saved_view_surface"
             ),
         )
         indexes = (

@@ -13,7 +13,6 @@ from pydantic import BaseModel
 
 from dashboard import actions
 from dashboard.actions.audit import questions
-from dashboard.actions.audit.questions import FILTERS
 from dashboard.api.records.report import Report
 from dashboard.api.records.search import RecordedEvents, page_of
 from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
@@ -24,6 +23,7 @@ from dashboard.documents.exports.rows import FORMS
 from dashboard.errors import Missing
 from dashboard.pages.report.decision import DecisionReport
 from dashboard.pages.report.file import text_of
+from dashboard.saved_views.questions import FILTERS, named
 from dashboard.wording.text import moment
 
 
@@ -58,7 +58,7 @@ def search(command: PersonalCommand) -> None:
 def export(command: PersonalCommand) -> None:
     """Write the events that fit, part by part; called again it goes on behind the last part."""
     o, actor = command.options, command.actor("export")
-    folder, filters = Path(o["to"]), questions.named(_filters(o))
+    folder, filters = Path(o["to"]), named(_filters(o))
     folder.mkdir(parents=True, exist_ok=True)
     n, cursor = _written(folder, filters, o["form"])
     parts: list[ExportedPart] = []

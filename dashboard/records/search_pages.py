@@ -23,16 +23,18 @@ from checkpoints.addresses import thread_address
 from checkpoints.states import EventKind
 from dashboard import actions
 from dashboard.actions.audit import questions
-from dashboard.actions.audit.questions import EVERYTHING, FILTERS, TEXT_MAX
 from dashboard.capsules.downloads import download
 from dashboard.documents.exports.rows import FORMS
 from dashboard.errors import Invalid
 from dashboard.fields.parameters import CURSOR, TEXT, Values, one_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
+from dashboard.saved_views.questions import EVERYTHING, FILTERS, TEXT_MAX, named
 from dashboard.views.addresses import refuse_value, takes
 from dashboard.wording import sentences
 from dashboard.wording.parties import Recognised, recognised
+
+from .saved_questions import question_bar
 
 TAKEN: Mapping[str, Values] = dict.fromkeys(FILTERS, TEXT)
 NOUNS = tuple(sorted({str(kind).partition(".")[0] for kind in EventKind}))
@@ -68,27 +70,28 @@ def search(request: HttpRequest) -> HttpResponse:
         if error.path in CURSOR_PATHS:
             return refuse_value(request, "p", cursor, CURSOR)
         fault, status = f"{error.faults[0].path}: {error.faults[0].message}.", 422
-    named = questions.named(values)
+    words = named(values)
     context = {
         **admin.site.each_context(request),
         "title": "Search the record",
         "values": values,
-        "named": named,
+        "named": words,
         "fault": fault,
         "answers": answers,
         "lines": _lines(answers.rows),
         "count_cap": COUNT_CAP,
         "first_page": not cursor,
-        "newest": f"?{urlencode(named)}",
-        "older": f"?{urlencode(named | {'p': answers.next_cursor})}",
+        "newest": f"?{urlencode(words)}",
+        "older": f"?{urlencode(words | {'p': answers.next_cursor})}",
         "nouns": NOUNS,
         "everything": EVERYTHING,
         "verdicts": [(word, word.replace("_", " ")) for word in VERDICTS],
         "forms": LABELS,
         "risks": RISKS,
         "may_export": may(who, "export"),
-        "query": urlencode(named),
+        "query": urlencode(words),
         "text_max": TEXT_MAX,
+        "saved": question_bar(who, words, wrong=bool(fault)),
     }
     return render(request, "records/search.html", context, status=status)
 

@@ -1,1 +1,1 @@
-"""Boards under a name: the address of a board, and the saved views that keep some of them."""
+"""Pages under a name: the addresses of a board and of a question to the record, and saved views."""

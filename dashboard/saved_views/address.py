@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 from uuid import UUID
 
 from checkpoints import queries
@@ -29,7 +29,8 @@ from dashboard.fields.parameters import (
     some_of,
 )
 
-ADDRESS_MAX: Final = 2_000
+from .words import address_lists
+
 # The columns that a row may have, as they stand from left to right, with their headings.
 COLUMNS: Final[Mapping[str, str]] = {
     "agent": "Agent",
@@ -193,14 +194,7 @@ def readable(text: str) -> tuple[str, str]:
 
 
 def _lists(text: str) -> dict[str, list[str]]:
-    lists: dict[str, list[str]] = {}
-    words = text.strip().removeprefix("/").removeprefix("?")
-    try:
-        pairs = parse_qsl(words, keep_blank_values=True, errors="strict")
-    except UnicodeDecodeError as error:
-        raise Invalid("$.address", "has a % that begins no letter of UTF-8") from error
-    for name, value in pairs:
-        lists.setdefault(name, []).append(value)
+    lists = address_lists(text)
     lists.pop("after", None)  # a place in a list, which nobody means to keep
     return lists
 

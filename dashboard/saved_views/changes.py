@@ -23,26 +23,33 @@ from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
 
 from . import queries
-from .address import ADDRESS_MAX, read_address
 from .queries import ViewRow
+from .surfaces import BOARD, SURFACES, Surface
 
 NAME_MAX: Final = 60
+ADDRESS_MAX: Final = 2_000
 OF_PERSON_MAX: Final = 50
 SHARED_MAX: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Values of a view; None leaves one as it is (or usual, of a new one)."""
+    """Values of a view; None leaves one as it is (or usual, of a new one).
+
+    `surface` is for a new one: an address means nothing on another page.
+    """
 
     name: str | None = None
     address: str | None = None
     shared: bool | None = None
+    surface: str = BOARD
 
 
 def save(workspace: UUID, owner: str, choice: Choice, *, actor: str) -> ViewRow:
     """A new view of a person; raises InvalidValue, Invalid, InvalidQuery."""
-    name, address = _name(choice.name or ""), _address(choice.address or "")
+    if (surface := SURFACES.get(choice.surface)) is None:
+        raise InvalidValue("surface", f"must be one of {', '.join(SURFACES)}")
+    name, address = _name(choice.name or ""), _address(surface, choice.address or "")
     ident, shared = uuid7(), bool(choice.shared)
     with transaction.atomic():
         store.lock_workspaces([workspace])
@@ -50,10 +57,11 @@ def save(workspace: UUID, owner: str, choice: Choice, *, actor: str) -> ViewRow:
         if shared:
             _refuse_more_shared(workspace)
         saved = _do(
-            "INSERT INTO gp_saved_view (id, workspace_id, owner, name, address, shared) VALUES "
-            "(%s::uuid, %s::uuid, %s::varchar, %s::varchar, %s::text, %s::boolean) "
+            "INSERT INTO gp_saved_view (id, workspace_id, owner, name, surface, address, shared) "
+            "VALUES (%s::uuid, %s::uuid, %s::varchar, %s::varchar, %s::varchar, %s::text, "
+            "%s::boolean) "
             "ON CONFLICT (workspace_id, owner, name) DO NOTHING",
-            (ident, workspace, owner, name, address, shared),
+            (ident, workspace, owner, name, surface.name, address, shared),
         )
         if not saved:
             raise _taken()
@@ -67,10 +75,11 @@ def change(ident: UUID, choice: Choice, *, workspace: UUID, actor: str) -> ViewR
     with transaction.atomic():
         store.lock_workspaces([workspace])
         before = queries.view(ident, workspace=workspace)
+        surface = SURFACES[before.surface]
         after = replace(
             before,
             name=before.name if choice.name is None else _name(choice.name),
-            address=before.address if choice.address is None else _address(choice.address),
+            address=before.address if choice.address is None else _address(surface, choice.address),
             shared=before.shared if choice.shared is None else choice.shared,
         )
         columns = [
@@ -114,12 +123,12 @@ def _name(text: str) -> str:
     return name
 
 
-def _address(text: str) -> str:
+def _address(surface: Surface, text: str) -> str:
     deltas.check(text, "address")
     if len(text) > ADDRESS_MAX:
         raise InvalidValue("address", f"takes at most {ADDRESS_MAX:,} characters")
     try:
-        return read_address(text).text
+        return surface.canonical(text)
     except InvalidQuery as error:
         raise InvalidValue("address", f"“{error.shown}” {error.explanation}") from error
 
@@ -142,7 +151,8 @@ def _refuse_more(workspace: UUID, of: str, params: list[Any], most: int, who: st
 
 
 def _log(kind: K, row: ViewRow, actor: str, columns: Sequence[str] | None, **payload: Any) -> None:
-    data = {"view": str(row.id), "owner": row.owner, "shared": row.shared, **payload}
+    data: dict[str, Any] = {"view": str(row.id), "owner": row.owner, "surface": row.surface}
+    data |= {"shared": row.shared, **payload}
     if row.shared:
         data["name"] = row.name
     change = RowChange({"gp_saved_view": [row.id]}, columns=columns)

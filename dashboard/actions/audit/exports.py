@@ -10,8 +10,7 @@ from dashboard.documents.exports.package import ROWS_DEFAULT, ROWS_MAX, Export, 
 from dashboard.documents.exports.rows import FORMS
 from dashboard.errors import Invalid, translated
 from dashboard.identity.permissions import Actor, require
-
-from .questions import named, question_of
+from dashboard.saved_views.questions import named, question_of
 
 
 @translated()

@@ -1,6 +1,7 @@
-"""Saved views of the board: everybody keeps their own, and may share them with the workspace.
+"""Saved views: everybody keeps boards under names, auditors and admins questions to the record too.
 
-A shared view is changed by its owner or an admin; a private one is known to its owner alone.
+Each may be shared with the workspace. A shared view is changed by its owner or an admin; a private
+one is known to its owner alone, and one of the records to those who may open them.
 """
 
 from __future__ import annotations
@@ -8,22 +9,26 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
+from dashboard.actions.people.administration import AUDIT
 from dashboard.errors import Forbidden, Missing, translated
 from dashboard.fields.credentials import check_credentials
 from dashboard.identity.permissions import Actor, require
 from dashboard.saved_views import changes, queries
 from dashboard.saved_views.changes import OF_PERSON_MAX, SHARED_MAX, Choice
 from dashboard.saved_views.queries import ViewRow
+from dashboard.saved_views.surfaces import RECORDS, SURFACES
 
 THEIRS: Final = "Only the person who saved a shared view, or an admin, changes it."
+RECORDS_ONLY: Final = "Questions to the record are saved by auditors and admins, who see its pages."
 
 
 @translated()
-def list_views(actor: Actor) -> list[ViewRow]:
-    """The person's own by name, then those that others share."""
+def list_views(actor: Actor, surface: str = "") -> list[ViewRow]:
+    """The person's own by name, then those that others share; of one surface or of all."""
     require(actor, "read")
+    surfaces = [one for one in SURFACES if may_open(actor, one) and surface in ("", one)]
     limit = OF_PERSON_MAX + SHARED_MAX
-    return queries.views(actor.workspace, owner=actor.person, limit=limit)
+    return queries.views(actor.workspace, owner=actor.person, surfaces=surfaces, limit=limit)
 
 
 @translated()
@@ -31,9 +36,14 @@ def one_view(actor: Actor, view_id: UUID) -> ViewRow:
     """One's own view, or one that is shared."""
     require(actor, "read")
     row = queries.view(view_id, workspace=actor.workspace)
-    if row.owner != actor.person and not row.shared:
+    if (row.owner != actor.person and not row.shared) or not may_open(actor, row.surface):
         raise Missing("There is no such view in this workspace.")
     return row
+
+
+def may_open(actor: Actor, surface: str) -> bool:
+    """Tell whether somebody has the page that a view of this surface opens."""
+    return surface != RECORDS or not AUDIT.isdisjoint(actor.roles)
 
 
 def may_change(actor: Actor, row: ViewRow) -> bool:
@@ -43,8 +53,10 @@ def may_change(actor: Actor, row: ViewRow) -> bool:
 
 @translated()
 def save_view(actor: Actor, choice: Choice) -> ViewRow:
-    """Save a board under a name; raises Invalid for a name that is taken or a wrong address."""
+    """Save a page under a name; raises Invalid for a name that is taken or a wrong address."""
     require(actor, "save_view")
+    if not may_open(actor, choice.surface):
+        raise Forbidden(RECORDS_ONLY)
     _check(choice)
     return changes.save(actor.workspace, actor.person, choice, actor=actor.id)
 

@@ -1,9 +1,9 @@
-"""Saved views of the board: one's own, and those that others share."""
+"""Saved views of the board and of the records: one's own, and those that others share."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -17,21 +17,22 @@ from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.shapes.requests import Asked, Nothing
 from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
-from dashboard.saved_views.address import ADDRESS_MAX, readable
-from dashboard.saved_views.changes import NAME_MAX, Choice
+from dashboard.saved_views.changes import ADDRESS_MAX, NAME_MAX, Choice
 from dashboard.saved_views.queries import ViewRow
+from dashboard.saved_views.surfaces import BOARD, readable
 
 
 class SavedView(Shape):
-    """A board under a name; `owner` is who saved it (`user:7`).
+    """A page under a name; `owner` is who saved it (`user:7`), `surface` is `board` or `records`.
 
-    `address` is what stands behind the `?` of the board's address. `problem` says what of it this
+    `address` is what stands behind the `?` of the page's address. `problem` says what of it this
     version does not know any more; empty where it knows all.
     """
 
     id: UUID
     owner: str
     name: str
+    surface: str
     address: str
     shared: bool
     problem: str
@@ -40,7 +41,7 @@ class SavedView(Shape):
     @classmethod
     def of(cls, row: ViewRow) -> Self:
         """The row for the wire."""
-        problem = readable(row.address)[1]
+        problem = readable(row)[1]
         names = cls.model_fields.keys() - {"problem"}
         return cls(problem=problem, **{name: getattr(row, name) for name in names})
 
@@ -57,8 +58,9 @@ class ChangeView(Asked):
     name: Annotated[str, NotBlank(NAME_MAX)] | None = None
     address: Annotated[str, Field(max_length=ADDRESS_MAX)] | None = Field(
         None,
-        description="What stands behind the `?` of a board's address, such as "
-        "`status=failed&q=agent:payments&columns=cost,idle`; empty: the whole board.",
+        description="What stands behind the `?` of the page's address, such as "
+        "`status=failed&q=agent:payments&columns=cost,idle` of a board or "
+        "`payee=ACME&decision=approve` of the records; empty: the whole of it.",
     )
     shared: bool | None = Field(None, description="Whether all of the workspace see it.")
 
@@ -71,6 +73,13 @@ class SaveView(ChangeView):
     """A new view of the caller."""
 
     name: Annotated[str, NotBlank(NAME_MAX)]
+    surface: Literal["board", "records"] = Field(
+        BOARD, description="The page that it is of. The records are for auditors and admins."
+    )
+
+    def choice(self) -> Choice:
+        """For the writer of views."""
+        return Choice(self.name, self.address, self.shared, self.surface)
 
 
 class SavedViews(MemberView):
@@ -81,7 +90,7 @@ class SavedViews(MemberView):
     @extend_schema(
         operation_id="views_list",
         responses={200: SavedViewList, **refusals()},
-        summary="List your views of the board and those that others share",
+        summary="List your views of the board and the records, and those that others share",
     )
     def get(self, request: Request) -> Response:
         """The caller's own first."""
@@ -92,8 +101,8 @@ class SavedViews(MemberView):
         operation_id="views_save",
         request=SaveView,
         responses={201: SavedView, **refusals(422)},
-        summary="Save a board under a name",
-        description="The address is read as the board reads it: a word that it does not take is "
+        summary="Save a board or a question to the record under a name",
+        description="The address is read as the page reads it: a word that it does not take is "
         "refused and named. Names are unique for each person.",
     )
     def post(self, request: Request) -> Response:
@@ -108,7 +117,7 @@ class OneView(MemberView):
     @extend_schema(
         operation_id="views_retrieve",
         responses={200: SavedView, **refusals(404)},
-        summary="A view of the board",
+        summary="A saved view",
     )
     def get(self, request: Request, view_id: UUID) -> Response:
         """Of the caller, or shared."""

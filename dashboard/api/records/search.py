@@ -17,7 +17,6 @@ from approvals.records import COUNT_CAP, Answers, RecordRow
 from approvals.states import RISKS, VERDICTS
 from dashboard import actions
 from dashboard.actions.audit import questions
-from dashboard.actions.audit.questions import FILTERS, STEP_MAX, TEXT_MAX
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.parameters import LIMIT_MAX, choice, ident, rows, whole, words
 from dashboard.api.protocol.renderers import ZipRenderer
@@ -27,6 +26,7 @@ from dashboard.documents.exports.package import ROWS_DEFAULT, ROWS_MAX
 from dashboard.documents.exports.rows import FORMS
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.people import people
+from dashboard.saved_views.questions import FILTERS, STEP_MAX, TEXT_MAX
 from dashboard.wording.parties import recognised
 
 LIMIT, ROWS = rows(LIMIT_MAX), rows(ROWS_MAX)

@@ -16,6 +16,7 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 from dashboard.saved_views.changes import Choice
 from dashboard.saved_views.queries import ViewRow
+from dashboard.saved_views.surfaces import BOARD, RECORDS
 
 
 def list_views(command: PersonalCommand) -> None:
@@ -27,9 +28,9 @@ def list_views(command: PersonalCommand) -> None:
 
 
 def save(command: PersonalCommand) -> None:
-    """Save a board under a name."""
+    """Save a page under a name."""
     o = command.options
-    choice = Choice(o["name"], o["address"], o["shared"])
+    choice = Choice(o["name"], o["address"], o["shared"], RECORDS if o["records"] else BOARD)
     _tell(command, actions.save_view(command.actor("save_view"), choice))
 
 
@@ -63,11 +64,12 @@ def _table(rows: Sequence[ViewRow]) -> Table:
     names = people({row.owner for row in rows})
     return table(
         "",
-        ("view", "name", "whose", "shared", "address"),
+        ("view", "name", "of", "whose", "shared", "address"),
         (
             (
                 str(row.id),
                 row.name,
+                row.surface,
                 names.get(row.owner, row.owner),
                 "yes" if row.shared else "no",
                 row.address,
@@ -79,7 +81,7 @@ def _table(rows: Sequence[ViewRow]) -> Table:
 
 def _values(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--address", metavar="WORDS", help="what stands behind the ? of a board's address"
+        "--address", metavar="WORDS", help="what stands behind the ? of the page's address"
     )
     parser.add_argument(
         "--shared",
@@ -90,6 +92,9 @@ def _values(parser: argparse.ArgumentParser) -> None:
 
 def _save_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name")
+    parser.add_argument(
+        "--records", action="store_true", help="of the search of the records instead of the board"
+    )
     _values(parser)
 
 
@@ -107,7 +112,7 @@ VERBS = (
     Verb("list", "lists your views and those that others share", list_views),
     Verb(
         "save",
-        "saves a board under a name",
+        "saves a board, or a question to the record, under a name",
         save,
         _save_options,
         'view save "My failed" --address "status=failed&q=agent:payments"',

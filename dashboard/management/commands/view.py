@@ -1,4 +1,4 @@
-"""`./manage.py view ...`: boards under a name."""
+"""`./manage.py view ...`: boards and questions to the record under a name."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dashboard.commands.terminal.console import VerbsCommand
 
 
 class Command(VerbsCommand):
-    """Saved views of the board."""
+    """Saved views of the board and the records."""
 
-    help = "Saves boards under a name, for yourself or for the workspace."
+    help = "Saves boards and questions to the record under a name, for yourself or the workspace."
     examples = """
         view list --as ada
         view save "My failed" --address "status=failed&q=agent:payments" --as ada
+        view save "ACME approved" --records --address "payee=ACME&decision=approve" --as ada
         view change "My failed" --shared --as ada
     """
     verbs = VERBS

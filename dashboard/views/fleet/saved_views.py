@@ -1,8 +1,9 @@
-"""Views of the board: the list of them, forms to save and change one, removal."""
+"""Saved views: the list of them, forms to save and change one, removal."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote_plus
 from uuid import UUID
@@ -14,15 +15,20 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard import actions, errors
 from dashboard.actions.fleet import views
+from dashboard.fields.parameters import Values
 from dashboard.identity.people import people
-from dashboard.saved_views.address import readable
-from dashboard.saved_views.changes import NAME_MAX, Choice
+from dashboard.saved_views.changes import ADDRESS_MAX, NAME_MAX, Choice
 from dashboard.saved_views.queries import ViewRow
+from dashboard.saved_views.surfaces import BOARD, RECORDS, SURFACES, readable
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, say
 
 LIST, FORM = "view/list.html", "view/form.html"
+ADDRESS = Values(
+    f"an address of at most {ADDRESS_MAX:,} characters",
+    lambda value: len(value) <= ADDRESS_MAX and "\0" not in value,
+)
 
 
 @require_safe
@@ -35,8 +41,9 @@ def index(request: HttpRequest) -> HttpResponse:
     shown = [
         {
             "row": row,
-            "href": f"{reverse('board')}?{(read := readable(row.address))[0]}",
+            "href": _href(row, (read := readable(row))[0]),
             "problem": read[1],
+            "surface": SURFACES[row.surface].title,
             "words": unquote_plus(row.address),
             "mine": row.owner == who.person,
             "may_change": views.may_change(who, row),
@@ -51,26 +58,28 @@ def index(request: HttpRequest) -> HttpResponse:
 @member
 @takes()
 def save(request: HttpRequest) -> HttpResponse:
-    """Save a board under a name; what is refused comes back as it was written."""
+    """Save a page under a name; what is refused comes back as it was written."""
     if request.method != "POST":
         return _form(request, None, {}, {}, 200)
     try:
-        row = actions.save_view(actor(request), _choice(request.POST))
+        surface = request.POST.get("surface", "") or BOARD
+        row = actions.save_view(actor(request), replace(_choice(request.POST), surface=surface))
     except errors.Invalid as error:
         return _form(request, None, request.POST, forms.problems_of(error), error.status)
     say(request, f"Saved as “{row.name}”.")
-    return SeeOther(f"{reverse('board')}?{row.address}")
+    return SeeOther(_href(row, row.address))
 
 
 @require_http_methods(["GET", "POST"])
 @member
-@takes()
+@takes(address=ADDRESS)
 def change(request: HttpRequest, view_id: UUID) -> HttpResponse:
-    """Rename a view, share it or not, give it another address."""
+    """Rename a view, share it or not, give it another address: the form may begin with that one."""
     who = actor(request)
     row = views.one_view(who, view_id)
     if request.method != "POST":
-        values = {"name": row.name, "address": row.address, "shared": "1" if row.shared else ""}
+        address = request.GET.get("address", row.address)
+        values = {"name": row.name, "address": address, "shared": "1" if row.shared else ""}
         return _form(request, row, values, {}, 200)
     try:
         actions.change_view(who, view_id, _choice(request.POST))
@@ -97,15 +106,24 @@ def _form(
     status: int,
 ) -> HttpResponse:
     who = actor(request)
+    surface = row.surface if row else values.get("surface", "") or BOARD
     context = {
         "row": row,
+        "surface": surface,
+        "surfaces": [one for one in SURFACES.values() if views.may_open(who, one.name)],
+        "records": surface == RECORDS,
         "values": values,
         "errors": problems,
         "name_max": NAME_MAX,
-        "problem": readable(row.address)[1] if row else "",
+        "problem": readable(row)[1] if row else "",
         "may_change": row is None or views.may_change(who, row),
     }
     return render(request, FORM, context, status=status)
+
+
+def _href(row: ViewRow, address: str) -> str:
+    """The page that a view opens."""
+    return f"{reverse(SURFACES[row.surface].route)}?{address}"
 
 
 def _choice(query: Mapping[str, str]) -> Choice:

@@ -178,8 +178,9 @@ def changes(table: str, column: str, kind: str, *, empty: bool) -> str:
         return "CASE kind WHEN 'role.granted' THEN 'role.withdrawn' ELSE 'role.granted' END"
     if column == "action":
         return "CASE action WHEN 'ask' THEN 'allow' ELSE 'ask' END"
-    if column in ("transport", "mode"):
-        words = {"transport": ("http", "command"), "mode": ("ask", "refuse")}[column]
+    if column in ("transport", "mode", "surface"):
+        words = {"transport": ("http", "command"), "mode": ("ask", "refuse")}
+        words = words.get(column, ("board", "records"))
         return "CASE {} WHEN '{}' THEN '{}' ELSE '{}' END".format(column, *words, words[0])
     if table == "gp_budget" and column in ("scope", "at_full"):
         words = {"scope": ("agent", "team"), "at_full": ("notify", "stop")}[column]

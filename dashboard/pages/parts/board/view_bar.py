@@ -15,6 +15,7 @@ from dashboard.identity.permissions import Actor, may
 from dashboard.saved_views.address import BoardAddress, readable
 from dashboard.saved_views.changes import NAME_MAX
 from dashboard.saved_views.queries import ViewRow
+from dashboard.saved_views.surfaces import BOARD
 
 CHIPS: Final = 12
 COUNTED: Final = 8
@@ -54,7 +55,7 @@ class ViewBar:
     @cached_property
     def rows(self) -> list[ViewRow]:
         """All views of the person, then those of others."""
-        return views.list_views(self.actor)
+        return views.list_views(self.actor, BOARD)
 
     @property
     def more(self) -> int:

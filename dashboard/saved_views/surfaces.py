@@ -1,0 +1,52 @@
+"""The pages whose address can be saved under a name, each with the one reading of its address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from . import address, questions
+from .queries import ViewRow
+
+BOARD: Final = "board"
+RECORDS: Final = "records"
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """A page that views are of: the name of its URL and what people call it.
+
+    `canonical` gives an address as it is saved, and raises Invalid or InvalidQuery for a wrong one.
+    `readable` gives (the address that can be opened, why it shows something else or nothing).
+    """
+
+    name: str
+    route: str
+    title: str
+    canonical: Callable[[str], str]
+    readable: Callable[[str], tuple[str, str]]
+
+
+def _board(text: str) -> str:
+    return address.read_address(text).text
+
+
+SURFACES: Final[Mapping[str, Surface]] = {
+    one.name: one
+    for one in (
+        Surface(BOARD, "board", "the board", _board, address.readable),
+        Surface(
+            RECORDS,
+            "admin:record_search",
+            "the records",
+            questions.read_address,
+            questions.readable,
+        ),
+    )
+}
+
+
+def readable(row: ViewRow) -> tuple[str, str]:
+    """(the address that a view opens, why it shows something else or nothing)."""
+    return SURFACES[row.surface].readable(row.address)
