@@ -134,6 +134,15 @@ def open_incidents(*, workspace: UUID) -> tuple[int, int]:
     return int(row.open), int(row.untaken)
 
 
+def incidents_mark(*, workspace: UUID) -> tuple[int, str]:
+    """(microseconds of the database's clock, a value that differs when the incidents moved).
+
+    Only open ones move, and one that closes is none of them any more.
+    """
+    (row,) = fetch_named(SQL.open_mark, (workspace,))
+    return int(row.now), str(row.mark)
+
+
 def subscriptions(
     *, workspace: UUID, person: str = "", teams: Sequence[str] = ()
 ) -> list[SubscriptionRow]:

@@ -30,6 +30,12 @@ SELECT count(*) AS open, count(*) FILTER (WHERE i.taken_by = ''
     AND (i.snoozed_until IS NULL OR i.snoozed_until <= clock_timestamp())) AS untaken
 FROM gp_incident i WHERE i.workspace_id = %s::uuid AND i.closed_at IS NULL
 
+-- open_mark -- The clock in microseconds, and a digest of all that moves in open incidents of a workspace.
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
+  md5(coalesce(string_agg(concat_ws(' ', i.id, i.threads, i.affected, i.taken_by, i.last_at,
+    i.snoozed_until > clock_timestamp(), i.reason), ',' ORDER BY i.id), '')) AS mark
+FROM gp_incident i WHERE i.workspace_id = %s::uuid AND i.closed_at IS NULL
+
 -- subscriptions -- Subscriptions of a workspace with their endpoints, of one person and their teams where asked.
 SELECT s.id, s.workspace_id AS workspace, s.person, s.team, s.endpoint_id AS endpoint,
   e.name AS endpoint_name, e.kind AS channel, e.active AND NOT (s.kinds = '[]'::jsonb

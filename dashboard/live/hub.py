@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
-from dashboard.wire.topics import FAMILY, Topic
+from dashboard.wire.topics import FAMILY, Topic, lists_of
 
 from .followers import Followers
 from .frames import Event, Frame, Outbox, event_of
@@ -313,7 +313,7 @@ class Hub:
         `again` says that its pages show something new that is no event of its own.
         """
         self.followers.wake(thread)
-        for topic in (Topic("board", workspace), Topic("approvals", workspace)):
+        for topic in lists_of(thread, workspace):
             if served := self.served.get(topic):
                 served.poke()
         for topic in self._trees:  # of a thread without relatives the mark is empty

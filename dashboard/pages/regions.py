@@ -23,7 +23,7 @@ from checkpoints.errors import NotFound
 from dashboard.wire.topics import OF_THREAD, Topic
 
 from . import approvals, board, breakpoints, inbox, thread, thread_regions
-from .parts import budgets, conversation, graph
+from .parts import budgets, conversation, graph, incidents
 from .rights import Roles
 from .tree import family
 
@@ -61,6 +61,7 @@ class Region:
 
 BOARD, THREAD = "thread/list.html", "thread/detail.html"
 INBOX, APPROVAL = "inbox/list.html", "approval/detail.html"
+INCIDENTS = "incident/list.html"
 
 REGIONS: dict[str, Region] = {
     "board-counts": Region("board", BOARD, board.board_counts, by_roles=True),
@@ -103,6 +104,7 @@ REGIONS: dict[str, Region] = {
     "inbox-boxes": Region("approvals", INBOX, inbox.inbox_boxes, by_roles=True, personal=True),
     "inbox-list": Region("approvals", INBOX, inbox.inbox_list, by_roles=True),
     "nav-approvals": Region("approvals", "base.html", inbox.nav_approvals),
+    "incidents-list": Region("incidents", INCIDENTS, incidents.incidents_list),
     "approval-main": Region("approval", APPROVAL, approvals.approval_main),
     "approval-changed": Region("approval", APPROVAL, approvals.approval_changed),
     "approval-side": Region("approval", APPROVAL, approvals.approval_side, by_roles=True),
@@ -208,6 +210,8 @@ def page_of(topic: Topic) -> Page:
         return board.BoardPage(workspace=topic.workspace)
     if topic.kind == "approvals":
         return inbox.InboxPage(topic.workspace)
+    if topic.kind == "incidents":
+        return incidents.IncidentsPage(topic.workspace)
     if topic.ref is None:
         raise NotFound(f"There is no topic {topic.name}.")
     if topic.kind == "thread":
@@ -226,6 +230,8 @@ def marks(topics: Iterable[Topic]) -> Mapping[Topic, Any]:
             results[topic] = queries.board_look(workspace=topic.workspace).mark
         elif topic.kind == "approvals":
             results[topic] = gates.inbox_mark(workspace=topic.workspace)[1]
+        elif topic.kind == "incidents":
+            results[topic] = incidents.IncidentsPage(topic.workspace).mark
         elif topic.kind == "family" and topic.ref is not None:
             results[topic] = queries.family_mark(topic.ref, workspace=topic.workspace)[1]
         elif topic.thread is not None:

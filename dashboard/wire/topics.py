@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
-KINDS = {"board": False, "approvals": False, "thread": True, "family": True, "approval": True}
+LISTS = ("board", "approvals")
+INCIDENTS = "incidents"
+KINDS = {
+    **dict.fromkeys((*LISTS, INCIDENTS), False),
+    "thread": True,
+    "family": True,
+    "approval": True,
+}
 FAMILY = "family"  # moves with each thread of a tree: looked at once a second at most
 # Topics of one thread, known by its id alone.
 OF_THREAD = ("thread", FAMILY)
@@ -25,8 +32,17 @@ class Topic:
 
     @property
     def name(self) -> str:
-        """`board`, `approvals`, `thread:<uuid>`, `family:<uuid>` or `approval:<uuid>`."""
+        """A list (`board`), or `thread:<uuid>`, `family:<uuid>`, `approval:<uuid>`."""
         return self.kind if self.ref is None else f"{self.kind}:{self.ref}"
+
+
+def lists_of(thread: UUID, workspace: UUID) -> list[Topic]:
+    """The lists that a hint may be about; one of no thread names the workspace in its place.
+
+    Incidents move with such hints alone: they gather threads some time after their events.
+    """
+    kinds = LISTS if thread != workspace else (*LISTS, INCIDENTS)
+    return [Topic(kind, workspace) for kind in kinds]
 
 
 def parse(name: str, *, workspace: UUID) -> Topic:

@@ -43,7 +43,7 @@ def index(request: HttpRequest) -> HttpResponse:
             "row": row,
             "href": _href(row, (read := readable(row))[0]),
             "problem": read[1],
-            "surface": SURFACES[row.surface].title,
+            "records": row.surface == RECORDS,
             "words": unquote_plus(row.address),
             "mine": row.owner == who.person,
             "may_change": views.may_change(who, row),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from approvals.incidents.queries import STATES
@@ -17,53 +16,43 @@ from dashboard.actions.fleet import incidents
 from dashboard.fields.parameters import ID, TEXT, one_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import may
+from dashboard.pages.parts.incidents import ALL, OPEN, IncidentsPage
 from dashboard.views.addresses import takes
-from dashboard.views.base import actor, member
+from dashboard.views.base import actor, live_page, member, show, wants_regions
 from dashboard.wording.fleet.incidents import LOOKS, STATE_WORDS, title
 
-ROWS = 50
-ALL = "all"
+LIST = "incident/list.html"
 SNOOZES = ((1, "1 hour"), (4, "4 hours"), (24, "1 day"), (72, "3 days"), (168, "1 week"))
 
 
 @require_safe
-@member
+@live_page
 @takes(state=one_of((*STATES, ALL)), kind=one_of(TROUBLES), agent=TEXT, cursor=ID)
 def index(request: HttpRequest) -> HttpResponse:
     """Open incidents; ?state= &kind= &agent= choose others, &cursor= goes on."""
     who = actor(request)
-    state = request.GET.get("state", "") or "open"
-    kind, agent = request.GET.get("kind", ""), request.GET.get("agent", "").strip()
     cursor = request.GET.get("cursor", "")
-    rows, last = incidents.list_incidents(
-        who,
-        state="" if state == ALL else state,
-        kind=kind,
-        agent=agent,
+    page = IncidentsPage(
+        who.workspace,
+        state=request.GET.get("state", "") or OPEN,
+        kind=request.GET.get("kind", ""),
+        agent=request.GET.get("agent", "").strip(),
         after=UUID(cursor) if cursor else None,
-        limit=ROWS,
     )
-
-    def address(**other: str) -> str:
-        words = {"state": state, "kind": kind, "agent": agent} | other
-        return f"{reverse('incidents')}?{urlencode({k: v for k, v in words.items() if v})}"
-
-    context = {
-        "rows": [(row, title(row), LOOKS[row.kind], STATE_WORDS[row.state]) for row in rows],
-        "people": people({row.taken_by for row in rows if row.taken_by}),
-        "states": [
-            (word, address(state=one), one == state)
-            for one, word in (*((s, STATE_WORDS[s][0]) for s in STATES), (ALL, "All"))
-        ],
-        "state": state,
-        "kind": kind,
-        "kinds": [(one, LOOKS[one].word) for one in TROUBLES],
-        "agent": agent,
-        "agents": sorted({one.agent for one in queries.agents(workspace=who.workspace)}),
-        "more": address(cursor=str(last)) if last else "",
-        "narrowed": bool(kind or agent or state != "open"),
-    }
-    return render(request, "incident/list.html", context)
+    extra: dict[str, Any] = {}
+    if not wants_regions(request):
+        extra = {
+            "states": [
+                (word, page.address(state=one), one == page.state)
+                for one, word in (*((s, STATE_WORDS[s][0]) for s in STATES), (ALL, "All"))
+            ],
+            "state": page.state,
+            "kind": page.kind,
+            "kinds": [(one, LOOKS[one].word) for one in TROUBLES],
+            "agent": page.agent,
+            "agents": sorted({one.agent for one in queries.agents(workspace=who.workspace)}),
+        }
+    return show(request, page, LIST, extra)
 
 
 @require_safe

@@ -11,6 +11,7 @@ from django.db import transaction
 from playwright.sync_api import expect
 
 from approvals.incidents.sweep import sweep_incidents
+from dashboard import actions
 from tests.acceptance.conftest import People
 from tests.acceptance.house import House
 from tests.acceptance.pages.test_accessible import faults
@@ -44,6 +45,39 @@ def test_axe_finds_nothing_and_nothing_scrolls_sideways(
     screen = people("operator")
     screen.open(paths[name])
     assert faults(screen, Axe()) == {}
+
+
+def test_the_list_follows_and_keeps_focus_and_place(
+    house: House, people: People, trouble: UUID
+) -> None:
+    """New incidents come above and taken ones change, without a reload or a move of the focus."""
+    screen = people("viewer")
+    screen.open("/incidents/")
+    page = screen.page
+    page.evaluate("window.sameDocument = true")
+    link = page.locator(f"#incident-{trouble} a")
+    link.focus()
+    page.mouse.move(0, 0)
+    page.wait_for_function("document.getElementById('live-badge').dataset.state === 'live'")
+    for n in range(12):
+        with transaction.atomic():  # the worker never sees it queued
+            fails(house.cast, f"pay: refused by bank {n}", agent=f"payments_{n:02}")
+    sweep_incidents()
+    expect(page.locator("[id^=incident-]")).to_have_count(13, timeout=15_000)
+    focused = "document.activeElement.closest('tr')?.id"
+    assert page.evaluate(focused) == f"incident-{trouble}"
+    actions.take_incident(house.cast.actor("manager"), trouble)
+    expect(page.locator(f"#incident-{trouble}")).to_contain_text("manager", timeout=15_000)
+    assert page.evaluate(focused) == f"incident-{trouble}"
+    page.evaluate("window.scrollTo(0, 200)")
+    place = link.evaluate("e => e.getBoundingClientRect().top")
+    closed = incidents(house.cast, agent="payments_00")[0].id
+    actions.close_incident(house.cast.actor("manager"), closed, "known since Monday")
+    expect(page.locator(f"#incident-{closed}")).to_have_count(0, timeout=15_000)
+    assert abs(link.evaluate("e => e.getBoundingClientRect().top") - place) < 80
+    assert page.evaluate(focused) == f"incident-{trouble}"
+    assert page.evaluate("window.sameDocument"), "no reload"
+    actions.give_back_incident(house.cast.actor("manager"), trouble)
 
 
 def test_a_person_takes_an_incident_and_closes_it(

@@ -24,11 +24,15 @@ from pytest_django import DjangoDbBlocker
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from approvals.incidents import queries
+from approvals.incidents.sweep import sweep_incidents
 from checkpoints import store
 from checkpoints.signals import activity_progressed
 from checkpoints.states import EventKind
+from dashboard import actions
 from dashboard.wire import hints
 from dashboard.wire.progress import publish_progress, read_progress
+from tests.approvals.incidents.scenes import fails
 from tests.cast import Cast, make_cast
 from tests.conftest import real_database
 from tests.dashboard import scene
@@ -251,6 +255,29 @@ def test_board_inbox_and_request_follow_too(place: Place) -> None:
         assert "Recorded at" in seen["approval-side"]
         assert "looks right" in seen["board-feed"]
         assert str(row.id) not in seen["inbox-list"]
+
+
+def test_incidents_come_and_are_taken_before_open_pages(place: Place) -> None:
+    """A page of another list gets no HTML, and news of it all the same: it fetches its own."""
+    topics = {"incidents": (["incidents-list"], 0)}
+    narrowed: dict[str, Any] = {"incidents": ([], 0)}
+    with place.follow("viewer", topics) as page, place.follow("viewer", narrowed) as other:
+        assert "No open incident" in page.frame()["regions"]["incidents-list"]
+        other.frame()
+        fails(place.cast, "publish: HTTP 503", agent="outreach")
+        sweep_incidents()
+        frame = page.frame("publish: HTTP 503")
+        assert frame["topic"] == "incidents"
+        assert other.frame()["regions"] == {}
+        (row,) = queries.incidents(workspace=place.cast.workspace)
+        actions.take_incident(place.cast.actor("operator"), row.id)
+        assert "operator" in page.frame(">Taken<")["regions"]["incidents-list"]
+        actions.close_incident(place.cast.actor("operator"), row.id, "known")
+        page.frame("No open incident")
+        # A thread that only goes on is no news of incidents.
+        place.pause()
+        with pytest.raises(TimeoutError):
+            page.message("frame", seconds=0.5)
 
 
 def test_a_base_shows_its_new_fork(place: Place) -> None:

@@ -24,6 +24,7 @@ PAGES: dict[str, Callable[[dict[str, str]], tuple[str, str]]] = {
     "queued": lambda ids: (f"/threads/{ids['queued']}/", f"thread:{ids['queued']}"),
     "fork": lambda ids: (f"/threads/{ids['fork']}/", f"thread:{ids['fork']}"),
     "inbox": lambda ids: ("/approvals/", "approvals"),
+    "incidents": lambda ids: ("/incidents/", "incidents"),
     "open": lambda ids: (f"/approvals/{ids['open']}/", f"approval:{ids['open']}"),
     "decided": lambda ids: (f"/approvals/{ids['decided']}/", f"approval:{ids['decided']}"),
 }
@@ -34,6 +35,7 @@ VARIANTS = {
     "filter": "/?status=waiting&q=delays",
     "decided": "/approvals/?box=decided",
     "mine": "/approvals/?box=mine&sort=age",
+    "closed": "/incidents/?state=closed",
 }
 
 

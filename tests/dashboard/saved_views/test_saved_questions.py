@@ -64,7 +64,7 @@ def test_a_question_is_saved_opened_replaced_shared_and_removed_on_the_page(cast
     assert links(cast, "admin") == {"Globex": ("?payee=Globex", False)}
     listed = browser.get("/views/").content.decode()
     assert f'href="{SEARCH}?payee=Globex"' in listed
-    assert "the records" in listed
+    assert '<span class="tag">records</span>' in listed
     assert browser.post(f"/views/{row.id}/remove/").status_code == 303
     assert links(cast, "auditor") == {}
     report = verify_workspace(cast.workspace)

@@ -1,0 +1,82 @@
+"""The list of incidents: its reads and its one region, for page, fragment and push."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.urls import reverse
+
+from approvals.incidents import queries
+from approvals.incidents.queries import IncidentRow
+from dashboard.identity.people import people
+from dashboard.pages.rights import Roles
+from dashboard.wording.fleet.incidents import LOOKS, STATE_WORDS, title
+
+ROWS: Final = 50
+OPEN, ALL = "open", "all"
+
+
+@dataclass
+class IncidentsPage:
+    """The reads of one look at the incidents of a workspace, each done at most once."""
+
+    workspace: UUID
+    state: str = OPEN
+    kind: str = ""
+    agent: str = ""
+    after: UUID | None = None
+
+    topic = "incidents"
+
+    @cached_property
+    def _mark(self) -> tuple[int, str]:
+        return queries.incidents_mark(workspace=self.workspace)
+
+    @property
+    def seq(self) -> int:
+        """The database's clock at the beginning of this look, in microseconds."""
+        return self._mark[0]
+
+    @property
+    def mark(self) -> Any:
+        """What tells the hub that the incidents moved."""
+        return self._mark[1]
+
+    @property
+    def narrowed(self) -> bool:
+        """Tell whether this is another list than all open incidents."""
+        return bool(self.kind or self.agent or self.state != OPEN)
+
+    @cached_property
+    def listed(self) -> tuple[list[IncidentRow], UUID | None]:
+        """The newest incidents that fit, and the last one where more follow."""
+        rows = queries.incidents(
+            workspace=self.workspace,
+            state="" if self.state == ALL else self.state,
+            kind=self.kind,
+            agent=self.agent,
+            after=self.after,
+            limit=ROWS + 1,
+        )
+        return rows[:ROWS], rows[ROWS - 1].id if len(rows) > ROWS else None
+
+    def address(self, **other: str) -> str:
+        """The address of this list, or of one that differs in some words."""
+        words = {"state": self.state, "kind": self.kind, "agent": self.agent} | other
+        return f"{reverse('incidents')}?{urlencode({k: v for k, v in words.items() if v})}"
+
+
+def incidents_list(page: IncidentsPage, roles: Roles) -> dict[str, Any]:
+    """Region incidents-list."""
+    rows, last = page.listed
+    return {
+        "rows": [(row, title(row), LOOKS[row.kind], STATE_WORDS[row.state]) for row in rows],
+        "people": people({row.taken_by for row in rows if row.taken_by}),
+        "more": page.address(cursor=str(last)) if last else "",
+        "narrowed": page.narrowed,
+        "refetched": page.narrowed or page.after is not None,
+    }
