@@ -13,8 +13,9 @@ from django.urls import reverse
 from approvals.incidents import queries
 from approvals.incidents.queries import IncidentRow
 from dashboard.identity.people import people
-from dashboard.pages.rights import Roles
 from dashboard.wording.fleet.incidents import LOOKS, STATE_WORDS, title
+
+type Roles = frozenset[str]
 
 ROWS: Final = 50
 OPEN, ALL = "open", "all"
@@ -43,7 +44,7 @@ class IncidentsPage:
 
     @property
     def mark(self) -> Any:
-        """What tells the hub that the incidents moved."""
+        """A value that differs when the incidents moved."""
         return self._mark[1]
 
     @property

@@ -70,11 +70,11 @@ def test_the_list_follows_and_keeps_focus_and_place(
     expect(page.locator(f"#incident-{trouble}")).to_contain_text("manager", timeout=15_000)
     assert page.evaluate(focused) == f"incident-{trouble}"
     page.evaluate("window.scrollTo(0, 200)")
-    place = link.evaluate("e => e.getBoundingClientRect().top")
+    before = link.evaluate("e => e.getBoundingClientRect().top")
     closed = incidents(house.cast, agent="payments_00")[0].id
     actions.close_incident(house.cast.actor("manager"), closed, "known since Monday")
     expect(page.locator(f"#incident-{closed}")).to_have_count(0, timeout=15_000)
-    assert abs(link.evaluate("e => e.getBoundingClientRect().top") - place) < 80
+    assert abs(link.evaluate("e => e.getBoundingClientRect().top") - before) < 80
     assert page.evaluate(focused) == f"incident-{trouble}"
     assert page.evaluate("window.sameDocument"), "no reload"
     actions.give_back_incident(house.cast.actor("manager"), trouble)
