@@ -13,6 +13,7 @@ from checkpoints.queries import DEPTH_MAX
 
 TEXT_MAX: Final = 200
 QUERY_MAX: Final = 1_000  # as of the API
+ADDRESS_MAX: Final = 2_000
 # THREAD, or THREAD:CHECKPOINT by number or id, or THREAD:branch-N for the newest of a branch.
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 SIDE: Final = re.compile(
@@ -131,6 +132,10 @@ DEPTH: Final = Values(
 TEXT: Final = Values(f"at most {TEXT_MAX} characters", _is_text)
 QUERY: Final = Values(
     f"at most {QUERY_MAX:,} characters", lambda value: len(value) <= QUERY_MAX and "\0" not in value
+)
+ADDRESS: Final = Values(
+    f"an address of at most {ADDRESS_MAX:,} characters",
+    lambda value: len(value) <= ADDRESS_MAX and "\0" not in value,
 )
 POINT: Final = Values(
     "the id of a thread, alone or with :NUMBER of a checkpoint or :branch-NUMBER behind it",

@@ -21,13 +21,13 @@ from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.queries import InvalidQuery
 from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
+from dashboard.fields.parameters import ADDRESS_MAX
 
 from . import queries
 from .queries import ViewRow
 from .surfaces import BOARD, SURFACES, Surface
 
 NAME_MAX: Final = 60
-ADDRESS_MAX: Final = 2_000
 OF_PERSON_MAX: Final = 50
 SHARED_MAX: Final = 50
 

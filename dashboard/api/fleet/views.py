@@ -17,7 +17,8 @@ from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.shapes.requests import Asked, Nothing
 from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
-from dashboard.saved_views.changes import ADDRESS_MAX, NAME_MAX, Choice
+from dashboard.fields.parameters import ADDRESS_MAX
+from dashboard.saved_views.changes import NAME_MAX, Choice
 from dashboard.saved_views.queries import ViewRow
 from dashboard.saved_views.surfaces import BOARD, readable
 

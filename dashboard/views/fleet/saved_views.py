@@ -15,9 +15,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard import actions, errors
 from dashboard.actions.fleet import views
-from dashboard.fields.parameters import Values
+from dashboard.fields.parameters import ADDRESS
 from dashboard.identity.people import people
-from dashboard.saved_views.changes import ADDRESS_MAX, NAME_MAX, Choice
+from dashboard.saved_views.changes import NAME_MAX, Choice
 from dashboard.saved_views.queries import ViewRow
 from dashboard.saved_views.surfaces import BOARD, RECORDS, SURFACES, readable
 from dashboard.views import forms
@@ -25,10 +25,6 @@ from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, say
 
 LIST, FORM = "view/list.html", "view/form.html"
-ADDRESS = Values(
-    f"an address of at most {ADDRESS_MAX:,} characters",
-    lambda value: len(value) <= ADDRESS_MAX and "\0" not in value,
-)
 
 
 @require_safe

@@ -15,6 +15,7 @@ from dashboard import actions
 from dashboard.actions.fleet.breakers import Selection
 from dashboard.fields import parameters
 from dashboard.records import site
+from dashboard.saved_views.changes import Choice
 from dashboard.views.fleet.overview import DATE
 from tests.cast import Cast
 from tests.dashboard import scene
@@ -111,6 +112,7 @@ GARBAGE = {
         "0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10:event-٣",
         "------------------------------------:event-1",
     ),
+    "address": ("x" * 2_001, "a\0b"),
     "pointer": ("zzz", "/" + "x" * 1_500, "/a\0b"),
     "day": ("zzz", "2026-13-01", "2026-1-1", "٢٠٢٦-01-01"),
     "cursor": ("zzz", "x" * 201, "-", "a.b", "bnVsbA"),
@@ -128,6 +130,7 @@ def _garbage(values: parameters.Values) -> tuple[str, ...]:
         parameters.COLUMNS: "columns",
         parameters.TEXT: "text",
         parameters.QUERY: "query",
+        parameters.ADDRESS: "address",
         parameters.CURSOR: "cursor",
         parameters.POINT: "point",
         parameters.PART: "part",
@@ -142,9 +145,10 @@ def _taken(cast: Cast, place: Place) -> Iterator[tuple[str, dict[str, parameters
     breaker = actions.trip_breaker(cast.actor("operator"), Selection(agent="none"), "To look at it")
     ids = {"thread_id": place.waiting, "approval_id": place.request.id, "breaker_id": breaker.id}
     ids["erasure_id"] = place.request.id  # its page takes no parameter
+    ids["view_id"] = actions.save_view(cast.actor("admin"), Choice("Failed")).id
     ids["name"] = "throughput"  # a figure of the overview
     # They take none.
-    ids |= dict.fromkeys(("incident_id", "subscription_id", "view_id", "sign_in_id"), breaker.id)
+    ids |= dict.fromkeys(("incident_id", "subscription_id", "sign_in_id"), breaker.id)
     request = cast.client("admin").get("/").wsgi_request
     for address, pattern in patterns():
         view: Any = pattern.callback
