@@ -25,10 +25,10 @@ PAIRS: Final[dict[str, tuple[str, str]]] = {
     "checkpoints_workspace_add": ("-", "workspace create"),
     "checkpoints_workspace_change": ("workspace_rename", "workspace rename"),
     "dashboard_token_revoke": ("tokens_revoke", "token revoke"),
-    "approvals_hook_add": ("-", "hook create"),
-    "approvals_hook_change": ("-", "hook rotate"),
-    "approvals_hookidentity_add": ("-", "hook map"),
-    "approvals_hookidentity_delete": ("-", "hook unmap"),
+    "approvals_hook_add": ("hooks_make", "hook create"),
+    "approvals_hook_change": ("hooks_rotate", "hook rotate"),
+    "approvals_hookidentity_add": ("hooks_map", "hook map"),
+    "approvals_hookidentity_delete": ("hooks_unmap", "hook unmap"),
     "approvals_endpoint_add": ("endpoints_make", "endpoint create"),
     "approvals_endpoint_change": ("endpoints_change", "endpoint change"),
     "approvals_endpoint_rotate": ("endpoints_rotate", "endpoint rotate"),
@@ -63,11 +63,6 @@ PAIRS_OUTSIDE: Final = {
 MISSING: Final = {
     # A workspace is made by superusers, whose right no token carries.
     "checkpoints_workspace_add",
-    # Hooks are looked after in the records and by command only.
-    "approvals_hook_add",
-    "approvals_hook_change",
-    "approvals_hookidentity_add",
-    "approvals_hookidentity_delete",
 }
 
 
