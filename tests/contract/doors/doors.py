@@ -585,6 +585,12 @@ ADMIN |= {
         {"scope": "thread", "per": "day", "max_cost": "2.50", "active": "1"},
     ),
 }
+ADMIN |= {
+    "retention": lambda w, f: (
+        "",
+        {"agent": "nobody", "days": "30", "active": "1", "counted": "30:nobody"},
+    ),
+}
 MCP = {"url": "https://mail.example/mcp"}
 SEEN = f"{hash_of(definition_of(listing.TOOL))}:add"
 ADMIN |= {
@@ -607,7 +613,7 @@ ADMIN |= {
     ),
     "approvals_subscription_delete": lambda w, f: (_subscription(w, f), {"post": "yes"}),
 }
-NO_ROW = {"policy_cap"}
+NO_ROW = {"policy_cap", "retention"}
 # Superusers only: no role of the cast opens it.
 ROOT = {"checkpoints_workspace_add"}
 # A form that names things in its fields says what is wrong with them in place of 404.

@@ -39,6 +39,7 @@ PAIRS: Final[dict[str, tuple[str, str]]] = {
     "policy_switch": ("policies_change", "policy change"),
     "policy_move": ("policies_change", "policy change"),
     "policy_cap": ("caps_set", "cap set"),
+    "retention": ("retention_set", "retention set"),
     "mcp_server_add": ("mcp_servers_add", "mcp add"),
     "mcp_server_change": ("mcp_servers_change", "mcp change"),
     "mcp_server_switch": ("mcp_servers_change", "mcp change"),
@@ -75,5 +76,6 @@ def test_every_page_of_the_records_has_its_call_and_command() -> None:
         assert call in calls or page in MISSING, f"{page} has no call {call}"
         assert command in commands, f"{page} has no command {command}"
     assert {page for page, pair in PAIRS.items() if "-" in pair} == MISSING
-    assert {"retention_set", "holds_list"} <= calls
-    assert {"retention set", "retention off"} <= commands
+    # Forms that do several things: the same one switches a rule off; holds stand beside erasures.
+    assert {"retention_list", "holds_list", "threads_hold", "threads_lift_hold"} <= calls
+    assert {"retention off", "erase hold", "erase lift"} <= commands
