@@ -19,7 +19,7 @@ IDS = ("Ids", ("id", "workspace_id"))
 
 @admin.register(RetentionRule)
 class RetentionRecords(Records):
-    """How many days after its end a thread is erased; the log has what each rule said before."""
+    """Days from a thread's end to its erasure; the log has what each rule said before."""
 
     columns = ("whose", "days", "archive", "active", "set_by", "set_at")
     needs = ("agent",)
@@ -69,7 +69,7 @@ class HoldRecords(Records):
 
 @admin.register(Budget)
 class BudgetRecords(Records):
-    """What an agent, a team or the workspace may spend in a month, and what happens then."""
+    """Limits of an agent, a team or the workspace in a month, and what happens at 100 %."""
 
     columns = ("scope", "name", "max_cost", "max_tokens", "at_full", "active", "number")
     filters = (

@@ -85,7 +85,7 @@ class RotateOneHook(MemberView):
         description="The former secrets hold for `keep` seconds more. At most five hold at once.",
     )
     def post(self, request: Request, hook_id: UUID) -> Response:
-        """It is shown once."""
+        """Shown once."""
         keep = timedelta(seconds=self.body(RotateHook).keep)
         secret = hooks.rotate_hook(self.actor, hook_id, keep)
         row, _ = hooks.one_hook(self.actor, hook_id)
@@ -104,7 +104,7 @@ class SwitchOneHook(MemberView):
         summary="Let an inbound hook in, or keep it out",
     )
     def post(self, request: Request, hook_id: UUID) -> Response:
-        """It counts at once; its decisions stay, and so do its words."""
+        """Takes effect at once; its decisions stay, and so do its words."""
         act = hooks.enable_hook if self.body(SwitchHook).active else hooks.disable_hook
         return answer(Hook.of(act(self.actor, hook_id)))
 

@@ -43,7 +43,7 @@ _SIGNED = (
 
 
 class Signature(BaseAuthentication):
-    """Who signed is found with the delivery itself; nobody is signed in by it."""
+    """The signer is known from the delivery itself; nobody is signed in by it."""
 
     def authenticate(self, request: Request) -> None:
         """No user."""
@@ -67,7 +67,7 @@ class SignatureDescription(OpenApiAuthenticationExtension):  # type: ignore[no-u
 
 
 class HookDecided(Shape):
-    """What became of the request: no argument of it."""
+    """The outcome of the request: no argument of it."""
 
     approval: UUID
     thread: UUID

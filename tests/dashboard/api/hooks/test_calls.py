@@ -91,9 +91,9 @@ def test_a_refusal_names_the_place(cast: Cast, hook: tuple[UUID, str]) -> None:
         (f"{at}identities/", {"identity": "U1"}, "$.user"),
         (f"{at}switch/", {}, "$.active"),
     ]
-    for path, body, place in refused:
+    for path, body, at_fault in refused:
         answer = post(admin, path, body)
-        assert (answer.status_code, answer.json()["path"]) == (422, place), answer.content
+        assert (answer.status_code, answer.json()["path"]) == (422, at_fault), answer.content
     # Of another workspace, of nobody, of no hook.
     for name in ("stranger", "nobody", "not there"):
         body = {"identity": "U5", "user": name}
