@@ -532,8 +532,10 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         },
         status=201,
     ),
-    "views_change": lambda w: Call({"view_id": str(w.view)}, body={"name": "Failed"}),
-    "views_remove": lambda w: Call({"view_id": str(w.view)}, body={}),
+    "views_change": lambda w: Call(
+        {"view_id": str(w.view)}, body={"name": "Failed"}, reach=("operator",)
+    ),
+    "views_remove": lambda w: Call({"view_id": str(w.view)}, body={}, reach=("operator",)),
     "sign_ins_list": lambda w: Call(),
     "sign_ins_end": lambda w: Call({"sign_in_id": str(w.sign_in)}, body={}),
     "sign_ins_end_others": lambda w: Call(body={}),
