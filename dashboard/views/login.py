@@ -75,19 +75,20 @@ def code(request: HttpRequest) -> HttpResponse:
     if step is None:
         return SeeOther(reverse("login"))
     user, wanted = step
-    error: Forbidden | Invalid | None = None
+    error = ""
     if request.method == "POST":
         try:
             attempts.use_code(request, user, request.POST.get("code", ""))
-        except (attempts.WrongCode, Invalid) as refusal:
-            error = refusal
+        except attempts.WrongCode as refusal:
+            error = refusal.detail
+        except Invalid as refusal:
+            error = f"The code {refusal.reason}."
         else:
             attempts.end_step(request)
             setattr(request, CODED, True)
             login(request, user, PASSWORDS)
             return SeeOther(wanted)
-    context = {"error": error.detail if error else ""}
-    return render(request, "registration/code.html", context, status=401 if error else 200)
+    return render(request, "registration/code.html", {"error": error}, status=401 if error else 200)
 
 
 class SignOut(LogoutView):

@@ -19,8 +19,9 @@ from dashboard.views.base import SeeOther, actor, member, say
 
 PAGE: Final = "account/second_factor.html"
 HOME: Final = "second_factor"
-# The fields of a form, and the refusals that belong beside them.
-_FIELDS: Final = {"$.code": "code", "$.ticket": "ticket", "$.password": "password"}
+# By the path of a refusal: the field that it belongs beside, and what people call it.
+_FIELDS: Final = {"$.code": ("code", "The code"), "$.password": ("password", "Your password")}
+_OTHER: Final = ("ticket", "The secret")
 
 
 @require_safe
@@ -93,4 +94,6 @@ def _beside(error: errors.ActionError | None) -> dict[str, str]:
         return {"password": error.detail}
     if isinstance(error, WrongCode):
         return {"code": error.detail}
-    return {_FIELDS.get(error.path, "ticket"): error.detail}
+    field, noun = _FIELDS.get(error.path, _OTHER)
+    reason = error.reason if isinstance(error, errors.Invalid) else error.detail
+    return {field: f"{noun} {reason}."}

@@ -121,6 +121,7 @@ def test_the_picture_is_the_one_of_the_link() -> None:
 # --- from adding to signing in ----------------------------------------
 
 
+@pytest.mark.slow
 def test_from_adding_to_signing_in(cast: Cast, ada: Any, clock: Clock) -> None:
     client, answer = by_password(ada)
     assert answer.status_code == 302, "without a factor the password is enough"
@@ -140,6 +141,8 @@ def test_from_adding_to_signing_in(cast: Cast, ada: Any, clock: Clock) -> None:
     wrong = client.post(path, form | {"code": "000000"})
     assert wrong.status_code == 422
     assert secret[:4] in wrong.content.decode(), "the app need not be set up again"
+    assert "The code is not the one that the app shows now" in wrong.content.decode()
+    assert client.post(path, form | {"code": " "}).status_code == 422
     assert client.post(path, form | {"ticket": "x"}).status_code == 422
     assert not SecondFactor.objects.exists()
     page = client.post(path, form).content.decode()
@@ -157,6 +160,7 @@ def test_from_adding_to_signing_in(cast: Cast, ada: Any, clock: Clock) -> None:
     assert "What does your authenticator app show?" in client.get("/login/code/").content.decode()
     refused = enter(client, form["code"])
     assert (refused.status_code, signed_in(client)) == (401, False), "its code was used before"
+    assert "The code is required." in enter(client, " ").content.decode()
     clock.at += 30
     answer = enter(client, codes.code_at(secret, clock.at))
     assert (answer.status_code, answer.url, signed_in(client)) == (303, "/approvals/", True)
