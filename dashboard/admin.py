@@ -33,6 +33,7 @@ from gatepost_command import COMMAND
 
 from .actions.people import administration, second_factor, sign_ins
 from .actions.people.accounts import FIELDS
+from .errors import Conflict
 from .identity import tokens
 from .identity.permissions import ROLES
 from .identity.second_factor.records import has_factor
@@ -275,8 +276,12 @@ class PeopleAdmin(Logged, UserAdmin):  # type: ignore[type-arg]
         """Remove the second factor of a person."""
         if request.method != "POST":
             raise PermissionDenied("Use the button on the page of the user.")
-        second_factor.remove_factor_of(self.site.member(request), user_id)
-        messages.success(request, "The second factor is removed: the password alone signs in.")
+        try:
+            second_factor.remove_factor_of(self.site.member(request), user_id)
+        except Conflict as error:
+            messages.error(request, error.detail)
+        else:
+            messages.success(request, "The second factor is removed: the password alone signs in.")
         return SeeOther(reverse("admin:auth_user_change", args=[user_id]))
 
     def sign_out_view(self, request: HttpRequest, user_id: int) -> HttpResponse:

@@ -95,7 +95,7 @@ class Identity(models.Model):
 
 
 class SecondFactor(models.Model):
-    """What a person enters beside the password: codes of an app, or each recovery code once.
+    """The second factor of a person: codes of an app, or each recovery code once.
 
     `secret` is ciphertext; `recovery` are hashes of the codes that are left. No code of a period
     up to `last_period` counts any more. Rows belong to the log of the first workspace.

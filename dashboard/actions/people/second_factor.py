@@ -88,9 +88,16 @@ def confirm_by_code(actor: Actor, request: Any, code: str) -> Actor:
 
 
 def remove_factor_of(who: Administrator, user_id: int) -> None:
-    """Remove that of a person within an admin's reach, who lost app and codes. Raises Missing."""
+    """Remove that of a person within an admin's reach, who lost app and codes.
+
+    Raises Missing, and Conflict for one's own: an open browser or a token must not do without a
+    code what needs one. At the machine itself it is possible.
+    """
     if not who.superuser:
         require(who.actor, "people")
+    present = who.actor.login is not None or who.actor.grant is not None
+    if present and user_id == who.actor.user_id:
+        raise Conflict("Remove your own with a code: your menu, Sign-ins, Second factor.")
     user = people_within_reach(who).filter(pk=user_id).first()
     if user is None:
         raise Missing("There is no such user in this workspace.")

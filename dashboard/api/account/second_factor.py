@@ -170,9 +170,10 @@ class RemoveSecondFactorOfUser(MemberView):
     @extend_schema(
         operation_id="users_second_factor_remove",
         request=Nothing,
-        responses={200: Removed, **refusals(404, 422)},
+        responses={200: Removed, **refusals(404, 409, 422)},
         summary="Remove the second factor of a user",
-        description="For somebody who lost app and recovery codes. Their sign-ins go on.",
+        description="For somebody who lost app and recovery codes. Their sign-ins go on. Your own "
+        "needs a code: 409.",
     )
     def post(self, request: Request, user_id: int) -> Response:
         """404 where there is none."""

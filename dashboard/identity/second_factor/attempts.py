@@ -63,7 +63,7 @@ def begin_step(request: Any, user: Any, wanted: str) -> None:
 
 
 def in_step(request: Any) -> tuple[Any, str] | None:
-    """Who has entered the right password and may enter a code now, and where they want to go."""
+    """The user who has entered the right password and may enter a code now, and the page wanted."""
     step = request.session.get(STEP)
     if not step or not 0 <= time.time() - step["at"] <= STEP_SECONDS:
         return None

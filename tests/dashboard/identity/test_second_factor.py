@@ -354,6 +354,29 @@ def test_an_admin_removes_it_by_page_call_and_command(cast: Cast, ada: Any, cloc
     assert records.has_factor(ada.pk)
 
 
+def test_an_admin_removes_their_own_with_a_code_or_at_the_machine(cast: Cast, clock: Clock) -> None:
+    own, admin = cast.users["admin"], cast.client("admin")
+    secret, _ = added(own, clock)
+    page = admin.post(f"/admin/auth/user/{own.pk}/second-factor/remove/", follow=True)
+    assert "Remove your own with a code" in page.content.decode()
+    assert send(admin, f"users/{own.pk}/second-factor/remove/", {}).status_code == 409
+    assert records.has_factor(own.pk)
+    code = {"code": codes.code_at(secret, clock.at)}
+    assert send(admin, "second-factor/remove/", code).status_code == 200
+    added(own, clock)
+    words = ("user", "remove-second-factor", own.username)
+    call_command(*words, as_user="admin", stdout=StringIO())
+    assert not records.has_factor(own.pk)
+
+
+def test_without_the_extra_there_is_no_picture(ada: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(codes, "find_spec", lambda _name: None)
+    page = by_password(ada)[0].get("/account/second-factor/").content.decode()
+    assert "QR code" not in page
+    assert "scan the picture" not in page
+    assert "otpauth://totp/Gatepost:" in page
+
+
 def test_somebody_without_a_password_adds_none(cast: Cast, ada: Any) -> None:
     client, _ = by_password(ada)
     ada.set_unusable_password()
