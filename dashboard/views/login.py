@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from sesame.utils import get_user
 
 from dashboard.configuration.sign_in import PASSWORDS
-from dashboard.errors import Forbidden, Invalid
+from dashboard.errors import Conflict, Forbidden, Invalid
 from dashboard.identity import rate_limits
 from dashboard.identity.logins.listeners import CODED
 from dashboard.identity.second_factor import attempts
@@ -79,7 +79,7 @@ def code(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         try:
             attempts.use_code(request, user, request.POST.get("code", ""))
-        except attempts.WrongCode as refusal:
+        except (attempts.WrongCode, Conflict) as refusal:
             error = refusal.detail
         except Invalid as refusal:
             error = f"The code {refusal.reason}."

@@ -9,18 +9,21 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
+import structlog
 from django.contrib.auth import get_user_model
 from django.contrib.auth.signals import user_login_failed
 from django.core.exceptions import PermissionDenied
 from django.utils.crypto import constant_time_compare
 
-from dashboard.errors import Forbidden
+from checkpoints.errors import CannotDecrypt
+from dashboard.errors import Conflict, Forbidden
 from dashboard.fields.validation import check_text
 from dashboard.identity.lockout import PasswordLockout, give_back
 
 from . import records
 from .codes import CODE_MAX
 
+log = structlog.get_logger("gatepost.encryption")
 STEP: Final = "second_step"
 STEP_SECONDS: Final = 600
 
@@ -34,7 +37,8 @@ class WrongCode(Forbidden):
 def use_code(request: Any, user: Any, code: str) -> str:
     """Use a code of a user up: which kind it was.
 
-    A wrong one counts and is logged as a password is. Raises WrongCode, TooMany.
+    A wrong one counts and is logged as a password is. Raises WrongCode, TooMany, and Conflict where
+    the key of the secret is missing.
     """
     check_text("$.code", code, CODE_MAX, required=True)
     name = user.get_username()
@@ -43,7 +47,15 @@ def use_code(request: Any, user: Any, code: str) -> str:
     except PermissionDenied:
         _failed(request, name)
         raise WrongCode("Too many attempts: wait a quarter of an hour.") from None
-    kind = records.use(user, code)
+    try:
+        kind = records.use(user, code)
+    except CannotDecrypt as error:
+        # No guess, and nothing that the person can do: a recovery code needs no key.
+        log.error("second_factor.secret_unreadable", user=user.pk, error=error.message)
+        raise Conflict(
+            "Codes of apps cannot be checked at the moment: enter a recovery code, or ask whoever "
+            "runs Gatepost for its encryption keys."
+        ) from error
     if not kind:
         _failed(request, name)
         raise WrongCode("This code is wrong, or was used before. Wait for the next one.")

@@ -293,6 +293,19 @@ def test_a_rotation_of_keys_keeps_the_factor(
     assert records.use(ada, codes.code_at(secret, clock.at)) == records.APP
 
 
+def test_without_its_key_only_recovery_codes_let_in(ada: Any, clock: Clock, settings: Any) -> None:
+    from checkpoints.encryption.keys import new_key
+
+    settings.GATEPOST_ENCRYPTION_KEYS = [new_key()]
+    secret, recovery = added(ada, clock)
+    settings.GATEPOST_ENCRYPTION_KEYS = []
+    client, _ = by_password(ada)
+    answer = enter(client, codes.code_at(secret, clock.at))
+    assert (answer.status_code, signed_in(client)) == (401, False)
+    assert "cannot be checked" in answer.content.decode()
+    assert enter(client, recovery[0]).status_code == 303
+
+
 def test_a_factor_that_is_taken_away_past_the_log_is_found(
     cast: Cast, ada: Any, clock: Clock
 ) -> None:
