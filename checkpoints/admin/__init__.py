@@ -1,5 +1,5 @@
-"""The ground floor in the admin site: threads and logs are read, people's roles are edited."""
+"""The ground floor in the admin site: threads, logs and rules are read, roles are edited."""
 
-from . import history, people
+from . import history, people, rules
 
-__all__ = ["history", "people"]
+__all__ = ["history", "people", "rules"]

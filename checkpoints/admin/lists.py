@@ -163,6 +163,7 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
     needs: tuple[str, ...] = ()  # what else `columns` are made of
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()  # (headline, columns); others come last
     never_shown: tuple[str, ...] = ()
+    pages: tuple[tuple[str, str], ...] = ()  # (text, name of the address) of where rows are changed
     refusal = "Records are kept as they are: nothing is added, changed or deleted here."
     search_help_text = "An id or its beginning"
     window = WINDOW
@@ -277,7 +278,7 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def related(self, row: Any) -> list[tuple[str, str]]:
         """(text, address) of what belongs to a row."""
-        return []
+        return [(text, reverse(name)) for text, name in self.pages]
 
     def acts(self, row: Any) -> list[tuple[str, str]]:
         """(text, address) of what can be done to a row, each by POST; hardly ever anything."""

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from approvals.notify import endpoints, queries
 from approvals.notify.endpoints import OVERLAP_SECONDS, Wanted
 from approvals.notify.queries import EndpointRow
-from dashboard.errors import Forbidden, translated
-from dashboard.identity.permissions import Actor, either, may, require
+from dashboard.errors import translated
+from dashboard.identity.permissions import Actor, require
 
-from .people.administration import Administrator
-
-LOOKS: Final = ("auditor", "admin")
+from .people.administration import Administrator, require_audit
 
 
 @translated()
@@ -106,20 +104,13 @@ class Endpoints:
 
 def list_endpoints(actor: Actor) -> list[EndpointRow]:
     """The endpoints of the workspace, for auditors and admins."""
-    _looks(actor)
+    require_audit(actor)
     return queries.endpoints(workspace=actor.workspace)
 
 
 @translated()
 def one_endpoint(actor: Actor, endpoint_id: UUID) -> tuple[EndpointRow, Sequence[Any]]:
     """An endpoint and what it was last told."""
-    _looks(actor)
+    require_audit(actor)
     endpoint = queries.endpoint(endpoint_id, workspace=actor.workspace)
     return endpoint, queries.deliveries(endpoint_id, workspace=actor.workspace)
-
-
-def _looks(actor: Actor) -> None:
-    if actor.roles.isdisjoint(LOOKS):
-        raise Forbidden(f"Needs the role {either(LOOKS)}.")
-    if not may(actor, "read"):
-        raise Forbidden("This token lacks the scope 'read'.")

@@ -1,12 +1,13 @@
-"""What admins do about inbound hooks: the part of `actions` behind the admin site and the command.
+"""Changes that admins make to inbound hooks, behind the admin site, the API and the command.
 
-The same shape as there: the right first, then the domain call, errors as ActionError. What comes in
-through a hook is `inbound`'s.
+The same shape as in `actions`: the right first, then the domain call, errors as ActionError. What
+comes in through a hook is `inbound`'s.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Final
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
@@ -18,7 +19,25 @@ from dashboard.errors import Invalid, Missing, translated
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
 
-KEEP_MAX = timedelta(days=30)
+from .people.administration import require_audit
+
+KEEP_MAX: Final = timedelta(days=30)
+# Of a hook by its id: its sender posts decisions here.
+ADDRESS: Final = "/api/v1/hooks/decide/?hook={}"
+
+
+def list_hooks(actor: Actor) -> list[HookRow]:
+    """The hooks of the workspace by name, for auditors and admins."""
+    require_audit(actor)
+    return hooks.hooks(actor.workspace)
+
+
+@translated()
+def one_hook(actor: Actor, hook: UUID) -> tuple[HookRow, list[IdentityRow]]:
+    """A hook and the people whom its words stand for; raises Missing."""
+    require_audit(actor)
+    row = hooks.hook(hook, workspace=actor.workspace)
+    return row, hooks.identities(actor.workspace, hook=hook)
 
 
 @translated()

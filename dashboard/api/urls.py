@@ -88,7 +88,15 @@ from .gateway.servers import (
     RemoveOneMcpServer,
     SetModeOfMcpTool,
 )
-from .hooks import DecideHook
+from .hooks.changes import (
+    Hooks,
+    IdentitiesOfHook,
+    OneHook,
+    RemoveIdentityOfHook,
+    RotateOneHook,
+    SwitchOneHook,
+)
+from .hooks.decisions import DecideHook
 from .one_thread import OneThread, SkipNode
 from .past import (
     ThreadActivities,
@@ -166,6 +174,14 @@ _endpoint: list[URLPattern] = [
     path("test/", TestOneEndpoint.as_view(), name="endpoint_test"),
 ]
 
+_hook: list[URLPattern] = [
+    path("", OneHook.as_view(), name="one_hook"),
+    path("rotate/", RotateOneHook.as_view(), name="hook_rotate"),
+    path("switch/", SwitchOneHook.as_view(), name="hook_switch"),
+    path("identities/", IdentitiesOfHook.as_view(), name="hook_map"),
+    path("identities/remove/", RemoveIdentityOfHook.as_view(), name="hook_unmap"),
+]
+
 _mcp_server: list[URLPattern] = [
     path("", OneMcpServer.as_view(), name="mcp_server"),
     path("change/", ChangeOneMcpServer.as_view(), name="mcp_server_change"),
@@ -241,7 +257,9 @@ _v1: list[URLPattern | URLResolver] = [
     path("records/", Records.as_view(), name="records"),
     path("records/export/", ExportRecords.as_view(), name="records_export"),
     path("otlp/v1/traces", TakeSpans.as_view(), name="otlp_traces"),
+    path("hooks/", Hooks.as_view(), name="hooks"),
     path("hooks/decide/", DecideHook.as_view(), name="hook"),
+    path("hooks/<uuid:hook_id>/", include(_hook)),
     path("approvals/<uuid:approval_id>/take-back/", TakeBackApproval.as_view(), name="take_back"),
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
     path("users/", Users.as_view(), name="users"),

@@ -19,8 +19,6 @@ from dashboard.identity import tokens
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 
-ADDRESS = "/api/v1/hooks/decide/?hook={}"
-
 
 class Shown(BaseModel):
     """A hook without its secrets; `secrets` is how many hold."""
@@ -128,7 +126,7 @@ def _hook(actor: Actor, name: str) -> HookRow:
 
 
 def _tell_secret(command: PersonalCommand, row: HookRow, secret: str) -> None:
-    address = ADDRESS.format(row.id)
+    address = hooks.ADDRESS.format(row.id)
     if command.as_json:
         shown = Shown.model_validate(row).model_dump()
         command.tell(Made(**shown, secret=secret, address=address))

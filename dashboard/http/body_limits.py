@@ -28,7 +28,7 @@ type Sender = Callable[[senders.Headers], Actor | None]
 
 # The sign-in form is far smaller; a delivery to a hook is known by a signature over its body.
 ANONYMOUS_BYTES: Final = 8 * 1024
-HOOKS: Final = "/api/v1/hooks/"
+HOOKS: Final = "/api/v1/hooks/decide/"
 # What is a little too large is refused by the views, which know its path.
 ROOM: Final = 4 * LIMITS.request_bytes
 # A body may come as slowly as this, after some seconds in which nothing has to come.

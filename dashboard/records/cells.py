@@ -26,7 +26,7 @@ EMPTY = "–"
 SHORT = 120  # characters of a text in a list
 LONGEST = 300_000  # characters of one value on a page; a state may have millions
 ACTORS = {"actor", "started_by", "wish_by", "created_by", "decided_by", "reviewer"}
-ACTORS |= {"made_by", "revoked_by", "recipient"}
+ACTORS |= {"made_by", "revoked_by", "recipient", "set_by", "lifted_by"}
 # Columns that name a row with a page of its own.
 LINKS = {
     "thread_id": "checkpoints_thread",

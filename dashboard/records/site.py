@@ -37,12 +37,13 @@ from dashboard.views import addresses
 from dashboard.views.base import SeeOther, refused
 
 from . import cells as showing
-from . import mcp_pages, policy_pages, search_pages
+from . import mcp_pages, policy_pages, retention_pages, search_pages
 from .hook_service import HookAdminService
 
 GROUPS = (
     ("Threads", ("thread", "checkpoint", "content", "event", "activity", "artifact")),
     ("Decisions", ("approval", "decision", "policyversion", "hookdelivery")),
+    ("Retention and budgets", ("retentionrule", "hold", "budget")),
     ("Notifications", ("incident", "subscription", "quiethours", "endpoint", "delivery")),
     ("Agents", ("agentversion", "worker")),
     (
@@ -213,7 +214,7 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         """Give a workspace another name."""
         administration.rename_workspace(self.member(request), workspace, name)
 
-    # --- policies and MCP servers, which have pages of their own ---------------------------------
+    # --- policies, retention and MCP servers, which have pages of their own ----------------------
     def get_urls(self) -> list[Any]:
         view = self.admin_view
         one = "policies/<uuid:policy_id>/"
@@ -224,6 +225,7 @@ class RecordsSite(HookAdminService, admin.AdminSite):
             path(one, view(policy_pages.change), name="policy"),
             path(f"{one}switch/", view(policy_pages.switch), name="policy_switch"),
             path(f"{one}move/", view(policy_pages.move), name="policy_move"),
+            path("retention/", view(retention_pages.retention), name="retention"),
             path("search/", view(search_pages.search), name="record_search"),
             path("search/export/", view(search_pages.export), name="record_export"),
             *self._mcp_urls(),

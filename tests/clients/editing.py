@@ -33,7 +33,8 @@ class Editor:
             self._edit(screen, request, args, comment)
         finally:
             context.close()
-        assert screen.unforeseen() == []
+        complaints = screen.unforeseen()
+        assert not complaints, complaints
 
     def _edit(
         self, screen: Screen, request: Mapping[str, Any], args: Mapping[str, Any], comment: str

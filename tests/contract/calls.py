@@ -31,7 +31,7 @@ from approvals.rules.terms import Terms
 from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard import actions
-from dashboard.actions import external
+from dashboard.actions import external, hooks
 from dashboard.identity import tokens
 from dashboard.identity.second_factor import codes, proposals, records
 from dashboard.mcp.registry import changes as mcp_servers
@@ -111,6 +111,7 @@ class World:
     held: ApprovalRow  # decided by the manager, who can still take it back
     asking: tuple[UUID, UUID]  # a thread in attention, the effect that it asks about
     hook: UUID  # an endpoint for a webhook
+    inbound: UUID  # an inbound hook, whose word U1 stands for the manager
     mcp: UUID  # an MCP server whose tool `add` nobody has accepted
     elsewhere: UUID  # of an agent that works elsewhere, queued
     reporting: tuple[UUID, UUID]  # another one of it, and the lease of the operator's agent
@@ -165,6 +166,7 @@ def make_world(cast: Cast) -> World:
         held=_held(cast, agent),
         asking=scene.asking(cast.workspace, agent),
         hook=_hook(cast),
+        inbound=make_inbound(cast, "admin"),
         mcp=make_mcp_server(cast.workspace),
         elsewhere=_elsewhere(cast),
         reporting=_reporting(cast),
@@ -292,6 +294,15 @@ def make_deputy(cast: Cast, person: str, deputy: str) -> UUID:
     begins = datetime.now(UTC) + timedelta(days=300)
     ends = begins + timedelta(days=7)
     return actions.name_deputy(cast.actor(person), deputy, begins, ends).id
+
+
+def make_inbound(cast: Cast, name: str) -> UUID:
+    """An inbound hook in somebody's workspace; its word U1 stands for a member of it."""
+    who = cast.actor(name)
+    hook = hooks.create_hook(who, f"inbound-{uuid4().hex[:8]}")[0].id
+    member = cast.users["manager"].pk if who.workspace == cast.workspace else who.user_id
+    hooks.map_identity(who, hook, "U1", member)
+    return hook
 
 
 def _saved(cast: Cast) -> str:
@@ -431,6 +442,10 @@ def _reported(w: World, **more: Any) -> Call:
 
 def _endpoint(endpoint: UUID, **more: Any) -> Call:
     return Call({"endpoint_id": str(endpoint)}, **more)
+
+
+def _inbound(hook: UUID, **more: Any) -> Call:
+    return Call({"hook_id": str(hook)}, **more)
 
 
 def _mcp(server: UUID, **more: Any) -> Call:
@@ -659,6 +674,15 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "endpoints_rotate": lambda w: _endpoint(w.hook, body={"overlap": 3600}, who=ADMIN),
     "endpoints_switch": lambda w: _endpoint(w.hook, body={"active": False}, who=ADMIN),
     "endpoints_test": lambda w: _endpoint(w.hook, body={}, who=ADMIN, status=202),
+    "hooks_list": lambda w: Call(who=LOOKS),
+    "hooks_make": lambda w: Call(body={"name": "pager"}, who=ADMIN, status=201),
+    "hooks_retrieve": lambda w: _inbound(w.inbound, who=LOOKS),
+    "hooks_rotate": lambda w: _inbound(w.inbound, body={"keep": 3600}, who=ADMIN),
+    "hooks_switch": lambda w: _inbound(w.inbound, body={"active": False}, who=ADMIN),
+    "hooks_map": lambda w: _inbound(
+        w.inbound, body={"identity": "U024BE7LH", "user": "operator"}, who=ADMIN
+    ),
+    "hooks_unmap": lambda w: _inbound(w.inbound, body={"identity": "U1"}, who=ADMIN),
     "mcp_servers_list": lambda w: Call(),
     "mcp_servers_add": lambda w: Call(
         body={"name": "mail", "url": "https://mail.example/mcp"}, who=ADMIN, status=201

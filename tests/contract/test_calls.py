@@ -101,6 +101,13 @@ QUERIES: dict[str, int] = {
     "policies_retrieve": 5,
     "policies_try": 4,
     "endpoints_change": 12,
+    "hooks_list": 3,
+    "hooks_make": 9,
+    "hooks_map": 16,
+    "hooks_retrieve": 5,  # with the names of the people
+    "hooks_rotate": 11,
+    "hooks_switch": 10,
+    "hooks_unmap": 13,
     "mcp_servers_accept": 13,
     "mcp_servers_add": 9,
     "mcp_servers_change": 10,

@@ -5,6 +5,8 @@ SELECT id, number FROM gp_checkpoint WHERE thread_id = %s::uuid AND branch = %s:
 -- outputs_before -- Finished calls on the way to a checkpoint, newest last.
 -- Those of the step after it count where they had finished by then. Answers of models are left out.
 -- A call that is too large, or beyond the bytes that are read at once, comes without its content.
+-- A call that was done again counts once, by its highest revision. No join of gp_activity with
+-- itself: it is a nested loop over the thread while statistics call the table nearly empty.
 {branches}
 SELECT w.id, w.thread, w.tool, w.node, w.step, w.kind, w.finished_at,
   CASE WHEN w.readable THEN a.args::text END AS args,
@@ -16,18 +18,19 @@ FROM (
     SELECT x.id, x.thread_id AS thread, x.branch, x.tool, x.node, x.step, x.kind, x.started_at,
       x.finished_at, s.depth, pg_column_size(x.args) + pg_column_size(x.result) AS bytes
     FROM (SELECT * FROM seg ORDER BY depth LIMIT %s) s CROSS JOIN LATERAL (
-      SELECT * FROM gp_activity own WHERE own.thread_id = s.thread_id AND own.branch = s.branch
-      AND own.step <= s.hi_step + (s.depth = 0)::integer ORDER BY own.step DESC LIMIT %s
+      SELECT recent.*, max(recent.revision) FILTER (WHERE recent.state = 'done') OVER (
+        PARTITION BY recent.step, recent.node, recent.index, recent.key) AS last_done
+      FROM (
+        SELECT * FROM gp_activity own WHERE own.thread_id = s.thread_id AND own.branch = s.branch
+        AND own.step <= s.hi_step + (s.depth = 0)::integer ORDER BY own.step DESC LIMIT %s
+      ) recent
     ) x
     WHERE x.state = 'done' AND x.finished_at <= %s::timestamptz AND x.result IS NOT NULL
       AND (x.kind IN ('activity', 'effect') OR (x.kind = 'value' AND x.tool IN ('now', 'uuid')))
-      AND NOT EXISTS (SELECT FROM gp_activity n
-        WHERE (n.thread_id, n.branch, n.step, n.node, n.index, n.key)
-        = (x.thread_id, x.branch, x.step, x.node, x.index, x.key)
-        AND n.revision > x.revision AND n.state = 'done')
+      AND x.revision = x.last_done
     ORDER BY s.depth, x.step DESC, x.started_at DESC, x.id DESC LIMIT %s
   ) r
-) w JOIN gp_activity a ON a.id = w.id
+) w CROSS JOIN LATERAL (SELECT args, result FROM gp_activity WHERE id = w.id OFFSET 0) a
 ORDER BY w.finished_at, w.id
 
 -- entered_before -- Checkpoints on the way to one that people wrote: inputs, messages, edits, forks.

@@ -20,7 +20,7 @@ from django.db import transaction
 from checkpoints import queries, store
 from dashboard.errors import Conflict, Forbidden, Missing, translated
 from dashboard.identity import tokens
-from dashboard.identity.permissions import RIGHTS, Actor, actor_of
+from dashboard.identity.permissions import RIGHTS, Actor, actor_of, require
 from dashboard.identity.sso import identities
 from dashboard.identity.tokens import TokenRow
 
@@ -64,6 +64,13 @@ class Administrator:
 def administrator_of(user: Any) -> Administrator:
     """Who stands behind a Django user, with the roles as they are now; Forbidden for strangers."""
     return Administrator(actor_of(user), bool(user.is_superuser))
+
+
+def require_audit(actor: Actor) -> None:
+    """Raise Forbidden unless roles and token let somebody look at what admins look after."""
+    if AUDIT.isdisjoint(actor.roles):
+        raise Forbidden("Needs the role auditor or admin.")
+    require(actor, "read")
 
 
 def people_within_reach(who: Administrator) -> Any:

@@ -56,6 +56,7 @@ from tests.contract.calls import (
     make_deputy,
     make_device,
     make_erasure,
+    make_inbound,
     make_incident,
     make_mail,
     make_mcp_server,
@@ -463,6 +464,10 @@ def _endpoint(world: World, foreign: bool) -> str:
     return str(actions.make_endpoint(world.cast.actor("stranger"), "webhook", wanted)[0].id)
 
 
+def _inbound(world: World, foreign: bool) -> str:
+    return str(make_inbound(world.cast, "stranger") if foreign else world.inbound)
+
+
 def _mcp_server(world: World, foreign: bool) -> str:
     if not foreign:
         return str(world.mcp)
@@ -516,6 +521,7 @@ def _deputy(world: World, foreign: bool) -> str:
 FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "policy": _policy,
     "hook": _endpoint,
+    "inbound": _inbound,
     "mcp": _mcp_server,
     "breaker": _breaker,
     "erasure": _erasure,
@@ -585,6 +591,12 @@ ADMIN |= {
         {"scope": "thread", "per": "day", "max_cost": "2.50", "active": "1"},
     ),
 }
+ADMIN |= {
+    "retention": lambda w, f: (
+        "",
+        {"agent": "nobody", "days": "30", "active": "1", "counted": "30:nobody"},
+    ),
+}
 MCP = {"url": "https://mail.example/mcp"}
 SEEN = f"{hash_of(definition_of(listing.TOOL))}:add"
 ADMIN |= {
@@ -607,7 +619,7 @@ ADMIN |= {
     ),
     "approvals_subscription_delete": lambda w, f: (_subscription(w, f), {"post": "yes"}),
 }
-NO_ROW = {"policy_cap"}
+NO_ROW = {"policy_cap", "retention"}
 # Superusers only: no role of the cast opens it.
 ROOT = {"checkpoints_workspace_add"}
 # A form that names things in its fields says what is wrong with them in place of 404.

@@ -291,6 +291,7 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
         "user_id": world.cast.users["viewer"].pk,
         "policy_id": world.policy,
         "endpoint_id": world.hook,
+        "hook_id": world.inbound,
         "server_id": world.mcp,
         "object_id": world.gate.id if "approvals_approval" in name else NOBODY,
         "id": world.cast.users["viewer"].pk,

@@ -80,7 +80,9 @@ def test_no_answer_of_the_api_has_them(told: tuple[Cast, list[str], UUID]) -> No
     cast, secrets, thread = told
     client = cast.client("admin")
     (one, _) = client.get("/api/v1/endpoints/").json()["results"]
-    for path in ("endpoints/", f"endpoints/{one['id']}/", f"threads/{thread}/", "policies/"):
+    (hook,) = client.get("/api/v1/hooks/").json()["results"]
+    paths = ("endpoints/", f"endpoints/{one['id']}/", f"hooks/{hook['id']}/", "policies/")
+    for path in (*paths, f"threads/{thread}/", "hooks/"):
         answer = client.get(f"/api/v1/{path}")
         assert answer.status_code == 200, path
         assert shown(answer.content.decode(), secrets) == [], path

@@ -111,6 +111,13 @@ async def test_what_is_not_announced_is_counted(
     refusal(sent, status)
 
 
+@pytest.mark.parametrize("path", ["/api/v1/hooks/", f"/api/v1/hooks/{PLACE}/rotate/"])
+async def test_the_calls_beside_a_delivery_want_a_login(path: str) -> None:
+    inner, sent, _ = await ask(ANONYMOUS_BYTES + 1, who=None, path=path)
+    assert inner.read <= ANONYMOUS_BYTES
+    refusal(sent, 401)
+
+
 async def test_a_stranger_may_send_a_hook_what_a_delivery_can_have() -> None:
     path = "/api/v1/hooks/decide/"
     inner, sent, _ = await ask(BODY_MAX + 1, who=None, path=path)

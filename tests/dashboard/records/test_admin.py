@@ -52,6 +52,9 @@ READ_ONLY = {
     "checkpoints_agentversion",
     "checkpoints_worker",
     "checkpoints_workspaceevent",
+    "checkpoints_retentionrule",
+    "checkpoints_hold",
+    "checkpoints_budget",
     "approvals_approval",
     "approvals_decision",
     "approvals_policyversion",
@@ -126,6 +129,7 @@ def fill(workspace: UUID, agent: UUID, by: str) -> UUID:
     store.put_artifact(workspace, name=HIDDEN, media_type="text/csv", chunks=[b"a,b"])
     carried(workspace, by, row.id)
     informed(workspace, by)
+    ruled(workspace, by, work.thread)
     return work.thread
 
 
@@ -138,6 +142,14 @@ def informed(workspace: UUID, by: str) -> None:
     subscriptions.make(workspace, Choice(endpoint=people), actor=by, person=by)
     changes.save(workspace, by, changes.Choice(HIDDEN, shared=True), actor=by)
     quiet_hours.set_quiet_hours(workspace, by, time(22), time(7), "UTC", actor=by)
+
+
+def ruled(workspace: UUID, by: str, thread: UUID) -> None:
+    """A retention rule, a legal hold and a budget."""
+    rule = {"days": 30, "archive": True, "active": False}
+    store.set_retention_rule(workspace, agent="<b>x</b>", actor=by, **rule)
+    store.set_hold(thread, workspace=workspace, reason=HIDDEN, actor=by)
+    store.set_budget(workspace, scope="team", name="<b>x</b>", max_cost="250", actor=by)
 
 
 def carried(workspace: UUID, by: str, approval: UUID) -> None:

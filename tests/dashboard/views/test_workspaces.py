@@ -200,6 +200,7 @@ def mark(text: str) -> set[str]:
 PAGES = ("/", "/approvals/", "/threads/new/", "/incidents/", "/subscriptions/", "/overview/")
 PAGES += ("/overview/budgets/", "/erasures/", "/account/sign-ins/", "/breakers/trip/?agent=x")
 PAGES += ("/admin/", "/admin/policies/", "/admin/search/", "/admin/auth/user/add/")
+PAGES += ("/admin/retention/",)
 PAGES += ("/threads/{thread}/", "/threads/{thread}/edit/", "/threads/{thread}/cancel/")
 PAGES += ("/approvals/{request}/", "/approvals/{request}/edit/")
 

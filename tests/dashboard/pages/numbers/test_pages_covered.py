@@ -38,6 +38,7 @@ COMPUTED = {
     "policies": "test_numbers_records",
     "policy_add": "test_numbers_records",
     "policy": "test_numbers_records",
+    "retention": "test_retention_page",
     "mcp_servers": "test_mcp_numbers",
     "mcp_server": "test_mcp_numbers",
 }

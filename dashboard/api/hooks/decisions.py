@@ -14,14 +14,13 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from dashboard.api.protocol import deliveries, limits, query_parameters
+from dashboard.api.protocol.base import refusals
+from dashboard.api.protocol.renderers import Negotiation
 from dashboard.api.shapes.django_request import django_request
+from dashboard.api.shapes.problems import MEDIA_TYPE
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import TooLarge
-
-from .protocol import deliveries, limits, query_parameters
-from .protocol.base import refusals
-from .protocol.renderers import Negotiation
-from .shapes.problems import MEDIA_TYPE
 
 REPLAYED = "Webhook-Replayed"
 _SIGNED = (
@@ -44,7 +43,7 @@ _SIGNED = (
 
 
 class Signature(BaseAuthentication):
-    """Who signed is found with the delivery itself; nobody is signed in by it."""
+    """The signer is known from the delivery itself; nobody is signed in by it."""
 
     def authenticate(self, request: Request) -> None:
         """No user."""
@@ -54,7 +53,7 @@ class Signature(BaseAuthentication):
 class SignatureDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """The signature, in the schema."""
 
-    target_class = "dashboard.api.hooks.Signature"
+    target_class = "dashboard.api.hooks.decisions.Signature"
     name = "webhookSignature"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
@@ -68,7 +67,7 @@ class SignatureDescription(OpenApiAuthenticationExtension):  # type: ignore[no-u
 
 
 class HookDecided(Shape):
-    """What became of the request: no argument of it."""
+    """The outcome of the request: no argument of it."""
 
     approval: UUID
     thread: UUID

@@ -1,0 +1,1 @@
+"""The calls about inbound hooks: their decisions, and looking after them."""

@@ -1,0 +1,157 @@
+"""Inbound hooks: admins make, change and map them, auditors look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from approvals.hooks.changes import HookRow, IdentityRow
+from dashboard.actions import hooks
+from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.identity.people import people
+
+from .shapes import (
+    Hook,
+    HookDetail,
+    HookIdentity,
+    HookList,
+    HookMade,
+    MakeHook,
+    MapIdentity,
+    RotateHook,
+    SwitchHook,
+    UnmapIdentity,
+)
+
+
+class Hooks(MemberView):
+    """All of the workspace, or a new one."""
+
+    changes = "hook"
+    # A stored answer would be a stored secret.
+    keyed = False
+
+    @extend_schema(
+        operation_id="hooks_list",
+        responses={200: HookList, **refusals()},
+        summary="List inbound hooks",
+    )
+    def get(self, request: Request) -> Response:
+        """By name; no secret."""
+        return answer(HookList(results=[Hook.of(row) for row in hooks.list_hooks(self.actor)]))
+
+    @extend_schema(
+        operation_id="hooks_make",
+        request=MakeHook,
+        responses={201: HookMade, **refusals(422)},
+        summary="Make an inbound hook",
+        description="Its secret is in this answer and nowhere else. See docs/howto/hooks.md.",
+    )
+    def post(self, request: Request) -> Response:
+        """Its secret is shown once."""
+        row, secret = hooks.create_hook(self.actor, self.body(MakeHook).name)
+        return answer(HookMade.with_secret(row, secret), status=201)
+
+
+class OneHook(MemberView):
+    """One of them."""
+
+    @extend_schema(
+        operation_id="hooks_retrieve",
+        responses={200: HookDetail, **refusals(404)},
+        summary="An inbound hook and whom its words stand for",
+    )
+    def get(self, request: Request, hook_id: UUID) -> Response:
+        """No secret."""
+        return _detail(*hooks.one_hook(self.actor, hook_id))
+
+
+class RotateOneHook(MemberView):
+    """A new secret."""
+
+    changes = "hook"
+    keyed = False
+
+    @extend_schema(
+        operation_id="hooks_rotate",
+        request=RotateHook,
+        responses={200: HookMade, **refusals(404, 422)},
+        summary="Give an inbound hook another secret",
+        description="The former secrets hold for `keep` seconds more. At most five hold at once.",
+    )
+    def post(self, request: Request, hook_id: UUID) -> Response:
+        """Shown once."""
+        keep = timedelta(seconds=self.body(RotateHook).keep)
+        secret = hooks.rotate_hook(self.actor, hook_id, keep)
+        row, _ = hooks.one_hook(self.actor, hook_id)
+        return answer(HookMade.with_secret(row, secret))
+
+
+class SwitchOneHook(MemberView):
+    """In or out."""
+
+    changes = "hook"
+
+    @extend_schema(
+        operation_id="hooks_switch",
+        request=SwitchHook,
+        responses={200: Hook, **refusals(404, 422)},
+        summary="Let an inbound hook in, or keep it out",
+    )
+    def post(self, request: Request, hook_id: UUID) -> Response:
+        """Takes effect at once; its decisions stay, and so do its words."""
+        act = hooks.enable_hook if self.body(SwitchHook).active else hooks.disable_hook
+        return answer(Hook.of(act(self.actor, hook_id)))
+
+
+class IdentitiesOfHook(MemberView):
+    """Another word that stands for somebody."""
+
+    changes = "hook"
+
+    @extend_schema(
+        operation_id="hooks_map",
+        request=MapIdentity,
+        responses={200: HookIdentity, **refusals(404, 422)},
+        summary="Say whom a hook's word for a person stands for",
+        description="In place of a former person. The hook decides as this member of the "
+        "workspace: make sure that they are one and the same.",
+    )
+    def post(self, request: Request, hook_id: UUID) -> Response:
+        """404 also for a user who is no member here."""
+        body = self.body(MapIdentity)
+        user = hooks.user_named(self.actor, body.user)
+        row = hooks.map_identity(self.actor, hook_id, body.identity, user)
+        return answer(_identities([row])[0])
+
+
+class RemoveIdentityOfHook(MemberView):
+    """A word that stands for nobody any more."""
+
+    changes = "hook"
+
+    @extend_schema(
+        operation_id="hooks_unmap",
+        request=UnmapIdentity,
+        responses={200: HookDetail, **refusals(404, 422)},
+        summary="Let a hook's word for a person stand for nobody",
+    )
+    def post(self, request: Request, hook_id: UUID) -> Response:
+        """The hook with the words that are left."""
+        hooks.unmap_identity(self.actor, hook_id, self.body(UnmapIdentity).identity)
+        return _detail(*hooks.one_hook(self.actor, hook_id))
+
+
+def _detail(row: HookRow, identities: Sequence[IdentityRow]) -> Response:
+    shown = _identities(identities)
+    return answer(HookDetail(**Hook.of(row).model_dump(), identities=shown))
+
+
+def _identities(rows: Sequence[IdentityRow]) -> list[HookIdentity]:
+    names = people(f"user:{row.user_id}" for row in rows)
+    return [HookIdentity.of(row, names) for row in rows]
