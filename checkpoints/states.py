@@ -123,6 +123,9 @@ class WorkspaceEventKind(StrEnum):
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
     IDENTITY_LINKED = "identity.linked"
     IDENTITY_UNLINKED = "identity.unlinked"
+    FACTOR_ADDED = "factor.added"
+    FACTOR_REMOVED = "factor.removed"
+    FACTOR_RECOVERED = "factor.recovered"
     CAPSULE_EXPORTED = "capsule.exported"
     POLICY_MADE = "policy.made"
     POLICY_CHANGED = "policy.changed"

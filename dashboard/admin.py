@@ -31,10 +31,12 @@ from checkpoints.admin.lists import Logged, Records
 from checkpoints.admin.paging import Walk
 from gatepost_command import COMMAND
 
-from .actions.people import administration, sign_ins
+from .actions.people import administration, second_factor, sign_ins
 from .actions.people.accounts import FIELDS
+from .errors import Conflict
 from .identity import tokens
 from .identity.permissions import ROLES
+from .identity.second_factor.records import has_factor
 from .models import SavedView, Token
 from .records import cells as showing
 from .records.site import RecordsSite
@@ -254,7 +256,33 @@ class PeopleAdmin(Logged, UserAdmin):  # type: ignore[type-arg]
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view(self.sign_out_view)
-        return [path("<int:user_id>/sign-out/", view, name="user_sign_out"), *super().get_urls()]
+        remove = self.admin_site.admin_view(self.second_factor_view)
+        name = "user_second_factor_remove"
+        return [
+            path("<int:user_id>/sign-out/", view, name="user_sign_out"),
+            path("<int:user_id>/second-factor/remove/", remove, name=name),
+            *super().get_urls(),
+        ]
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+    ) -> HttpResponse:
+        """With the button that removes a second factor, where there is one."""
+        obj = options.get("obj")
+        context["second_factor"] = obj is not None and has_factor(obj.pk)
+        return super().render_change_form(request, context, *args, **options)
+
+    def second_factor_view(self, request: HttpRequest, user_id: int) -> HttpResponse:
+        """Remove the second factor of a person."""
+        if request.method != "POST":
+            raise PermissionDenied("Use the button on the page of the user.")
+        try:
+            second_factor.remove_factor_of(self.site.member(request), user_id)
+        except Conflict as error:
+            messages.error(request, error.detail)
+        else:
+            messages.success(request, "The second factor is removed: the password alone signs in.")
+        return SeeOther(reverse("admin:auth_user_change", args=[user_id]))
 
     def sign_out_view(self, request: HttpRequest, user_id: int) -> HttpResponse:
         """End all sign-ins of a person."""

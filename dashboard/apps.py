@@ -30,9 +30,11 @@ class DashboardConfig(AppConfig):
         remains.register(ERASED_PART)
         from .identity import user_changes
         from .identity.logins import listeners
+        from .identity.second_factor.records import register_columns
 
         user_changes.listen()
         listeners.listen()
+        register_columns()
 
         if settings.ROLE == "worker":
             # Imported late by hints: in a worker before its slots are forked, not in each of them.

@@ -1,7 +1,7 @@
-"""The tables of the top floor: tokens, sign-ins, identities, repeated calls, MCP servers, views.
+"""The tables of the top floor: tokens, sign-ins, factors, identities, repeated calls, MCP, views.
 
-`identity.tokens`, `identity.sign_ins`, `identity.sso.identities`, `api.protocol.idempotency`,
-`mcp.registry` and `saved_views` are the only ones that write and read them.
+`identity.tokens`, `identity.sign_ins`, `identity.second_factor`, `identity.sso.identities`,
+`api.protocol.idempotency`, `mcp.registry` and `saved_views` alone write and read them.
 """
 
 from __future__ import annotations
@@ -92,6 +92,28 @@ class Identity(models.Model):
 
     def __str__(self) -> str:
         return self.subject
+
+
+class SecondFactor(models.Model):
+    """The second factor of a person: codes of an app, or each recovery code once.
+
+    `secret` is ciphertext; `recovery` are hashes of the codes that are left. No code of a period
+    up to `last_period` counts any more. Rows belong to the log of the first workspace.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    secret = models.TextField()
+    recovery = models.JSONField(default=list)
+    last_period = models.BigIntegerField()
+    added_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "gp_second_factor"
+
+    def __str__(self) -> str:
+        return str(self.id)
 
 
 class IdempotencyKey(models.Model):

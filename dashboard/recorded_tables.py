@@ -2,7 +2,7 @@
 
 from checkpoints.log import recorded
 
-from .models import Identity, McpServer, McpTool, SavedView, Token
+from .models import Identity, McpServer, McpTool, SavedView, SecondFactor, Token
 
 
 def register() -> None:
@@ -16,6 +16,14 @@ def register() -> None:
         leaves_out=("last_used_at",),
     )
     recorded.register(Identity, noun="identity", label="subject")
+    recorded.register(
+        SecondFactor,
+        noun="second factor",
+        label="user_id",
+        secrets=("secret", "recovery"),
+        # Moves with each code of the app; what it forbids is a code of the last minute.
+        leaves_out=("last_period",),
+    )
     recorded.register(McpServer, noun="MCP server", label="name")
     recorded.register(McpTool, noun="MCP tool", label="name")
     # By their hashes: what somebody looks for, and calls it, is no matter of a log for ever.

@@ -5,7 +5,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from .views import artifacts, board, erasures, health, login, metrics, violations, workspaces
-from .views.account import sign_ins
+from .views.account import second_factor, sign_ins
 from .views.approvals import deputies, inbox
 from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
@@ -89,8 +89,12 @@ urlpatterns = [
     path("account/sign-ins/", sign_ins.index, name="sign_ins"),
     path("account/sign-ins/end-others/", sign_ins.end_others, name="sign_ins_end_others"),
     path("account/sign-ins/<uuid:sign_in_id>/end/", sign_ins.end, name="sign_in_end"),
+    path("account/second-factor/", second_factor.index, name="second_factor"),
+    path("account/second-factor/add/", second_factor.add, name="second_factor_add"),
+    path("account/second-factor/remove/", second_factor.remove, name="second_factor_remove"),
     path("workspace/", workspaces.choose, name="workspace"),
     path("login/", login.SignIn.as_view(), name="login"),
+    path("login/code/", login.code, name="login_code"),
     path("logout/", login.SignOut.as_view(), name="logout"),
     path("welcome/", login.welcome, name="welcome"),
     path("page-policy/violations/", violations.violations, name="violations"),

@@ -48,6 +48,14 @@ from .mcp_servers import (
     set_mcp_tool_mode,
 )
 from .people.deputies import hand_over, name_deputy, remove_deputy
+from .people.second_factor import (
+    add_second_factor,
+    confirm_by_code,
+    propose_second_factor,
+    remove_factor_of,
+    remove_second_factor,
+    second_factor,
+)
 from .people.sign_ins import (
     confirm_sign_in,
     end_other_sign_ins,
@@ -94,6 +102,7 @@ __all__ = [
     "actor_of",
     "add_device",
     "add_mcp_server",
+    "add_second_factor",
     "allowed_actions",
     "cancel",
     "change_endpoint",
@@ -104,6 +113,7 @@ __all__ = [
     "choose_code",
     "choose_code_many",
     "close_incident",
+    "confirm_by_code",
     "confirm_sign_in",
     "decide",
     "decide_erasure",
@@ -145,10 +155,13 @@ __all__ = [
     "preview_retention",
     "preview_roll_back",
     "preview_trip",
+    "propose_second_factor",
     "release_breaker",
     "remove_deputy",
     "remove_device",
+    "remove_factor_of",
     "remove_mcp_server",
+    "remove_second_factor",
     "remove_subscription",
     "remove_view",
     "request_erasure",
@@ -157,6 +170,7 @@ __all__ = [
     "roll_back",
     "rotate_endpoint",
     "save_view",
+    "second_factor",
     "send_input",
     "set_budget",
     "set_cap",

@@ -6,6 +6,13 @@ from django.contrib.auth.decorators import login_required
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
+from .account.second_factor import (
+    ConfirmByCode,
+    OwnSecondFactor,
+    ProposeSecondFactor,
+    RemoveOwnSecondFactor,
+    RemoveSecondFactorOfUser,
+)
 from .account.sign_ins import ConfirmSignIn, EndOneSignIn, EndOtherSignIns, SignIns, SignOutUser
 from .account.workspace import OwnWorkspace, PasswordOfUser, RevokeOneToken, Tokens
 from .agents import Agents, OneAgent
@@ -258,6 +265,11 @@ _v1: list[URLPattern | URLResolver] = [
     path("users/", Users.as_view(), name="users"),
     path("users/<int:user_id>/", OneUser.as_view(), name="user"),
     path("users/<int:user_id>/sign-out/", SignOutUser.as_view(), name="user_sign_out"),
+    path(
+        "users/<int:user_id>/second-factor/remove/",
+        RemoveSecondFactorOfUser.as_view(),
+        name="user_second_factor_remove",
+    ),
     path("users/<int:user_id>/password/", PasswordOfUser.as_view(), name="user_password"),
     path("workspace/", OwnWorkspace.as_view(), name="workspace"),
     path("tokens/", Tokens.as_view(), name="tokens"),
@@ -266,6 +278,10 @@ _v1: list[URLPattern | URLResolver] = [
     path("sign-ins/confirm/", ConfirmSignIn.as_view(), name="sign_ins_confirm"),
     path("sign-ins/end-others/", EndOtherSignIns.as_view(), name="sign_ins_end_others"),
     path("sign-ins/<uuid:sign_in_id>/end/", EndOneSignIn.as_view(), name="sign_in_end"),
+    path("second-factor/", OwnSecondFactor.as_view(), name="second_factor"),
+    path("second-factor/propose/", ProposeSecondFactor.as_view(), name="second_factor_propose"),
+    path("second-factor/remove/", RemoveOwnSecondFactor.as_view(), name="second_factor_remove"),
+    path("second-factor/confirm/", ConfirmByCode.as_view(), name="second_factor_confirm"),
     path("endpoints/", Endpoints.as_view(), name="endpoints"),
     path("endpoints/<uuid:endpoint_id>/", include(_endpoint)),
     path("mcp-servers/", McpServers.as_view(), name="mcp_servers"),

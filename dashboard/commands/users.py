@@ -1,4 +1,4 @@
-"""Verbs of `user`: accounts, roles, sign-ins, and links to a provider."""
+"""Verbs of `user`: accounts, roles, sign-ins, second factors, and links to a provider."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.contrib.auth import get_user_model
 from dashboard import actions
 from dashboard.actions.people.administration import Administrator, administrator_of
 from dashboard.actions.people.users import UserRow, link_user, user_by_name
+from dashboard.api.account.second_factor import Removed
 from dashboard.api.account.sign_ins import SignIn, SignInList, SignInsEnded
 from dashboard.api.users import User, UserList
 from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
@@ -99,6 +100,13 @@ def sign_out(command: PersonalCommand) -> None:
         who = _administrator(command)
         n = actions.sign_out_user(who, user_by_name(who, name))
     command.tell(SignInsEnded(ended=n), facts("Signed out", [("sign-ins ended", n)]))
+
+
+def remove_second_factor(command: PersonalCommand) -> None:
+    """Let a person who lost app and recovery codes sign in by the password alone."""
+    who, name = _administrator(command), command.options["name"]
+    actions.remove_factor_of(who, user_by_name(who, name))
+    command.tell(Removed(removed=True), facts("Second factor removed", [("user", name)]))
 
 
 def _time(at: datetime) -> str:
@@ -226,6 +234,13 @@ VERBS = (
         user sign-out ada --as admin
         user sign-out --only 0197f1c2-6d1e-7a30-9b51-4f0b5a3c2d10 --as ada
         """,
+    ),
+    Verb(
+        "remove-second-factor",
+        "removes the authenticator app and the recovery codes of a user",
+        remove_second_factor,
+        _name,
+        "user remove-second-factor ada --as admin",
     ),
     Verb(
         "link",

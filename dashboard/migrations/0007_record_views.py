@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("dashboard", "0005_identities")]
+    dependencies = [("dashboard", "0006_second_factors")]
 
     operations = [
         migrations.AddField(

@@ -142,6 +142,9 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
         "*": "for its person, with address and device, which have to be forgotten; that it began "
         "and ended is in the workspace's log"
     },
+    "gp_second_factor": {
+        "last_period": "moves with each code of the app, and only refuses used ones"
+    },
     "gp_token": {"last_used_at": "noted once a minute while it is in use"},
     "gp_idempotency_key": {"*": "answers for calls that are repeated within a day"},
     "auth_permission": {"*": "Django's own permissions; no right of ours reads them"},

@@ -1,4 +1,4 @@
-"""The door: password, one-time link, out again."""
+"""The door: password and code, one-time link, out again."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 from sesame.utils import get_user
 
-from dashboard.errors import Forbidden
+from dashboard.configuration.sign_in import PASSWORDS
+from dashboard.errors import Conflict, Forbidden, Invalid
 from dashboard.identity import rate_limits
+from dashboard.identity.logins.listeners import CODED
+from dashboard.identity.second_factor import attempts
+from dashboard.identity.second_factor.records import has_factor
 from dashboard.identity.user_changes import renew_password
 
 from .base import SeeOther, refused
@@ -44,13 +49,46 @@ class SignIn(LoginView):
         return super().post(request, *args, **kwargs)
 
     def form_valid(self, form: Any) -> HttpResponse:
-        renew_password(form.get_user(), form.cleaned_data["password"])
+        """In, or on to the code where the person has a second factor."""
+        user = form.get_user()
+        renew_password(user, form.cleaned_data["password"])
+        if has_factor(user.pk):
+            attempts.begin_step(self.request, user, self.get_success_url())
+            return SeeOther(reverse("login_code"))
         return super().form_valid(form)
 
     def form_invalid(self, form: Any) -> HttpResponse:
         response = super().form_invalid(form)
         response.status_code = 401 if form.is_bound else 200
         return response
+
+
+@sensitive_post_parameters("code")
+@login_not_required
+@require_http_methods(["GET", "POST"])
+def code(request: HttpRequest) -> HttpResponse:
+    """Ask for the code of whoever has just entered the right password; the login begins after it.
+
+    There is none before: until then the session only says who may enter a code, for ten minutes.
+    """
+    step = attempts.in_step(request) if settings.GATEPOST_PASSWORDS else None
+    if step is None:
+        return SeeOther(reverse("login"))
+    user, wanted = step
+    error = ""
+    if request.method == "POST":
+        try:
+            attempts.use_code(request, user, request.POST.get("code", ""))
+        except (attempts.WrongCode, Conflict) as refusal:
+            error = refusal.detail
+        except Invalid as refusal:
+            error = f"The code {refusal.reason}."
+        else:
+            attempts.end_step(request)
+            setattr(request, CODED, True)
+            login(request, user, PASSWORDS)
+            return SeeOther(wanted)
+    return render(request, "registration/code.html", {"error": error}, status=401 if error else 200)
 
 
 class SignOut(LogoutView):

@@ -333,6 +333,11 @@ _SAY: dict[str, Any] = {
         f"with {d.get('device', '?')}"
     ),
     "login.failed": lambda d, who: f"A sign-in as {_cut(d.get('name', '?'))} failed",
+    "factor.added": lambda d, who: f"{_cut(d.get('name', '?'))} added a second factor",
+    "factor.removed": lambda d, who: (
+        f"{who} removed the second factor of {_cut(d.get('name', '?'))}"
+    ),
+    "factor.recovered": lambda d, who: f"{who} used a recovery code; {d.get('left', '?')} are left",
     "login.ended": lambda d, who: (
         f"{who} signed out"
         if d.get("why") in ("out", "again")

@@ -6,6 +6,7 @@ The calls themselves come from the OpenAPI document, so that none is forgotten.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,7 @@ from checkpoints.states import EventKind
 from dashboard import actions
 from dashboard.actions import external, hooks
 from dashboard.identity import tokens
+from dashboard.identity.second_factor import codes, proposals, records
 from dashboard.mcp.registry import changes as mcp_servers
 from dashboard.mcp.registry.definitions import definition_of, hash_of
 from dashboard.saved_views import changes as views
@@ -126,6 +128,7 @@ class World:
     sign_in: UUID  # another browser of the operator
     device: UUID  # of the operator
     deputy: UUID  # the second manager, of the manager, next year
+    factor: str  # the secret of the operator's authenticator app
 
 
 def make_world(cast: Cast) -> World:
@@ -180,6 +183,7 @@ def make_world(cast: Cast) -> World:
         sign_in=make_sign_in(cast, "operator"),
         device=make_device(cast, "operator"),
         deputy=make_deputy(cast, "manager", "second_manager"),
+        factor=make_factor(cast, "operator"),
     )
 
 
@@ -191,6 +195,28 @@ def make_token(cast: Cast, name: str) -> str:
 def make_sign_in(cast: Cast, name: str) -> UUID:
     """A browser that a person is signed in with."""
     return UUID(cast.client(name).session["sign_in"])
+
+
+def make_factor(cast: Cast, name: str) -> str:
+    """The secret of a person's authenticator app, which has shown no code yet."""
+    user, secret = cast.users[name], codes.new_secret()
+    records.add(user, secret, 0, actor=f"user:{user.pk}")
+    return secret
+
+
+def code_of(secret: str) -> str:
+    """The code that an app shows now."""
+    return codes.code_at(secret, time.time())
+
+
+def adding(cast: Cast, name: str) -> dict[str, str]:
+    """What a person sends to add an app."""
+    made = proposals.propose(cast.users[name])
+    return {
+        "ticket": made.ticket,
+        "code": code_of(made.secret),
+        "password": f"{name}-password",
+    }
 
 
 def make_erasure(workspace: UUID) -> UUID:
@@ -428,6 +454,10 @@ def _mcp(server: UUID, **more: Any) -> Call:
 
 OPERATOR, EITHER = ("operator",), ("operator", "manager")
 ADMIN, LOOKS = ("admin",), ("auditor",)
+# The operator has a second factor.
+WITHOUT_FACTOR = ("manager", "operator", "auditor")
+# Only somebody who is there can do it.
+NO_TOKEN = ("no token",)
 EXAMPLES: dict[str, Callable[[World], Call]] = {
     "agents_list": lambda w: Call(),
     "agents_retrieve": lambda w: Call({"name": "research"}),
@@ -539,7 +569,17 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "sign_ins_list": lambda w: Call(),
     "sign_ins_end": lambda w: Call({"sign_in_id": str(w.sign_in)}, body={}),
     "sign_ins_end_others": lambda w: Call(body={}),
-    "sign_ins_confirm": lambda w: Call(body={"password": "operator-password"}),
+    "sign_ins_confirm": lambda w: Call(body={"password": "operator-password"}, reach=NO_TOKEN),
+    "second_factor_retrieve": lambda w: Call(),
+    "second_factor_propose": lambda w: Call(body={}, who=WITHOUT_FACTOR, reach=NO_TOKEN),
+    "second_factor_add": lambda w: Call(
+        body=adding(w.cast, "manager"), status=201, who=WITHOUT_FACTOR, reach=NO_TOKEN
+    ),
+    "second_factor_remove": lambda w: Call(body={"code": code_of(w.factor)}, reach=NO_TOKEN),
+    "second_factor_confirm": lambda w: Call(body={"code": code_of(w.factor)}, reach=NO_TOKEN),
+    "users_second_factor_remove": lambda w: Call(
+        {"user_id": str(w.cast.users["operator"].pk)}, body={}, who=ADMIN
+    ),
     "workspace_retrieve": lambda w: Call(),
     "workspace_rename": lambda w: Call(body={"name": "Payments"}, who=ADMIN),
     "tokens_list": lambda w: Call(who=LOOKS),

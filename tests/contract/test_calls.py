@@ -121,6 +121,12 @@ QUERIES: dict[str, int] = {
     "sign_ins_end_others": 16,
     "sign_ins_confirm": 12,  # with the count of passwords that were tried
     "users_sign_out": 17,
+    "second_factor_retrieve": 3,
+    "second_factor_propose": 5,
+    "second_factor_add": 22,  # with the count of passwords that were tried
+    "second_factor_remove": 22,
+    "second_factor_confirm": 16,
+    "users_second_factor_remove": 16,
     "workspace_retrieve": 3,
     "workspace_rename": 12,
     "tokens_list": 4,
@@ -277,7 +283,7 @@ def test_a_preview_changes_nothing(world: World, name: str) -> None:
 def test_roles_that_may_not(world: World, name: str) -> None:
     operation, call = operations()[name], example(world, operations()[name])
     others = {*ROLES, "viewer", "admin"} - {*call.who}
-    if call.who == ROLES:  # everybody with a role may
+    if {*call.who} == {*ROLES}:  # everybody with a role may
         others = set()
     clients = {who: world.cast.client(who) for who in others}
     nobody = world.cast.client("nobody")
@@ -289,7 +295,7 @@ def test_roles_that_may_not(world: World, name: str) -> None:
         assert answer.status_code == 403, (who, answer.content)
         assert answer["Content-Type"] == "application/problem+json"
         assert answer.json()["detail"].startswith("Needs the role "), who
-    assert len(clients) >= 2 or call.who == ROLES
+    assert len(clients) >= 2 or {*call.who} == {*ROLES}
     assert everything() == before
 
 

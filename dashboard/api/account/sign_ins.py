@@ -25,7 +25,7 @@ from dashboard.identity.sign_ins.records import SignInRow
 class SignIn(Shape):
     """A browser that is signed in; `current` is the one that this call comes from.
 
-    `method` is password, link or sso; `agent` is what the browser calls itself.
+    `method` is password, password and code, link or sso; `agent` is what the browser calls itself.
     """
 
     id: UUID

@@ -19,6 +19,8 @@ from dashboard.identity.sign_ins import records
 from dashboard.identity.sign_ins.devices import cleaned
 
 WAYS: Final = {"Links": "link", "Passwords": "password"}
+WITH_CODE: Final = "password and code"
+CODED: Final = "_gatepost_with_code"  # marks a request whose person has entered a code
 DOOR: Final = "sign-in"  # who acts where nobody is known
 
 
@@ -34,7 +36,7 @@ def _begun(request: Any, user: Any, **_: Any) -> None:
     records.begin(
         user,
         request.session,
-        method=WAYS.get(backend, "sso"),
+        method=WITH_CODE if getattr(request, CODED, False) else WAYS.get(backend, "sso"),
         address=client_address(request),
         agent=cleaned(str(request.META.get("HTTP_USER_AGENT", ""))),
     )
@@ -54,4 +56,5 @@ def _failed(credentials: Mapping[str, Any], **_: Any) -> None:
     user = model._default_manager.filter(**{model.USERNAME_FIELD: name}).first()
     if user is not None:
         with transaction.atomic():
-            records.log(Kind.LOGIN_FAILED, user.pk, {"method": "password"}, actor=DOOR)
+            method = "code" if credentials.get("method") == "code" else "password"
+            records.log(Kind.LOGIN_FAILED, user.pk, {"method": method}, actor=DOOR)

@@ -41,7 +41,7 @@ _seen: dict[str, float] = {}
 
 @dataclass(frozen=True, slots=True)
 class SignInRow:
-    """A live sign-in as its person sees it; `method` is password, link or sso."""
+    """A live sign-in as its person sees it; `method` is one of logins.listeners."""
 
     id: UUID
     device: str

@@ -1,4 +1,4 @@
-"""The password beside a decision with high risk; all else that was sent comes back with it."""
+"""The password, or a code, beside a decision with high risk; what was sent comes back with it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ from django.http import HttpRequest
 from dashboard import actions, errors
 from dashboard.identity.logins.confirmation import WrongPassword
 from dashboard.identity.permissions import Actor
+from dashboard.identity.second_factor.attempts import WrongCode
+from dashboard.identity.second_factor.records import has_factor
 from dashboard.views.base import actor
 
-_OURS: Final = ("password", "csrfmiddlewaretoken", "acts_in")
+_OURS: Final = ("password", "confirm_code", "csrfmiddlewaretoken", "acts_in")
 
 
 def confirmed(request: HttpRequest) -> Actor:
-    """The actor, confirmed where the form carries a password; raises what `confirm` raises."""
+    """The actor, confirmed where the form carries a password or code; raises what these raise."""
+    if "confirm_code" in request.POST:
+        return actions.confirm_by_code(actor(request), request, request.POST["confirm_code"])
     if "password" in request.POST:
         return actions.confirm_sign_in(actor(request), request, request.POST["password"])
     return actor(request)
 
 
 def needed(request: HttpRequest, error: errors.ActionError) -> dict[str, Any]:
-    """Context of a page that asks for the password; none for another refusal.
+    """Context of a page that asks for password or code; none for another refusal.
 
     `fields` is all that was sent, so that nothing of it has to be typed again.
     """
-    wrong = isinstance(error, WrongPassword)
+    wrong = isinstance(error, (WrongPassword, WrongCode))
     if not wrong and not isinstance(error, errors.NeedsConfirmation):
         return {}
     user: Any = request.user
@@ -34,6 +38,7 @@ def needed(request: HttpRequest, error: errors.ActionError) -> dict[str, Any]:
         "confirm": {
             "verdict": request.POST.get("verdict", ""),
             "by_password": user.has_usable_password(),
+            "by_code": has_factor(user.pk),
             "error": error.detail if wrong else "",
             "fields": [
                 (name, value)

@@ -176,6 +176,7 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 NO_NAMES = (
     *("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets", "view_new"),
     *("threads_many", "sign_ins_end_others", "deputies", "device_add"),
+    *("second_factor_add", "second_factor_remove"),
 )
 
 
@@ -210,14 +211,15 @@ def call(operation: Operation, world: World, foreign: bool) -> Knock:
     return lambda who: answered(send(clients[who], operation, made))
 
 
-# A wrong password is counted and logged, so being refused writes; and no token opens it. Its tests
-# stand in tests/dashboard/actions/test_step_up.py.
-BY_PASSWORD = "sign_ins_confirm"
+# A wrong password or code is counted and logged, so being refused writes; and no token opens these.
+# Their tests stand in actions/people/test_step_up.py and identity/test_second_factor.py.
+BY_PASSWORD = {"sign_ins_confirm", "second_factor_propose", "second_factor_add"}
+BY_PASSWORD |= {"second_factor_remove", "second_factor_confirm"}
 
 
 def calls() -> Iterator[Door]:
     for name, operation in operations().items():
-        if operation.method != "get" and name != BY_PASSWORD:
+        if operation.method != "get" and name not in BY_PASSWORD:
             things = "{" in operation.path or "approvals" in operation.path
             yield Door("call", name, partial(call, operation), names_things=things)
 
@@ -253,7 +255,7 @@ def tokens_of(world: World) -> dict[str | None, str]:
 
 def token_calls() -> Iterator[Door]:
     for name, operation in operations().items():
-        if operation.method != "get" and name != BY_PASSWORD:
+        if operation.method != "get" and name not in BY_PASSWORD:
             things = "{" in operation.path
             yield Door("token", name, partial(by_token, operation), names_things=things)
 
@@ -552,6 +554,10 @@ ADMIN: dict[str, Callable[[World, bool], Form]] = {
         str(w.cast.users["stranger" if f else "operator"].pk),
         {},
     ),
+    "user_second_factor_remove": lambda w, f: (
+        str(w.cast.users["stranger" if f else "operator"].pk),
+        {},
+    ),
     "checkpoints_membership_add": lambda w, f: ("", {"user": _user(w, f), "role": "auditor"}),
     "checkpoints_membership_delete": lambda w, f: (str(_role(w, f)), {"post": "yes"}),
     "checkpoints_workspace_change": lambda w, f: (
@@ -799,6 +805,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "user disable": lambda w: ["viewer"],
     "user enable": lambda w: ["viewer"],
     "user sign-out": lambda w: ["operator"],
+    "user remove-second-factor": lambda w: ["operator"],
     "user link": lambda w: ["viewer", "--subject", uuid4().hex, "--issuer", ISSUER],
     "user unlink": lambda w: _linked(w),
     "record export": lambda w: ["--to", NEW_FILE, "--q", "report"],
@@ -870,6 +877,7 @@ THE_OPERATORS = dict.fromkeys(
     ),
     ("operator", "admin"),
 )
+THE_OPERATORS |= {"second_factor_add": ("manager",), "second_factor_remove": ("operator",)}
 THE_OPERATORS |= dict.fromkeys(("sign_in_end", "sign_ins_end"), ("operator",))
 # An admin names deputies for reviewers only, and is none.
 THE_OPERATORS |= dict.fromkeys(("device_remove", "devices_remove", "device remove"), ("operator",))

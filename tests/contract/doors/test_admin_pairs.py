@@ -20,6 +20,7 @@ PAIRS: Final[dict[str, tuple[str, str]]] = {
     "auth_user_change": ("users_change", "user change"),
     "auth_user_password_change": ("users_password", "changepassword"),
     "user_sign_out": ("users_sign_out", "user sign-out"),
+    "user_second_factor_remove": ("users_second_factor_remove", "user remove-second-factor"),
     "checkpoints_membership_add": ("users_change", "user roles"),
     "checkpoints_membership_delete": ("users_change", "user roles"),
     "checkpoints_workspace_add": ("-", "workspace create"),

@@ -327,6 +327,11 @@ def test_the_schema_names_the_header_on_every_change(operator: Client) -> None:
                     "/v1/users/",  # a stored call would be a stored password
                     "/v1/users/{user_id}/password/",
                     "/v1/sign-ins/confirm/",
+                    # These hold passwords, secrets or codes.
+                    "/v1/second-factor/",
+                    "/v1/second-factor/propose/",
+                    "/v1/second-factor/remove/",
+                    "/v1/second-factor/confirm/",
                     "/rotate/",
                 )
             )

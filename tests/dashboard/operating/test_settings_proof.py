@@ -32,6 +32,7 @@ from checkpoints.store.installation.workspaces import log_record
 from checkpoints.store.statement.moves import NewEvent
 from dashboard.actions.people import administration
 from dashboard.identity import tokens
+from dashboard.identity.second_factor import codes, records
 from dashboard.identity.sso import identities
 from dashboard.mcp.registry import changes as mcp_servers
 from dashboard.operating import column_cover
@@ -99,6 +100,11 @@ def settled(cast: Cast) -> Cast:
         identities.link(cast.users["viewer"], "https://a.example", subject, actor=ADMIN)
     identities.link(cast.users["viewer"], identities.SCIM, "1", actor=ADMIN)
     identities.unlink(cast.users["viewer"], identities.SCIM, actor=ADMIN)
+    for who in ("viewer", "auditor"):
+        user = cast.users[who]
+        recovery = records.add(user, codes.new_secret(), 1, actor=f"user:{user.pk}")
+        assert records.use(user, recovery[0]) == records.RECOVERY
+    records.remove(cast.users["auditor"], actor=ADMIN)
     wanted = endpoints.Wanted(name="mail", target="a@example.org")
     mail, _ = endpoints.make(place, "email", wanted, actor=ADMIN)
     endpoints.change(mail, endpoints.Wanted(digest=5), workspace=place, actor=ADMIN)
@@ -286,6 +292,8 @@ COPIES: dict[Any, str] = {
     ("gp_hook_identity", "identity"): "identity || 'x'",
     ("gp_quiet_hours", "person"): "person || 'x'",
     ("gp_identity", "provider"): "provider || 'x'",
+    # Somebody who has none: a person has one.
+    ("gp_second_factor", "user_id"): "(SELECT max(id) FROM auth_user)",
     ("gp_token", "prefix"): "'zzzzzzzz'",
     ("gp_token", "secret_hash"): "sha256(secret_hash)",
 }

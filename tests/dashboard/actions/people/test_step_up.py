@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -20,6 +21,7 @@ from dashboard.actions.people import step_up
 from dashboard.errors import NeedsConfirmation
 from dashboard.identity import tokens
 from dashboard.identity.permissions import Grant, Login
+from dashboard.identity.second_factor import codes, records
 from tests.cast import Cast
 from tests.dashboard import hooking, scene
 
@@ -196,3 +198,48 @@ def test_a_grant_without_the_scope_is_told_which(cast: Cast, high: ApprovalRow) 
     actor = replace(cast.actor("manager"), grant=grant)
     with pytest.raises(NeedsConfirmation, match="lacks the scope 'decide_high'"):
         step_up.confirmed_for(actor, high.id, "approve")
+
+
+# --- with a second factor ------------------------------------------------------------------------
+
+
+def with_app(cast: Cast) -> str:
+    """The secret of an app of the manager, which has shown no code yet."""
+    secret = codes.new_secret()
+    records.add(cast.users["manager"], secret, 0, actor="user:0")
+    return secret
+
+
+def test_the_page_takes_a_code_where_there_is_a_second_factor(
+    cast: Cast, high: ApprovalRow
+) -> None:
+    secret, client, path = with_app(cast), stale(cast), f"/approvals/{high.id}/decide/"
+    text = client.post(path, form(high)).content.decode()
+    assert "Code of your authenticator app" in text
+    assert 'name="password"' not in text
+    wrong = client.post(path, form(high, confirm_code="000000"))
+    assert wrong.status_code == 403
+    assert "This code is wrong" in wrong.content.decode()
+    assert gates.approval(high.id, workspace=cast.workspace).open
+    code = codes.code_at(secret, time.time())
+    answer = client.post(path, form(high, confirm_code=code))
+    assert answer.status_code == 303
+    assert confirmed_in_event(high)
+
+
+def test_a_code_by_the_api_confirms_once(cast: Cast, high: ApprovalRow) -> None:
+    secret, client = with_app(cast), stale(cast)
+    body = {"verdict": "approve", "proposal_hash": high.standing_hash}
+    path = f"/api/v1/approvals/{high.id}/decide/"
+    assert send(client, path, body).status_code == 403
+    code = {"code": codes.code_at(secret, time.time())}
+    assert send(client, "/api/v1/second-factor/confirm/", code).status_code == 200
+    assert send(client, "/api/v1/second-factor/confirm/", code).status_code == 403
+    assert send(client, path, body).status_code == 200
+
+
+def test_the_form_of_edits_takes_a_code_too(cast: Cast, high: ApprovalRow) -> None:
+    with_app(cast)
+    sent = {"as": "json", "args": '{"report": "mine"}', "verdict": "edit"}
+    page = stale(cast).post(f"/approvals/{high.id}/decide/", form(high, **sent))
+    assert 'name="confirm_code"' in page.content.decode()

@@ -1,0 +1,112 @@
+"""A second factor: of one's own added, used and removed; and for admins removed of a person."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import connection
+
+from dashboard.errors import Conflict, Invalid, Missing
+from dashboard.fields.validation import check_text
+from dashboard.identity.logins.confirmation import confirm
+from dashboard.identity.permissions import Actor, Login, require
+from dashboard.identity.second_factor import codes, proposals, records
+from dashboard.identity.second_factor.attempts import use_code
+from dashboard.identity.second_factor.codes import CODE_MAX
+from dashboard.identity.second_factor.proposals import Proposal
+from dashboard.identity.second_factor.records import FactorRow
+from dashboard.identity.sign_ins.records import CONFIRMED
+
+from .administration import Administrator, people_within_reach
+
+NONE = "There is no second factor."
+
+
+def second_factor(actor: Actor) -> FactorRow | None:
+    """One's own, if there is one."""
+    require(actor, "read")
+    return records.factor_of(actor.user_id)
+
+
+def propose_second_factor(actor: Actor) -> Proposal:
+    """A secret for an authenticator app; nothing is stored before a code of it is confirmed."""
+    require(actor, "confirm")
+    user = _present(actor)
+    if not user.has_usable_password():
+        raise Conflict("A second factor stands beside a password, and you have none.")
+    if records.has_factor(user.pk):
+        raise Conflict("There is a second factor already: remove it first.")
+    return proposals.propose(user)
+
+
+def add_second_factor(
+    actor: Actor, request: Any, ticket: str, code: str, password: str
+) -> list[str]:
+    """Add the app that the ticket was proposed to; the recovery codes, which are shown once.
+
+    Raises WrongPassword, TooMany, Conflict, Invalid for a wrong code or an old ticket.
+    """
+    require(actor, "confirm")
+    user = _present(actor)
+    proposal = proposals.proposed(user, ticket)
+    check_text("$.code", code, CODE_MAX, required=True)
+    confirm(request, actor, password)
+    period = codes.period_of(proposal.secret, code, time.time())
+    if period is None:
+        raise Invalid("$.code", "is not the one that the app shows now: look at its clock")
+    return records.add(user, proposal.secret, period, actor=actor.id)
+
+
+def remove_second_factor(actor: Actor, request: Any, code: str) -> None:
+    """Remove one's own, with a code that is valid now. Raises WrongCode, TooMany, Missing."""
+    require(actor, "confirm")
+    user = _present(actor)
+    if not records.has_factor(user.pk):
+        raise Missing(NONE)
+    use_code(request, user, code)
+    records.remove(user, actor=actor.id)
+
+
+def confirm_by_code(actor: Actor, request: Any, code: str) -> Actor:
+    """Show by a code that it is oneself, in the login that the request carries; who acts.
+
+    Raises WrongCode, TooMany, Missing for somebody without a second factor.
+    """
+    require(actor, "confirm")
+    user = _present(actor)
+    if not records.has_factor(user.pk):
+        raise Missing(NONE)
+    use_code(request, user, code)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        at = cursor.fetchone()[0]
+    request.session[CONFIRMED] = at.isoformat()
+    return replace(actor, login=Login(actor.login.key if actor.login else "", at))
+
+
+def remove_factor_of(who: Administrator, user_id: int) -> None:
+    """Remove that of a person within an admin's reach, who lost app and codes.
+
+    Raises Missing, and Conflict for one's own: an open browser or a token must not do without a
+    code what needs one. At the machine itself it is possible.
+    """
+    if not who.superuser:
+        require(who.actor, "people")
+    present = who.actor.login is not None or who.actor.grant is not None
+    if present and user_id == who.actor.user_id:
+        raise Conflict("Remove your own with a code: your menu, Sign-ins, Second factor.")
+    user = people_within_reach(who).filter(pk=user_id).first()
+    if user is None:
+        raise Missing("There is no such user in this workspace.")
+    if not records.remove(user, actor=who.actor.id):
+        raise Missing(f"{user.get_username()} has no second factor.")
+
+
+def _present(actor: Actor) -> Any:
+    """The user of somebody who is signed in; raises Conflict for a token."""
+    if actor.login is None:
+        raise Conflict("Only somebody who is signed in can do this; no token can.")
+    return get_user_model()._default_manager.get(pk=actor.user_id)

@@ -1,0 +1,182 @@
+"""The second factor of the caller, and for admins the removal of somebody else's."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from drf_spectacular.utils import extend_schema
+from pydantic import Field
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard import actions
+from dashboard.actions.people.administration import Administrator
+from dashboard.api.account.sign_ins import Confirmed
+from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.api.shapes.django_request import django_request
+from dashboard.api.shapes.requests import Asked, Nothing
+from dashboard.api.shapes.texts import NotBlank
+from dashboard.documents.state_shape import Shape
+from dashboard.identity.logins.confirmation import PASSWORD_MAX
+from dashboard.identity.second_factor.codes import CODE_MAX
+from dashboard.identity.second_factor.proposals import TICKET_MAX
+
+Code = Annotated[str, NotBlank(CODE_MAX)]
+
+
+class SecondFactor(Shape):
+    """State of the caller's second factor: since when there is one, and recovery codes left."""
+
+    added_at: datetime | None
+    recovery_left: int
+
+
+class ProposedFactor(Shape):
+    """A secret for an authenticator app, also as `otpauth:` address; `ticket` adds it."""
+
+    secret: str
+    link: str
+    ticket: str
+
+
+class RecoveryCodes(Shape):
+    """Codes that sign in once each in place of one of the app; no later call shows them."""
+
+    recovery_codes: list[str]
+
+
+class Removed(Shape):
+    """True: the password alone signs in."""
+
+    removed: bool
+
+
+class AddFactor(Asked):
+    """The ticket of the proposal, a code of the app, and the password of the caller."""
+
+    ticket: Annotated[str, NotBlank(TICKET_MAX)]
+    code: Code
+    password: Annotated[str, NotBlank(PASSWORD_MAX)] = Field(description="Is stored nowhere.")
+
+
+class WithCode(Asked):
+    """A code of the app, or a recovery code; either counts once."""
+
+    code: Code
+
+
+class OwnSecondFactor(MemberView):
+    """The caller's, and a new one."""
+
+    changes = "confirm"
+    # A stored call would be a stored password, and a stored answer the recovery codes.
+    keyed = False
+
+    @extend_schema(
+        operation_id="second_factor_retrieve",
+        responses={200: SecondFactor, **refusals()},
+        summary="Show your second factor",
+    )
+    def get(self, request: Request) -> Response:
+        """`added_at` is null where there is none."""
+        row = actions.second_factor(self.actor)
+        at, left = (row.added_at, row.recovery_left) if row else (None, 0)
+        return answer(SecondFactor(added_at=at, recovery_left=left))
+
+    @extend_schema(
+        operation_id="second_factor_add",
+        request=AddFactor,
+        responses={201: RecoveryCodes, **refusals(409, 422)},
+        summary="Add a second factor",
+        description="Sign-ins by password need a code of the app from now on. For logins of "
+        "browsers, not for tokens; tokens go on as they are.",
+    )
+    def post(self, request: Request) -> Response:
+        """403 `wrong-password`, 422 for a wrong code, 409 where there is a second factor."""
+        body = self.body(AddFactor)
+        sender = django_request(request)
+        recovery = actions.add_second_factor(
+            self.actor, sender, body.ticket, body.code, body.password
+        )
+        return answer(RecoveryCodes(recovery_codes=recovery), status=201)
+
+
+class ProposeSecondFactor(MemberView):
+    """A secret for an app."""
+
+    changes = "confirm"
+    keyed = False
+
+    @extend_schema(
+        operation_id="second_factor_propose",
+        request=Nothing,
+        responses={200: ProposedFactor, **refusals(409, 422)},
+        summary="Get a secret for an authenticator app",
+        description="Nothing is stored before a code of it is confirmed, within 15 minutes.",
+    )
+    def post(self, request: Request) -> Response:
+        """409 for a token, for somebody without a password, and where there is one already."""
+        self.body(Nothing)
+        made = actions.propose_second_factor(self.actor)
+        return answer(ProposedFactor(secret=made.secret, link=made.link, ticket=made.ticket))
+
+
+class RemoveOwnSecondFactor(MemberView):
+    """The caller's, gone."""
+
+    changes = "confirm"
+    keyed = False
+
+    @extend_schema(
+        operation_id="second_factor_remove",
+        request=WithCode,
+        responses={200: Removed, **refusals(404, 409, 422)},
+        summary="Remove your second factor",
+    )
+    def post(self, request: Request) -> Response:
+        """403 `wrong-code`; counted as at the sign-in."""
+        body = self.body(WithCode)
+        actions.remove_second_factor(self.actor, django_request(request), body.code)
+        return answer(Removed(removed=True))
+
+
+class ConfirmByCode(MemberView):
+    """The caller shows once more who they are."""
+
+    changes = "confirm"
+    keyed = False
+
+    @extend_schema(
+        operation_id="second_factor_confirm",
+        request=WithCode,
+        responses={200: Confirmed, **refusals(404, 409, 422)},
+        summary="Show by a code that it is you",
+        description="Decisions of high risk take it like the password of `sign-ins/confirm`.",
+    )
+    def post(self, request: Request) -> Response:
+        """403 `wrong-code`; counted as at the sign-in."""
+        body = self.body(WithCode)
+        who = actions.confirm_by_code(self.actor, django_request(request), body.code)
+        at = who.login.confirmed_at if who.login else None
+        return answer(Confirmed.model_validate({"confirmed_at": at}))
+
+
+class RemoveSecondFactorOfUser(MemberView):
+    """A member's, gone."""
+
+    changes = "people"
+
+    @extend_schema(
+        operation_id="users_second_factor_remove",
+        request=Nothing,
+        responses={200: Removed, **refusals(404, 409, 422)},
+        summary="Remove the second factor of a user",
+        description="For somebody who lost app and recovery codes. Their sign-ins go on. Your own "
+        "needs a code: 409.",
+    )
+    def post(self, request: Request, user_id: int) -> Response:
+        """404 where there is none."""
+        self.body(Nothing)
+        actions.remove_factor_of(Administrator(self.actor, superuser=False), user_id)
+        return answer(Removed(removed=True))

@@ -1,0 +1,1 @@
+"""A second factor beside the password: codes of an authenticator app, and recovery codes."""

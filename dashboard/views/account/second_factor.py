@@ -1,0 +1,99 @@
+"""A second factor of one's own: an authenticator app added, its recovery codes shown, removed."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST, require_safe
+
+from dashboard import actions, errors
+from dashboard.identity.logins.confirmation import WrongPassword
+from dashboard.identity.second_factor import codes, proposals
+from dashboard.identity.second_factor.attempts import WrongCode
+from dashboard.views.addresses import takes
+from dashboard.views.base import SeeOther, actor, member, say
+
+PAGE: Final = "account/second_factor.html"
+HOME: Final = "second_factor"
+# By the path of a refusal: the field that it belongs beside, and what people call it.
+_FIELDS: Final = {"$.code": ("code", "The code"), "$.password": ("password", "Your password")}
+_OTHER: Final = ("ticket", "The secret")
+
+
+@require_safe
+@member
+@takes()
+def index(request: HttpRequest) -> HttpResponse:
+    """The second factor that is there, or a new secret for an app; nothing is stored by looking."""
+    return _page(request)
+
+
+@sensitive_post_parameters("code", "password", "ticket")
+@require_POST
+@member
+def add(request: HttpRequest) -> HttpResponse:
+    """Add the app; the answer shows the recovery codes, which no other page ever does."""
+    sent = request.POST
+    try:
+        recovery = actions.add_second_factor(
+            actor(request),
+            request,
+            sent.get("ticket", ""),
+            sent.get("code", ""),
+            sent.get("password", ""),
+        )
+    except (errors.Invalid, WrongPassword) as error:
+        return _page(request, error, ticket=sent.get("ticket", ""))
+    return render(request, PAGE, {"recovery": recovery})
+
+
+@sensitive_post_parameters("code")
+@require_POST
+@member
+def remove(request: HttpRequest) -> HttpResponse:
+    """Remove it, with a code that is valid now."""
+    try:
+        actions.remove_second_factor(actor(request), request, request.POST.get("code", ""))
+    except (errors.Invalid, WrongCode) as error:
+        return _page(request, error)
+    say(request, "The second factor is removed: your password alone signs you in.")
+    return SeeOther(reverse(HOME))
+
+
+def _page(
+    request: HttpRequest, error: errors.ActionError | None = None, *, ticket: str = ""
+) -> HttpResponse:
+    """The page, with what was refused beside its field and the same secret where it still holds."""
+    who = actor(request)
+    factor = actions.second_factor(who)
+    context: dict[str, Any] = {"factor": factor, "errors": _beside(error)}
+    user: Any = request.user
+    if factor is None and user.has_usable_password():
+        context["proposal"] = proposal = _proposal(request, ticket)
+        context["squares"] = codes.squares_of(proposal.link)
+    return render(request, PAGE, context, status=error.status if error else 200)
+
+
+def _proposal(request: HttpRequest, ticket: str) -> proposals.Proposal:
+    if ticket:
+        try:
+            return proposals.proposed(request.user, ticket)
+        except errors.Invalid:
+            pass  # too old: the page says so and shows a new one
+    return actions.propose_second_factor(actor(request))
+
+
+def _beside(error: errors.ActionError | None) -> dict[str, str]:
+    if error is None:
+        return {}
+    if isinstance(error, WrongPassword):
+        return {"password": error.detail}
+    if isinstance(error, WrongCode):
+        return {"code": error.detail}
+    field, noun = _FIELDS.get(error.path, _OTHER)
+    reason = error.reason if isinstance(error, errors.Invalid) else error.detail
+    return {field: f"{noun} {reason}."}
