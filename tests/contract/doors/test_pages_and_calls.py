@@ -12,7 +12,7 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from dashboard import actions
-from dashboard.actions import external
+from dashboard.actions import external, hooks
 from tests.cast import Cast
 from tests.contract.calls import (
     DEVICE,
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.requirement("D06")
 # What actions.py offers beside changes: questions about rights and sizes.
 QUESTIONS = {"actor_of", "allowed_actions", "check_upload_size", "may"}
 # The last one is `start_or_continue` for those who do not care which it was.
-SAME = {"start_thread": "start_or_continue"}
+SAME = {"start_thread": "start_or_continue", "enable_hook": "disable_hook"}  # of one call
 
 
 def _goal(world: World) -> dict[str, Any]:
@@ -155,6 +155,15 @@ SHOWS = {
 # A capsule of any size and a folder on the machine are read by command; no page does it either.
 BY_COMMAND = {"import_thread", "external.keep_state"}
 # Of the login alone, the workspace that it acts in included; and a browser's reports, for the log.
+# What the records do with inbound hooks, in a module of its own.
+HOOKS = (
+    "create_hook",
+    "rotate_hook",
+    "enable_hook",
+    "disable_hook",
+    "map_identity",
+    "unmap_identity",
+)
 DOOR = {"login", "login_code", "logout", "welcome", "workspace", "violations"}
 
 
@@ -174,6 +183,7 @@ def codes() -> dict[Any, str]:
     results = {name: getattr(actions, name) for name in names}
     # What agents that work elsewhere do has names of its own.
     results |= {f"external.{n}": getattr(external, n) for n in external.__all__ if n != "lease_of"}
+    results |= {name: getattr(hooks, name) for name in HOOKS}
     return {
         inspect.unwrap(one).__code__: name
         for name, one in results.items()
