@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,21 +17,17 @@ from hypothesis import strategies as st
 
 from dashboard.identity import rate_limits, tokens
 from dashboard.identity.client_address import client_address, limited_as
-from dashboard.wire import hints
 from tests.cast import Cast
 
 URL = "/api/v1/threads/?limit=1"
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """No count of another test, and a whole minute for this one."""
-    hints.client().flushall()
+def whole_minute() -> None:
+    """A minute does not end during a test."""
     left = rate_limits.MINUTE - time.time() % rate_limits.MINUTE
     if left < 12:
         time.sleep(left + 0.1)
-    yield
-    hints.client().flushall()
 
 
 def token_of(cast: Cast, name: str) -> dict[str, str]:
