@@ -225,7 +225,10 @@ def test_every_form_says_which_workspace_its_page_showed(both: Both) -> None:
     assert forms >= 60
 
 
-DOORS = ("login", "welcome", "violations", "logout", "workspace", "healthz", "readyz", "metrics")
+DOORS = (
+    *("login", "login_code", "welcome", "violations", "logout", "workspace"),
+    *("healthz", "readyz", "metrics"),
+)
 
 
 # Every form of a page, sent from a window that shows the other workspace.
