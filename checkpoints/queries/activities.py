@@ -51,6 +51,7 @@ _BEFORE_SKIP = (
 )
 
 
+_TROUBLED = "AND (state IN ('failed', 'unknown') OR attempts > 1 OR error <> '') "
 _NEWEST_FIRST = (
     "AND (%s::uuid IS NULL OR (branch, step, started_at, id) < (SELECT x.branch, x.step, "
     "x.started_at, x.id FROM gp_activity x WHERE x.id = %s::uuid)) "
@@ -74,30 +75,30 @@ def troubled_activities(
 ) -> list[ActivityRow]:
     """Those that failed, are unknown or took several attempts, newest first."""
     result = rows(
-        ACTIVITY + "WHERE thread_id = %s::uuid AND (state IN ('failed', 'unknown') "
-        "OR attempts > 1 OR error <> '') " + _NEWEST_FIRST,
+        ACTIVITY + "WHERE thread_id = %s::uuid " + _TROUBLED + _NEWEST_FIRST,
         (thread_id, before, before, limit),
     )
     return [activity_of(r) for r in result]
 
 
 def activities_until(
-    thread_id: UUID, checkpoint_id: UUID, *, limit: int = 200, before: UUID | None = None
+    thread_id: UUID,
+    checkpoint_id: UUID,
+    *,
+    limit: int = 200,
+    before: UUID | None = None,
+    troubled: bool = False,
 ) -> list[ActivityRow]:
-    """Save points on the thread's own way to a checkpoint, newest first."""
+    """Save points on the thread's own way to a checkpoint, newest first; all or `troubled` ones."""
     own = [(branch, step) for owner, branch, *_, step in way(thread_id, checkpoint_id)
            if owner == thread_id]  # fmt: skip
+    branches, steps = [branch for branch, _ in own], [step for _, step in own]
     result = rows(
         ACTIVITY + "WHERE thread_id = %s::uuid AND EXISTS (SELECT FROM unnest(%s::integer[], "
-        "%s::integer[]) own (b, s) WHERE branch = own.b AND step <= own.s) " + _NEWEST_FIRST,
-        (
-            thread_id,
-            [branch for branch, _ in own],
-            [step for _, step in own],
-            before,
-            before,
-            limit,
-        ),
+        "%s::integer[]) own (b, s) WHERE branch = own.b AND step <= own.s) "
+        + (_TROUBLED if troubled else "")
+        + _NEWEST_FIRST,
+        (thread_id, branches, steps, before, before, limit),
     )
     return [activity_of(r) for r in result]
 

@@ -90,7 +90,7 @@ class ThreadPage:
 
     @property
     def seq(self) -> int:
-        """Number of the newest event when this look began."""
+        """The number of the newest event when this look began."""
         return self.thread.last_seq
 
     @cached_property
@@ -254,8 +254,8 @@ class ThreadPage:
     @property
     def has_outcome(self) -> bool:
         """Tell whether the newest state of a thread that has succeeded is shown."""
-        thread = self.thread
-        return thread.status is Status.SUCCEEDED and not self.past and thread.erased is None
+        succeeded = self.thread.status is Status.SUCCEEDED
+        return succeeded and not self.past and self.thread.erased is None
 
     @property
     def step_events(self) -> frozenset[int]:

@@ -21,7 +21,7 @@ from .rights import Roles, rights_of
 if TYPE_CHECKING:
     from .thread import ThreadPage
 
-SAVE_POINTS = 8  # of those read, shown at once
+SAVE_POINTS = 8  # shown at once
 
 
 def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
@@ -168,17 +168,15 @@ def thread_activities(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 def _save_points(page: ThreadPage) -> list[ActivityRow]:
     """Those of the region, and at least one more where there are older ones."""
     before = UUID(page.points_before) if page.points_before else None
-    limit = SAVE_POINTS + 1
-    if page.kind == errors.WORD and page.past:
-        rows = queries.activities_until(page.thread.id, page.past.id, before=before)
-        return [row for row in rows if row.error or row.attempts > 1]
-    if page.kind == errors.WORD:
-        return troubled_activities(page.thread.id, limit=limit, before=before)
-    if before is None:
+    limit, troubled, thread = SAVE_POINTS + 1, page.kind == errors.WORD, page.thread.id
+    if before is None and not troubled:
         return page.activities
     if page.past:
-        return queries.activities_until(page.thread.id, page.past.id, limit=limit, before=before)
-    return queries.activities(page.thread.id, limit=limit, before=before)
+        return queries.activities_until(
+            thread, page.past.id, limit=limit, before=before, troubled=troubled
+        )
+    read = troubled_activities if troubled else queries.activities
+    return read(thread, limit=limit, before=before)
 
 
 def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from checkpoints import queries
 from checkpoints.queries.erasures.rules import COUNTED_MAX, RuleRow
-from checkpoints.store.erasure.rules import FLOOR_DAYS, MOST_DAYS
+from checkpoints.store.erasure.rules import FLOOR_DAYS
 from dashboard import actions
 from dashboard.actions.erasure.retention import retention_rules
 from dashboard.errors import ActionError, Forbidden, Invalid, Missing
@@ -62,6 +62,7 @@ def retention(request: HttpRequest) -> HttpResponse:
         "rules": [{"row": row, "by": names.get(row.set_by, row.set_by)} for row in rows],
         "agents": sorted({row.agent for row in queries.agents(workspace=who.workspace)}),
         "may_change": may(who, "retention"),
+        "floor_days": FLOOR_DAYS,
     }
     return render(request, "records/retention.html", context, status=status)
 
@@ -70,8 +71,6 @@ def _days(text: str) -> int:
     """The number of days of the form; raises Invalid."""
     if not (text.isascii() and text.isdecimal() and len(text) < 9):
         raise Invalid("$.days", "must be a whole number")
-    if not FLOOR_DAYS <= int(text) <= MOST_DAYS:
-        raise Invalid("$.days", f"must be from {FLOOR_DAYS} to {MOST_DAYS:,}")
     return int(text)
 
 

@@ -15,7 +15,7 @@ SELECT e.seq, e.kind, e.data::text, a.kind AS activity, a.index AS fan_out, a.st
   CASE WHEN pg_column_size(a.result) > {large} THEN to_jsonb(md5(a.result::text)) ELSE a.result
     END::text AS result
 FROM gp_event e
--- Each by its id: OFFSET keeps the planner from the index of threads, which it took while statistics
+-- By id: OFFSET 0 keeps the planner off the index on thread_id. It chose that one while statistics
 -- called the table nearly empty, and read all activities of the thread for every event.
 LEFT JOIN LATERAL (
     SELECT * FROM gp_activity WHERE id = (e.data ->> 'activity')::uuid OFFSET 0

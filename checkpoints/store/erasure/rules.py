@@ -22,6 +22,12 @@ from .requests import announce
 FLOOR_DAYS, MOST_DAYS = 1, 36_500
 
 
+def check_days(days: int) -> None:
+    """Raise InvalidValue for a number of days that no rule takes."""
+    if not FLOOR_DAYS <= days <= MOST_DAYS:
+        raise InvalidValue("days", f"must be from {FLOOR_DAYS} to {MOST_DAYS:,}")
+
+
 def set_rule(
     workspace: UUID, *, agent: str, days: int, archive: bool, active: bool, actor: str
 ) -> RuleRow:
@@ -29,8 +35,7 @@ def set_rule(
     deltas.check(agent, "agent")
     if len(agent) > AGENT_MAX:
         raise InvalidValue("agent", f"is longer than {AGENT_MAX} characters")
-    if not FLOOR_DAYS <= days <= MOST_DAYS:
-        raise InvalidValue("days", f"must be from {FLOOR_DAYS} to {MOST_DAYS:,}")
+    check_days(days)
     with transaction.atomic():
         lock_workspaces([workspace])
         former = queries.rule_of(workspace, agent)

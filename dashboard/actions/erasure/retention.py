@@ -6,6 +6,7 @@ from checkpoints import store
 from checkpoints.limits import AGENT_MAX
 from checkpoints.queries.erasures import rules
 from checkpoints.queries.erasures.rules import RuleRow
+from checkpoints.store.erasure.rules import check_days
 from dashboard.errors import translated
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
@@ -16,6 +17,7 @@ def preview_retention(actor: Actor, agent: str, days: int) -> int:
     """Count the threads that such a rule would erase now."""
     require(actor, "retention")
     check_text("$.agent", agent, AGENT_MAX)
+    check_days(days)
     return rules.count_due(actor.workspace, agent=agent, days=days)
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db import connection
 
 from dashboard.errors import Conflict, Invalid, Missing
 from dashboard.fields.validation import check_text
-from dashboard.identity.logins.confirmation import confirm
-from dashboard.identity.permissions import Actor, Login, require
+from dashboard.identity.logins.confirmation import clock, confirm, confirmed
+from dashboard.identity.permissions import Actor, require
 from dashboard.identity.second_factor import codes, proposals, records
 from dashboard.identity.second_factor.attempts import use_code
 from dashboard.identity.second_factor.codes import CODE_MAX
 from dashboard.identity.second_factor.proposals import Proposal
 from dashboard.identity.second_factor.records import FactorRow
-from dashboard.identity.sign_ins.records import CONFIRMED
 
 from .administration import Administrator, people_within_reach
 
@@ -80,11 +77,7 @@ def confirm_by_code(actor: Actor, request: Any, code: str) -> Actor:
     if not records.has_factor(user.pk):
         raise Missing(NONE)
     use_code(request, user, code)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        at = cursor.fetchone()[0]
-    request.session[CONFIRMED] = at.isoformat()
-    return replace(actor, login=Login(actor.login.key if actor.login else "", at))
+    return confirmed(request, actor, clock())
 
 
 def remove_factor_of(who: Administrator, user_id: int) -> None:

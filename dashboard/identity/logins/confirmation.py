@@ -32,9 +32,13 @@ def confirm(request: Any, actor: Actor, password: str) -> Actor:
     """
     if actor.login is None:
         raise Conflict("Only somebody who is signed in can show who they are; no token can.")
-    at = verified(request, request.user, password)
+    return confirmed(request, actor, verified(request, request.user, password))
+
+
+def confirmed(request: Any, actor: Actor, at: datetime) -> Actor:
+    """The actor with a login that was confirmed at a time, which its session keeps."""
     request.session[CONFIRMED] = at.isoformat()
-    return replace(actor, login=Login(actor.login.key, at))
+    return replace(actor, login=Login(actor.login.key if actor.login else "", at))
 
 
 def verified(request: Any, user: Any, password: str) -> datetime:
@@ -51,6 +55,11 @@ def verified(request: Any, user: Any, password: str) -> datetime:
     if not right:
         raise WrongPassword("This is not your password.")
     give_back(request)
+    return clock()
+
+
+def clock() -> datetime:
+    """The time of the database."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         at: datetime = cursor.fetchone()[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
@@ -17,20 +16,11 @@ from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
 from dashboard.identity.second_factor import codes, proposals, records
 from dashboard.models import SecondFactor
-from dashboard.wire import hints
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "manager-password"
 NOW = 1_900_000_000.0
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """No count of another test."""
-    hints.client().flushall()
-    yield
-    hints.client().flushall()
 
 
 class Clock:

@@ -12,8 +12,8 @@ from checkpoints import queries
 from checkpoints.queries.compared import steps
 from dashboard.drawing.comparison.compare import Comparison, compare
 from tests.cast import Cast
-from tests.checkpoints.builders import drive, make_agent, make_thread, rows
-from tests.checkpoints.builders import one as one_value
+from tests.checkpoints.builders import drive, make_agent, make_thread
+from tests.checkpoints.old_statistics import forget_statistics, rows_read
 
 from .runs import PLANTED, Script, planted, play, played, script_of
 
@@ -76,24 +76,14 @@ def test_each_kind_of_difference_is_found(cast: Cast) -> None:
 @pytest.mark.requirement("A24")
 def test_reads_do_not_grow_with_the_thread_where_statistics_are_old(cast: Cast) -> None:
     """The planner takes the tables for nearly empty, as between a load and the next ANALYZE."""
-    rows("UPDATE pg_class SET reltuples = 0, relpages = 5000 WHERE relname ~ '^gp_'")
+    forget_statistics()
     agent = make_agent()
     script = script_of(1, 100)
     one, other = (played(script, noise, workspace=cast.workspace, agent=agent) for noise in (1, 2))
-    before = n_read()
+    before = rows_read(["gp_activity"])["gp_activity"]
     made = heads_compared(one, other, cast)
     assert made.diverged.step is None
-    assert n_read() - before < 20 * len(script.steps)
-
-
-def n_read() -> int:
-    """Rows of activities that this transaction has fetched from the heap or an index."""
-    return int(
-        one_value(
-            "SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) "
-            "FROM pg_stat_xact_user_tables WHERE relname = 'gp_activity'"
-        )
-    )
+    assert rows_read(["gp_activity"])["gp_activity"] - before < 20 * len(script.steps)
 
 
 @pytest.mark.slow

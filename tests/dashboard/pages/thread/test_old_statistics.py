@@ -9,7 +9,8 @@ import pytest
 
 from checkpoints import queries
 from tests.cast import Cast
-from tests.checkpoints.builders import Driver, drive, make_agent, make_thread, rows
+from tests.checkpoints.builders import Driver, drive, make_agent, make_thread
+from tests.checkpoints.old_statistics import forget_statistics, rows_read
 from tests.dashboard import scene
 from tests.dashboard.drawing.comparison.runs import play, script_of
 
@@ -17,17 +18,6 @@ pytestmark = pytest.mark.django_db
 TABLES = ("gp_event", "gp_activity", "gp_checkpoint", "gp_thread")
 STEPS = 150
 EACH = 200  # rows for each step; the anatomy reads the most, for it looks up every step's events
-
-
-def n_read() -> dict[str, int]:
-    """Rows that this transaction has fetched, of each table."""
-    return dict(
-        rows(
-            "SELECT relname, coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) "
-            "FROM pg_stat_xact_user_tables WHERE relname = ANY(%s)",
-            (list(TABLES),),
-        )
-    )
 
 
 def played(cast: Cast, agent: UUID) -> Driver:
@@ -46,7 +36,7 @@ def test_no_page_of_a_thread_reads_it_many_times_over(cast: Cast) -> None:
     one, other = played(cast, agent), played(cast, agent)
     thread, second = one.work.thread, other.work.thread
     row = scene.gate(one.work).id
-    rows("UPDATE pg_class SET reltuples = 0, relpages = 5000 WHERE relname ~ '^gp_'")
+    forget_statistics()
     point = queries.checkpoint_by_number(thread, STEPS // 2).id
     fork = f"/threads/{thread}/fork/?checkpoint={point}"
     client = cast.client("operator")
@@ -69,7 +59,7 @@ def test_no_page_of_a_thread_reads_it_many_times_over(cast: Cast) -> None:
         f"/api/v1/approvals/{row}/",
         "/",
     ):
-        before = n_read()
+        before = rows_read(TABLES)
         assert client.get(address).status_code == 200, address
-        read = {table: n - before.get(table, 0) for table, n in n_read().items()}
+        read = {table: n - before.get(table, 0) for table, n in rows_read(TABLES).items()}
         assert max(read.values()) < EACH * STEPS, (address, read)
