@@ -126,6 +126,7 @@ class WorkspaceEventKind(StrEnum):
     FACTOR_ADDED = "factor.added"
     FACTOR_REMOVED = "factor.removed"
     FACTOR_RECOVERED = "factor.recovered"
+    FACTOR_REQUIRED = "factor.required"
     CAPSULE_EXPORTED = "capsule.exported"
     POLICY_MADE = "policy.made"
     POLICY_CHANGED = "policy.changed"

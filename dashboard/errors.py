@@ -92,6 +92,12 @@ class NeedsConfirmation(Forbidden):
         super().__init__(detail, confirms=confirms)
 
 
+class NeedsSecondFactor(Forbidden):
+    """The person must have a second factor here and has none."""
+
+    code, title = "second-factor", "Set up a second factor first"
+
+
 class Missing(ActionError):
     """There is no such thing in the person's workspace."""
 

@@ -5,6 +5,7 @@ What is edited goes through the site to the one door of all changes, so each is 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol, cast
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 
 from ..models import Membership, Workspace, WorkspaceEvent
-from ..states import WorkspaceEventKind
+from ..states import ROLES, WorkspaceEventKind
 from .filters import ident, noun, since
 from .history import CHAIN
 from .lists import Desk, Logged, Records
@@ -59,6 +60,9 @@ class Editor(Desk, Protocol):
     def withdraw(self, request: HttpRequest, workspace: UUID, user: int, role: str) -> None: ...
     def create_workspace(self, request: HttpRequest, name: str) -> UUID: ...
     def rename_workspace(self, request: HttpRequest, workspace: UUID, name: str) -> None: ...
+    def require_second_factor(
+        self, request: HttpRequest, workspace: UUID, roles: Iterable[str]
+    ) -> None: ...
 
 
 class UnsavedForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -114,8 +118,22 @@ class WorkspaceAdmin(Edited):
     """Each workspace is a tenant. A superuser creates it; its admins rename it."""
 
     list_display = ("name", "created_at")
-    fields = ("name",)
     workspace_column = "id"
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return ("name", "second_factor_roles") if obj else ("name",)
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        if db_field.name != "second_factor_roles":
+            return super().formfield_for_dbfield(db_field, request, **options)
+        return forms.MultipleChoiceField(
+            label="Second factor",
+            required=False,
+            choices=[(role, role) for role in ROLES],
+            widget=forms.CheckboxSelectMultiple,
+            help_text="People with one of these roles who sign in by a password need a second "
+            "factor. Those who have none set it up before they can do anything else.",
+        )
 
     def has_add_permission(self, request: HttpRequest, *_: Any) -> bool:
         return self.editor.is_superuser(request)
@@ -126,6 +144,8 @@ class WorkspaceAdmin(Edited):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         if change:
             self.editor.rename_workspace(request, obj.pk, obj.name)
+            roles = form.cleaned_data["second_factor_roles"]
+            self.editor.require_second_factor(request, obj.pk, roles)
         else:
             obj.pk = self.editor.create_workspace(request, obj.name)
 

@@ -18,6 +18,11 @@ class Workspace(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=100, unique=True)
     created_at = models.DateTimeField(db_default=Now())
+    second_factor_roles = models.JSONField(
+        db_default=Value([], models.JSONField()),
+        default=list,
+        help_text="roles that need a second factor beside a password",
+    )
     # The tail of the workspace's own hash chain, as a thread has one.
     chain_id = models.UUIDField(db_default=RandomUUID(), editable=False)
     last_seq = models.BigIntegerField(db_default=0)

@@ -104,6 +104,7 @@ from .installation.workspaces import (
     only_member_of,
     people_of,
     roles_in,
+    second_factor_rules,
     workspace_events,
 )
 from .overview.budgets import (
@@ -354,6 +355,7 @@ __all__ = [
     "rows_set_aside",
     "same_code",
     "saved",
+    "second_factor_rules",
     "sent_items",
     "server",
     "serving",

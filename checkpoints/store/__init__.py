@@ -67,6 +67,7 @@ from .installation.workspaces import (
     log_setting,
     log_user,
     rename_workspace,
+    require_second_factor,
     withdraw,
 )
 from .keyframes import drop_keyframe, keep_state, known_digests, write_keyframe
@@ -212,6 +213,7 @@ __all__ = [
     "rename_workspace",
     "report_progress",
     "request_erasure",
+    "require_second_factor",
     "resume",
     "retire_worker",
     "retry",

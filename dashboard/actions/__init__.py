@@ -54,6 +54,8 @@ from .people.second_factor import (
     propose_second_factor,
     remove_factor_of,
     remove_second_factor,
+    require_factor,
+    required_factor,
     second_factor,
 )
 from .people.sign_ins import (
@@ -165,6 +167,8 @@ __all__ = [
     "remove_subscription",
     "remove_view",
     "request_erasure",
+    "require_factor",
+    "required_factor",
     "resume",
     "retry",
     "roll_back",

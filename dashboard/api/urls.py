@@ -12,6 +12,7 @@ from .account.second_factor import (
     ProposeSecondFactor,
     RemoveOwnSecondFactor,
     RemoveSecondFactorOfUser,
+    RequiredSecondFactor,
 )
 from .account.sign_ins import ConfirmSignIn, EndOneSignIn, EndOtherSignIns, SignIns, SignOutUser
 from .account.workspace import OwnWorkspace, PasswordOfUser, RevokeOneToken, Tokens
@@ -272,6 +273,11 @@ _v1: list[URLPattern | URLResolver] = [
     ),
     path("users/<int:user_id>/password/", PasswordOfUser.as_view(), name="user_password"),
     path("workspace/", OwnWorkspace.as_view(), name="workspace"),
+    path(
+        "workspace/second-factor/",
+        RequiredSecondFactor.as_view(),
+        name="workspace_second_factor",
+    ),
     path("tokens/", Tokens.as_view(), name="tokens"),
     path("tokens/<str:prefix>/revoke/", RevokeOneToken.as_view(), name="token_revoke"),
     path("sign-ins/", SignIns.as_view(), name="sign_ins"),

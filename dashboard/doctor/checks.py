@@ -67,6 +67,7 @@ DEPLOY = (
     Check("unsafe", "page policy", deployment.page_policy),
     Check("unsafe", "limits", deployment.limits),
     Check("unsafe", "passwords", deployment.passwords, "tables"),
+    Check("unsafe", "second factors", deployment.second_factors, "tables"),
     Check("unsafe", "Valkey's password", deployment.valkey_login),
     Check("unsafe", "credentials", deployment.credentials),
     Check("unsafe", "encryption keys", encryption.keys),

@@ -14,9 +14,11 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import check_password
 from django.utils.csp import CSP
 
+from checkpoints import queries
 from dashboard.configuration.valkey import parse
 from dashboard.embedded.checks import is_loopback
 from dashboard.identity import rate_limits
+from dashboard.identity.second_factor import requirement
 from dashboard.packages import advisories
 from dashboard.packages.locked import packages
 from gatepost_command import COMMAND
@@ -203,6 +205,24 @@ def credentials(_seen: Seen) -> Iterator[Finding]:
             "credentials",
             "what looks like a key or password is stored",
             "Unset GATEPOST_CREDENTIALS, here and where workers start.",
+        )
+
+
+def second_factors(_seen: Seen) -> Iterator[Finding]:
+    """Whoever must have a second factor has one; and those who decide should."""
+    rules = queries.second_factor_rules()
+    for workspace, name, _ in rules:
+        if names := requirement.people_without(workspace):
+            yield warning(
+                "second factors",
+                f"{name}: required and not set up by {', '.join(names)}",
+                "They set one up when they sign in next; until then they can do nothing else.",
+            )
+    if settings.GATEPOST_PASSWORDS and not any(roles for _, _, roles in rules):
+        yield warning(
+            "second factors",
+            "required of nobody",
+            f"Call `{COMMAND} workspace second-factor reviewer,admin`.",
         )
 
 

@@ -25,6 +25,7 @@ class _WithRoles:
             return None
         user = model.from_db("default", names, row.own)
         user.read_now = row
+        user.factor_roles = row.factor_roles
         backend: Any = self
         return user if backend.user_can_authenticate(user) else None
 

@@ -20,7 +20,9 @@ from checkpoints.log.closed_threads import ErasedRow
 from checkpoints.states import CANCELLABLE, EDITABLE, TAKES_INPUT, EventKind, Status, sources
 from checkpoints.verdicts import question_of
 from checkpoints.views import ThreadRow
-from dashboard.errors import Conflict, Forbidden, NotAllowedNow
+from dashboard.errors import Conflict, Forbidden, NeedsSecondFactor, NotAllowedNow
+
+from .second_factor import requirement
 
 # Of a very long name this much is kept beside what the person did, so that a token's fits as well.
 NAME_SHOWN: Final = 120
@@ -149,7 +151,8 @@ class HasRoles(Protocol):
 class Grant:
     """What a token, or an inbound hook, lets through: a workspace, and scopes that narrow roles.
 
-    `kind` is token or hook, `prefix` what names it in the log.
+    `kind` is token or hook, `prefix` what names it in the log, `factor_roles` are the roles of the
+    workspace that need a second factor where they were read with it.
     """
 
     prefix: str
@@ -158,6 +161,7 @@ class Grant:
     workspace_name: str
     scopes: frozenset[str]
     kind: str = "token"
+    factor_roles: frozenset[str] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +170,7 @@ class Login:
 
     key: str
     confirmed_at: datetime | None = None
+    by_password: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +191,8 @@ class Actor:
     seat: tuple[str, tuple[str, ...]] | None = field(default=None, compare=False, repr=False)
     # For whom they may act, read once at most (`identity.seats`).
     represents: Any = field(default=None, compare=False, repr=False)
+    # Must have a second factor and has none: a login does nothing then, a token decides nothing.
+    lacks_factor: bool = field(default=False, compare=False)
 
     @property
     def person(self) -> str:
@@ -243,8 +250,18 @@ def actor_of(user: Any, grant: Grant | None = None) -> Actor:
     if user.is_superuser:
         roles.add("admin")
     login = None if grant else getattr(user, "login", None)
+    looked = grant is not None or (login is not None and login.by_password)
     return Actor(
-        user.pk, name, workspace, workspace_name, frozenset(roles), grant, places, login, seat
+        user.pk,
+        name,
+        workspace,
+        workspace_name,
+        frozenset(roles),
+        grant,
+        places,
+        login,
+        seat,
+        lacks_factor=looked and requirement.is_missing(user, grant, roles, workspace),
     )
 
 
@@ -263,7 +280,7 @@ def may(actor: HasRoles, action: str) -> bool:
 def require(actor: HasRoles, action: str) -> None:
     """Raise Forbidden unless roles and token allow `action`."""
     if message := lacks(actor, action):
-        raise Forbidden(message)
+        raise (NeedsSecondFactor if message == requirement.MESSAGE else Forbidden)(message)
 
 
 def lacks(actor: HasRoles, action: str) -> str:
@@ -271,6 +288,8 @@ def lacks(actor: HasRoles, action: str) -> str:
     if RIGHTS[action].isdisjoint(actor.roles):
         return needs(action)
     grant = getattr(actor, "grant", None)
+    if getattr(actor, "lacks_factor", False) and (grant is None or action in requirement.DECIDES):
+        return requirement.MESSAGE
     if grant is None or any(action in SCOPES.get(scope, ()) for scope in grant.scopes):
         return ""
     scope = scope_of(action)

@@ -6,10 +6,12 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.contrib.auth import get_user
+from django.contrib.auth import BACKEND_SESSION_KEY, get_user
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
+
+from dashboard.configuration.sign_in import PASSWORDS
 
 from .permissions import Login
 from .sign_ins import records
@@ -40,7 +42,9 @@ def choosing(user: Any, session: Any) -> Any:
     if user.is_authenticated:
         confirmed = session.get(records.CONFIRMED)
         user.login = Login(
-            str(session.session_key), datetime.fromisoformat(confirmed) if confirmed else None
+            str(session.session_key),
+            datetime.fromisoformat(confirmed) if confirmed else None,
+            session.get(BACKEND_SESSION_KEY) == PASSWORDS,
         )
         if stored := session.get(WORKSPACE):
             user.acts_in = UUID(stored)

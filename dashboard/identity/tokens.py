@@ -211,6 +211,7 @@ def presented(text: str) -> tuple[Any, Grant]:
         workspace=token.workspace_id,
         workspace_name=token.workspace.name,
         scopes=frozenset(token.scopes),
+        factor_roles=frozenset(token.workspace.second_factor_roles),
     )
 
 

@@ -28,16 +28,20 @@ def login_key(headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 def visitor(key: str) -> Actor | None:
-    """The signed-in member with the roles of this moment, or None; blocking."""
+    """The signed-in member with the roles of this moment, or None; blocking.
+
+    None too for whoever has to set up a second factor first: nothing is sent to them.
+    """
     store: Any = import_module(settings.SESSION_ENGINE).SessionStore
     session = store(session_key=key)
     user = get_user(cast(HttpRequest, SimpleNamespace(session=session)))
     if not user.is_authenticated:
         return None
     try:
-        return actor_of(choosing(user, session))
+        actor = actor_of(choosing(user, session))
     except Forbidden:
         return None
+    return None if actor.lacks_factor else actor
 
 
 def visitors(keys: Iterable[str]) -> Mapping[str, Actor]:

@@ -25,6 +25,9 @@ def shell(request: HttpRequest) -> dict[str, Any]:
             actor = actor_of(user)
         except Forbidden:
             return context
+    if actor.lacks_factor or getattr(request, "sets_up_factor", False):
+        # Nothing is shown before the second factor is there but the way out.
+        return context | {"workspace_name": actor.workspace_name, "sets_up_factor": True}
     return context | {
         "role_labels": sorted(actor.roles),
         "may_audit": not AUDIT.isdisjoint(actor.roles),

@@ -34,7 +34,7 @@ from dashboard.errors import ActionError, Forbidden, Missing
 from dashboard.fields.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
 from dashboard.identity.logins.page_workspace import refuse_other
 from dashboard.views import addresses
-from dashboard.views.base import SeeOther, refused
+from dashboard.views.base import SeeOther, refused, to_set_up
 
 from . import cells as showing
 from . import mcp_pages, policy_pages, retention_pages, search_pages
@@ -124,6 +124,8 @@ class RecordsSite(HookAdminService, admin.AdminSite):
             if not request.user.is_authenticated:
                 return redirect_to_login(request.get_full_path())
             who = self.member(request)
+            if who.actor.lacks_factor:
+                return to_set_up(request)
             try:
                 refuse_other(request, who.actor)
             except ActionError as error:
@@ -213,6 +215,12 @@ class RecordsSite(HookAdminService, admin.AdminSite):
     def rename_workspace(self, request: HttpRequest, workspace: UUID, name: str) -> None:
         """Give a workspace another name."""
         administration.rename_workspace(self.member(request), workspace, name)
+
+    def require_second_factor(
+        self, request: HttpRequest, workspace: UUID, roles: Iterable[str]
+    ) -> None:
+        """Let exactly these roles of a workspace need a second factor."""
+        administration.require_second_factor(self.member(request), workspace, roles)
 
     # --- policies, retention and MCP servers, which have pages of their own ----------------------
     def get_urls(self) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from approvals import queries as gates
@@ -22,11 +24,14 @@ from dashboard import errors
 from dashboard.fields.faults import named
 from dashboard.identity.logins.page_workspace import refuse_other
 from dashboard.identity.permissions import Actor, actor_of, require
+from dashboard.identity.second_factor import requirement
 from dashboard.pages import regions
 from dashboard.pages.inbox import InboxPage
 
 REGIONS_HEADER = "X-Gatepost-Regions"
 REGIONS_MAX = 40
+# Marks a request of somebody who may only set up a second factor.
+SETS_UP = "sets_up_factor"
 FRAME = "nav-approvals"  # the region of every page
 type View[**P] = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
@@ -37,17 +42,25 @@ class SeeOther(HttpResponseRedirect):
     status_code = 303
 
 
-def member[**P](view: View[P], *, live: bool = False, chooses: bool = False) -> View[P]:
+def member[**P](
+    view: View[P], *, live: bool = False, chooses: bool = False, sets_up: bool = False
+) -> View[P]:
     """A view for people with a role: sets `request.actor`; refusals become pages of their own.
 
     A view that is not `live` has no regions but those of every page's frame; one that `chooses`
-    the workspace takes forms of pages that showed another one.
+    the workspace takes forms of pages that showed another one. People who must have a second factor
+    and have none are sent to the page that `sets_up` one; they may also choose and sign out.
     """
 
     @wraps(view)
     def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         try:
             actor = actor_of(request.user)
+            if actor.lacks_factor:
+                if not (sets_up or chooses):
+                    return to_set_up(request)
+                setattr(request, SETS_UP, True)
+                actor = replace(actor, lacks_factor=False)
             request.actor = actor  # type: ignore[attr-defined]
             if not chooses:
                 refuse_other(request, actor)
@@ -61,6 +74,13 @@ def member[**P](view: View[P], *, live: bool = False, chooses: bool = False) -> 
             return refused(request, errors.of(error))
 
     return wrapped
+
+
+def to_set_up(request: HttpRequest) -> HttpResponse:
+    """Answer of every page to somebody who has to set up a second factor first."""
+    if wants_regions(request):
+        return JsonResponse({"error": requirement.MESSAGE}, status=403)
+    return SeeOther(reverse("second_factor"))
 
 
 def live_page[**P](view: View[P]) -> View[P]:

@@ -20,8 +20,8 @@ from sesame.utils import get_user
 from dashboard.configuration.sign_in import PASSWORDS
 from dashboard.errors import Conflict, Forbidden, Invalid
 from dashboard.identity import rate_limits
+from dashboard.identity.logins import attempts
 from dashboard.identity.logins.listeners import CODED
-from dashboard.identity.second_factor import attempts
 from dashboard.identity.second_factor.records import has_factor
 from dashboard.identity.user_changes import renew_password
 

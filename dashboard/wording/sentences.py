@@ -338,6 +338,9 @@ _SAY: dict[str, Any] = {
         f"{who} removed the second factor of {_cut(d.get('name', '?'))}"
     ),
     "factor.recovered": lambda d, who: f"{who} used a recovery code; {d.get('left', '?')} are left",
+    "factor.required": lambda d, who: (
+        f"{who} requires a second factor of: {', '.join(d.get('to') or ()) or 'nobody'}"
+    ),
     "login.ended": lambda d, who: (
         f"{who} signed out"
         if d.get("why") in ("out", "again")

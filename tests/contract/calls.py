@@ -581,6 +581,8 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         {"user_id": str(w.cast.users["operator"].pk)}, body={}, who=ADMIN
     ),
     "workspace_retrieve": lambda w: Call(),
+    "workspace_second_factor_retrieve": lambda w: Call(who=LOOKS),
+    "workspace_second_factor_require": lambda w: Call(body={"roles": ["operator"]}, who=ADMIN),
     "workspace_rename": lambda w: Call(body={"name": "Payments"}, who=ADMIN),
     "tokens_list": lambda w: Call(who=LOOKS),
     "tokens_revoke": lambda w: Call({"prefix": make_token(w.cast, "operator")}, body={}, who=ADMIN),

@@ -128,6 +128,8 @@ QUERIES: dict[str, int] = {
     "second_factor_confirm": 16,
     "users_second_factor_remove": 16,
     "workspace_retrieve": 3,
+    "workspace_second_factor_retrieve": 5,
+    "workspace_second_factor_require": 13,
     "workspace_rename": 12,
     "tokens_list": 4,
     "tokens_revoke": 14,

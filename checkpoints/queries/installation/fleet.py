@@ -159,11 +159,15 @@ def memberships(user_id: int) -> list[tuple[UUID, str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A user as read by one statement: columns of their own, memberships as above, groups."""
+    """A user as read by one statement: columns of their own, memberships as above, groups.
+
+    `factor_roles` are {workspace: roles that need a second factor there} of their workspaces.
+    """
 
     own: tuple[Any, ...]
     memberships: list[tuple[UUID, str, str]]
     groups: tuple[str, ...]
+    factor_roles: dict[UUID, frozenset[str]]
 
 
 def member(user_id: int, *, table: str, own: Sequence[str]) -> Member | None:
@@ -172,6 +176,7 @@ def member(user_id: int, *, table: str, own: Sequence[str]) -> Member | None:
     result = rows(
         f"SELECT w.id, w.name, m.role, ARRAY(SELECT g.name FROM auth_user_groups ug "
         "JOIN auth_group g ON g.id = ug.group_id WHERE ug.user_id = u.id), "
+        "ARRAY(SELECT jsonb_array_elements_text(w.second_factor_roles)), "
         f'{columns} FROM "{table}" u LEFT JOIN (gp_membership m JOIN gp_workspace w '
         "ON w.id = m.workspace_id) ON m.user_id = u.id WHERE u.id = %s "
         "ORDER BY w.created_at, m.role",
@@ -180,5 +185,6 @@ def member(user_id: int, *, table: str, own: Sequence[str]) -> Member | None:
     if not result:
         return None
     memberships = [(ident, name, role) for ident, name, role, *_ in result if ident is not None]
-    _, _, _, groups, *values = result[0]
-    return Member(tuple(values), memberships, tuple(sorted(groups)))
+    factor_roles = {ident: frozenset(roles) for ident, _, _, _, roles, *_ in result if ident}
+    _, _, _, groups, _, *values = result[0]
+    return Member(tuple(values), memberships, tuple(sorted(groups)), factor_roles)

@@ -79,6 +79,16 @@ def roles_in(workspace: UUID) -> dict[int, set[str]]:
     return results
 
 
+def second_factor_rules(workspace: UUID | None = None) -> list[tuple[UUID, str, frozenset[str]]]:
+    """(workspace, name, roles that need a second factor) of one or all, the oldest first."""
+    result = rows(
+        "SELECT id, name, ARRAY(SELECT jsonb_array_elements_text(second_factor_roles)) "
+        "FROM gp_workspace WHERE %s::uuid IS NULL OR id = %s::uuid ORDER BY created_at",
+        (workspace, workspace),
+    )
+    return [(ident, name, frozenset(roles)) for ident, name, roles in result]
+
+
 def only_member_of(user_id: int, workspace: UUID) -> bool:
     """Whether a user has no role in any other workspace."""
     result = rows(

@@ -8,7 +8,7 @@ the transaction that changes one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -68,6 +68,27 @@ def rename_workspace(workspace: UUID, name: str, *, actor: str) -> bool:
         )
         event = NewEvent(K.WORKSPACE_RENAMED, {"from": former, "to": name}, actor)
         append(workspace, [event], RowChange({"gp_workspace": [workspace]}, columns=("name",)))
+    return True
+
+
+def require_second_factor(workspace: UUID, roles: Collection[str], *, actor: str) -> bool:
+    """Let exactly these roles need a second factor; False when they do already."""
+    for role in roles:
+        _check_role(role)
+    wanted = [role for role in ROLES if role in roles]
+    with transaction.atomic():
+        lock_workspaces([workspace])
+        look = "SELECT second_factor_roles::text FROM gp_workspace WHERE id = %s::uuid"
+        former = deltas.decode(_rows(look, (workspace,))[0][0])
+        if former == wanted:
+            return False
+        _do(
+            "UPDATE gp_workspace SET second_factor_roles = %s::jsonb WHERE id = %s::uuid",
+            (deltas.canonical(wanted).decode(), workspace),
+        )
+        event = NewEvent(K.FACTOR_REQUIRED, {"from": former, "to": wanted}, actor)
+        change = RowChange({"gp_workspace": [workspace]}, columns=("second_factor_roles",))
+        append(workspace, [event], change)
     return True
 
 

@@ -183,6 +183,13 @@ def rename_workspace(who: Administrator, workspace: UUID, name: str) -> None:
         store.rename_workspace(place, name, actor=who.actor.id)
 
 
+def require_second_factor(who: Administrator, workspace: UUID, roles: Iterable[str]) -> None:
+    """Let exactly these roles of a workspace need a second factor."""
+    place = _place(who, workspace)
+    with translated():
+        store.require_second_factor(place, list(roles), actor=who.actor.id)
+
+
 def revoke_token(who: Administrator, token: TokenRow) -> None:
     """End a token for good."""
     _place(who, token.workspace_id)

@@ -1,23 +1,27 @@
-"""A second factor: of one's own added, used and removed; and for admins removed of a person."""
+"""A second factor: one's own added, used, removed; for admins removed of a person, and required."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth import get_user_model
 
-from dashboard.errors import Conflict, Invalid, Missing
+from dashboard.errors import Conflict, Forbidden, Invalid, Missing
 from dashboard.fields.validation import check_text
+from dashboard.identity.logins.attempts import use_code
 from dashboard.identity.logins.confirmation import clock, confirm, confirmed
-from dashboard.identity.permissions import Actor, require
-from dashboard.identity.second_factor import codes, proposals, records
-from dashboard.identity.second_factor.attempts import use_code
+from dashboard.identity.permissions import ROLES, Actor, require
+from dashboard.identity.second_factor import codes, proposals, records, requirement
 from dashboard.identity.second_factor.codes import CODE_MAX
 from dashboard.identity.second_factor.proposals import Proposal
 from dashboard.identity.second_factor.records import FactorRow
 
+from . import administration
 from .administration import Administrator, people_within_reach
+from .users import check_roles
 
 NONE = "There is no second factor."
 
@@ -26,6 +30,32 @@ def second_factor(actor: Actor) -> FactorRow | None:
     """One's own, if there is one."""
     require(actor, "read")
     return records.factor_of(actor.user_id)
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredFactor:
+    """Roles of a workspace that need a second factor, and the names of those who have none."""
+
+    roles: tuple[str, ...]
+    without: tuple[str, ...]
+
+
+def required_factor(who: Administrator) -> RequiredFactor:
+    """The rule of one's own workspace and who has yet to follow it; for auditors and admins."""
+    if not who.may_audit:
+        raise Forbidden("Needs the role auditor or admin.")
+    needing = requirement.roles_needing(who.actor.workspace)
+    without = requirement.people_without(who.actor.workspace)
+    return RequiredFactor(tuple(role for role in ROLES if role in needing), tuple(without))
+
+
+def require_factor(who: Administrator, roles: Iterable[str]) -> RequiredFactor:
+    """Let exactly these roles of one's own workspace need a second factor; none switches it off."""
+    require(who.actor, "people")
+    wanted = list(roles)
+    check_roles(wanted)
+    administration.require_second_factor(who, who.actor.workspace, wanted)
+    return required_factor(who)
 
 
 def propose_second_factor(actor: Actor) -> Proposal:
@@ -63,6 +93,11 @@ def remove_second_factor(actor: Actor, request: Any, code: str) -> None:
     user = _present(actor)
     if not records.has_factor(user.pk):
         raise Missing(NONE)
+    if names := requirement.required_in(user):
+        raise Conflict(
+            f"The workspace {names[0]} requires a second factor of you: it can't be removed. "
+            "With a new phone, ask an admin to remove it; you then set up the next one."
+        )
     use_code(request, user, code)
     records.remove(user, actor=actor.id)
 

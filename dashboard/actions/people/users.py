@@ -74,7 +74,7 @@ def make_user(
     require(who.actor, "people")
     _check_texts({"username": username, "password": password, **values})
     wanted = list(dict.fromkeys(roles))
-    _check_roles(wanted)
+    check_roles(wanted)
     if not wanted:
         raise Invalid("$.roles", "names no role: without one nobody is a member of the workspace")
     user = create_user(who, username, password=password, roles=wanted, **values)
@@ -100,7 +100,7 @@ def edit_user(
                 change_user(who, user_id, values)
             if roles is not None:
                 wanted = list(roles)
-                _check_roles(wanted)
+                check_roles(wanted)
                 set_roles(who, user_id, wanted)
             user.refresh_from_db()
     except Forbidden as error:
@@ -180,7 +180,8 @@ def _check_texts(values: Mapping[str, Any]) -> None:
             check_text(f"$.{name}", values[name], limit, required=name == "username")
 
 
-def _check_roles(roles: Iterable[str]) -> None:
+def check_roles(roles: Iterable[str]) -> None:
+    """Raise Invalid for the first that is no role."""
     for i, role in enumerate(roles):
         if role not in ROLES:
             raise Invalid(f"$.roles[{i}]", f"is none of {', '.join(ROLES)}")

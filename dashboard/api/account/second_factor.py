@@ -16,9 +16,10 @@ from dashboard.api.account.sign_ins import Confirmed
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.shapes.django_request import django_request
 from dashboard.api.shapes.requests import Asked, Nothing
-from dashboard.api.shapes.texts import NotBlank
+from dashboard.api.shapes.texts import NotBlank, OneOf
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.logins.confirmation import PASSWORD_MAX
+from dashboard.identity.permissions import ROLES
 from dashboard.identity.second_factor.codes import CODE_MAX
 from dashboard.identity.second_factor.proposals import TICKET_MAX
 
@@ -60,6 +61,19 @@ class AddFactor(Asked):
     password: Annotated[str, NotBlank(PASSWORD_MAX)] = Field(description="Is stored nowhere.")
 
 
+class RequireFactor(Asked):
+    """Exactly these roles need a second factor from now on; none: nobody does."""
+
+    roles: Annotated[list[Annotated[str, OneOf(ROLES)]], Field(max_length=len(ROLES))]
+
+
+class RequiredFactor(Shape):
+    """Roles that need a second factor, and the names of those who have to set one up yet."""
+
+    roles: list[str]
+    without: list[str]
+
+
 class WithCode(Asked):
     """A code of the app, or a recovery code; either counts once."""
 
@@ -70,6 +84,7 @@ class OwnSecondFactor(MemberView):
     """The caller's, and a new one."""
 
     changes = "confirm"
+    sets_up = True
     # A stored call would be a stored password, and a stored answer the recovery codes.
     keyed = False
 
@@ -106,6 +121,7 @@ class ProposeSecondFactor(MemberView):
     """A secret for an app."""
 
     changes = "confirm"
+    sets_up = True
     keyed = False
 
     @extend_schema(
@@ -135,7 +151,7 @@ class RemoveOwnSecondFactor(MemberView):
         summary="Remove your second factor",
     )
     def post(self, request: Request) -> Response:
-        """403 `wrong-code`; counted as at the sign-in."""
+        """403 `wrong-code`, counted as at the sign-in; 409 where a workspace requires it."""
         body = self.body(WithCode)
         actions.remove_second_factor(self.actor, django_request(request), body.code)
         return answer(Removed(removed=True))
@@ -180,3 +196,33 @@ class RemoveSecondFactorOfUser(MemberView):
         self.body(Nothing)
         actions.remove_factor_of(Administrator(self.actor, superuser=False), user_id)
         return answer(Removed(removed=True))
+
+
+class RequiredSecondFactor(MemberView):
+    """The rule of the workspace about second factors."""
+
+    changes = "people"
+
+    @extend_schema(
+        operation_id="workspace_second_factor_retrieve",
+        responses={200: RequiredFactor, **refusals()},
+        summary="The roles that need a second factor, and who has none yet",
+    )
+    def get(self, request: Request) -> Response:
+        """For auditors and admins."""
+        row = actions.required_factor(Administrator(self.actor, superuser=False))
+        return answer(RequiredFactor.model_validate(row))
+
+    @extend_schema(
+        operation_id="workspace_second_factor_require",
+        request=RequireFactor,
+        responses={200: RequiredFactor, **refusals(422)},
+        summary="Require a second factor of roles",
+        description="Whoever has one of them, signs in by a password and has no second factor sets "
+        "one up before anything else; until then their tokens decide nothing (`second-factor`).",
+    )
+    def post(self, request: Request) -> Response:
+        """Counts with the next request of everybody."""
+        body = self.body(RequireFactor)
+        who = Administrator(self.actor, superuser=False)
+        return answer(RequiredFactor.model_validate(actions.require_factor(who, body.roles)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -41,13 +42,15 @@ class MemberView(APIView):
     """A view for members of a workspace; `self.actor` is who calls, with the roles of now.
 
     A view with a POST names in `changes` the action that it performs. `previews` says whether
-    `?preview=1` only tells the plan, `keyed` whether Idempotency-Key is honoured. Which query
+    `?preview=1` only tells the plan, `keyed` whether Idempotency-Key is honoured,
+    `sets_up` whether it serves those who must have a second factor and have none. Which query
     parameters a call takes is what `extend_schema` says; all others are refused.
     """
 
     changes: ClassVar[str] = ""
     previews: ClassVar[bool] = False
     keyed: ClassVar[bool] = True
+    sets_up: ClassVar[bool] = False
     counted_by: ClassVar[tuple[Limit, Limit]] = (API_ADDRESS, API_ACCOUNT)
     content_negotiation_class = Negotiation
     actor: Actor
@@ -58,6 +61,8 @@ class MemberView(APIView):
         self.check_permissions(request)  # before what only members may learn about the call
         super().initial(request, *args, **kwargs)
         self.actor = actor_of(request.user, _grant(request))
+        if self.sets_up and self.actor.login is not None:
+            self.actor = replace(self.actor, lacks_factor=False)
         # Here as well as in the action: whoever lost the right is shown no stored answer either.
         require(self.actor, self._changes(request) or "read")
         query_parameters.check(request, self)

@@ -1,4 +1,4 @@
-"""Verbs of `workspace`: list, create, rename."""
+"""Verbs of `workspace`: list, create, rename, second-factor."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from django.contrib.auth import get_user_model
 from checkpoints import store
 from dashboard import actions
 from dashboard.actions.people.administration import administrator_of
+from dashboard.api.account.second_factor import RequiredFactor
 from dashboard.api.account.workspace import Workspace
 from dashboard.commands.terminal.console import PersonalCommand, Verb, translated
-from dashboard.commands.terminal.tables import Table, table
+from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.errors import Missing
+from dashboard.identity.permissions import ROLES
 
 ACTOR = "command:workspace"
 
@@ -48,12 +50,42 @@ def rename(command: PersonalCommand) -> None:
     command.tell(row, _table([row]))
 
 
+def second_factor(command: PersonalCommand) -> None:
+    """The roles that need a second factor, set where some are named, and who has none yet."""
+    actor, words = command.actor("read"), command.options["roles"]
+    who = administrator_of(get_user_model()._default_manager.get(pk=actor.user_id))
+    if words is None:
+        row = actions.required_factor(who)
+    else:
+        wanted = [] if words == "none" else [word for word in words.split(",") if word]
+        row = actions.require_factor(who, wanted)
+    command.tell(
+        RequiredFactor.model_validate(row),
+        facts(
+            "Second factor",
+            [
+                ("required of", ", ".join(row.roles) or "nobody"),
+                ("to be set up by", ", ".join(row.without) or "nobody"),
+            ],
+        ),
+    )
+
+
 def _table(rows: list[Workspace]) -> Table:
     return table("", ("workspace", "id"), ((row.name, row.id) for row in rows))
 
 
 def _name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME")
+
+
+def _roles_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "roles",
+        metavar="ROLES",
+        nargs="?",
+        help=f"some of {', '.join(ROLES)}, by commas, or none; left out, it only shows",
+    )
 
 
 def _create_options(parser: argparse.ArgumentParser) -> None:
@@ -69,6 +101,17 @@ VERBS = (
         create,
         _create_options,
         "workspace create payments --admin ada",
+    ),
+    Verb(
+        "second-factor",
+        "shows or sets the roles that need a second factor",
+        second_factor,
+        _roles_options,
+        """
+        workspace second-factor --as admin
+        workspace second-factor reviewer,admin --as admin
+        workspace second-factor none --as admin
+        """,
     ),
     Verb("rename", "gives the workspace of the person of --as another name", rename, _name),
 )

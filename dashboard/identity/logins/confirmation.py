@@ -38,7 +38,7 @@ def confirm(request: Any, actor: Actor, password: str) -> Actor:
 def confirmed(request: Any, actor: Actor, at: datetime) -> Actor:
     """The actor with a login that was confirmed at a time, which its session keeps."""
     request.session[CONFIRMED] = at.isoformat()
-    return replace(actor, login=Login(actor.login.key if actor.login else "", at))
+    return replace(actor, login=replace(actor.login or Login(""), confirmed_at=at))
 
 
 def verified(request: Any, user: Any, password: str) -> datetime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
@@ -11,9 +12,9 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import actions, errors
+from dashboard.identity.logins.attempts import WrongCode
 from dashboard.identity.logins.confirmation import WrongPassword
-from dashboard.identity.second_factor import codes, proposals
-from dashboard.identity.second_factor.attempts import WrongCode
+from dashboard.identity.second_factor import codes, proposals, requirement
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, say
 
@@ -25,7 +26,7 @@ _OTHER: Final = ("ticket", "The secret")
 
 
 @require_safe
-@member
+@partial(member, sets_up=True)
 @takes()
 def index(request: HttpRequest) -> HttpResponse:
     """The second factor that is there, or a new secret for an app; nothing is stored by looking."""
@@ -34,7 +35,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @sensitive_post_parameters("code", "password", "ticket")
 @require_POST
-@member
+@partial(member, sets_up=True)
 def add(request: HttpRequest) -> HttpResponse:
     """Add the app; the answer shows the recovery codes, which no other page ever does."""
     sent = request.POST
@@ -71,6 +72,7 @@ def _page(
     who = actor(request)
     factor = actions.second_factor(who)
     context: dict[str, Any] = {"factor": factor, "errors": _beside(error)}
+    context["required"] = requirement.required_in(request.user)
     user: Any = request.user
     if factor is None and user.has_usable_password():
         context["proposal"] = proposal = _proposal(request, ticket)

@@ -7,9 +7,9 @@ from typing import Any, Final
 from django.http import HttpRequest
 
 from dashboard import actions, errors
+from dashboard.identity.logins.attempts import WrongCode
 from dashboard.identity.logins.confirmation import WrongPassword
 from dashboard.identity.permissions import Actor
-from dashboard.identity.second_factor.attempts import WrongCode
 from dashboard.identity.second_factor.records import has_factor
 from dashboard.views.base import actor
 

@@ -801,6 +801,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "user create": lambda w: [f"door-{uuid4().hex[:8]}", "--role", "viewer"],
     "user roles": lambda w: ["viewer", "viewer,operator"],
     "user change": lambda w: ["viewer", "--email", "v@example.com"],
+    "workspace second-factor": lambda w: ["operator"],
     "workspace rename": lambda w: [f"door-{uuid4().hex[:8]}"],
     "user disable": lambda w: ["viewer"],
     "user enable": lambda w: ["viewer"],
@@ -856,7 +857,7 @@ NO_THING = {"threads start", "import", "hook create", "user create", "cap set", 
 NO_THING |= {"endpoint create", "policy create", "breaker trip", "record export"}
 NO_THING |= {"retention set", "retention off"}
 NO_THING |= {"subscription create", "subscription quiet", "view save", "workspace rename"}
-NO_THING |= {"deputy name"}
+NO_THING |= {"deputy name", "workspace second-factor"}
 NO_THING |= {"budget set", "budget off", "threads many"}
 # Named by a name that each workspace may have once.
 NO_THING |= {"mcp add", "mcp change", "mcp remove", "mcp tools", "mcp accept", "mcp mode"}

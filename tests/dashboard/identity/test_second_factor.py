@@ -36,8 +36,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: Any) -> Clock:
     made = Clock()
-    for module in ("records", "attempts"):
-        monkeypatch.setattr(f"dashboard.identity.second_factor.{module}.time", made)
+    for module in ("second_factor.records", "logins.attempts"):
+        monkeypatch.setattr(f"dashboard.identity.{module}.time", made)
     monkeypatch.setattr("dashboard.actions.people.second_factor.time", made)
     return made
 

@@ -19,9 +19,8 @@ from checkpoints.errors import CannotDecrypt
 from dashboard.errors import Conflict, Forbidden
 from dashboard.fields.validation import check_text
 from dashboard.identity.lockout import PasswordLockout, give_back
-
-from . import records
-from .codes import CODE_MAX
+from dashboard.identity.second_factor import records
+from dashboard.identity.second_factor.codes import CODE_MAX
 
 log = structlog.get_logger("gatepost.encryption")
 STEP: Final = "second_step"
