@@ -116,6 +116,31 @@ class SecondFactor(models.Model):
         return str(self.id)
 
 
+class Passkey(models.Model):
+    """A passkey of a person: the public key of an authenticator that verifies who uses it.
+
+    `credential` is its attested credential data. A `sign_count` that does not rise is a copy's, and
+    the challenge whose hash is `last_challenge` never counts again.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    name = models.CharField(max_length=60)
+    credential_id = models.BinaryField(unique=True)
+    credential = models.BinaryField()
+    sign_count = models.BigIntegerField(default=0)
+    last_challenge = models.BinaryField(null=True)
+    added_at = models.DateTimeField(db_default=Now())
+    last_used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "gp_passkey"
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
 class IdempotencyKey(models.Model):
     """A change that was asked for under a name of the caller's choice, and its answer.
 

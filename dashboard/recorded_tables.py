@@ -2,7 +2,7 @@
 
 from checkpoints.log import recorded
 
-from .models import Identity, McpServer, McpTool, SavedView, SecondFactor, Token
+from .models import Identity, McpServer, McpTool, Passkey, SavedView, SecondFactor, Token
 
 
 def register() -> None:
@@ -23,6 +23,15 @@ def register() -> None:
         secrets=("secret", "recovery"),
         # Moves with each code of the app; what it forbids is a code of the last minute.
         leaves_out=("last_period",),
+    )
+    recorded.register(
+        Passkey,
+        noun="passkey",
+        label="user_id",
+        # What a person calls their devices is no matter of a log for ever.
+        secrets=("name", "credential_id", "credential"),
+        # Move with each use; what they refuse is a copy, and the challenge of the last use.
+        leaves_out=("sign_count", "last_challenge", "last_used_at"),
     )
     recorded.register(McpServer, noun="MCP server", label="name")
     recorded.register(McpTool, noun="MCP tool", label="name")

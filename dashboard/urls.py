@@ -92,6 +92,12 @@ urlpatterns = [
     path("account/second-factor/", second_factor.index, name="second_factor"),
     path("account/second-factor/add/", second_factor.add, name="second_factor_add"),
     path("account/second-factor/remove/", second_factor.remove, name="second_factor_remove"),
+    path("account/second-factor/passkeys/add/", second_factor.add_passkey, name="passkey_add"),
+    path(
+        "account/second-factor/passkeys/remove/",
+        second_factor.remove_passkey,
+        name="passkey_remove",
+    ),
     path("workspace/", workspaces.choose, name="workspace"),
     path("login/", login.SignIn.as_view(), name="login"),
     path("login/code/", login.code, name="login_code"),

@@ -9,7 +9,9 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from .account.second_factor import (
     ConfirmByCode,
     OwnSecondFactor,
+    Passkeys,
     ProposeSecondFactor,
+    RemoveOnePasskey,
     RemoveOwnSecondFactor,
     RemoveSecondFactorOfUser,
     RequiredSecondFactor,
@@ -287,6 +289,12 @@ _v1: list[URLPattern | URLResolver] = [
     path("second-factor/", OwnSecondFactor.as_view(), name="second_factor"),
     path("second-factor/propose/", ProposeSecondFactor.as_view(), name="second_factor_propose"),
     path("second-factor/remove/", RemoveOwnSecondFactor.as_view(), name="second_factor_remove"),
+    path("second-factor/passkeys/", Passkeys.as_view(), name="passkeys"),
+    path(
+        "second-factor/passkeys/<uuid:passkey_id>/remove/",
+        RemoveOnePasskey.as_view(),
+        name="passkey_remove",
+    ),
     path("second-factor/confirm/", ConfirmByCode.as_view(), name="second_factor_confirm"),
     path("endpoints/", Endpoints.as_view(), name="endpoints"),
     path("endpoints/<uuid:endpoint_id>/", include(_endpoint)),

@@ -237,7 +237,7 @@ VERBS = (
     ),
     Verb(
         "remove-second-factor",
-        "removes the authenticator app and the recovery codes of a user",
+        "removes the authenticator app, recovery codes and passkeys of a user",
         remove_second_factor,
         _name,
         "user remove-second-factor ada --as admin",

@@ -145,6 +145,11 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_second_factor": {
         "last_period": "moves with each code of the app, and only refuses used ones"
     },
+    "gp_passkey": {
+        "sign_count": "moves with each use, and only refuses copies",
+        "last_challenge": "moves with each use, and only refuses what was used",
+        "last_used_at": "each use writes it",
+    },
     "gp_token": {"last_used_at": "noted once a minute while it is in use"},
     "gp_idempotency_key": {"*": "answers for calls that are repeated within a day"},
     "auth_permission": {"*": "Django's own permissions; no right of ours reads them"},

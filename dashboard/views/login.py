@@ -21,7 +21,8 @@ from dashboard.configuration.sign_in import PASSWORDS
 from dashboard.errors import Conflict, Forbidden, Invalid
 from dashboard.identity import rate_limits
 from dashboard.identity.logins import attempts
-from dashboard.identity.logins.listeners import CODED
+from dashboard.identity.logins.listeners import BESIDE, WITH_CODE, WITH_PASSKEY
+from dashboard.identity.second_factor import ceremonies
 from dashboard.identity.second_factor.records import has_factor
 from dashboard.identity.user_changes import renew_password
 
@@ -63,13 +64,13 @@ class SignIn(LoginView):
         return response
 
 
-@sensitive_post_parameters("code")
+@sensitive_post_parameters("code", "passkey")
 @login_not_required
 @require_http_methods(["GET", "POST"])
 def code(request: HttpRequest) -> HttpResponse:
-    """Ask for the code of whoever has just entered the right password; the login begins after it.
+    """Ask for the code, or a passkey, of whoever has just entered the right password; then begin.
 
-    There is none before: until then the session only says who may enter a code, for ten minutes.
+    Until then there is no login: the session only says who may enter a code, for ten minutes.
     """
     step = attempts.in_step(request) if settings.GATEPOST_PASSWORDS else None
     if step is None:
@@ -77,18 +78,25 @@ def code(request: HttpRequest) -> HttpResponse:
     user, wanted = step
     error = ""
     if request.method == "POST":
+        way, answer = WITH_CODE, request.POST.get("passkey", "")
         try:
-            attempts.use_code(request, user, request.POST.get("code", ""))
+            if answer:
+                way = WITH_PASSKEY
+                attempts.use_passkey(request, user, ceremonies.SIGN_IN, answer)
+            else:
+                attempts.use_code(request, user, request.POST.get("code", ""))
         except (attempts.WrongCode, Conflict) as refusal:
             error = refusal.detail
         except Invalid as refusal:
-            error = f"The code {refusal.reason}."
+            error = f"The {'passkey' if answer else 'code'} {refusal.reason}."
         else:
             attempts.end_step(request)
-            setattr(request, CODED, True)
+            setattr(request, BESIDE, way)
             login(request, user, PASSWORDS)
             return SeeOther(wanted)
-    return render(request, "registration/code.html", {"error": error}, status=401 if error else 200)
+    passkey = ceremonies.begin_using(request, user, ceremonies.SIGN_IN)
+    context = {"error": error, "passkey": passkey}
+    return render(request, "registration/code.html", context, status=401 if error else 200)
 
 
 class SignOut(LogoutView):

@@ -341,6 +341,12 @@ _SAY: dict[str, Any] = {
     "factor.required": lambda d, who: (
         f"{who} requires a second factor of: {', '.join(d.get('to') or ()) or 'nobody'}"
     ),
+    "passkey.added": lambda d, who: f"{_cut(d.get('name', '?'))} added a passkey",
+    "passkey.removed": lambda d, who: f"{who} removed a passkey of {_cut(d.get('name', '?'))}",
+    "passkey.refused": lambda d, who: (
+        f"A passkey of {_cut(d.get('name', '?'))} was refused: it counted {d.get('count', '?')} "
+        f"after {d.get('known', '?')}, so there is a copy of it"
+    ),
     "login.ended": lambda d, who: (
         f"{who} signed out"
         if d.get("why") in ("out", "again")

@@ -39,6 +39,7 @@ from dashboard.mcp.registry.definitions import definition_of, hash_of
 from dashboard.saved_views import changes as views
 from tests.cast import Cast
 from tests.dashboard import scene
+from tests.dashboard.authenticator import Authenticator
 from tests.dashboard.mcp import listing
 from workers.external.announcement import Announcement
 from workers.external.committed import Report
@@ -129,6 +130,7 @@ class World:
     device: UUID  # of the operator
     deputy: UUID  # the second manager, of the manager, next year
     factor: str  # the secret of the operator's authenticator app
+    passkey: UUID  # of the operator
 
 
 def make_world(cast: Cast) -> World:
@@ -184,6 +186,7 @@ def make_world(cast: Cast) -> World:
         device=make_device(cast, "operator"),
         deputy=make_deputy(cast, "manager", "second_manager"),
         factor=make_factor(cast, "operator"),
+        passkey=Authenticator().added(cast.users["operator"]).id,
     )
 
 
@@ -577,6 +580,10 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     ),
     "second_factor_remove": lambda w: Call(body={"code": code_of(w.factor)}, reach=NO_TOKEN),
     "second_factor_confirm": lambda w: Call(body={"code": code_of(w.factor)}, reach=NO_TOKEN),
+    "passkeys_list": lambda w: Call(),
+    "passkeys_remove": lambda w: Call(
+        {"passkey_id": str(w.passkey)}, body={"password": "operator-password"}, reach=NO_TOKEN
+    ),
     "users_second_factor_remove": lambda w: Call(
         {"user_id": str(w.cast.users["operator"].pk)}, body={}, who=ADMIN
     ),

@@ -126,6 +126,8 @@ QUERIES: dict[str, int] = {
     "second_factor_add": 22,  # with the count of passwords that were tried
     "second_factor_remove": 22,
     "second_factor_confirm": 16,
+    "passkeys_list": 3,
+    "passkeys_remove": 22,
     "users_second_factor_remove": 16,
     "workspace_retrieve": 3,
     "workspace_second_factor_retrieve": 5,

@@ -6,16 +6,20 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth import get_user_model
 
 from dashboard.errors import Conflict, Forbidden, Invalid, Missing
+from dashboard.fields.credentials import check_credentials
 from dashboard.fields.validation import check_text
-from dashboard.identity.logins.attempts import use_code
+from dashboard.identity.logins.attempts import use_code, use_passkey
 from dashboard.identity.logins.confirmation import clock, confirm, confirmed
 from dashboard.identity.permissions import ROLES, Actor, require
-from dashboard.identity.second_factor import codes, proposals, records, requirement
+from dashboard.identity.second_factor import ceremonies, codes, proposals, records, requirement
+from dashboard.identity.second_factor import passkeys as keys
 from dashboard.identity.second_factor.codes import CODE_MAX
+from dashboard.identity.second_factor.passkeys import PasskeyRow
 from dashboard.identity.second_factor.proposals import Proposal
 from dashboard.identity.second_factor.records import FactorRow
 
@@ -115,8 +119,65 @@ def confirm_by_code(actor: Actor, request: Any, code: str) -> Actor:
     return confirmed(request, actor, clock())
 
 
+def passkeys(actor: Actor) -> list[PasskeyRow]:
+    """One's own passkeys, the oldest first."""
+    require(actor, "read")
+    return keys.passkeys_of(actor.user_id)
+
+
+def propose_passkey(actor: Actor, request: Any) -> str:
+    """Options to create a passkey with, as JSON for the browser; its challenge is remembered.
+
+    Raises Conflict where there are none here, and without an authenticator app.
+    """
+    require(actor, "confirm")
+    user = _present(actor)
+    if why := ceremonies.unavailable(request):
+        raise Conflict(why)
+    if not records.has_factor(user.pk):
+        raise Conflict("Add an authenticator app first: its recovery codes are the way back.")
+    return ceremonies.begin_adding(request, user)
+
+
+def add_passkey(actor: Actor, request: Any, name: str, answer: str, password: str) -> PasskeyRow:
+    """Add what the browser created. Raises WrongPassword, TooMany, Conflict, Invalid."""
+    require(actor, "confirm")
+    user = _present(actor)
+    check_text("$.name", name, keys.NAME_MAX, required=True)
+    check_credentials("$.name", name)
+    if why := ceremonies.unavailable(request):
+        raise Conflict(why)
+    confirm(request, actor, password)
+    try:
+        credential = ceremonies.created(request, user, answer)
+    except ceremonies.Refused as refusal:
+        raise Invalid(
+            "$.credential", "was not created on this page just now: try again"
+        ) from refusal
+    return keys.add(user, name.strip(), credential, actor=actor.id)
+
+
+def remove_passkey(actor: Actor, request: Any, ident: UUID, password: str) -> None:
+    """Remove one of one's own. Raises WrongPassword, TooMany, Missing."""
+    require(actor, "confirm")
+    user = _present(actor)
+    confirm(request, actor, password)
+    if not keys.remove(user, ident, actor=actor.id):
+        raise Missing("You have no such passkey.")
+
+
+def confirm_by_passkey(actor: Actor, request: Any, answer: str) -> Actor:
+    """Show by a passkey that it is oneself, in the login that the request carries; who acts.
+
+    Raises WrongPasskey, TooMany.
+    """
+    require(actor, "confirm")
+    use_passkey(request, _present(actor), ceremonies.CONFIRM, answer)
+    return confirmed(request, actor, clock())
+
+
 def remove_factor_of(who: Administrator, user_id: int) -> None:
-    """Remove that of a person within an admin's reach, who lost app and codes.
+    """Remove that of a person within an admin's reach, who lost app and codes; passkeys as well.
 
     Raises Missing, and Conflict for one's own: an open browser or a token must not do without a
     code what needs one. At the machine itself it is possible.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated
+from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
 from pydantic import Field
@@ -48,7 +49,7 @@ class RecoveryCodes(Shape):
 
 
 class Removed(Shape):
-    """True: the password alone signs in."""
+    """True: it is gone."""
 
     removed: bool
 
@@ -58,6 +59,27 @@ class AddFactor(Asked):
 
     ticket: Annotated[str, NotBlank(TICKET_MAX)]
     code: Code
+    password: Annotated[str, NotBlank(PASSWORD_MAX)] = Field(description="Is stored nowhere.")
+
+
+class Passkey(Shape):
+    """A passkey under the name that its person gave it."""
+
+    id: UUID
+    name: str
+    added_at: datetime
+    last_used_at: datetime | None
+
+
+class PasskeyList(Shape):
+    """The caller's passkeys, the oldest first."""
+
+    results: list[Passkey]
+
+
+class RemovePasskey(Asked):
+    """The password of the caller."""
+
     password: Annotated[str, NotBlank(PASSWORD_MAX)] = Field(description="Is stored nowhere.")
 
 
@@ -178,6 +200,40 @@ class ConfirmByCode(MemberView):
         return answer(Confirmed.model_validate({"confirmed_at": at}))
 
 
+class Passkeys(MemberView):
+    """The caller's passkeys; only a browser on the page of the second factor adds one."""
+
+    @extend_schema(
+        operation_id="passkeys_list",
+        responses={200: PasskeyList, **refusals()},
+        summary="Your passkeys",
+    )
+    def get(self, request: Request) -> Response:
+        """The oldest first."""
+        rows = actions.passkeys(self.actor)
+        return answer(PasskeyList(results=[Passkey.model_validate(row) for row in rows]))
+
+
+class RemoveOnePasskey(MemberView):
+    """One of them, gone."""
+
+    changes = "confirm"
+    # A stored call would be a stored password.
+    keyed = False
+
+    @extend_schema(
+        operation_id="passkeys_remove",
+        request=RemovePasskey,
+        responses={200: Removed, **refusals(404, 409, 422)},
+        summary="Remove one of your passkeys",
+    )
+    def post(self, request: Request, passkey_id: UUID) -> Response:
+        """403 `wrong-password`, counted as at the sign-in."""
+        body = self.body(RemovePasskey)
+        actions.remove_passkey(self.actor, django_request(request), passkey_id, body.password)
+        return answer(Removed(removed=True))
+
+
 class RemoveSecondFactorOfUser(MemberView):
     """A member's, gone."""
 
@@ -189,7 +245,7 @@ class RemoveSecondFactorOfUser(MemberView):
         responses={200: Removed, **refusals(404, 409, 422)},
         summary="Remove the second factor of a user",
         description="For somebody who lost app and recovery codes. Their sign-ins go on. Your own "
-        "needs a code: 409.",
+        "needs a code: 409. Passkeys go with it.",
     )
     def post(self, request: Request, user_id: int) -> Response:
         """404 where there is none."""

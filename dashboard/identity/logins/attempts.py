@@ -1,4 +1,4 @@
-"""Codes that are tried: counted and logged like passwords; and the step between the two.
+"""Codes and passkeys that are tried: counted and logged like passwords; the step before them.
 
 Whoever has entered the right password but no code yet is nobody: their session holds who they may
 become, for ten minutes and as long as the password stays.
@@ -19,10 +19,11 @@ from checkpoints.errors import CannotDecrypt
 from dashboard.errors import Conflict, Forbidden
 from dashboard.fields.validation import check_text
 from dashboard.identity.lockout import PasswordLockout, give_back
-from dashboard.identity.second_factor import records
+from dashboard.identity.second_factor import ceremonies, records
 from dashboard.identity.second_factor.codes import CODE_MAX
 
 log = structlog.get_logger("gatepost.encryption")
+logins = structlog.get_logger("gatepost.logins")
 STEP: Final = "second_step"
 STEP_SECONDS: Final = 600
 
@@ -33,6 +34,12 @@ class WrongCode(Forbidden):
     code, title = "wrong-code", "Wrong code"
 
 
+class WrongPasskey(WrongCode):
+    """An authenticator answered something else, or too late."""
+
+    code, title = "wrong-passkey", "Passkey refused"
+
+
 def use_code(request: Any, user: Any, code: str) -> str:
     """Use a code of a user up: which kind it was.
 
@@ -40,12 +47,7 @@ def use_code(request: Any, user: Any, code: str) -> str:
     the key of the secret is missing.
     """
     check_text("$.code", code, CODE_MAX, required=True)
-    name = user.get_username()
-    try:
-        PasswordLockout().authenticate(request, username=name)
-    except PermissionDenied:
-        _failed(request, name)
-        raise WrongCode("Too many attempts: wait a quarter of an hour.") from None
+    name = _let_try(request, user)
     try:
         kind = records.use(user, code)
     except CannotDecrypt as error:
@@ -60,6 +62,21 @@ def use_code(request: Any, user: Any, code: str) -> str:
         raise WrongCode("This code is wrong, or was used before. Wait for the next one.")
     give_back(request)
     return kind
+
+
+def use_passkey(request: Any, user: Any, purpose: str, answer: str) -> None:
+    """Let what an authenticator answered count; a wrong one counts and is logged as a code is.
+
+    Raises WrongPasskey, TooMany.
+    """
+    name = _let_try(request, user)
+    try:
+        ceremonies.use(request, user, purpose, answer)
+    except ceremonies.Refused as refusal:
+        logins.warning("passkey.refused", user=user.pk, reason=str(refusal))
+        _failed(request, name)
+        raise WrongPasskey("This passkey was refused. Try again, or enter a code.") from None
+    give_back(request)
 
 
 def begin_step(request: Any, user: Any, wanted: str) -> None:
@@ -85,8 +102,20 @@ def in_step(request: Any) -> tuple[Any, str] | None:
 
 
 def end_step(request: Any) -> None:
-    """Forget it."""
+    """Forget it, and the challenges of passkeys."""
     request.session.pop(STEP, None)
+    ceremonies.forget(request)
+
+
+def _let_try(request: Any, user: Any) -> str:
+    """The name of a user who may try now; raises WrongCode for one who tried too often."""
+    name = str(user.get_username())
+    try:
+        PasswordLockout().authenticate(request, username=name)
+    except PermissionDenied:
+        _failed(request, name)
+        raise WrongCode("Too many attempts: wait a quarter of an hour.") from None
+    return name
 
 
 def _failed(request: Any, name: str) -> None:

@@ -20,7 +20,8 @@ from dashboard.identity.sign_ins.devices import cleaned
 
 WAYS: Final = {"Links": "link", "Passwords": "password"}
 WITH_CODE: Final = "password and code"
-CODED: Final = "_gatepost_with_code"  # marks a request whose person has entered a code
+WITH_PASSKEY: Final = "password and passkey"
+BESIDE: Final = "_gatepost_beside"  # of a request: what its person has shown beside the password
 DOOR: Final = "sign-in"  # who acts where nobody is known
 
 
@@ -36,7 +37,7 @@ def _begun(request: Any, user: Any, **_: Any) -> None:
     records.begin(
         user,
         request.session,
-        method=WITH_CODE if getattr(request, CODED, False) else WAYS.get(backend, "sso"),
+        method=getattr(request, BESIDE, "") or WAYS.get(backend, "sso"),
         address=client_address(request),
         agent=cleaned(str(request.META.get("HTTP_USER_AGENT", ""))),
     )

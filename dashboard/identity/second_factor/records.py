@@ -22,7 +22,7 @@ from checkpoints.states import WorkspaceEventKind as Kind
 from dashboard.errors import Conflict
 from dashboard.models import SecondFactor
 
-from . import codes
+from . import codes, passkeys
 
 TABLE: Final = "gp_second_factor"
 SECRETS: Final = EncryptedColumn(TABLE, "secret")
@@ -84,11 +84,12 @@ def add(user: Any, secret: str, period: int, *, actor: str) -> list[str]:
 
 
 def remove(user: Any, *, actor: str) -> bool:
-    """Remove the second factor of a user; False where there is none."""
+    """Remove the second factor of a user, passkeys included; False where there is none."""
     with transaction.atomic():
         row = _locked(user.pk)
         if row is None:
             return False
+        passkeys.remove(user, None, actor=actor)
         ident = row.pk
         row.delete()
         row.pk = ident

@@ -1,9 +1,10 @@
-"""A second factor of one's own: an authenticator app added, its recovery codes shown, removed."""
+"""A second factor of one's own: an app added, its recovery codes shown, removed; and passkeys."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any, Final
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -12,16 +13,22 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import actions, errors
+from dashboard.actions.people import second_factor
 from dashboard.identity.logins.attempts import WrongCode
 from dashboard.identity.logins.confirmation import WrongPassword
-from dashboard.identity.second_factor import codes, proposals, requirement
+from dashboard.identity.second_factor import ceremonies, codes, proposals, requirement
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, say
 
 PAGE: Final = "account/second_factor.html"
 HOME: Final = "second_factor"
 # By the path of a refusal: the field that it belongs beside, and what people call it.
-_FIELDS: Final = {"$.code": ("code", "The code"), "$.password": ("password", "Your password")}
+_FIELDS: Final = {
+    "$.code": ("code", "The code"),
+    "$.password": ("password", "Your password"),
+    "$.name": ("name", "The name"),
+    "$.credential": ("credential", "The passkey"),
+}
 _OTHER: Final = ("ticket", "The secret")
 
 
@@ -65,15 +72,59 @@ def remove(request: HttpRequest) -> HttpResponse:
     return SeeOther(reverse(HOME))
 
 
+@sensitive_post_parameters("password", "credential")
+@require_POST
+@member
+def add_passkey(request: HttpRequest) -> HttpResponse:
+    """Add the passkey that the browser has created on the page."""
+    names = ("name", "credential", "password")
+    try:
+        row = second_factor.add_passkey(
+            actor(request), request, *(request.POST.get(name, "") for name in names)
+        )
+    except (errors.Invalid, WrongPassword) as error:
+        return _page(request, error, form="passkey")
+    say(request, f"The passkey {row.name} is added: use it in the place of a code.")
+    return SeeOther(reverse(HOME))
+
+
+@sensitive_post_parameters("password")
+@require_POST
+@member
+def remove_passkey(request: HttpRequest) -> HttpResponse:
+    """Remove a passkey, with the password."""
+    sent = request.POST
+    try:
+        ident = UUID(sent.get("passkey", ""))
+    except ValueError:
+        raise errors.Missing("You have no such passkey.") from None
+    try:
+        actions.remove_passkey(actor(request), request, ident, sent.get("password", ""))
+    except (errors.Invalid, WrongPassword) as error:
+        return _page(request, error, form="removal")
+    say(request, "The passkey is removed.")
+    return SeeOther(reverse(HOME))
+
+
 def _page(
-    request: HttpRequest, error: errors.ActionError | None = None, *, ticket: str = ""
+    request: HttpRequest,
+    error: errors.ActionError | None = None,
+    *,
+    ticket: str = "",
+    form: str = "",
 ) -> HttpResponse:
     """The page, with what was refused beside its field and the same secret where it still holds."""
     who = actor(request)
     factor = actions.second_factor(who)
-    context: dict[str, Any] = {"factor": factor, "errors": _beside(error)}
+    context: dict[str, Any] = {"factor": factor, "errors": _beside(error), "form": form}
     context["required"] = requirement.required_in(request.user)
     user: Any = request.user
+    if factor is not None:
+        context["passkeys"] = actions.passkeys(who)
+        context["name"] = request.POST.get("name", "") if form == "passkey" else ""
+        context["no_passkeys"] = ceremonies.unavailable(request)
+        if not context["no_passkeys"]:
+            context["create"] = second_factor.propose_passkey(who, request)
     if factor is None and user.has_usable_password():
         context["proposal"] = proposal = _proposal(request, ticket)
         context["squares"] = codes.squares_of(proposal.link)

@@ -7,17 +7,21 @@ from typing import Any, Final
 from django.http import HttpRequest
 
 from dashboard import actions, errors
+from dashboard.actions.people.second_factor import confirm_by_passkey
 from dashboard.identity.logins.attempts import WrongCode
 from dashboard.identity.logins.confirmation import WrongPassword
 from dashboard.identity.permissions import Actor
+from dashboard.identity.second_factor import ceremonies
 from dashboard.identity.second_factor.records import has_factor
 from dashboard.views.base import actor
 
-_OURS: Final = ("password", "confirm_code", "csrfmiddlewaretoken", "acts_in")
+_OURS: Final = ("password", "confirm_code", "confirm_passkey", "csrfmiddlewaretoken", "acts_in")
 
 
 def confirmed(request: HttpRequest) -> Actor:
     """The actor, confirmed where the form carries a password or code; raises what these raise."""
+    if answer := request.POST.get("confirm_passkey"):
+        return confirm_by_passkey(actor(request), request, answer)
     if "confirm_code" in request.POST:
         return actions.confirm_by_code(actor(request), request, request.POST["confirm_code"])
     if "password" in request.POST:
@@ -39,6 +43,7 @@ def needed(request: HttpRequest, error: errors.ActionError) -> dict[str, Any]:
             "verdict": request.POST.get("verdict", ""),
             "by_password": user.has_usable_password(),
             "by_code": has_factor(user.pk),
+            "passkey": ceremonies.begin_using(request, user, ceremonies.CONFIRM),
             "error": error.detail if wrong else "",
             "fields": [
                 (name, value)

@@ -176,7 +176,7 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 NO_NAMES = (
     *("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets", "view_new"),
     *("threads_many", "sign_ins_end_others", "deputies", "device_add"),
-    *("second_factor_add", "second_factor_remove"),
+    *("second_factor_add", "second_factor_remove", "passkey_remove"),
 )
 
 
@@ -212,9 +212,10 @@ def call(operation: Operation, world: World, foreign: bool) -> Knock:
 
 
 # A wrong password or code is counted and logged, so being refused writes; and no token opens these.
-# Their tests stand in actions/people/test_step_up.py and identity/test_second_factor.py.
+# Their tests stand in actions/people/test_step_up.py and identity/test_second_factor.py
+# and test_passkeys.py.
 BY_PASSWORD = {"sign_ins_confirm", "second_factor_propose", "second_factor_add"}
-BY_PASSWORD |= {"second_factor_remove", "second_factor_confirm"}
+BY_PASSWORD |= {"second_factor_remove", "second_factor_confirm", "passkeys_remove"}
 
 
 def calls() -> Iterator[Door]:
@@ -879,6 +880,7 @@ THE_OPERATORS = dict.fromkeys(
     ("operator", "admin"),
 )
 THE_OPERATORS |= {"second_factor_add": ("manager",), "second_factor_remove": ("operator",)}
+THE_OPERATORS |= {"passkey_remove": ("operator",)}
 THE_OPERATORS |= dict.fromkeys(("sign_in_end", "sign_ins_end"), ("operator",))
 # An admin names deputies for reviewers only, and is none.
 THE_OPERATORS |= dict.fromkeys(("device_remove", "devices_remove", "device remove"), ("operator",))

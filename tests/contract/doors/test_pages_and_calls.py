@@ -105,6 +105,11 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     "sign_ins_end_others": lambda w: ("operator", [], {}),
     "second_factor_add": lambda w: ("manager", [], adding(w.cast, "manager")),
     "second_factor_remove": lambda w: ("operator", [], {"code": code_of(w.factor)}),
+    "passkey_remove": lambda w: (
+        "operator",
+        [],
+        {"passkey": w.passkey, "password": "operator-password"},
+    ),
     "device_add": lambda w: (
         "operator",
         [],
@@ -165,6 +170,8 @@ HOOKS = (
     "unmap_identity",
 )
 DOOR = {"login", "login_code", "logout", "welcome", "workspace", "violations"}
+# A browser creates a passkey for the page that it shows, and for nobody else.
+DOOR |= {"passkey_add"}
 
 
 def named(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:

@@ -332,6 +332,7 @@ def test_the_schema_names_the_header_on_every_change(operator: Client) -> None:
                     "/v1/second-factor/propose/",
                     "/v1/second-factor/remove/",
                     "/v1/second-factor/confirm/",
+                    "/v1/second-factor/passkeys/{passkey_id}/remove/",
                     "/rotate/",
                 )
             )

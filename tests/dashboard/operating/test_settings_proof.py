@@ -48,6 +48,7 @@ from dashboard.saved_views import changes as saved_views
 from tests.cast import Cast
 from tests.checkpoints.builders import make_thread, rows
 from tests.dashboard import scene
+from tests.dashboard.authenticator import Authenticator
 
 from .altered_columns import OTHER, SOME, columns_of, unguarded  # noqa: F401
 
@@ -104,6 +105,8 @@ def settled(cast: Cast) -> Cast:
         user = cast.users[who]
         recovery = records.add(user, codes.new_secret(), 1, actor=f"user:{user.pk}")
         assert records.use(user, recovery[0]) == records.RECOVERY
+    for who in ("viewer", "viewer", "auditor"):
+        Authenticator().added(cast.users[who])
     records.remove(cast.users["auditor"], actor=ADMIN)
     wanted = endpoints.Wanted(name="mail", target="a@example.org")
     mail, _ = endpoints.make(place, "email", wanted, actor=ADMIN)
@@ -294,6 +297,7 @@ COPIES: dict[Any, str] = {
     ("gp_identity", "provider"): "provider || 'x'",
     # Somebody who has none: a person has one.
     ("gp_second_factor", "user_id"): "(SELECT max(id) FROM auth_user)",
+    ("gp_passkey", "credential_id"): "credential_id || 'x'",
     ("gp_token", "prefix"): "'zzzzzzzz'",
     ("gp_token", "secret_hash"): "sha256(secret_hash)",
 }

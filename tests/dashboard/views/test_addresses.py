@@ -34,6 +34,8 @@ NO_LISTS = {
     "second_factor",
     "second_factor_add",
     "second_factor_remove",
+    "passkey_add",
+    "passkey_remove",
     "sso",
     "sso_begin",
     "sso_callback",

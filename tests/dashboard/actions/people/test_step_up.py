@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import time
 from dataclasses import replace
@@ -22,8 +23,10 @@ from dashboard.errors import NeedsConfirmation
 from dashboard.identity import tokens
 from dashboard.identity.permissions import Grant, Login
 from dashboard.identity.second_factor import codes, records
+from dashboard.models import Passkey
 from tests.cast import Cast
 from tests.dashboard import hooking, scene
+from tests.dashboard.authenticator import Authenticator
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "manager-password"
@@ -227,6 +230,38 @@ def test_the_page_takes_a_code_where_there_is_a_second_factor(
     assert confirmed_in_event(high)
 
 
+def test_the_page_takes_a_passkey_beside_the_code(cast: Cast, high: ApprovalRow) -> None:
+    with_app(cast)
+    key, client, path = Authenticator(), stale(cast), f"/approvals/{high.id}/decide/"
+    assert "data-passkey" not in client.post(path, form(high)).content.decode()
+    key.added(cast.users["manager"])
+
+    def offered(answer: Any) -> str:
+        text = answer.content.decode()
+        assert "js/passkey.js" in text
+        return html.unescape(text.partition('data-options="')[2].partition('"')[0])
+
+    answer = client.post(path, form(high))
+    forged = key.sign(offered(answer), site="http://elsewhere.example")
+    answer = client.post(path, form(high, confirm_code="", confirm_passkey=forged))
+    assert (answer.status_code, "This passkey was refused" in answer.content.decode()) == (
+        403,
+        True,
+    )
+    key.count = -1  # a copy of one that has counted on
+    Passkey.objects.update(sign_count=5)
+    copied = key.sign(offered(answer))
+    answer = client.post(path, form(high, confirm_code="", confirm_passkey=copied))
+    assert answer.status_code == 403
+    kinds = [str(e.kind) for e in queries.workspace_events(cast.workspace).rows]
+    assert "passkey.refused" in kinds, "on record although nothing is decided"
+    assert gates.approval(high.id, workspace=cast.workspace).open
+    key.count = 5
+    good = key.sign(offered(answer))
+    assert client.post(path, form(high, confirm_passkey=good)).status_code == 303
+    assert confirmed_in_event(high)
+
+
 def test_a_code_by_the_api_confirms_once(cast: Cast, high: ApprovalRow) -> None:
     secret, client = with_app(cast), stale(cast)
     body = {"verdict": "approve", "proposal_hash": high.standing_hash}
@@ -240,6 +275,9 @@ def test_a_code_by_the_api_confirms_once(cast: Cast, high: ApprovalRow) -> None:
 
 def test_the_form_of_edits_takes_a_code_too(cast: Cast, high: ApprovalRow) -> None:
     with_app(cast)
+    Authenticator().added(cast.users["manager"])
     sent = {"as": "json", "args": '{"report": "mine"}', "verdict": "edit"}
     page = stale(cast).post(f"/approvals/{high.id}/decide/", form(high, **sent))
     assert 'name="confirm_code"' in page.content.decode()
+    assert 'name="confirm_passkey"' in page.content.decode()
+    assert "js/passkey.js" in page.content.decode()

@@ -59,6 +59,8 @@ NONE = {
     "second_factor": "a form; identity/test_second_factor.py reads the codes that are left",
     "second_factor_add": "posts only",
     "second_factor_remove": "posts only",
+    "passkey_add": "posts only",
+    "passkey_remove": "posts only",
     "user_second_factor_remove": "posts only",
     "views": "words and addresses",
     "view": "a form",
