@@ -24,9 +24,9 @@ from tests.contract.calls import (
     next_node,
     operations,
     send,
-    taken_back,
     version_of,
 )
+from tests.contract.written import taken_back
 
 pytestmark = pytest.mark.requirement("D06")
 
