@@ -78,10 +78,10 @@ def code(request: HttpRequest) -> HttpResponse:
     user, wanted = step
     error = ""
     if request.method == "POST":
-        way, answer = WITH_CODE, request.POST.get("passkey", "")
+        beside, answer = WITH_CODE, request.POST.get("passkey", "")
         try:
             if answer:
-                way = WITH_PASSKEY
+                beside = WITH_PASSKEY
                 attempts.use_passkey(request, user, ceremonies.SIGN_IN, answer)
             else:
                 attempts.use_code(request, user, request.POST.get("code", ""))
@@ -91,7 +91,7 @@ def code(request: HttpRequest) -> HttpResponse:
             error = f"The {'passkey' if answer else 'code'} {refusal.reason}."
         else:
             attempts.end_step(request)
-            setattr(request, BESIDE, way)
+            setattr(request, BESIDE, beside)
             login(request, user, PASSWORDS)
             return SeeOther(wanted)
     passkey = ceremonies.begin_using(request, user, ceremonies.SIGN_IN)

@@ -17,6 +17,7 @@ from dashboard.actions.people import second_factor
 from dashboard.identity.logins.attempts import WrongCode
 from dashboard.identity.logins.confirmation import WrongPassword
 from dashboard.identity.second_factor import ceremonies, codes, proposals, requirement
+from dashboard.identity.second_factor.passkeys import NAME_MAX
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, member, say
 
@@ -121,6 +122,7 @@ def _page(
     user: Any = request.user
     if factor is not None:
         context["passkeys"] = actions.passkeys(who)
+        context["name_max"] = NAME_MAX
         context["name"] = request.POST.get("name", "") if form == "passkey" else ""
         context["no_passkeys"] = ceremonies.unavailable(request)
         if not context["no_passkeys"]:

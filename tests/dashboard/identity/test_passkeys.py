@@ -53,9 +53,9 @@ def ada(cast: Cast) -> Any:
 
 def options_in(answer: Any) -> str:
     """What a page lets the browser do with a passkey."""
-    found = re.search(r'data-options="([^"]+)"', answer.content.decode())
-    assert found, answer.content.decode()[-2000:]
-    return html.unescape(found[1])
+    options = re.search(r'data-options="([^"]+)"', answer.content.decode())
+    assert options, answer.content.decode()[-2000:]
+    return html.unescape(options[1])
 
 
 def half_in(user: Any, password: str = PASSWORD) -> tuple[Client, str]:

@@ -140,8 +140,7 @@ def test_the_rule_is_of_the_workspace_that_one_acts_in(cast: Cast, ada: Any) -> 
     store.grant(cast.elsewhere, ada.pk, "reviewer", actor="user:0")
     client = signed_in(ada)
     assert client.get("/").url == SET_UP
-    place = str(cast.elsewhere)
-    assert client.post("/workspace/", {"workspace": place}).url == "/"
+    assert client.post("/workspace/", {"workspace": str(cast.elsewhere)}).url == "/"
     assert client.get("/").status_code == 200
     # The one page about all of one's factors still says who requires it.
     added(ada)
