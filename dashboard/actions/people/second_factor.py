@@ -126,7 +126,7 @@ def passkeys(actor: Actor) -> list[PasskeyRow]:
 
 
 def propose_passkey(actor: Actor, request: Any) -> str:
-    """Options to create a passkey with, as JSON for the browser; its challenge is remembered.
+    """Options to create a passkey with, as JSON for the browser.
 
     Raises Conflict where there are none here, and without an authenticator app.
     """
@@ -161,9 +161,12 @@ def remove_passkey(actor: Actor, request: Any, ident: UUID, password: str) -> No
     """Remove one of one's own. Raises WrongPassword, TooMany, Missing."""
     require(actor, "confirm")
     user = _present(actor)
+    none = Missing("You have no such passkey.")
+    if all(row.id != ident for row in keys.passkeys_of(user.pk)):
+        raise none
     confirm(request, actor, password)
     if not keys.remove(user, ident, actor=actor.id):
-        raise Missing("You have no such passkey.")
+        raise none
 
 
 def confirm_by_passkey(actor: Actor, request: Any, answer: str) -> Actor:

@@ -102,9 +102,8 @@ def in_step(request: Any) -> tuple[Any, str] | None:
 
 
 def end_step(request: Any) -> None:
-    """Forget it, and the challenges of passkeys."""
+    """Forget it."""
     request.session.pop(STEP, None)
-    ceremonies.forget(request)
 
 
 def _let_try(request: Any, user: Any) -> str:

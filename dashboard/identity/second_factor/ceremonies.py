@@ -1,26 +1,30 @@
-"""Ceremonies of WebAuthn: challenges that the server remembers, and answers of authenticators.
+"""Ceremonies of WebAuthn: challenges that this server made, and answers of authenticators.
 
-A challenge is in the session that asked for it, for one purpose and person, counts once and for
-five minutes. The library `fido2` of the extra `sso` checks the answer: type, challenge, origin,
-host, presence and verification of the user, signature.
+A challenge is for one session, purpose and person, which its authentication code says, so that
+nothing is stored by looking at a page; it counts once and for five minutes. The library `fido2` of
+the extra `sso` checks the answer: type, challenge, origin, host, presence and verification of the
+user, signature.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import Any, Final
 
+from django.utils.crypto import constant_time_compare, salted_hmac
+
 from dashboard.errors import Invalid
 
 from . import passkeys
 from .passkeys import Credential
 
-PENDING: Final = "passkey_challenges"
-PENDING_MAX: Final = 4  # pages of one login that wait for a passkey at the same time
+TAKEN: Final = "passkey_challenges"  # of the session: those that were answered
+RANDOM, SINCE = 16, 8  # bytes of a challenge before its authentication code
 SECONDS: Final = 300
 ANSWER_MAX: Final = 20_000
 ADD, SIGN_IN, CONFIRM = "add", "sign-in", "confirm"
@@ -47,13 +51,13 @@ def begin_adding(request: Any, user: Any) -> str:
     from fido2.webauthn import PublicKeyCredentialUserEntity
 
     name = user.get_username()
-    options, state = _server(request).register_begin(
+    options, _ = _server(request).register_begin(
         PublicKeyCredentialUserEntity(id=str(user.pk).encode(), name=name, display_name=name),
         _known(user),
         resident_key_requirement=_word("ResidentKeyRequirement", "discouraged"),
         user_verification=_word("UserVerificationRequirement", "required"),
+        challenge=_challenge(request, user, ADD),
     )
-    _remember(request, user, ADD, state)
     return json.dumps(dict(options)["publicKey"])
 
 
@@ -61,10 +65,11 @@ def begin_using(request: Any, user: Any, purpose: str) -> str:
     """Options to use a passkey with, as JSON; empty where there is none, or none can be used."""
     if unavailable(request) or not (known := _known(user)):
         return ""
-    options, state = _server(request).authenticate_begin(
-        known, user_verification=_word("UserVerificationRequirement", "required")
+    options, _ = _server(request).authenticate_begin(
+        known,
+        user_verification=_word("UserVerificationRequirement", "required"),
+        challenge=_challenge(request, user, purpose),
     )
-    _remember(request, user, purpose, state)
     return json.dumps(dict(options)["publicKey"])
 
 
@@ -103,11 +108,6 @@ def use(request: Any, user: Any, purpose: str, raw: str) -> None:
         raise Refused("It was used before, or is a copy.")
 
 
-def forget(request: Any) -> None:
-    """Let no challenge of this session count any more."""
-    request.session.pop(PENDING, None)
-
-
 def _checked[T](raw: str, check: Callable[[Mapping[str, Any]], T]) -> T:
     if len(raw) > ANSWER_MAX:
         raise Invalid("$.credential", f"is longer than {ANSWER_MAX} characters")
@@ -117,31 +117,32 @@ def _checked[T](raw: str, check: Callable[[Mapping[str, Any]], T]) -> T:
         raise Refused(str(error)) from error
 
 
-def _remember(request: Any, user: Any, purpose: str, state: Mapping[str, Any]) -> None:
-    pending = {
-        "challenge": state["challenge"],
-        "purpose": purpose,
-        "user": user.pk,
-        "at": int(time.time()),
-    }
-    request.session[PENDING] = [*request.session.get(PENDING, []), pending][-PENDING_MAX:]
+def _challenge(request: Any, user: Any, purpose: str, head: bytes = b"") -> bytes:
+    """A new challenge; with the `head` of one (random bytes, seconds), what it has to be."""
+    head = head or secrets.token_bytes(RANDOM) + int(time.time()).to_bytes(SINCE)
+    text = f"{request.session.session_key} {purpose} {user.pk} {head.hex()}"
+    return head + salted_hmac("gatepost.passkey", text, algorithm="sha256").digest()
 
 
 def _taken(request: Any, user: Any, purpose: str, client: Any) -> dict[str, Any]:
-    """Take the challenge that an answer is about out of the session; raises Refused."""
+    """Let the challenge that an answer is about count never again; raises Refused."""
     from fido2.utils import websafe_encode
 
-    sent = websafe_encode(client.challenge)
-    pending = request.session.get(PENDING, [])
-    request.session[PENDING] = [one for one in pending if one["challenge"] != sent]
-    for one in pending:
-        wanted = (sent, purpose, user.pk)
-        fresh = 0 <= time.time() - one["at"] <= SECONDS
-        if (one["challenge"], one["purpose"], one["user"]) == wanted and fresh:
-            if client.cross_origin:
-                raise Refused("The page was inside of another one.")
-            return {"challenge": sent, "user_verification": "required"}
-    raise Refused("Nobody asked for it here, or too long ago.")
+    sent, now = bytes(client.challenge), int(time.time())
+    head = sent[: RANDOM + SINCE]
+    right = constant_time_compare(_challenge(request, user, purpose, head), sent)
+    since = int.from_bytes(head[RANDOM:])
+    if not (right and request.session.session_key and 0 <= now - since <= SECONDS):
+        raise Refused("Nobody asked for it here, or too long ago.")
+    challenge = websafe_encode(sent)
+    used = request.session.get(TAKEN, {})
+    if challenge in used:
+        raise Refused("It was answered before.")
+    recent = {one: at for one, at in used.items() if now - at <= SECONDS}
+    request.session[TAKEN] = recent | {challenge: since}
+    if client.cross_origin:
+        raise Refused("The page was inside of another one.")
+    return {"challenge": challenge, "user_verification": "required"}
 
 
 def _known(user: Any) -> list[Any]:

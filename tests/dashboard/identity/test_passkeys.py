@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from io import StringIO
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -108,7 +109,6 @@ def test_from_adding_to_signing_in_to_removing(cast: Cast, ada: Any) -> None:
         assert len(json.loads(offered)["allowCredentials"]) == 2
         assert enter(browser, one.sign(offered)).status_code == 303
         assert signed_in(browser)
-        assert ceremonies.PENDING not in browser.session
     assert events(cast, "login.begun")[-1][1]["method"] == "password and passkey"
     assert "by password and passkey" in browser.get("/account/sign-ins/").content.decode()
     assert "never used" not in browser.get(HOME).content.decode()
@@ -221,20 +221,22 @@ def test_an_answer_counts_once_and_only_in_its_session(ada: Any) -> None:
     other, _ = half_in(ada)
     assert enter(other, answer).status_code == 401, "another session asked for it"
     assert enter(client, answer).status_code == 303
-    again, _ = half_in(ada)
-    session = again.session
-    session[ceremonies.PENDING] = [
-        {
-            "challenge": json.loads(offered)["challenge"],
-            "purpose": ceremonies.SIGN_IN,
-            "user": ada.pk,
-            "at": session["second_step"]["at"],
-        }
-    ]
-    session.save()
-    key.count -= 1
-    assert enter(again, answer).status_code == 401, "also where two requests race"
+    again, offered = half_in(ada)
+    assert enter(again, answer).status_code == 401, "nor in the next one"
+    assert enter(again, key.sign(offered, site="http://x")).status_code == 401
+    assert enter(again, key.sign(offered)).status_code == 401, "once, also when it was refused"
     assert not signed_in(again)
+    assert passkeys.use(ada, key.ident, 100, b"one") == passkeys.USED
+    raced = passkeys.use(ada, key.ident, 101, b"one")
+    assert raced == passkeys.REPEATED, "also where two requests race"
+
+
+def test_looking_stores_nothing(ada: Any) -> None:
+    Authenticator().added(ada)
+    client, _ = half_in(ada)
+    before = dict(client.session)
+    client.get("/login/code/")
+    assert dict(client.session) == before
 
 
 def test_a_challenge_expires(ada: Any, clock: Clock) -> None:
@@ -251,11 +253,11 @@ def test_a_challenge_expires(ada: Any, clock: Clock) -> None:
 def test_a_challenge_to_confirm_signs_nobody_in(ada: Any) -> None:
     key = Authenticator()
     key.added(ada)
-    client, offered = half_in(ada)
-    session = client.session
-    session[ceremonies.PENDING][-1]["purpose"] = ceremonies.CONFIRM
-    session.save()
-    assert enter(client, key.sign(offered)).status_code == 401
+    client, _ = half_in(ada)
+    request = SimpleNamespace(session=client.session, scheme="http", get_host=lambda: "testserver")
+    for purpose, status in ((ceremonies.CONFIRM, 401), (ceremonies.SIGN_IN, 303)):
+        offered = ceremonies.begin_using(request, ada, purpose)
+        assert enter(client, key.sign(offered)).status_code == status, purpose
 
 
 def test_the_passkey_of_somebody_else_does_not_let_in(cast: Cast, ada: Any) -> None:
