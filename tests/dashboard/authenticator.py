@@ -33,7 +33,8 @@ class Authenticator:
         self.key = ec.generate_private_key(ec.SECP256R1())
         self.ident = secrets.token_bytes(16)
         self.count = count
-        public: Any = ES256.from_cryptography_key(self.key.public_key())
+        cose: Any = ES256
+        public = cose.from_cryptography_key(self.key.public_key())
         self.data = AttestedCredentialData.create(bytes(16), self.ident, public)
 
     def create(self, options: str, *, site: str = SITE, flags: Any = VERIFIED) -> str:
@@ -61,9 +62,9 @@ class Authenticator:
         return passkeys.add(user, name, credential, actor=f"user:{user.pk}")
 
     def _data(self, host: str, flags: Any, credential: bytes = b"") -> AuthenticatorData:
-        return AuthenticatorData.create(
-            sha256(host.encode()).digest(), flags, self.count, credential
-        )
+        digest = sha256(host.encode()).digest()
+        data: AuthenticatorData = AuthenticatorData.create(digest, flags, self.count, credential)
+        return data
 
     def _client(self, kind: str, options: Any, site: str) -> CollectedClientData:
         challenge = websafe_decode(options["challenge"])

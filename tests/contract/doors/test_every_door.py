@@ -271,6 +271,7 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
         "sign_in_id": world.sign_in,
         "deputy_id": world.deputy,
         "device_id": world.device,
+        "passkey_id": world.passkey,
         "activity_id": NOBODY,
         "sha256": "0" * 64,
         "slug": "a",

@@ -62,9 +62,8 @@ def options_in(answer: Any) -> str:
 def half_in(user: Any, password: str = PASSWORD) -> tuple[Client, str]:
     """(somebody who has entered the right password, what the page of the code offers)."""
     client = Client()
-    assert client.post("/login/", {"username": user.username, "password": password}).url == (
-        "/login/code/"
-    )
+    answer: Any = client.post("/login/", {"username": user.username, "password": password})
+    assert answer.url == "/login/code/"
     return client, options_in(client.get("/login/code/"))
 
 
