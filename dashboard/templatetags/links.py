@@ -39,4 +39,4 @@ def checkpoint_href(checkpoint: CheckpointRow, thread: ThreadRow) -> str:
 @register.filter
 def notice(message: object) -> SafeString:
     """A message: Django's own keep their links; hidden characters are written out in all."""
-    return text.visible_html(message) if isinstance(message, SafeData) else text.visible(message)
+    return text.visible_html(message) if isinstance(message, SafeData) else text.prose(message)
