@@ -74,7 +74,7 @@ REGIONS: dict[str, Region] = {
     "board-feed": Region("board", BOARD, board.board_feed),
     "thread-head": Region("thread", THREAD, thread.thread_head, by_roles=True),
     "thread-facts": Region("thread", THREAD, thread.thread_facts, by_roles=True),
-    "thread-time": Region("thread", THREAD, thread.thread_time),
+    "thread-time": Region("thread", THREAD, thread_regions.thread_time),
     "thread-summary": Region("thread", THREAD, graph.thread_summary),
     "thread-note": Region("thread", THREAD, thread.thread_note, by_roles=True),
     "thread-damage": Region("thread", THREAD, thread.thread_damage),
