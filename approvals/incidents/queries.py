@@ -14,7 +14,7 @@ from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import deltas
 from checkpoints.tables.readers import record_of
 
-from ..notify.texts.incident_kinds import NEWEST_SHOWN
+from ..notify.texts.incident_kinds import ATTENTION, FAILED, NEWEST_SHOWN
 
 SQL = sql_file(__file__)
 STATES: Final = ("open", "taken", "snoozed", "closed")
@@ -65,6 +65,14 @@ class SubjectRow:
     reason: str
     since: datetime
     in_trouble: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIncident:
+    """The incident that a thread is part of now; `affected` threads are in trouble by it."""
+
+    id: UUID
+    affected: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +140,12 @@ def open_incidents(*, workspace: UUID) -> tuple[int, int]:
     """(open incidents, those of them that nobody has taken or snoozed)."""
     (row,) = fetch_named(SQL.open_count, (workspace,))
     return int(row.open), int(row.untaken)
+
+
+def open_incidents_of(threads: Sequence[UUID], *, workspace: UUID) -> dict[UUID, OpenIncident]:
+    """{thread: its open incident} of failed threads and those that need attention."""
+    rows = fetch_named(SQL.of_threads, (list(threads), [FAILED, ATTENTION], workspace))
+    return {row.thread: OpenIncident(row.id, row.affected) for row in rows}
 
 
 def incidents_mark(*, workspace: UUID) -> tuple[int, str]:

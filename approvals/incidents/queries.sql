@@ -20,6 +20,12 @@ ORDER BY i.opened_at DESC, i.id DESC LIMIT %(limit)s
 -- incident -- One incident of a workspace.
 SELECT {columns} FROM gp_incident i WHERE i.id = %s::uuid AND i.workspace_id = %s::uuid
 
+-- of_threads -- Open incidents that these threads of a workspace are part of now.
+SELECT m.subject_id AS thread, i.id, i.affected
+FROM gp_incident_thread m JOIN gp_incident i ON i.id = m.incident_id
+WHERE m.subject_id = ANY(%s::uuid[]) AND m.kind = ANY(%s::text[]) AND m.left_at IS NULL
+  AND i.workspace_id = %s::uuid AND i.closed_at IS NULL
+
 -- threads -- The newest threads of an incident, with what they are called.
 SELECT m.subject_id AS id, th.title, th.status, m.reason, m.since, m.left_at IS NULL AS in_trouble
 FROM gp_incident_thread m LEFT JOIN gp_thread th ON th.id = m.subject_id
