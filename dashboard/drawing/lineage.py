@@ -24,7 +24,7 @@ LANE_X, LANE_GAP = 16, 18
 MAX_LANES = 4
 LIMIT = 200
 COLOURS = 6
-FORKS = 6  # that have a lane; all stand in the list of forks
+FORKS = 4  # that have a lane; all stand in the list of forks
 SHAPES = {"edit": "hollow", "fork": "hollow", "rollback": "hook", "upgrade": "hollow"}
 TAGS = {
     "input": "input",
@@ -148,17 +148,18 @@ def layout(
     index = next((i for i, row in enumerate(rows) if row.id == selected), 0)
     low = max(min(index - limit // 2, len(rows) - limit), 0)
     shown = rows[low : low + limit]
-    ways = _ways(shown, on_path)
-    n_lanes = max((way.lane for way in ways.values()), default=0) + 1
+    tracks = _tracks(shown, on_path)
+    n_lanes = max((track.lane for track in tracks.values()), default=0) + 1
     points = {fork.forked_from for fork in forks}
     began = _began(forks, {row.id for row in shown})
     placed, y = [], ROW // 2
     for row in shown:
         above = tuple(_branches(began.get(row.id, ()), n_lanes, y))
         y += ROW * (len(above) + 1)
-        own = _row(row, y, ways[row.id], times or {}, thread, selected, above)
+        own = _row(row, y, tracks[row.id], times or {}, thread, selected, above)
         placed.append(_with_point(own) if row.id in points else own)
-    right = max((at.x for row in placed for at in (row, *row.forks)), default=LANE_X)
+    xs = [row.x for row in placed] + [fork.x for row in placed for fork in row.forks]
+    right = max(xs, default=LANE_X)
     n_lanes = (right - LANE_X) // LANE_GAP + 1
     return Lineage(
         rows=tuple(placed),
@@ -180,8 +181,10 @@ def _began(
     """{checkpoint: [(fork, colour)]} of the newest FORKS that began at one of those shown."""
     colours = colours_of_forks(forks)
     results: dict[UUID, list[tuple[ThreadRow, int]]] = {}
-    for fork in [fork for fork in forks if fork.forked_from in shown][:FORKS]:
-        results.setdefault(fork.forked_from, []).append((fork, colours[fork.id]))  # type: ignore[arg-type]
+    pairs = [(fork.forked_from, fork) for fork in forks if fork.forked_from in shown]
+    for point, fork in pairs[:FORKS]:
+        if point is not None:
+            results.setdefault(point, []).append((fork, colours[fork.id]))
     return results
 
 
@@ -193,7 +196,7 @@ def _branches(began: Sequence[tuple[ThreadRow, int]], n_lanes: int, y: int) -> I
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Track:
     """Where a checkpoint stands: on lane 0 or on that of a branch, whose newest may be this one."""
 
     lane: int = 0
@@ -201,33 +204,33 @@ class _Way:
     newest: bool = False
 
 
-def _ways(rows: Sequence[CheckpointRow], on_path: set[UUID]) -> dict[UUID, _Way]:
-    """The way of each row; a side lane is held from its newest row down to where it left."""
-    ways: dict[UUID, _Way] = {}
+def _tracks(rows: Sequence[CheckpointRow], on_path: set[UUID]) -> dict[UUID, _Track]:
+    """The track of each row; a side lane is held from its newest row down to where it left."""
+    tracks: dict[UUID, _Track] = {}
     # held[i] = (the checkpoint that side lane i + 1 leads to, the branch on it)
     held: list[tuple[UUID | None, int]] = []
     for row in rows:
         ends = [i for i, (expected, _) in enumerate(held) if expected == row.id]
         if row.id in on_path:
-            way = _Way()
+            track = _Track()
         elif ends:
-            way = _Way(ends[0] + 1, held[ends[0]][1])
+            track = _Track(ends[0] + 1, held[ends[0]][1])
         else:
             free = next((i for i, (expected, _) in enumerate(held) if expected is None), len(held))
             held[free:free] = [] if free < len(held) else [(None, 0)]
-            way = _Way(free + 1, row.branch, newest=True)
+            track = _Track(free + 1, row.branch, newest=True)
         for i in ends:
             held[i] = (None, 0)
-        if way.branch is not None:
-            held[way.lane - 1] = (row.parent, way.branch)
-        ways[row.id] = way
-    return {key: replace(way, lane=min(way.lane, MAX_LANES)) for key, way in ways.items()}
+        if track.branch is not None:
+            held[track.lane - 1] = (row.parent, track.branch)
+        tracks[row.id] = track
+    return {key: replace(track, lane=min(track.lane, MAX_LANES)) for key, track in tracks.items()}
 
 
 def _row(
     row: CheckpointRow,
     y: int,
-    way: _Way,
+    track: _Track,
     times: Mapping[UUID, Times],
     thread: ThreadRow,
     selected: UUID | None,
@@ -235,12 +238,12 @@ def _row(
 ) -> Row:
     own = row.thread == thread.id
     shape = SHAPES.get(row.source, "dot")
-    colour = 0 if way.branch is None else colour_of_branch(way.branch)
+    colour = 0 if track.branch is None else colour_of_branch(track.branch)
     marks = [Mark("head", "head")] if row.id == thread.head else []
-    if way.branch is not None:
+    if track.branch is not None:
         shape = "dashed"
-        name = f"branch {way.branch}" if way.newest else "left behind"
-        marks.append(Mark(name, f"lane-{colour}" if way.newest else ""))
+        name = f"branch {track.branch}" if track.newest else "left behind"
+        marks.append(Mark(name, f"lane-{colour}" if track.newest else ""))
     elif not own:
         shape = "base"
         marks.append(Mark("base"))
@@ -249,11 +252,11 @@ def _row(
         marks.append(Mark(TAGS[row.source], tone))
     return Row(
         checkpoint=row,
-        lane=way.lane,
-        x=LANE_X + LANE_GAP * way.lane,
+        lane=track.lane,
+        x=LANE_X + LANE_GAP * track.lane,
         y=y,
         shape=shape,
-        on_path=way.branch is None,
+        on_path=track.branch is None,
         head=row.id == thread.head,
         selected=row.id == selected,
         own=own,

@@ -197,8 +197,8 @@ def test_forks_have_the_colours_of_their_lanes_on_every_page(cast: Cast) -> None
         colours.add(colour)
         listed = thread.partition(f'id="fork-{fork}"')[2].partition("</li>")[0]
         assert f'class="lane {colour}"' in listed
-        stands = compared.partition(f'id="side-{side}"')[2].partition("</p>")[0]
-        assert f'class="lane {colour}"' in stands
+        part = compared.partition(f'id="side-{side}"')[2].partition("</p>")[0]
+        assert f'class="lane {colour}"' in part
         assert f'class="ln-fork {colour}"' in thread
     assert len(colours) == 2
     newest = re.search(r'class="forked (lane-\d)">\s*<title>Fork: To ships</title>', thread)

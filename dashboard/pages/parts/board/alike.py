@@ -25,7 +25,7 @@ class Alike:
     `mark` names the group in the page. `incident` has all of them, where there is one by now.
     """
 
-    place: int
+    index: int
     mark: str
     n: int
     exact: bool
@@ -67,10 +67,10 @@ def _of_lane(lane: Lane, read: Sequence[ThreadRow]) -> Lane:
             shown.setdefault(_group_of(row), []).append(row)
     chosen = [key for key, rows in shown.items() if len(rows) >= LEAST][:MOST]
     alike = []
-    for place, key in enumerate(chosen, 1):
+    for index, key in enumerate(chosen, 1):
         n = sum(_group_of(row) == key for row in read)
         is_exact = lane.total <= len(read)
-        alike.append(Alike(place, key[1][:12], n, is_exact, tuple(shown[key])))
+        alike.append(Alike(index, key[1][:12], n, is_exact, tuple(shown[key])))
     folded = {row.id for group in alike for row in group.rows}
     single = tuple(row for row in lane.rows if row.id not in folded)
     return replace(lane, alike=tuple(alike), single=single)
