@@ -16,6 +16,7 @@ from dashboard.wording.amounts import currency_of, in_words, money_of
 from dashboard.wording.parties import recognised
 
 LINES_LEAST: Final = 8  # fewer are read as they are
+SHORTER: Final = 2  # lines of a payee, on average at least
 MOST: Final = 30  # payees, those of the largest sums; the rest is one line
 
 
@@ -51,7 +52,10 @@ class _Sums:
 
 
 def payees_of(args: Any, name: str) -> Payees | None:
-    """The lines of the list of this name by payee; None where they are few or not all known."""
+    """The lines of the list of this name by payee; None where they are few or not all known.
+
+    None as well where most payees have one line: the sums would be no shorter than the lines.
+    """
     held = args.get(name) if isinstance(args, Mapping) else None
     if not isinstance(held, list) or len(held) < LINES_LEAST:
         return None
@@ -64,6 +68,8 @@ def payees_of(args: Any, name: str) -> Payees | None:
         one.lines += 1
         one.totals[money[1] or currency_of(args)] += money[0]
         one.accounts |= {known.account} - {""}
+    if len(sums) * SHORTER > len(held):
+        return None
     ranked = sorted(sums.items(), key=lambda pair: -max(pair[1].totals.values()))
     rows = tuple(
         Payee(payee, one.lines, _words([one]), len(one.accounts)) for payee, one in ranked[:MOST]

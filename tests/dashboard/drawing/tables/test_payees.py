@@ -52,10 +52,13 @@ def test_currencies_are_not_mixed_and_accounts_are_counted() -> None:
         [line(n, "Nord", "1.00") for n in range(9)] + [line(9, "", "1.00")],
         [line(n, "Nord", "1.00") for n in range(9)] + [line(9, "Nord", "about 5")],
         [{"invoice": "RE-1", "amount": "1.00"}] * 9,
+        [line(n, f"Payee {n % 5}", "1.00") for n in range(9)],
         [*range(9)],
     ],
 )
-def test_few_lines_and_lines_without_payee_or_amount_are_not_added_up(lines: list[Any]) -> None:
+def test_few_lines_those_of_many_payees_and_those_without_amounts_are_not_added_up(
+    lines: list[Any],
+) -> None:
     assert payees_of(args(lines), "lines") is None
     assert payees_of(lines, "lines") is None
 
@@ -70,6 +73,9 @@ def test_few_lines_and_lines_without_payee_or_amount_are_not_added_up(lines: lis
 def test_sums_are_exact_and_hold_every_line(pairs: list[tuple[str, int]]) -> None:
     lines = [line(n, payee, f"{Decimal(c) / 100:.2f}") for n, (payee, c) in enumerate(pairs)]
     result = payees_of(args(lines), "lines")
+    if 2 * len({payee for payee, _ in pairs}) > len(pairs):
+        assert result is None
+        return
     assert result is not None
 
     def cents(words: str) -> int:
