@@ -175,6 +175,7 @@ class WorkspaceEventKind(StrEnum):
     INCIDENT_RELEASED = "incident.released"
     INCIDENT_SNOOZED = "incident.snoozed"
     INCIDENT_CLOSED = "incident.closed"
+    INCIDENT_DROPPED = "incident.dropped"
     BUDGET_CHANGED = "budget.changed"
     BUDGET_REACHED = "budget.reached"
     SECRETS_ENCRYPTED = "secrets.encrypted"
