@@ -174,6 +174,7 @@ class WorkspaceEventKind(StrEnum):
     INCIDENT_TAKEN = "incident.taken"
     INCIDENT_RELEASED = "incident.released"
     INCIDENT_SNOOZED = "incident.snoozed"
+    INCIDENT_WOKEN = "incident.woken"
     INCIDENT_CLOSED = "incident.closed"
     INCIDENT_DROPPED = "incident.dropped"
     BUDGET_CHANGED = "budget.changed"

@@ -1,4 +1,4 @@
-"""What people do about an incident: take it, give it back, snooze it, close it.
+"""What people do about an incident: take it, give it back, snooze it, wake it, close it.
 
 Each verb is one guarded UPDATE with its entry in the workspace's log, which records what people set
 as it stood before and as it stands after.
@@ -40,10 +40,12 @@ CLOSED_AT: Final = (
     f"THEN coalesce({recorded.TIME.format(c='closed_at')}, 'open') END"
 )
 _TAKEN: Final = ("taken_by", "taken_at")
+_SNOOZED: Final = ("snoozed_until", "snoozed_by")
 _CHANGED: Final = {
     K.INCIDENT_TAKEN: _TAKEN,
     K.INCIDENT_RELEASED: _TAKEN,
-    K.INCIDENT_SNOOZED: ("snoozed_until", "snoozed_by"),
+    K.INCIDENT_SNOOZED: _SNOOZED,
+    K.INCIDENT_WOKEN: _SNOOZED,
     K.INCIDENT_CLOSED: ("closed_at", "closed_by", "close_reason"),
 }
 _OPEN = "id = %s::uuid AND workspace_id = %s::uuid AND closed_at IS NULL"
@@ -108,6 +110,21 @@ def snooze(
         row = incident(ident, workspace=workspace)
         _refuse_unless(done, row, "")
         _log(K.INCIDENT_SNOOZED, row, actor, was, until=wake.isoformat())
+    return row
+
+
+def wake(ident: UUID, *, workspace: UUID, actor: str) -> IncidentRow:
+    """End its snooze before the time; NotAllowedNow where it is not snoozed. Nobody is reminded."""
+    with transaction.atomic():
+        was = _locked(ident, workspace)
+        done = _do(
+            "UPDATE gp_incident SET snoozed_until = NULL, snoozed_by = '' "
+            f"WHERE {_OPEN} AND snoozed_until > clock_timestamp()",
+            (ident, workspace),
+        )
+        row = incident(ident, workspace=workspace)
+        _refuse_unless(done, row, "This incident is not snoozed.")
+        _log(K.INCIDENT_WOKEN, row, actor, was)
     return row
 
 

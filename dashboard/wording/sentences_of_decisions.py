@@ -183,6 +183,7 @@ SAY: dict[str, Any] = {
     "incident.taken": lambda d, who: f"{who} took {_incident(d)}",
     "incident.released": lambda d, who: f"{who} gave {_incident(d)} back",
     "incident.snoozed": lambda d, who: f"{who} snoozed {_incident(d)} until {cut(d.get('until'))}",
+    "incident.woken": lambda d, who: f"{who} ended the snooze of {_incident(d)}",
     "incident.closed": lambda d, who: f"{who} closed {_incident(d)}: “{cut(d.get('reason'))}”",
     "incident.dropped": lambda d, who: (
         f"{who} dropped {_counted(d.get('incidents'))} that closed over {d.get('days')} days ago"

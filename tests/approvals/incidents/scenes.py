@@ -57,6 +57,8 @@ def handled_incidents(cast: Cast) -> dict[str, UUID]:
     responses.give_back(made["taken"], **scope)
     responses.take(made["taken"], **scope)
     responses.snooze(made["snoozed"], timedelta(hours=1), **scope)
+    responses.wake(made["snoozed"], workspace=cast.workspace, actor=who)
+    responses.snooze(made["snoozed"], timedelta(hours=2), **scope)
     responses.close(made["closed"], reason="known since Monday", **scope)
     return made
 
