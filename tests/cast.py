@@ -22,11 +22,12 @@ PEOPLE: dict[str, tuple[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Cast:
-    """Users by name, and the two workspaces."""
+    """Users by name with their sessions, and the two workspaces."""
 
     workspace: UUID
     elsewhere: UUID
     users: dict[str, Any] = field(default_factory=dict)
+    sessions: dict[str, str] = field(default_factory=dict)
 
     def actor(self, name: str) -> Any:
         """The Actor of a user."""
@@ -36,18 +37,37 @@ class Cast:
 
     def client(self, name: str, **options: Any) -> Any:
         """A browser that is signed in as this user."""
+        from django.conf import settings
         from django.test import Client
 
         client = Client(**options)
-        client.force_login(self.users[name], "dashboard.identity.backends.Passwords")
+        session = self.sessions.get(name) or self._session(name)
+        client.cookies[settings.SESSION_COOKIE_NAME] = session
         return client
+
+    def sign_in(self) -> Cast:
+        """All of them, once for the many tests that share this cast's transaction.
+
+        Each on a second device as well: some doors end what others hold.
+        """
+        for _ in range(2):
+            self.sessions.update({name: self._session(name) for name in self.users})
+        return self
+
+    def _session(self, name: str) -> str:
+        """A new sign-in."""
+        from django.conf import settings
+        from django.test import Client
+
+        client = Client()
+        client.force_login(self.users[name], "dashboard.identity.backends.Passwords")
+        return client.cookies[settings.SESSION_COOKIE_NAME].value
 
     def cookie(self, name: str) -> dict[str, str]:
         """The cookie of a new login of this user, for a real browser."""
         from django.conf import settings
 
-        key = settings.SESSION_COOKIE_NAME
-        return {"name": key, "value": self.client(name).cookies[key].value}
+        return {"name": settings.SESSION_COOKIE_NAME, "value": self._session(name)}
 
 
 def make_cast() -> Cast:

@@ -64,3 +64,10 @@ def test_lines_are_short_on_the_whole() -> None:
 def test_a_folder_of_templates_can_be_taken_in_at_a_glance() -> None:
     files = Counter(path.parent for path in TEMPLATES)
     assert not {folder: n for folder, n in files.items() if n > 15}
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_template_calls_a_method_that_a_key_can_hide(path: Path) -> None:
+    """`labels.items` is the label called `items` if there is one; `labels|pairs` never is."""
+    text = re.sub(r"{#.*?#}", "", path.read_text(), flags=re.DOTALL)
+    assert not re.search(r"{%[^%]*\.(items|keys|values)\b[^%]*%}", text)

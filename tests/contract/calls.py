@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -17,7 +16,7 @@ from urllib.parse import quote, urlencode
 from uuid import UUID, uuid4
 
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection, transaction
+from django.db import connection
 from drf_spectacular.generators import SchemaGenerator
 from uuid_utils.compat import uuid7
 
@@ -883,11 +882,3 @@ def send(client: Any, operation: Operation, call: Call, **headers: str) -> Any:
     return client.generic(
         operation.method.upper(), path, raw, content_type="application/json", headers=headers
     )
-
-
-@contextmanager
-def taken_back() -> Iterator[None]:
-    """Whatever is changed meanwhile is as before afterwards."""
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)

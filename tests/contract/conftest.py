@@ -8,8 +8,9 @@ import pytest
 from pytest_django import DjangoDbBlocker
 
 from tests.cast import make_cast
+from tests.contract.written import taken_back
 
-from .calls import World, make_world, taken_back
+from .calls import World, make_world
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def whole(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
     A module that uses it has no test in a database of its own: all of them share one transaction.
     """
     with django_db_blocker.unblock(), taken_back():
-        yield make_world(make_cast())
+        yield make_world(make_cast().sign_in())
 
 
 @pytest.fixture

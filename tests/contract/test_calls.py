@@ -13,7 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from checkpoints import queries
-from tests.contract.input.test_bad_input import everything
+from tests.contract.written import everything
 from tests.dashboard import scene
 
 from .calls import (

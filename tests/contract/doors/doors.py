@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
@@ -71,6 +71,7 @@ from tests.contract.calls import (
 from tests.dashboard import hooking
 from tests.dashboard.mcp import listing
 
+from .starts import noticed
 from .test_pages_and_calls import FORMS, QUERY
 
 OURS = ("dashboard", "workers", "approvals", "checkpoints")
@@ -986,24 +987,21 @@ def watched(act: Callable[[], str]) -> tuple[str, Seen]:
     seen = Seen()
     asks = permissions.require.__code__
 
-    def look(frame: Any, event: str, _arg: Any) -> None:
-        if event != "call":
-            return
-        module = frame.f_globals.get("__name__")
-        if frame.f_code is asks:
-            if frame.f_back.f_globals.get("__name__") in CHOKE:
+    def look(frame: FrameType) -> bool:
+        code = frame.f_code
+        if code is asks:
+            if frame.f_back and frame.f_back.f_globals.get("__name__") in CHOKE:
                 seen.rights.add(frame.f_locals["action"])
-        elif module in CHOKE and frame.f_code.co_argcount:
-            first = frame.f_locals.get(frame.f_code.co_varnames[0])
-            if isinstance(first, Actor | administration.Administrator):
-                seen.functions.add(frame.f_code.co_qualname)
+            return True
+        if frame.f_globals.get("__name__") not in CHOKE or not code.co_argcount:
+            return False
+        first = frame.f_locals.get(code.co_varnames[0])
+        if isinstance(first, Actor | administration.Administrator):
+            seen.functions.add(code.co_qualname)
+        return True
 
-    former = sys.getprofile()
-    sys.setprofile(look)
-    try:
+    with noticed(look):
         answer = act()
-    finally:
-        sys.setprofile(former)
     return answer, seen
 
 

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.urls import Resolver404, resolve
 
 from dashboard.live import consumers, routing
 from tests.cast import PEOPLE as CAST
-from tests.contract.calls import World, operations, taken_back
-from tests.contract.input.test_bad_input import everything
+from tests.contract.calls import World, operations
+from tests.contract.written import changes, everything, taken_back
 
 from . import doors
 from .doors import FORBIDDEN, MISSING, REFUSED, Door
@@ -28,14 +26,6 @@ from .test_pages_and_calls import DOOR, FORMS, SHOWS
 EVERY = doors.every()
 NAMED = [f"{one.kind} {one.name}" for one in EVERY]
 INSIDE = [who for who in doors.PEOPLE if who and CAST[who][0] == "default"]
-
-
-def changes(act: Callable[[], Any]) -> tuple[Any, set[str]]:
-    """(what it answered, the tables that it wrote)."""
-    before = everything()
-    answer = act()
-    after = everything()
-    return answer, {name for name in after if after[name] != before.get(name)}
 
 
 # --- all of them are known ------------------------------------------------------------------------

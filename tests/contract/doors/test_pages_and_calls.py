@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -24,9 +24,11 @@ from tests.contract.calls import (
     next_node,
     operations,
     send,
-    taken_back,
     version_of,
 )
+from tests.contract.written import taken_back
+
+from .starts import noticed
 
 pytestmark = pytest.mark.requirement("D06")
 
@@ -196,16 +198,13 @@ def reached(act: Callable[[], Any]) -> tuple[Any, set[str]]:
     """(answer, which actions were called meanwhile)."""
     wanted, results = codes(), set()
 
-    def look(frame: Any, event: str, _arg: Any) -> None:
-        if event == "call" and frame.f_code in wanted:
+    def look(frame: FrameType) -> bool:
+        if frame.f_code in wanted:
             results.add(wanted[frame.f_code])
+        return False
 
-    former = sys.getprofile()
-    sys.setprofile(look)
-    try:
+    with noticed(look):
         answer = act()
-    finally:
-        sys.setprofile(former)
     return answer, {SAME.get(name, name) for name in results}
 
 

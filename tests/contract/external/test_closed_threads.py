@@ -22,7 +22,7 @@ from dashboard.errors import ActionError
 from dashboard.identity import tokens
 from dashboard.mcp.gateway.calls import Dispatch
 from tests.contract.calls import World, example
-from tests.contract.input.test_bad_input import everything
+from tests.contract.written import everything
 from workers.external.otlp_wire import ReceivedSpan
 
 from .conftest import driver

@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 
 from dashboard.actions import external
-from tests.contract.calls import Call, Operation, World, example, operations, send, taken_back
-from tests.contract.input.test_bad_input import everything
+from tests.contract.calls import Call, Operation, World, example, operations, send
+from tests.contract.written import everything, taken_back
 
 LEASE = "Gatepost-Lease"
 CALLS: list[Operation] = [

@@ -13,11 +13,11 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
-from django.db import connection
 from django.test import Client
 from jsonschema import Draft202012Validator
 
 from tests.contract.calls import Call, Operation, World, address, document, example, operations
+from tests.contract.written import everything
 
 from . import hostile
 
@@ -31,25 +31,6 @@ BODIES = [name for name in JSON if name not in LISTS]
 STATED = [name for name in BODIES if name != "otlp_traces"]
 POSTS = sorted(one.id for one in operations().values() if one.method == "post")
 ALL = sorted(operations())
-
-
-def everything() -> dict[str, str]:
-    """For each table the number of its rows and a hash over all of them.
-
-    That a sign-in is in use is noted once a minute, whatever is looked at.
-    """
-    seen = {"gp_sign_in": "(to_jsonb(t) - 'last_seen_at')::text"}
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
-        tables = [row[0] for row in cursor.fetchall()]
-        sums = " UNION ALL ".join(
-            f"SELECT '{name}', count(*) || ' ' || md5(coalesce(string_agg({row}, ',' "
-            f"ORDER BY {row}), '')) FROM \"{name}\" t"
-            for name in tables
-            for row in [seen.get(name, "t::text")]
-        )
-        cursor.execute(sums)
-        return dict(cursor.fetchall())
 
 
 class Door:

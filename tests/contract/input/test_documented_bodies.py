@@ -19,7 +19,8 @@ from django.test import Client
 from checkpoints.models import Artifact
 from dashboard.api.protocol.openapi import MAX_BYTES
 from tests.cast import Cast
-from tests.contract.calls import World, address, document, example, operations, taken_back
+from tests.contract.calls import World, address, document, example, operations
+from tests.contract.written import taken_back
 
 from .test_uploads import END, URL, part
 

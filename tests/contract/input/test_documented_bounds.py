@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.calls import World, document, example, operations, send, taken_back
+from tests.contract.calls import World, document, example, operations, send
+from tests.contract.written import taken_back
 
 from . import bounds
 from .bounds import Member, inside, members, outside, path_of, put, resolved, stands_in

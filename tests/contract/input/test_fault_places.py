@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.calls import World, example, operations, send, taken_back
+from tests.contract.calls import World, example, operations, send
+from tests.contract.written import taken_back
 
 from .bounds import put, stands_in
 

@@ -24,7 +24,8 @@ from schemathesis.specs.openapi import checks as openapi
 
 from dashboard.api.protocol.long_poll import WAIT_MAX
 from dashboard.identity import tokens
-from tests.contract.calls import ROLES, Call, World, document, example, operations, taken_back
+from tests.contract.calls import ROLES, Call, World, document, example, operations
+from tests.contract.written import taken_back
 
 from .bounds import stands_in
 

@@ -16,9 +16,8 @@ from checkpoints import queries, store
 from checkpoints.state.deltas import LIMITS
 from tests.cast import Cast
 from tests.checkpoints.builders import CHANNELS, drive
+from tests.contract.written import everything
 from tests.workers.graphs.beyond import BEYOND, MIB
-
-from .test_bad_input import everything
 
 pytestmark = pytest.mark.django_db
 

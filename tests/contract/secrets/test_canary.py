@@ -24,8 +24,8 @@ from tests.contract.calls import (
     example,
     operations,
     send,
-    taken_back,
 )
+from tests.contract.written import taken_back
 from tests.logs import logged_by
 
 from . import grep

@@ -20,7 +20,7 @@ from dashboard.identity.permissions import Actor
 from dashboard.identity.visitors import visitor
 from dashboard.live.consumers import OtherWorkspace, read_join
 from tests.cast import Cast
-from tests.contract.input.test_bad_input import everything
+from tests.contract.written import everything
 from tests.dashboard import scene
 
 from .test_addresses import patterns

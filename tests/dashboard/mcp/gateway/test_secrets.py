@@ -10,7 +10,7 @@ from django.db import connection
 
 from dashboard import actions
 from dashboard.mcp.registry.changes import Wanted
-from tests.contract.input.test_bad_input import everything
+from tests.contract.written import everything
 
 from .bench import SECRET, Gate, gate, last, stream, text_of
 from .scripted import TOOL, Message, Scripted, scripted
