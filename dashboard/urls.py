@@ -66,6 +66,7 @@ urlpatterns = [
     path(f"{INCIDENT}/take/", incident_verbs.take, name="incident_take"),
     path(f"{INCIDENT}/give-back/", incident_verbs.give_back, name="incident_give_back"),
     path(f"{INCIDENT}/snooze/", incident_verbs.snooze, name="incident_snooze"),
+    path(f"{INCIDENT}/wake/", incident_verbs.wake, name="incident_wake"),
     path(f"{INCIDENT}/close/", incident_verbs.close, name="incident_close"),
     path("subscriptions/", subscriptions.index, name="subscriptions"),
     path("subscriptions/new/", subscriptions.make, name="subscription_new"),

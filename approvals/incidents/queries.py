@@ -157,6 +157,15 @@ def incidents_mark(*, workspace: UUID) -> tuple[int, str]:
     return int(row.now), str(row.mark)
 
 
+def incident_mark(incident_id: UUID, *, workspace: UUID) -> tuple[int, str]:
+    """(microseconds of the database's clock, a value that differs when the incident moved).
+
+    Of one that is gone the value is empty.
+    """
+    (row,) = fetch_named(SQL.one_mark, (incident_id, workspace))
+    return int(row.now), str(row.mark)
+
+
 def subscriptions(
     *, workspace: UUID, person: str = "", teams: Sequence[str] = ()
 ) -> list[SubscriptionRow]:

@@ -42,6 +42,12 @@ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
     i.snoozed_until > clock_timestamp(), i.reason), ',' ORDER BY i.id), '')) AS mark
 FROM gp_incident i WHERE i.workspace_id = %s::uuid AND i.closed_at IS NULL
 
+-- one_mark -- The clock in microseconds, and a digest of all that moves in one incident of a workspace.
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
+  coalesce((SELECT md5(concat_ws(' ', i.threads, i.affected, i.taken_by, i.taken_at, i.last_at,
+      i.snoozed_until, i.snoozed_until > clock_timestamp(), i.closed_at, i.reason))
+    FROM gp_incident i WHERE i.id = %s::uuid AND i.workspace_id = %s::uuid), '') AS mark
+
 -- subscriptions -- Subscriptions of a workspace with their endpoints, of one person and their teams where asked.
 SELECT s.id, s.workspace_id AS workspace, s.person, s.team, s.endpoint_id AS endpoint,
   e.name AS endpoint_name, e.kind AS channel, e.active AND NOT (s.kinds = '[]'::jsonb

@@ -197,7 +197,7 @@ def _branches(began: Sequence[tuple[ThreadRow, int]], n_lanes: int, y: int) -> I
 
 @dataclass(frozen=True, slots=True)
 class _Track:
-    """Where a checkpoint stands: on lane 0 or on that of a branch, whose newest may be this one."""
+    """The lane of a checkpoint: 0, or that of a branch, whose newest it may be."""
 
     lane: int = 0
     branch: int | None = None

@@ -44,7 +44,7 @@ class Payees:
 
 @dataclass(slots=True)
 class _Sums:
-    """What is added up of one payee so far."""
+    """Sums of one payee so far."""
 
     lines: int = 0
     totals: dict[str, Decimal] = field(default_factory=lambda: defaultdict(Decimal))

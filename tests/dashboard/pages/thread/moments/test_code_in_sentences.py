@@ -1,4 +1,4 @@
-"""What stands in backticks in a sentence is shown as code, on every page of a failed thread."""
+"""Code in sentences: a name in backticks is shown as code, on every page of a failed thread."""
 
 from __future__ import annotations
 
