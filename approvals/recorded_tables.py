@@ -2,11 +2,13 @@
 
 from checkpoints.log import recorded
 
+from .incidents.responses import CLOSED_AT, UNTOUCHED
 from .models import (
     Deputy,
     Endpoint,
     Hook,
     HookIdentity,
+    Incident,
     Policy,
     PolicyVersion,
     PushDevice,
@@ -43,3 +45,7 @@ def register() -> None:
     )
     recorded.register(Subscription, noun="subscription", label="person")
     recorded.register(QuietHours, noun="quiet hours", label="person")
+    # Made, counted, closed and dropped by the sweep: on record is what people do about it.
+    recorded.register(
+        Incident, noun="incident", label="id", untouched=UNTOUCHED, also={"closed_at": CLOSED_AT}
+    )

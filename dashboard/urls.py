@@ -14,7 +14,17 @@ from .views.fleet import breakers, many, overview, saved_views
 from .views.incidents import devices, subscriptions
 from .views.incidents import lists as incidents
 from .views.incidents import verbs as incident_verbs
-from .views.threads import cancel, changes, compare, fork, skip, start, unknown_effects, values
+from .views.threads import (
+    cancel,
+    changes,
+    compare,
+    edit,
+    fork,
+    skip,
+    start,
+    unknown_effects,
+    values,
+)
 from .views.threads import detail as threads
 
 # Here and not when Django starts: commands and workers have no use for the records.
@@ -34,7 +44,7 @@ urlpatterns = [
     path(f"{THREAD}/", threads.page, name="thread"),
     path(f"{THREAD}/fork/", fork.fork, name="thread_fork"),
     path(f"{THREAD}/rollback/", changes.rollback, name="thread_rollback"),
-    path(f"{THREAD}/edit/", changes.edit, name="thread_edit"),
+    path(f"{THREAD}/edit/", edit.edit, name="thread_edit"),
     path(f"{THREAD}/pause/", threads.pause, name="thread_pause"),
     path(f"{THREAD}/resume/", threads.resume, name="thread_resume"),
     path(f"{THREAD}/retry/", threads.retry, name="thread_retry"),
@@ -56,6 +66,7 @@ urlpatterns = [
     path(f"{INCIDENT}/take/", incident_verbs.take, name="incident_take"),
     path(f"{INCIDENT}/give-back/", incident_verbs.give_back, name="incident_give_back"),
     path(f"{INCIDENT}/snooze/", incident_verbs.snooze, name="incident_snooze"),
+    path(f"{INCIDENT}/wake/", incident_verbs.wake, name="incident_wake"),
     path(f"{INCIDENT}/close/", incident_verbs.close, name="incident_close"),
     path("subscriptions/", subscriptions.index, name="subscriptions"),
     path("subscriptions/new/", subscriptions.make, name="subscription_new"),

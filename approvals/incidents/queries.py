@@ -14,7 +14,7 @@ from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import deltas
 from checkpoints.tables.readers import record_of
 
-from ..notify.texts.incident_kinds import NEWEST_SHOWN
+from ..notify.texts.incident_kinds import ATTENTION, FAILED, NEWEST_SHOWN
 
 SQL = sql_file(__file__)
 STATES: Final = ("open", "taken", "snoozed", "closed")
@@ -65,6 +65,14 @@ class SubjectRow:
     reason: str
     since: datetime
     in_trouble: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIncident:
+    """The incident that a thread is part of now; `affected` threads are in trouble by it."""
+
+    id: UUID
+    affected: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +142,27 @@ def open_incidents(*, workspace: UUID) -> tuple[int, int]:
     return int(row.open), int(row.untaken)
 
 
+def open_incidents_of(threads: Sequence[UUID], *, workspace: UUID) -> dict[UUID, OpenIncident]:
+    """{thread: its open incident} of failed threads and those that need attention."""
+    rows = fetch_named(SQL.of_threads, (list(threads), [FAILED, ATTENTION], workspace))
+    return {row.thread: OpenIncident(row.id, row.affected) for row in rows}
+
+
 def incidents_mark(*, workspace: UUID) -> tuple[int, str]:
     """(microseconds of the database's clock, a value that differs when the incidents moved).
 
     Only open ones move, and one that closes is none of them any more.
     """
     (row,) = fetch_named(SQL.open_mark, (workspace,))
+    return int(row.now), str(row.mark)
+
+
+def incident_mark(incident_id: UUID, *, workspace: UUID) -> tuple[int, str]:
+    """(microseconds of the database's clock, a value that differs when the incident moved).
+
+    Of one that is gone the value is empty.
+    """
+    (row,) = fetch_named(SQL.one_mark, (incident_id, workspace))
     return int(row.now), str(row.mark)
 
 

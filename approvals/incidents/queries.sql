@@ -20,6 +20,12 @@ ORDER BY i.opened_at DESC, i.id DESC LIMIT %(limit)s
 -- incident -- One incident of a workspace.
 SELECT {columns} FROM gp_incident i WHERE i.id = %s::uuid AND i.workspace_id = %s::uuid
 
+-- of_threads -- Open incidents that these threads of a workspace are part of now.
+SELECT m.subject_id AS thread, i.id, i.affected
+FROM gp_incident_thread m JOIN gp_incident i ON i.id = m.incident_id
+WHERE m.subject_id = ANY(%s::uuid[]) AND m.kind = ANY(%s::text[]) AND m.left_at IS NULL
+  AND i.workspace_id = %s::uuid AND i.closed_at IS NULL
+
 -- threads -- The newest threads of an incident, with what they are called.
 SELECT m.subject_id AS id, th.title, th.status, m.reason, m.since, m.left_at IS NULL AS in_trouble
 FROM gp_incident_thread m LEFT JOIN gp_thread th ON th.id = m.subject_id
@@ -35,6 +41,12 @@ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
   md5(coalesce(string_agg(concat_ws(' ', i.id, i.threads, i.affected, i.taken_by, i.last_at,
     i.snoozed_until > clock_timestamp(), i.reason), ',' ORDER BY i.id), '')) AS mark
 FROM gp_incident i WHERE i.workspace_id = %s::uuid AND i.closed_at IS NULL
+
+-- one_mark -- The clock in microseconds, and a digest of all that moves in one incident of a workspace.
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
+  coalesce((SELECT md5(concat_ws(' ', i.threads, i.affected, i.taken_by, i.taken_at, i.last_at,
+      i.snoozed_until, i.snoozed_until > clock_timestamp(), i.closed_at, i.reason))
+    FROM gp_incident i WHERE i.id = %s::uuid AND i.workspace_id = %s::uuid), '') AS mark
 
 -- subscriptions -- Subscriptions of a workspace with their endpoints, of one person and their teams where asked.
 SELECT s.id, s.workspace_id AS workspace, s.person, s.team, s.endpoint_id AS endpoint,

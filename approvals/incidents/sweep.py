@@ -7,10 +7,11 @@ from typing import Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 
 from ..notify.texts.incident_kinds import BREAKER, DAMAGED, STUCK
 from . import groups, messages, troubles
+from .responses import log_dropped, recorded_rows
 
 LOOK_SECONDS: Final = 5.0
 PRUNE_SECONDS: Final = 3_600.0
@@ -66,18 +67,30 @@ def sweep_incidents(turns: IncidentTurns | None = None) -> int:
 
 
 def prune(limit: int = 100) -> int:
-    """Drop incidents that were closed long ago, with their threads and notices; how many."""
+    """Drop incidents that were closed long ago, with their threads and notices; how many.
+
+    Those about which people did something go with an event of their workspace.
+    """
     days = max(float(settings.GATEPOST_NEWS_DAYS), _LEAST_DAYS)
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
-            "WITH old AS (DELETE FROM gp_incident WHERE id IN (SELECT i.id FROM gp_incident i "
+            "SELECT i.id, i.workspace_id FROM gp_incident i "
             "WHERE i.closed_at < clock_timestamp() - make_interval(secs => %s) "
             # What lasts though a person closed it would be taken for new.
             "AND (i.closed_by = '' OR i.kind <> ALL(%s::text[])) "
-            "ORDER BY i.closed_at LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING id), "
-            "t AS (DELETE FROM gp_incident_thread m USING old WHERE m.incident_id = old.id), "
-            "n AS (DELETE FROM gp_incident_notice n USING old WHERE n.incident_id = old.id) "
-            "SELECT count(*) FROM old",
+            "ORDER BY i.closed_at LIMIT %s FOR UPDATE SKIP LOCKED",
             (days * 86_400, [STUCK, DAMAGED, BREAKER], limit),
         )
-        return int(cursor.fetchone()[0])
+        places: dict[str, UUID] = {str(ident): workspace for ident, workspace in cursor.fetchall()}
+        known = recorded_rows(list(places))
+        cursor.execute(
+            "WITH old AS (DELETE FROM gp_incident WHERE id = ANY(%s::uuid[]) RETURNING id), "
+            "t AS (DELETE FROM gp_incident_thread m USING old WHERE m.incident_id = old.id) "
+            "DELETE FROM gp_incident_notice n USING old WHERE n.incident_id = old.id",
+            (list(places),),
+        )
+        # In one order, so that two sweepers never wait for each other.
+        for workspace in sorted({places[ident] for ident in known}, key=str):
+            was = {ident: row for ident, row in known.items() if places[ident] == workspace}
+            log_dropped(workspace, was, days=days)
+    return len(places)

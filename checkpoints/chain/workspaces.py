@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -143,11 +143,14 @@ class Settings:
         table = recorded.tables().get(name)
         if table is None:
             return
-        payload = self._rows.get(name, {}).get(ident, (0, None))[1]
+        # The beginning of the record takes rows over as people left them.
+        changed = may_change is not None and name in self._tables
+        never_on_record = (0, table.untouched if changed else None)
+        payload = self._rows.get(name, {}).get(ident, never_on_record)[1]
         before = was or columns
         if payload is None:
             # A user is on record in the logs of some workspaces, and comes into others.
-            if may_change is not None and columns and table.of and name in self._tables:
+            if changed and columns and table.of:
                 who = _called(table, ident, columns)
                 raise Broken(event.seq, f"{who} was there before it, and no event tells of it")
         elif before is not None:
@@ -169,13 +172,14 @@ class Settings:
                 else recorded.read(table, list(payload))
             )
             for ident, (seq, columns) in payload.items():
+                if columns is not None and ident not in stored and table.is_untouched(columns):
+                    continue  # what people did they took back: it is the sweep's again
                 wrong = _differs(columns, stored.get(ident))
                 if wrong:
                     who = _called(table, ident, columns or stored.get(ident))
                     raise Broken(seq, f"{who} {wrong}")
-            if name in self._tables and (strange := sorted(set(stored) - set(payload))):
-                who = _called(table, strange[0], stored[strange[0]])
-                raise Broken(last_seq, f"{who} is there, and no event tells of it")
+            if name in self._tables:
+                _refuse_strange(table, stored, payload, last_seq)
 
 
 def _differs(columns: recorded.Columns | None, stored: recorded.Columns | None) -> str:
@@ -187,6 +191,21 @@ def _differs(columns: recorded.Columns | None, stored: recorded.Columns | None) 
     # A column that a later version added is not in older events.
     other = [name for name in stored if name in columns and columns[name] != stored[name]]
     return f"was altered past the log: {', '.join(other)}" if other else ""
+
+
+def _refuse_strange(
+    table: recorded.RecordedTable,
+    stored: Mapping[str, recorded.Columns],
+    payload: Mapping[str, Any],
+    last_seq: int,
+) -> None:
+    """Refuse rows of a table that no event tells of; raises Broken."""
+    for ident in sorted(set(stored) - set(payload)):
+        if table.is_untouched(stored[ident]):
+            continue
+        wrong = "is there" if table.untouched is None else _differs(table.untouched, stored[ident])
+        who = _called(table, ident, stored[ident])
+        raise Broken(last_seq, f"{who} {wrong}, and no event tells of it")
 
 
 def _called(table: recorded.RecordedTable, ident: str, columns: recorded.Columns | None) -> str:

@@ -6,6 +6,9 @@ the change: `data["rows"] = {table: {id: {column: text, ...}}}`, null for a row 
 `data["tables"]` names the tables that are on record from this event on. `chain.workspaces` folds
 both and compares the tables with them. Secrets and long texts enter by their hash.
 
+A table may have rows that a sweep makes and drops by itself, and people change: such a row is on
+record from the first change by a person on, and until then has to be `untouched`.
+
 Upper floors register their tables when the app is ready.
 """
 
@@ -25,6 +28,7 @@ type Rows = dict[str, dict[str, Columns | None]]
 
 LONG = 500
 _MICROSECONDS = 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'
+TIME: Final = f"to_char(t.{{c}} AT TIME ZONE 'UTC', '{_MICROSECONDS}')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,8 @@ class RecordedTable:
     """A table on record: how people call a row, and what of it is recorded.
 
     `columns` are {name: SQL that gives it as text}; of `secrets` only hashes are. `of` is the SQL
-    of the workspace that a row belongs to, empty where a row belongs to no workspace.
+    of the workspace that a row belongs to, empty where a row belongs to no workspace. `untouched`
+    are the columns of a row that no event has to tell of; None where an event tells of every row.
     """
 
     name: str
@@ -42,6 +47,11 @@ class RecordedTable:
     secrets: frozenset[str] = frozenset()
     of: str = "workspace_id"
     key: str = field(default="id")
+    untouched: Columns | None = None
+
+    def is_untouched(self, columns: Columns) -> bool:
+        """Say whether no event has to tell of such a row."""
+        return self.untouched is not None and columns == self.untouched
 
 
 _TABLES: dict[str, RecordedTable] = {}
@@ -56,20 +66,23 @@ def register(
     secrets: Iterable[str] = (),
     of: str = "workspace_id",
     also: Mapping[str, str] | None = None,
+    untouched: Columns | None = None,
 ) -> None:
     """Put a table on record: all its columns but the key and those that it `leaves_out`.
 
-    `also` are further columns by their SQL, where a row is more than its table.
+    `also` are further columns by their SQL, where a row is more than its table. Of a table with
+    `untouched` rows the columns that it names are on record, no others.
     """
     meta = model._meta
     left = {"id", of, *leaves_out}
     columns = {
         str(column.column): _as_text(str(column.column), column.db_type(connection) or "")
         for column in meta.concrete_fields
-        if column.column not in left
+        if column.column not in left and (untouched is None or column.column in untouched)
     }
+    columns |= also or {}
     _TABLES[meta.db_table] = RecordedTable(
-        meta.db_table, noun, label, columns | dict(also or {}), frozenset(secrets), of
+        meta.db_table, noun, label, columns, frozenset(secrets), of, untouched=untouched
     )
 
 
@@ -149,7 +162,7 @@ def _recorded(table: RecordedTable, ident: str, name: str, value: str | None) ->
 
 _TEXT: Final = {
     "bytea": "encode(t.{c}, 'hex')",
-    "timestamp with time zone": f"to_char(t.{{c}} AT TIME ZONE 'UTC', '{_MICROSECONDS}')",
+    "timestamp with time zone": TIME,
 }
 
 

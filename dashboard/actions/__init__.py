@@ -27,7 +27,13 @@ from .erasure.retention import preview_retention, set_retention
 from .fleet.breakers import preview_trip, release_breaker, trip_breaker
 from .fleet.budgets import set_budget
 from .fleet.devices import add_device, remove_device
-from .fleet.incidents import close_incident, give_back_incident, snooze_incident, take_incident
+from .fleet.incidents import (
+    close_incident,
+    give_back_incident,
+    snooze_incident,
+    take_incident,
+    wake_incident,
+)
 from .fleet.many import act_on_many, preview_many
 from .fleet.subscriptions import (
     change_subscription,
@@ -201,4 +207,5 @@ __all__ = [
     "try_policy",
     "upload",
     "verify",
+    "wake_incident",
 ]

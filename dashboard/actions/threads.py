@@ -121,9 +121,12 @@ def send_input(
 
 
 @translated()
-def preview_edit(actor: Actor, thread_id: UUID, changes: Mapping[str, Any]) -> EditPlan:
+def preview_edit(
+    actor: Actor, thread_id: UUID, changes: Mapping[str, Any], expected_version: int | None = None
+) -> EditPlan:
     """What an edit of the head with these values would change and withdraw."""
     thread = thread_for(actor, "edit", thread_id)
+    _same_version(thread, expected_version)
     old, new = changed_states(actor, thread, thread.head, changes)
     return edit_plan(thread, old, new)
 

@@ -70,6 +70,7 @@ from .fleet.incidents import (
     OneIncident,
     SnoozeOneIncident,
     TakeIncident,
+    WakeIncident,
 )
 from .fleet.many import ManyThreads
 from .fleet.overview import OverviewFigures
@@ -199,6 +200,7 @@ _incident: list[URLPattern] = [
     path("take/", TakeIncident.as_view(), name="incident_take"),
     path("give-back/", GiveBackIncident.as_view(), name="incident_give_back"),
     path("snooze/", SnoozeOneIncident.as_view(), name="incident_snooze"),
+    path("wake/", WakeIncident.as_view(), name="incident_wake"),
     path("close/", CloseOneIncident.as_view(), name="incident_close"),
 ]
 

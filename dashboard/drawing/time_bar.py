@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from .lineage import head_path
+from dashboard.wording.text import cut
+
+from .lineage import colours_of_forks, head_path
 from .step_times import QUEUED, WAITING, WORKING, Times
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ TAILS |= {"running": 9.0, "queued": 9.0, "rolling_back": 9.0}
 UNKNOWN = "unknown"  # neither measured nor guessed
 SHORTEST = 0.05  # seconds; a shorter queue or wait is not drawn
 LIMITS = {QUEUED: 2.0, WAITING: 3.0, WORKING: 9.0}
+LABEL, LABEL_WIDTH, LABELS_END = 24, 20.0, 100.0  # of a fork: characters, per cent
 THIN = 0.5  # weight of what took no time of its own
 
 
@@ -49,6 +52,16 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class ForkMark:
+    """A fork where it began, in per cent of the bar; `label` is empty where it has no room."""
+
+    thread: ThreadRow
+    colour: int
+    x: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class TimeBar:
     """The head's way as one bar; `knob` is where the shown checkpoint ends, in per cent."""
 
@@ -59,6 +72,7 @@ class TimeBar:
     after: CheckpointRow | None
     tail_x: float | None
     tail_width: float
+    forks: tuple[ForkMark, ...] = ()
 
 
 def timebar(
@@ -69,12 +83,14 @@ def timebar(
     times: Mapping[UUID, Times] | None = None,
     tip: UUID | None = None,
     limit: int = 200,
+    forks: Sequence[ThreadRow] = (),
 ) -> TimeBar | None:
     """The bar of the head's way, or None while there is nothing to choose from.
 
     At most `limit` checkpoints around the selected one are drawn. `tip` is the newest of `rows` on
     that way where the head is not among them. A thread that is not at its end gets a hatched tail.
-    A checkpoint that was left behind is shown at the point where its way was left.
+    A checkpoint that was left behind is shown at the point where its way was left. `forks` of the
+    thread, newest first, are marked where they began.
     """
     tip = tip or thread.head
     path = head_path(rows, tip)[::-1]
@@ -121,7 +137,26 @@ def timebar(
         after=after,
         tail_x=round(x, 2) if tail else None,
         tail_width=tail,
+        forks=tuple(_fork_marks(segments, forks)),
     )
+
+
+def _fork_marks(segments: Sequence[Segment], forks: Sequence[ThreadRow]) -> Iterator[ForkMark]:
+    """Marks from left to right; of several at one place the newest, with a label if there is room.
+
+    The list of forks has all of them.
+    """
+    colours = colours_of_forks(forks)
+    newest = {fork.forked_from: fork for fork in reversed(forks)}
+    places = [
+        (part.x + part.width, newest[part.checkpoint.id])
+        for part in segments
+        if part.checkpoint.id in newest
+    ]
+    for n, (x, fork) in enumerate(places):
+        following = places[n + 1][0] if n + 1 < len(places) else LABELS_END
+        label = cut(fork.title, at_most=LABEL) if following - x >= LABEL_WIDTH else ""
+        yield ForkMark(fork, colours[fork.id], round(x, 2), label)
 
 
 def _weights(times: Times | None) -> Iterator[tuple[str, float]]:

@@ -49,6 +49,8 @@ class Lane:
     rows: Sequence[Any]
     href: str = ""
     code: Sequence[Any] = ()  # of those in attention: the choices of code that they wait for
+    alike: Sequence[Any] = ()  # groups of `rows` that failed alike
+    single: Sequence[Any] = ()  # those of `rows` that are in no group
 
 
 @dataclass(frozen=True, slots=True)

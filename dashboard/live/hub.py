@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
-from dashboard.wire.topics import FAMILY, Topic, lists_of
+from dashboard.wire.topics import AT_EVERY_HINT, FAMILY, Topic, lists_of
 
 from .followers import Followers
 from .frames import Event, Frame, Outbox, event_of
@@ -325,7 +325,7 @@ class Hub:
                 continue
             if again:
                 served.mark = None
-            if again or topic.kind == FAMILY or served.seq < seq:
+            if again or topic.kind in AT_EVERY_HINT or served.seq < seq:
                 served.poke()
 
     def progress(self, thread: UUID, workspace: UUID, progress: Mapping[str, Any]) -> None:

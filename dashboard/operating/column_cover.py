@@ -98,7 +98,8 @@ def page() -> str:
 def _covers(table: str, name: str) -> Iterator[tuple[Cover, str]]:
     on_record = recorded.tables().get(table)
     if on_record is not None and (name in on_record.columns or name in ("id", on_record.of)):
-        yield "proved", "the log of the workspace records the row"
+        since = "" if on_record.untouched is None else " from the first act of a person on"
+        yield "proved", f"the log of the workspace records the row{since}"
     if name in PROVED.get(table, {}):
         yield "proved", PROVED[table][name]
     for cover, part in _PARTS:

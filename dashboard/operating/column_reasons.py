@@ -115,10 +115,10 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_node_time": {"*": "a cache of usual times, learned from the log, and may be deleted"},
     "gp_stuck": {"*": "a cache of notes by the sweep, which are made anew, and may be deleted"},
     "gp_duty": {"*": _NOW},
-    "gp_incident": {
-        "*": "made by the sweep from threads that are in trouble; what people did about it is in "
-        "the workspace's log"
-    },
+    "gp_incident": _all(
+        "agent kind fingerprint reason labels threads affected opened_at last_at",
+        "made and counted by the sweep from threads in trouble; what people set is proved",
+    ),
     "gp_incident_thread": {"*": "made by the sweep from threads that are in trouble"},
     "gp_incident_notice": {"*": "what was sent of an incident; whom is proved as a subscription"},
     "gp_set_aside": {"*": _NOW},

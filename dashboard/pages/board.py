@@ -24,7 +24,7 @@ from dashboard.saved_views.address import USUAL, BoardAddress
 
 from . import damage
 from .parts import breakers, stuck
-from .parts.board import board_columns
+from .parts.board import alike, board_columns
 from .parts.board.feed import Moved, merged, moved
 from .parts.board.lanes import ROWS, shares
 from .rights import Roles, rights_of
@@ -245,7 +245,7 @@ class BoardPage(BoardAddress):
         rows = board_columns.rows_of(ROWS, self.columns)
         value = sizes if self.statuses else shares(sizes, rows)
         sums = self._counts(self.rows_at) if self.held else self.counts
-        return [
+        lanes = [
             Lane(
                 "held" if self.held else str(status),
                 # A thread that came between the two reads is counted as well.
@@ -257,6 +257,9 @@ class BoardPage(BoardAddress):
             for status in order
             if result[status]
         ]
+        read = {str(status): result[status] for status in order}
+        words = self.agent or self.framework or self.q or self.damaged
+        return alike.grouped(lanes, read, self.workspace, whole=not (words or self.tree))
 
     @property
     def chips(self) -> list[tuple[str, str]]:

@@ -20,10 +20,10 @@ from django.template.loader import render_to_string
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.errors import NotFound
-from dashboard.wire.topics import OF_THREAD, Topic
+from dashboard.wire.topics import INCIDENT, OF_THREAD, Topic
 
 from . import approvals, board, breakpoints, inbox, thread, thread_regions
-from .parts import budgets, conversation, graph, incidents
+from .parts import budgets, conversation, graph, incident, incidents
 from .rights import Roles
 from .tree import family
 
@@ -61,7 +61,7 @@ class Region:
 
 BOARD, THREAD = "thread/list.html", "thread/detail.html"
 INBOX, APPROVAL = "inbox/list.html", "approval/detail.html"
-INCIDENTS = "incident/list.html"
+INCIDENTS, ONE_INCIDENT = "incident/list.html", "incident/detail.html"
 
 REGIONS: dict[str, Region] = {
     "board-counts": Region("board", BOARD, board.board_counts, by_roles=True),
@@ -74,7 +74,7 @@ REGIONS: dict[str, Region] = {
     "board-feed": Region("board", BOARD, board.board_feed),
     "thread-head": Region("thread", THREAD, thread.thread_head, by_roles=True),
     "thread-facts": Region("thread", THREAD, thread.thread_facts, by_roles=True),
-    "thread-time": Region("thread", THREAD, thread.thread_time),
+    "thread-time": Region("thread", THREAD, thread_regions.thread_time),
     "thread-summary": Region("thread", THREAD, graph.thread_summary),
     "thread-note": Region("thread", THREAD, thread.thread_note, by_roles=True),
     "thread-damage": Region("thread", THREAD, thread.thread_damage),
@@ -105,6 +105,12 @@ REGIONS: dict[str, Region] = {
     "inbox-list": Region("approvals", INBOX, inbox.inbox_list, by_roles=True),
     "nav-approvals": Region("approvals", "base.html", inbox.nav_approvals),
     "incidents-list": Region("incidents", INCIDENTS, incidents.incidents_list),
+    "incident-head": Region(INCIDENT, ONE_INCIDENT, incident.incident_head),
+    "incident-facts": Region(INCIDENT, ONE_INCIDENT, incident.incident_facts),
+    "incident-verbs": Region(
+        INCIDENT, ONE_INCIDENT, incident.incident_verbs, by_roles=True, personal=True
+    ),
+    "incident-newest": Region(INCIDENT, ONE_INCIDENT, incident.incident_newest),
     "approval-main": Region("approval", APPROVAL, approvals.approval_main),
     "approval-changed": Region("approval", APPROVAL, approvals.approval_changed),
     "approval-side": Region("approval", APPROVAL, approvals.approval_side, by_roles=True),
@@ -195,6 +201,9 @@ def resolve(topic: Topic) -> Topic:
         if not queries.in_workspace([topic.ref], workspace=topic.workspace):
             raise NotFound("There is no such thread in this workspace.")
         return topic
+    if topic.kind == INCIDENT:
+        row = incident.IncidentPage(topic.workspace, topic.ref).row
+        return replace(topic, thread=row.workspace)
     return replace(topic, thread=gates.approval(topic.ref, workspace=topic.workspace).thread)
 
 
@@ -218,6 +227,8 @@ def page_of(topic: Topic) -> Page:
         return thread.ThreadPage(topic.workspace, topic.ref)
     if topic.kind == "family":
         return family.FamilyPage(topic.workspace, topic.ref)
+    if topic.kind == INCIDENT:
+        return incident.IncidentPage(topic.workspace, topic.ref)
     return approvals.ApprovalPage(topic.workspace, topic.ref, topic.thread)
 
 
@@ -234,6 +245,8 @@ def marks(topics: Iterable[Topic]) -> Mapping[Topic, Any]:
             results[topic] = incidents.IncidentsPage(topic.workspace).mark
         elif topic.kind == "family" and topic.ref is not None:
             results[topic] = queries.family_mark(topic.ref, workspace=topic.workspace)[1]
+        elif topic.kind == INCIDENT and topic.ref is not None:
+            results[topic] = incident.IncidentPage(topic.workspace, topic.ref).mark
         elif topic.thread is not None:
             of_thread[topic.thread].append(topic)
     if of_thread:

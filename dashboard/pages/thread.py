@@ -31,12 +31,12 @@ from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_reads import Read, read, unreadable
 from dashboard.drawing import lineage
 from dashboard.drawing.step_times import STATUS_KINDS, Times, times_of
-from dashboard.drawing.time_bar import timebar
 from dashboard.fields.message import message_field
 from dashboard.fields.shapes import Kind
 from dashboard.identity.people import people
 from dashboard.identity.permissions import allowed_actions
 from dashboard.pages.parts.failure import KINDS, Failure, failure_of
+from dashboard.pages.parts.forks import forks_of
 from dashboard.pages.parts.outcome import outcomes
 from dashboard.wire.progress import read_progress
 from dashboard.wording import savings
@@ -206,8 +206,7 @@ class ThreadPage:
 
     @cached_property
     def forks(self) -> list[ThreadRow]:
-        # Those that took over from it stand in the family tree.
-        return [fork for fork in queries.forks_of(self.thread.id) if fork.root is None]
+        return forks_of(self.thread.id)
 
     @cached_property
     def beside(self) -> FamilyPage:
@@ -343,15 +342,6 @@ def thread_facts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "spent": savings.dollars(page.thread.cost, queries.unpriced_calls(page.thread)),
         "rights": rights_of(roles),
     }
-
-
-def thread_time(page: ThreadPage, roles: Roles) -> dict[str, Any]:
-    """Region thread-time."""
-    selected = page.past.id if page.past else None
-    bar = timebar(
-        page.rows, thread=page.thread, selected=selected, times=page.times, tip=page.tip, limit=ROWS
-    )
-    return {"thread": page.thread, "timebar": bar, "past": page.past}
 
 
 def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:

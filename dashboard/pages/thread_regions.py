@@ -11,6 +11,7 @@ from checkpoints.queries.activities import troubled_activities, usage_by_step
 from checkpoints.views import ActivityRow, ArtifactRow, CheckpointRow
 from dashboard.drawing import lineage
 from dashboard.drawing.places import Sides
+from dashboard.drawing.time_bar import timebar
 from dashboard.pages import published
 from dashboard.wording.usages import usage_text
 
@@ -81,6 +82,10 @@ def _shown(page: ThreadPage) -> UUID | None:
     return page.checkpoint.id if page.checkpoint else None
 
 
+def _past(page: ThreadPage) -> UUID | None:
+    return page.past.id if page.past else None
+
+
 def _artifacts(page: ThreadPage) -> list[ArtifactRow]:
     """Files that the shown state and the recorded results refer to, each once."""
     results: dict[str, ArtifactRow] = {}
@@ -108,13 +113,27 @@ def _references(value: Any) -> Iterator[ArtifactRow]:
             yield from _references(item)
 
 
+def thread_time(page: ThreadPage, roles: Roles) -> dict[str, Any]:
+    """Region thread-time."""
+    bar = timebar(
+        page.rows,
+        thread=page.thread,
+        selected=_past(page),
+        times=page.times,
+        tip=page.tip,
+        limit=page.shown_rows,
+        forks=page.forks,
+    )
+    return {"thread": page.thread, "timebar": bar, "past": page.past}
+
+
 def thread_lineage(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-lineage."""
     drawn = lineage.layout(
         page.rows,
         thread=page.thread,
-        selected=page.past.id if page.past else None,
-        forked_at={fork.forked_from for fork in page.forks if fork.forked_from},
+        selected=_past(page),
+        forks=page.forks,
         times=page.times,
         limit=page.shown_rows,
         tip=page.tip,
@@ -146,7 +165,8 @@ def _step_usage(page: ThreadPage, rows: Sequence[CheckpointRow]) -> dict[UUID, s
 
 def thread_forks(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     """Region thread-forks."""
-    return {"thread": page.thread, "forks": page.forks}
+    colours = lineage.colours_of_forks(page.forks)
+    return {"thread": page.thread, "forks": page.forks, "colours": colours}
 
 
 def thread_activities(page: ThreadPage, roles: Roles) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ from approvals import queries as approvals
 from checkpoints import queries
 from dashboard.identity.people import people
 from dashboard.wording import sentences
-from dashboard.wording.text import number, visible
+from dashboard.wording.text import number, prose, visible
 from dashboard.wording.young_accounts import young_accounts
 
 EMPTY = "–"
@@ -27,6 +27,8 @@ SHORT = 120  # characters of a text in a list
 LONGEST = 300_000  # characters of one value on a page; a state may have millions
 ACTORS = {"actor", "started_by", "wish_by", "created_by", "decided_by", "reviewer"}
 ACTORS |= {"made_by", "revoked_by", "recipient", "set_by", "lifted_by"}
+# Columns that hold sentences: why something happened, failed or was done.
+SENTENCES = {"status_reason", "reason", "lift_reason", "close_reason", "error", "comment", "what"}
 # Columns that name a row with a page of its own.
 LINKS = {
     "thread_id": "checkpoints_thread",
@@ -122,7 +124,7 @@ def cell(row: Any, name: str) -> Any:
     text = str(value)
     if name in ("fingerprint", "proposal_hash", "sha256"):
         return _code(f"{text[:12]}…")
-    return visible(_cut(text))
+    return (prose if name in SENTENCES else visible)(_cut(text))
 
 
 def full(row: Any, name: str) -> Any:
@@ -147,6 +149,8 @@ def full(row: Any, name: str) -> Any:
         return format_html("{}{}", named, _link(name, value, str(value)))
     if isinstance(value, UUID):
         return _code(str(value))
+    if name in SENTENCES:
+        return _block(str(value), prose)
     if isinstance(column, models.TextField):
         return _block(str(value))
     return visible(str(value))
@@ -164,7 +168,7 @@ def sentence(row: Any) -> SafeString:
     event = SimpleNamespace(
         kind=row.kind, data=row.data or {}, actor=row.actor, imported=imported(row)
     )
-    return visible(_cut(sentences.event_sentence(event, description(row).people)))  # type: ignore[arg-type]
+    return prose(_cut(sentences.event_sentence(event, description(row).people)))  # type: ignore[arg-type]
 
 
 def description(row: Any) -> Told:
@@ -207,13 +211,13 @@ def _code(text: str) -> SafeString:
     return format_html("<code>{}</code>", visible(text))
 
 
-def _block(text: str) -> SafeString:
+def _block(text: str, escaped: Callable[[str], SafeString] = visible) -> SafeString:
     if len(text) <= LONGEST:
-        return format_html('<pre tabindex="0">{}</pre>', visible(text))
+        return format_html('<pre tabindex="0">{}</pre>', escaped(text))
     return format_html(
         '<pre tabindex="0">{}</pre><p>The first {} of {} characters; the page of the thread and '
         "the API have all.</p>",
-        visible(text[:LONGEST]),
+        escaped(text[:LONGEST]),
         number(LONGEST),
         number(len(text)),
     )

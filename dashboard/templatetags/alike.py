@@ -1,4 +1,4 @@
-"""The tag of lists that are shown as tables."""
+"""Tags of lists that are shown as tables, and of their lines added up by payee."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from dashboard.drawing.tables.alike import Row, Rows, lists
-from dashboard.wording.text import plain
+from dashboard.drawing.tables.payees import Payee, Payees, payees_of
+from dashboard.wording.text import plain, visible
 
 register = template.Library()
 
@@ -18,6 +19,37 @@ register = template.Library()
 def alike_lists(value: Any, receipts: Any = None) -> list[Rows]:
     """The lists of alike rows right inside a value; `receipts` are those of this very value."""
     return lists(value, () if receipts is None else receipts.values)
+
+
+@register.simple_tag
+def payees(args: Any, table: Rows) -> Payees | None:
+    """The lines of a table by payee; None where they are few or do not all name one."""
+    return payees_of(args, table.name)
+
+
+@register.simple_tag
+def payee_rows(some: Payees) -> SafeString:
+    """A line for each payee, short: there may be thirty."""
+    return format_html_join(
+        "\n",
+        "<li><b>{}</b><span>{}{}</span><span>{}</span></li>",
+        (
+            (
+                visible(one.name),
+                "" if one.lines == 1 else f"{one.lines:,} lines",
+                _accounts(one),
+                visible(one.total),
+            )
+            for one in some.rows
+        ),
+    )
+
+
+def _accounts(one: Payee) -> SafeString | str:
+    """Lines of one payee that go to several accounts are what a reviewer has to see."""
+    if one.accounts < 2:
+        return ""
+    return format_html(' <span class="st t-wait">{} accounts</span>', one.accounts)
 
 
 @register.simple_tag

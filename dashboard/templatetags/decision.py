@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -28,21 +29,30 @@ _ASKED = ("t-run", "msg", "Asked")
 @register.filter
 def full(value: object) -> SafeString:
     """A text with its line breaks; the rest of a long one is behind a fold that counts it."""
-    raw = str(value)
+    return _folded(str(value), text.visible)
+
+
+@register.filter
+def full_prose(value: object) -> SafeString:
+    """Sentences as `full`, with what stands in backticks as code."""
+    return _folded(str(value), text.prose)
+
+
+def _folded(raw: str, escaped: Callable[[str], SafeString]) -> SafeString:
     head, tail = raw[:SHOWN], raw[SHOWN:]
     if not tail:
-        return _lines(head)
+        return _lines(head, escaped)
     return format_html(
         '<span>{}</span><details class="rest"><summary>{} more characters</summary>{}</details>',
-        _lines(head),
+        _lines(head, escaped),
         text.number(len(tail)),
-        _lines(tail),
+        _lines(tail, escaped),
     )
 
 
-def _lines(raw: str) -> SafeString:
-    shown = text.visible(raw).replace("\r\n", "\n").replace("\n", "<br>")
-    return mark_safe(shown)  # noqa: S308 - `visible` has escaped it
+def _lines(raw: str, escaped: Callable[[str], SafeString]) -> SafeString:
+    shown = escaped(raw).replace("\r\n", "\n").replace("\n", "<br>")
+    return mark_safe(shown)  # noqa: S308 - escaped above
 
 
 @register.simple_tag

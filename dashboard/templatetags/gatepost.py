@@ -25,13 +25,10 @@ from dashboard.wording import amounts, sentences, text
 
 register = template.Library()
 
-register.filter("visible", text.visible)
-register.filter("plain", text.plain)
-register.filter("moment", text.moment)
+for shown in (text.visible, text.prose, text.plain, text.moment, text.number, text.span):
+    register.filter(shown)
 register.filter("has_hidden", text.has_hidden)
-register.filter("number", text.number)
 register.filter("bytes", text.size)
-register.filter("span", text.span)
 register.filter("spent", amounts.spent)
 register.filter("event_icon", event_looks.event_icon)
 register.filter("event_tone", event_looks.event_tone)
@@ -278,7 +275,7 @@ def initials(name: object) -> str:
 @register.simple_tag
 def event_sentence(event: Any, people: Mapping[str, str] | None = None) -> SafeString:
     """What an event says, in plain words."""
-    return text.visible(sentences.event_sentence(event, people or None))
+    return text.prose(sentences.event_sentence(event, people or None))
 
 
 @register.simple_tag
@@ -293,7 +290,7 @@ register.filter("decider", sentences.decider)
 @register.filter
 def thread_line(row: Any) -> SafeString:
     """What a thread is doing, in words."""
-    return text.visible(sentences.thread_line(row))
+    return text.prose(sentences.thread_line(row))
 
 
 @register.simple_tag

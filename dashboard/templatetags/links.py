@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django import template
@@ -9,6 +10,7 @@ from django.utils.safestring import SafeData, SafeString
 
 from checkpoints.addresses import thread_address
 from checkpoints.views import CheckpointRow, ThreadRow
+from dashboard.fields.undo import address_in
 from dashboard.wording import text
 
 register = template.Library()
@@ -37,6 +39,12 @@ def checkpoint_href(checkpoint: CheckpointRow, thread: ThreadRow) -> str:
 
 
 @register.filter
+def opposite(message: Any) -> str:
+    """The address that takes back what a message says is done; "" where nothing does."""
+    return address_in(str(message.extra_tags or ""))
+
+
+@register.filter
 def notice(message: object) -> SafeString:
     """A message: Django's own keep their links; hidden characters are written out in all."""
-    return text.visible_html(message) if isinstance(message, SafeData) else text.visible(message)
+    return text.visible_html(message) if isinstance(message, SafeData) else text.prose(message)

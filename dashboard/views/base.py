@@ -22,6 +22,7 @@ from checkpoints.addresses import thread_address
 from checkpoints.errors import GatepostError
 from dashboard import errors
 from dashboard.fields.faults import named
+from dashboard.fields.undo import tags_of
 from dashboard.identity.logins.page_workspace import refuse_other
 from dashboard.identity.permissions import Actor, actor_of, require
 from dashboard.identity.second_factor import requirement
@@ -199,9 +200,12 @@ def words_of(error: errors.ActionError) -> str:
     return " ".join(named(fault) for fault in error.faults)
 
 
-def say(request: HttpRequest, text: str) -> None:
-    """Tell the person on the next page that something is done."""
-    messages.success(request, text)
+def say(request: HttpRequest, text: str, *, opposite: str = "") -> None:
+    """Tell the person on the next page that something is done.
+
+    `opposite` is the address of ours that takes it back by one POST, as the button Undo.
+    """
+    messages.success(request, text, extra_tags=tags_of(opposite))
 
 
 def say_refusal(request: HttpRequest, error: errors.ActionError) -> None:

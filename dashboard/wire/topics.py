@@ -12,17 +12,22 @@ KINDS = {
     "thread": True,
     "family": True,
     "approval": True,
+    "incident": True,
 }
 FAMILY = "family"  # moves with each thread of a tree: looked at once a second at most
 # Topics of one thread, known by its id alone.
 OF_THREAD = ("thread", FAMILY)
+INCIDENT = "incident"
+# Looked at with each hint: the number of an event says nothing about them.
+AT_EVERY_HINT = (FAMILY, INCIDENT)
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
     """One thing that pages follow, inside one workspace; `name` is what the wire carries.
 
-    `thread` is the thread that an approval belongs to: its hints move the approval's page too.
+    `thread` is the thread that an approval belongs to: its hints move the approval's page too. Of
+    an incident it is the workspace, which hints of no thread name.
     """
 
     kind: str
@@ -32,7 +37,7 @@ class Topic:
 
     @property
     def name(self) -> str:
-        """A list (`board`), or `thread:<uuid>`, `family:<uuid>`, `approval:<uuid>`."""
+        """A list (`board`), or a kind with an id: `thread:<uuid>`, `incident:<uuid>`."""
         return self.kind if self.ref is None else f"{self.kind}:{self.ref}"
 
 
@@ -51,4 +56,5 @@ def parse(name: str, *, workspace: UUID) -> Topic:
     if KINDS.get(kind) is not bool(colon):
         raise ValueError(f"There is no topic {name[:80]!r}.")
     ref = UUID(rest) if colon else None
-    return Topic(kind, workspace, ref, ref if kind in OF_THREAD else None)
+    thread = ref if kind in OF_THREAD else workspace if kind == INCIDENT else None
+    return Topic(kind, workspace, ref, thread)

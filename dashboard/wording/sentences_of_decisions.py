@@ -71,6 +71,11 @@ def _incident(data: Mapping[str, Any]) -> str:
     return f"the incident “{head}”" + (f" of {cut(agent)}" if agent else "")
 
 
+def _counted(incidents: Any) -> str:
+    n = len(incidents) if isinstance(incidents, list) else "?"
+    return f"{n} incident{'' if n == 1 else 's'}"
+
+
 def _subscription(data: Mapping[str, Any]) -> str:
     whose = data.get("team") or data.get("person") or "?"
     agent = data.get("agent")
@@ -178,7 +183,11 @@ SAY: dict[str, Any] = {
     "incident.taken": lambda d, who: f"{who} took {_incident(d)}",
     "incident.released": lambda d, who: f"{who} gave {_incident(d)} back",
     "incident.snoozed": lambda d, who: f"{who} snoozed {_incident(d)} until {cut(d.get('until'))}",
+    "incident.woken": lambda d, who: f"{who} ended the snooze of {_incident(d)}",
     "incident.closed": lambda d, who: f"{who} closed {_incident(d)}: “{cut(d.get('reason'))}”",
+    "incident.dropped": lambda d, who: (
+        f"{who} dropped {_counted(d.get('incidents'))} that closed over {d.get('days')} days ago"
+    ),
     "subscription.made": lambda d, who: f"{who} made {_subscription(d)}",
     "subscription.changed": lambda d, who: f"{who} changed {_subscription(d)}",
     "subscription.removed": lambda d, who: f"{who} removed {_subscription(d)}",

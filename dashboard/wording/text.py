@@ -7,6 +7,7 @@ Ordinary line breaks, tabs and the presentation selector behind an emoji stay.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -25,12 +26,16 @@ __all__ = [
     "left",
     "number",
     "plain",
+    "prose",
     "since",
     "size",
     "span",
     "visible",
     "visible_html",
 ]
+
+# A run of backticks, the code and the run behind it; where an ellipsis cut the second off, the end.
+_CODE = re.compile(r"(?<!`)`++(?:([^`\n]+)`++|([^`\n]*…)\Z)")
 
 
 def moment(at: datetime | None) -> str:
@@ -53,6 +58,24 @@ def visible(text: object) -> SafeString:
         end = at + 1
     parts.append(escape(raw[end:]))
     return mark_safe("".join(parts))  # noqa: S308 - each part is escaped above
+
+
+def prose(text: object) -> SafeString:
+    """A sentence as HTML, as `visible`, with what stands in backticks as code.
+
+    A backtick without a second one stays as it is.
+    """
+    raw = str(text)
+    if "`" not in raw:
+        return visible(raw)
+    parts: list[str] = []
+    end = 0
+    for result in _CODE.finditer(raw):
+        parts.append(visible(raw[end : result.start()]))
+        parts.append(f'<code class="w">{visible(result[1] or result[2])}</code>')
+        end = result.end()
+    parts.append(visible(raw[end:]))
+    return mark_safe("".join(parts))  # noqa: S308 - `visible` has escaped each part
 
 
 def visible_html(html: SafeData) -> SafeString:

@@ -28,6 +28,10 @@ SETTINGS = {
     "GATEPOST_UNDO_PAUSES": "0.3,0.6",
     "GATEPOST_AGENTS": "tests.workers.graphs.samples,tests.hazards.agents.own_agents",
     "GATEPOST_POLL_SECONDS": "600",  # so that only pushes can move a page
+    # A push service of a test answers at this one address.
+    "GATEPOST_WEBHOOK_HTTP": "true",
+    "GATEPOST_WEBHOOK_NETWORKS": "127.0.0.2/32",
+    "GATEPOST_WEBHOOK_PORTS": "0",
 }
 LEAVE = "DJANGO_ALLOW_ASYNC_UNSAFE"
 

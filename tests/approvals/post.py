@@ -95,19 +95,20 @@ class Hook:
     """
 
     port: int = 0
+    host: str = "127.0.0.1"
     got: list[Got] = field(default_factory=list)
     answers: list[int | Callable[[BaseHTTPRequestHandler], None]] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/in"
+        return f"http://{self.host}:{self.port}/in"
 
 
 @contextmanager
-def web_hook(tls: ssl.SSLContext | None = None) -> Iterator[Hook]:
+def web_hook(tls: ssl.SSLContext | None = None, *, host: str = "127.0.0.1") -> Iterator[Hook]:
     """A real HTTP server; with a context it speaks TLS."""
-    hook, lock = Hook(), threading.Lock()
+    hook, lock = Hook(host=host), threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -129,7 +130,7 @@ def web_hook(tls: ssl.SSLContext | None = None) -> Iterator[Hook]:
         def log_message(self, *_: Any) -> None:
             """Nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer((host, 0), Handler) as server:
         server.daemon_threads = True
         hook.port = server.server_address[1]
         if tls is not None:

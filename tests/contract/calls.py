@@ -122,6 +122,7 @@ class World:
     on_hold: UUID  # a finished thread with a legal hold
     incident: UUID  # an open one that nobody has taken
     taken: UUID  # another one, which the operator has taken
+    snoozed: UUID  # another one, which the operator has snoozed
     mail: UUID  # an endpoint that writes to people
     subscription: UUID  # of the operator, by that endpoint
     view: UUID  # of the operator, shared
@@ -178,6 +179,7 @@ def make_world(cast: Cast) -> World:
         on_hold=_on_hold(cast, agent),
         incident=make_incident(cast.workspace),
         taken=_taken(cast),
+        snoozed=_snoozed(cast),
         mail=(mail := make_mail(cast.workspace)),
         subscription=make_subscription(cast, "operator", mail),
         view=make_view(cast, "operator"),
@@ -252,6 +254,12 @@ def make_incident(workspace: UUID) -> UUID:
             (made, workspace, made.hex),
         )
     return made
+
+
+def _snoozed(cast: Cast) -> UUID:
+    """An incident that the operator has snoozed."""
+    made, span = make_incident(cast.workspace), timedelta(hours=4)
+    return actions.snooze_incident(cast.actor("operator"), made, span).id
 
 
 def _taken(cast: Cast) -> UUID:
@@ -524,6 +532,9 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         {"incident_id": str(w.incident)},
         body={"until": (datetime.now(UTC) + timedelta(hours=4)).isoformat()},
         who=("operator", "manager", "admin"),
+    ),
+    "incidents_wake": lambda w: Call(
+        {"incident_id": str(w.snoozed)}, body={}, who=("operator", "manager", "admin")
     ),
     "incidents_close": lambda w: Call(
         {"incident_id": str(w.incident)},

@@ -80,11 +80,16 @@ def _parts(workspace: UUID, names: list[str]) -> Iterator[tuple[str, list[str]]]
     """(table, some ids): what one event records; an empty table takes one too."""
     for name in names:
         table = recorded.tables()[name]
-        rows = recorded.read_workspace(table, workspace) if table.of else _people(workspace)
-        ids = sorted(rows)
+        ids = _changed_by_people(table, workspace) if table.of else _people(workspace)
         yield from ((name, list(some)) for some in batched(ids, ROWS_AT_ONCE))
         if not ids:
             yield name, []
+
+
+def _changed_by_people(table: recorded.RecordedTable, workspace: UUID) -> list[str]:
+    """The rows of a workspace in a table that are not as a sweep leaves them."""
+    rows = recorded.read_workspace(table, workspace)
+    return sorted(ident for ident, columns in rows.items() if not table.is_untouched(columns))
 
 
 def _people(workspace: UUID) -> list[str]:

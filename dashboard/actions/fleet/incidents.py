@@ -1,4 +1,4 @@
-"""Incidents: look at them, take one, give it back, snooze it, close it."""
+"""Incidents: look at them, take one, give it back, snooze it, wake it, close it."""
 
 from __future__ import annotations
 
@@ -67,6 +67,15 @@ def snooze_incident(actor: Actor, incident_id: UUID, until: datetime | timedelta
 
 
 @translated()
+def wake_incident(actor: Actor, incident_id: UUID) -> IncidentRow:
+    """Let news of a snoozed incident come again at once; Conflict where it is not snoozed."""
+    require(actor, "incident")
+    row = responses.wake(incident_id, workspace=actor.workspace, actor=actor.id)
+    _announce(actor)
+    return row
+
+
+@translated()
 def close_incident(actor: Actor, incident_id: UUID, reason: str) -> IncidentRow:
     """Close an incident though its threads are still in trouble; the reason is recorded."""
     require(actor, "incident")
@@ -78,6 +87,10 @@ def _handle(actor: Actor, verb: Callable[..., IncidentRow], *args: Any, **more: 
     require(actor, "incident")
     scope = {"workspace": actor.workspace, "person": actor.person, "actor": actor.id}
     row = verb(*args, **scope, **more)
+    _announce(actor)
+    return row
+
+
+def _announce(actor: Actor) -> None:
     changed = partial(board_changed.send_robust, sender=None, workspace=actor.workspace)
     transaction.on_commit(changed, robust=True)
-    return row

@@ -191,6 +191,24 @@ class SnoozeOneIncident(MemberView):
         return answer(Incident.of(actions.snooze_incident(self.actor, incident_id, until)))
 
 
+class WakeIncident(MemberView):
+    """Silent no longer."""
+
+    changes = "incident"
+
+    @extend_schema(
+        operation_id="incidents_wake",
+        request=Nothing,
+        responses={200: Incident, **refusals(404, 409, 422)},
+        summary="End the snooze of an incident before its time",
+        description="News of it comes again as if nobody had snoozed it. There is no reminder.",
+    )
+    def post(self, request: Request, incident_id: UUID) -> Response:
+        """409 where it is not snoozed."""
+        self.body(Nothing)
+        return answer(Incident.of(actions.wake_incident(self.actor, incident_id)))
+
+
 class CloseOneIncident(MemberView):
     """Closed by a person."""
 

@@ -1,4 +1,4 @@
-"""Verbs of `incident`: list, show, take, give-back, snooze, close."""
+"""Verbs of `incident`: list, show, take, give-back, snooze, wake, close."""
 
 from __future__ import annotations
 
@@ -61,6 +61,11 @@ def snooze(command: PersonalCommand) -> None:
         raise Invalid("--for", "must end some time")
     row = actions.snooze_incident(command.actor("incident"), _ident(command), span)
     _tell(command, row)
+
+
+def wake(command: PersonalCommand) -> None:
+    """Let news of it come again at once."""
+    _tell(command, actions.wake_incident(command.actor("incident"), _ident(command)))
 
 
 def close(command: PersonalCommand) -> None:
@@ -134,6 +139,7 @@ VERBS = (
         _snooze_options,
         "incident snooze ID --for 4h",
     ),
+    Verb("wake", "ends the snooze of an incident before its time", wake, _name),
     Verb(
         "close",
         "closes an incident though threads are in trouble",

@@ -11,13 +11,15 @@ from uuid import UUID
 from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
-from dashboard.drawing import differences
+from dashboard.drawing import differences, lineage
 from dashboard.drawing.comparison.compare import Comparison, compare
 from dashboard.drawing.comparison.divergence import Difference
 from dashboard.drawing.comparison.endings import Ending, ending_of
 from dashboard.drawing.places import Places, Sides, pointer_to
 from dashboard.fields.parameters import SIDE
 from dashboard.identity.people import people
+
+from .forks import forks_of
 
 VIEWS: Final = ("changes", "sides")
 CHANNELS = 100  # differing channels in two columns
@@ -110,6 +112,21 @@ class ComparisonPage:
         (one, old), (other, new) = self.points
         return ending_of(one, old, other, new)
 
+    @cached_property
+    def lanes(self) -> dict[str, int]:
+        """{side: the colour of its fork or of the branch left behind}, as on the threads' pages."""
+        (one, _), (other, _) = self.points
+        common = self.made.common
+        colours: dict[UUID, int] = {}
+        if common is not None and one.id != other.id:
+            colours = lineage.colours_of_forks(forks_of(common.thread))
+        return {
+            side.name: colours.get(side.thread.id)
+            or lineage.colour_of_branch(side.checkpoint.branch)
+            for side in self.sides
+            if side.thread.id in colours or side.checkpoint.abandoned
+        }
+
     def context(self) -> dict[str, Any]:
         """The context of the template."""
         left, right = self.sides
@@ -121,6 +138,7 @@ class ComparisonPage:
             "left": left,
             "right": right,
             "sides": self.sides,
+            "lanes": self.lanes,
             "view": self.view,
             "common": made.common,
             "ending": self.ending,

@@ -6,23 +6,20 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from approvals.incidents.queries import STATES
-from approvals.notify.texts.incident_kinds import BREAKER, NEWEST_SHOWN, TROUBLES
+from approvals.notify.texts.incident_kinds import TROUBLES
 from checkpoints import queries
-from dashboard.actions.fleet import incidents
 from dashboard.fields.parameters import ID, TEXT, one_of
-from dashboard.identity.people import people
 from dashboard.identity.permissions import may
+from dashboard.pages.parts.incident import IncidentPage
 from dashboard.pages.parts.incidents import ALL, OPEN, IncidentsPage
 from dashboard.views.addresses import takes
-from dashboard.views.base import actor, live_page, member, show, wants_regions
-from dashboard.wording.fleet.incidents import LOOKS, STATE_WORDS, title
+from dashboard.views.base import actor, live_page, show, wants_regions
+from dashboard.wording.fleet.incidents import LOOKS, STATE_WORDS
 
-LIST = "incident/list.html"
-SNOOZES = ((1, "1 hour"), (4, "4 hours"), (24, "1 day"), (72, "3 days"), (168, "1 week"))
+LIST, DETAIL = "incident/list.html", "incident/detail.html"
 
 
 @require_safe
@@ -56,23 +53,10 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@member
+@live_page
 def detail(request: HttpRequest, incident_id: UUID) -> HttpResponse:
     """One incident: why, how many, who takes care of it, its newest threads."""
     who = actor(request)
-    row, newest = incidents.one_incident(who, incident_id)
-    known = people({one for one in (row.taken_by, row.snoozed_by, row.closed_by) if one})
-    context = {
-        "incident": row,
-        "title": title(row),
-        "look": LOOKS[row.kind],
-        "state": STATE_WORDS[row.state],
-        "people": known,
-        "newest": newest,
-        "shown": NEWEST_SHOWN,
-        "threads": row.kind != BREAKER,
-        "may_handle": may(who, "incident") and row.closed_at is None,
-        "mine": row.taken_by == who.person,
-        "snoozes": SNOOZES,
-    }
-    return render(request, "incident/detail.html", context)
+    page = IncidentPage(who.workspace, incident_id, who.person)
+    extra = {"may_handle": may(who, "incident") and page.row.closed_at is None}
+    return show(request, page, DETAIL, extra)

@@ -1,4 +1,4 @@
-"""Buttons of an incident: take, give back, snooze, close."""
+"""Buttons of an incident: take, give back, snooze, wake, close."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def take(request: HttpRequest, incident_id: UUID) -> HttpResponse:
         incident_id,
         lambda: actions.take_incident(actor(request), incident_id),
         "You take care of this incident.",
+        opposite="incident_give_back",
     )
 
 
@@ -35,6 +36,7 @@ def give_back(request: HttpRequest, incident_id: UUID) -> HttpResponse:
         incident_id,
         lambda: actions.give_back_incident(actor(request), incident_id),
         "You take care of this incident no more.",
+        opposite="incident_take",
     )
 
 
@@ -51,6 +53,19 @@ def snooze(request: HttpRequest, incident_id: UUID) -> HttpResponse:
         incident_id,
         lambda: actions.snooze_incident(actor(request), incident_id, span),
         "Nobody gets news of this incident until then.",
+        opposite="incident_wake",
+    )
+
+
+@require_POST
+@member
+def wake(request: HttpRequest, incident_id: UUID) -> HttpResponse:
+    """Let news of it come again at once."""
+    return _do(
+        request,
+        incident_id,
+        lambda: actions.wake_incident(actor(request), incident_id),
+        "The snooze is over: news of this incident comes again.",
     )
 
 
@@ -68,7 +83,11 @@ def close(request: HttpRequest, incident_id: UUID) -> HttpResponse:
 
 
 def _do(
-    request: HttpRequest, incident_id: UUID, act: Callable[[], object], done: str
+    request: HttpRequest,
+    incident_id: UUID,
+    act: Callable[[], object],
+    done: str,
+    opposite: str = "",
 ) -> HttpResponse:
     back = reverse("incident", args=[incident_id])
     try:
@@ -78,5 +97,6 @@ def _do(
     except errors.ActionError as error:
         error.detail = words_of(error)
         return refused(request, error, back=back, label="To the incident")
-    say(request, done)
+    undo = reverse(opposite, args=[incident_id]) if opposite else ""
+    say(request, done, opposite=undo)
     return SeeOther(back)

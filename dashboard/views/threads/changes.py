@@ -1,8 +1,7 @@
-"""Edit and roll back: what it would do first, then the deed."""
+"""Messages and roll back: what it would do first, then the deed; what forms over a state share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +9,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
-from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.errors import ContentAway, NotFound
 from checkpoints.views import CheckpointRow, ThreadRow
@@ -86,55 +84,6 @@ def ahead_of(expected: Expected) -> dict[str, Any]:
 
 @form_page
 @member
-def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """Other values at the head, as a checkpoint by a person."""
-    who, thread = actor(request), thread_for(request, "edit", thread_id)
-    allowance = actions.allowed_actions(who, thread)["edit"]
-    if request.method != "POST" and not allowance.allowed:
-        return refused(request, errors.NotAllowedNow(allowance.why), back=thread_url(thread.id))
-    head = head_of(thread)
-    schema = queries.agent_version(head.agent_version_id).schema
-    values, away = values_at(thread, head)
-    # What the form showed when it was opened: what differs from it is what this person wrote.
-    seen = checkpoint_of(request, thread) if request.method == "POST" else None
-    shown, away = (values, away) if seen is None else values_at(thread, seen)
-    if away:
-        error = errors.StorageAway(away)
-        return refused(request, error, back=thread_url(thread.id), label="Back to the thread")
-    reason = request.POST.get("reason", "").strip()
-
-    draft = fields.touched(schema, shown, forms.posted(request)) if seen else None
-
-    def form(problems: dict[str, str], status: int) -> HttpResponse:
-        if status == errors.Stale.status:
-            problems = forms.overtaken(draft or {}, shown, values) | problems
-        context = {
-            "thread": thread,
-            "checkpoint": head,
-            "fields": forms.state_fields(
-                schema, values, request, problems, compare=True, draft=draft
-            ),
-            "reason": reason,
-            "withdrawn": gates.unsettled(thread.id),
-            "errors": problems,
-        }
-        return render(request, "thread/actions/edit.html", context, status=status)
-
-    def act(changes: dict[str, Any]) -> str:
-        version = version_of(request)
-        if not changes:
-            raise errors.Invalid("$", "Change at least one value.")
-        actions.edit(who, thread.id, changes, reason, version)
-        say(request, "Saved as a new checkpoint. Resume or retry to continue from it.")
-        return thread_url(thread.id)
-
-    if request.method != "POST":
-        return form({}, 200)
-    return _post(request, schema, shown, act, form)
-
-
-@form_page
-@member
 def send_input(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """A message for the next step; one that is refused comes back with what was written."""
     who, thread = actor(request), thread_for(request, "input", thread_id)
@@ -172,25 +121,6 @@ def send_input(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return form(error.detail, error.status, beside=False)
     say(request, "Sent. The next step will use it.")
     return SeeOther(thread_url(thread.id))
-
-
-def _post(
-    request: HttpRequest,
-    schema: dict[str, Any],
-    values: dict[str, Any],
-    act: Callable[[dict[str, Any]], str],
-    form: Callable[[dict[str, str], int], HttpResponse],
-) -> HttpResponse:
-    """Read the fields and act; the form again with the problems beside their fields if refused."""
-    changes, problems = forms.read(request, actor(request), schema, values)
-    if problems:
-        return form(problems, 422)
-    try:
-        return SeeOther(act(changes))
-    except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
-        raise
-    except errors.ActionError as error:
-        return form(forms.problems_of(error, schema), error.status)
 
 
 @form_page

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_safe
 
 from checkpoints import queries
@@ -111,8 +112,12 @@ def _control(
     thread_id: UUID,
     act: Callable[[int | None], Any],
     done: Callable[[Any], str],
+    opposite: str = "",
 ) -> HttpResponse:
-    """Do it and show the page again, by 303 when it is done, else as it is with the reason."""
+    """Do it and show the page again, by 303 when it is done, else as it is with the reason.
+
+    `opposite` names the page's verb that takes it back.
+    """
     if request.method == "GET":
         # Somebody reloads the answer to a refusal; its polls want the thread's regions.
         if wants_regions(request):
@@ -132,7 +137,8 @@ def _control(
         say_refusal(request, error)
         return _page(request, thread_id, status=error.status)
     if text := done(result):
-        say(request, text)
+        undo = reverse(opposite, args=[thread_id]) if opposite else ""
+        say(request, text, opposite=undo)
     return SeeOther(next_url(request, thread_url(thread_id)))
 
 
@@ -161,6 +167,7 @@ def pause(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             actor(request), thread_id, node, children=children, expected_version=version
         ),
         done,
+        opposite="" if node else "thread_resume",
     )
 
 
@@ -179,6 +186,7 @@ def resume(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             actor(request), thread_id, children=children, expected_version=version
         ),
         lambda _: f"Resumed: it goes on as soon as a worker is free.{also}",
+        opposite="thread_pause",
     )
 
 

@@ -25,7 +25,7 @@ from dashboard.views.base import SeeOther, actor, member, say, thread_url
 
 from .changes import ahead_of, checkpoint_of, form_page, head_of, thread_for, values_at
 from .counterfactual import counterfactual
-from .fork_form import STORED, Budget, StateForm, digest_of
+from .fork_form import Budget, StateForm, digest_of
 
 PREVIEW, CREATE = "preview", "create"
 
@@ -139,18 +139,13 @@ class ForkPage:
         self.plan = actions.preview_fork(
             self.who, self.thread.id, self.target.id, changes, other, budget=limits or None
         )
-        files = {
-            STORED + channel: json.dumps(value)
-            for channel, value in changes.items()
-            if self.request.FILES.get(f"f-{channel}") or self.request.POST.get(STORED + channel)
-        }
         shown = {
             "plan": self.plan,
             "old_state": self.values,
             "new_state": self.values | changes,
             "old_config": former,
             "schema": self.schema,
-            "stored": files,
+            "stored": self.state.stored(self.request, changes),
             "beyond": _beyond(self.plan, limits),
         }
         return self.render({}, 200, **shown, **more)

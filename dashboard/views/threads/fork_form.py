@@ -1,8 +1,9 @@
-"""The posted form of a fork: its state by fields or as JSON, what else it names, and its budget."""
+"""Posted forms over a state: it comes by fields or as JSON; and the budget of a fork."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -90,6 +91,14 @@ class StateForm:
                 except fields.Unreadable as error:
                     problems[channel] = str(error)
         return changes, problems
+
+    def stored(self, request: HttpRequest, changes: Mapping[str, Any]) -> dict[str, str]:
+        """{input: JSON} of the files among the changes: a form that comes back holds none."""
+        return {
+            STORED + channel: json.dumps(value)
+            for channel, value in changes.items()
+            if request.FILES.get(f"f-{channel}") or request.POST.get(STORED + channel)
+        }
 
     def refused(
         self, problems: dict[str, str], schema: Mapping[str, Any], changes: Mapping[str, Any]

@@ -12,7 +12,7 @@ from dashboard.fields.parameters import NUMBER, PART, POINT, POINTER
 from dashboard.pages.parts.values import ValuePage
 from dashboard.views.addresses import takes
 from dashboard.views.base import actor, member, number_in
-from dashboard.wording.text import visible
+from dashboard.wording.text import prose
 
 
 @require_safe
@@ -35,7 +35,7 @@ def value(request: HttpRequest) -> HttpResponse:
     context = page.context()
     unread = context["unread"]
     if "HX-Request" in request.headers:
-        why = visible(unread.why if unread else "")
+        why = prose(unread.why if unread else "")
         away = format_html('<li class="ln" data-value>{}</li>', why)
         # The page stays where it is: htmx would write the address of what it fetched.
         return HttpResponse(context.get("part", away), headers={"HX-Push-Url": "false"})

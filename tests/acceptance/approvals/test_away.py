@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,11 +12,15 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from approvals.notify import endpoints
+from approvals.notify.channels import push
 from approvals.rules.terms import Seat, Terms
 from tests.acceptance.conftest import People
 from tests.acceptance.house import House
 from tests.acceptance.pages.test_accessible import WIDE, faults
 from tests.acceptance.requests import agent_of, ask
+from tests.approvals.notify.test_push import Browser, raw
+from tests.approvals.post import web_hook
+from tests.embedded.helpers import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -98,3 +103,41 @@ def test_a_push_message_is_shown_by_a_worker_of_our_own(house: House, people: Pe
         {"origin": house.url, "registrationId": registration, "data": json.dumps(message)},
     )
     assert worker.evaluate("self.shown") == [message["title"], message["body"], message["url"]]
+
+
+# What a push service answers, which Chromium has none of here: address and keys.
+SUBSCRIBES = """
+  PushManager.prototype.subscribe = async function ({ userVisibleOnly, applicationServerKey }) {
+    sessionStorage.setItem("asked", JSON.stringify([userVisibleOnly, [...applicationServerKey]]));
+    return { toJSON: () => (%s) };
+  };
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("E01")
+def test_the_button_lets_messages_come_to_this_device(house: House, people: People) -> None:
+    """All but the push service is ours: button, worker, call, list, sender; the device decrypts."""
+    workspace, browser = house.cast.workspace, Browser()
+    endpoints.make(workspace, "push", endpoints.Wanted(name="devices"), actor="user:0")
+    screen = people("manager", permissions=["notifications"])
+    with web_hook(host="127.0.0.2") as service:
+        device = browser.at(f"{service.url}/device")
+        keys = {"p256dh": device.p256dh, "auth": device.auth}
+        answer = {"endpoint": device.address, "expirationTime": None, "keys": keys}
+        screen.context.add_init_script(SUBSCRIBES % json.dumps(answer))
+        page = screen.open("/subscriptions/")
+        screen.press("Notify this device")
+        expect(screen.one("#devices li")).to_contain_text(re.compile("Chrome on Linux"))
+        expect(screen.one("#toasts")).to_contain_text("Messages come to Chrome on Linux.")
+        assert page.evaluate("JSON.parse(sessionStorage.getItem('asked'))") == [
+            True,
+            list(raw(push.public_key())),
+        ]
+        row = ask(workspace, agent_of("refunds"), "Pay by push")
+        wait_until(lambda: bool(service.got), seconds=15)
+        message = browser.opened(service.got[0].body)
+        assert message["title"] == "Approval needed: Pay by push"
+        assert message["url"].endswith(f"/approvals/{row.id}/")
+        screen.press("Remove Chrome on Linux")
+        expect(page.locator("#devices li")).to_have_count(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -78,6 +79,46 @@ def test_the_list_follows_and_keeps_focus_and_place(
     assert page.evaluate(focused) == f"incident-{trouble}"
     assert page.evaluate("window.sameDocument"), "no reload"
     actions.give_back_incident(house.cast.actor("manager"), trouble)
+
+
+def test_one_incident_follows_and_keeps_focus_place_and_what_is_written(
+    house: House, people: People, trouble: UUID
+) -> None:
+    """Others take, snooze and close it; threads join: without a reload, and no draft is lost."""
+    screen = people("operator")
+    with transaction.atomic():
+        fails(house.cast, "post: HTTP 503", agent="outreach")
+    sweep_incidents()
+    ident = incidents(house.cast, state="open", agent="outreach")[0].id
+    screen.open(f"/incidents/{ident}/")
+    page, other = screen.page, house.cast.actor("manager")
+    page.set_viewport_size({"width": 800, "height": 400})
+    page.evaluate("window.sameDocument = true")
+    page.wait_for_function("document.getElementById('live-badge').dataset.state === 'live'")
+    reason = page.get_by_label(re.compile("Reason to close"))
+    reason.fill("known since")
+    page.evaluate("window.scrollTo(0, 120)")
+    before = reason.evaluate("e => e.getBoundingClientRect().top")
+    verbs = page.locator("#incident-verbs")
+    actions.take_incident(other, ident)
+    expect(page.locator("#facts")).to_contain_text("manager", timeout=15_000)
+    expect(verbs.get_by_role("button", name="I take it")).to_have_count(0)
+    with transaction.atomic():
+        fails(house.cast, "post: HTTP 504", agent="outreach")
+    sweep_incidents()
+    expect(page.locator("#incident-newest [id^=part-]")).to_have_count(2, timeout=15_000)
+    assert reason.evaluate("e => e === document.activeElement")
+    assert abs(reason.evaluate("e => e.getBoundingClientRect().top") - before) < 60
+    reason.press_sequentially(" Monday")
+    actions.snooze_incident(other, ident, timedelta(hours=4))
+    expect(page.locator("#facts")).to_contain_text("Snoozed until", timeout=15_000)
+    expect(reason).to_have_value("known since Monday")
+    actions.close_incident(other, ident, "fixed")
+    expect(page.locator("#facts")).to_contain_text("fixed", timeout=15_000)
+    expect(verbs).to_contain_text("This incident is closed")
+    expect(reason).to_have_value("known since Monday")
+    expect(page.get_by_role("button", name="Close", exact=True)).to_be_hidden()
+    assert page.evaluate("window.sameDocument"), "no reload"
 
 
 def test_a_person_takes_an_incident_and_closes_it(

@@ -60,6 +60,20 @@ def test_each_payment_of_a_list_is_read_whole_on_a_phone(house: House, people: P
     expect(table.get_by_role("columnheader", name="account")).to_be_visible()
     assert account.evaluate(label) == "none"
 
+    # Many lines of few payees begin on a phone with what each gets; the lines are one touch away.
+    lines = [line | {"to": "Papeterie Lenoir"} for line in INVOICES]
+    row = payments.pay(house, args={"payments": lines}, schema={"type": "object"})
+    screen.page.set_viewport_size({"width": 390, "height": 844})
+    screen.open(f"/approvals/{row.id}/")
+    table = screen.one(".alike table")
+    expect(screen.one(".by-payee li")).to_contain_text("9 lines")
+    expect(table).to_be_hidden()
+    assert (screen.sideways(), faults(screen, Axe())) == (0, {})
+    screen.one(".by-payee").get_by_text("Show all 9 lines").click()
+    expect(table.get_by_role("cell", name=ACCOUNT).first).to_be_visible()
+    screen.one(".by-payee").get_by_text("Hide the lines").click()
+    expect(table).to_be_hidden()
+
 
 @pytest.mark.parametrize(
     "path",

@@ -72,16 +72,16 @@ def test_a_broken_column_fails_with_a_reason_and_finishes_after_edit_and_retry(
     case = house.case(page.url.rstrip("/").rpartition("/")[2])
     operator.see_status("failed")
     why = operator.one("#thread-note")
-    expect(why).to_contain_text("The column `price` should hold numbers")
-    expect(why).to_contain_text("`on demand` in row 11,101")
-    expect(why).to_contain_text("`ignore`")
+    expect(why).to_contain_text("The column price should hold numbers")
+    expect(why).to_contain_text("on demand in row 11,101")
+    expect(why.locator("code", has_text="ignore").first).to_be_visible()
     assert case.row().step == 1
 
     # The board offers the same way out.
     board = people("operator")
     board.open("/?status=failed")
     row = board.one(f"#thread-{case.id}")
-    expect(row).to_contain_text("The column `price` should hold numbers")
+    expect(row).to_contain_text("The column price should hold numbers")
     expect(row.get_by_role("button", name="Retry")).to_be_visible()
 
     # Retrying alone changes nothing: the same step fails for the same reason.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
-from approvals.incidents import queries, subscriptions
+from approvals.incidents import queries, responses, subscriptions
 from approvals.incidents.queries import IncidentRow
 from approvals.incidents.subscriptions import Choice
+from approvals.incidents.sweep import sweep_incidents
 from approvals.notify.texts.incident_kinds import ATTENTION, FAILED, OVER_BUDGET
 from checkpoints import leases, store
 from checkpoints.states import EventKind
@@ -41,6 +43,24 @@ def fails(
     assert work is not None
     store.leave(work, ENDS[kind], reason=reason)
     return thread
+
+
+def handled_incidents(cast: Cast) -> dict[str, UUID]:
+    """Open incidents about which people did something, by what they did."""
+    who = person(cast)
+    scope: dict[str, Any] = {"workspace": cast.workspace, "person": who, "actor": who}
+    for word in ("taken", "snoozed", "closed"):
+        fails(cast, f"publish: {word}")
+    sweep_incidents()
+    made = {row.reason.removeprefix("publish: "): row.id for row in incidents(cast)}
+    responses.take(made["taken"], **scope)
+    responses.give_back(made["taken"], **scope)
+    responses.take(made["taken"], **scope)
+    responses.snooze(made["snoozed"], timedelta(hours=1), **scope)
+    responses.wake(made["snoozed"], workspace=cast.workspace, actor=who)
+    responses.snooze(made["snoozed"], timedelta(hours=2), **scope)
+    responses.close(made["closed"], reason="known since Monday", **scope)
+    return made
 
 
 def person(cast: Cast, name: str = "operator") -> str:

@@ -247,6 +247,28 @@ def test_a_snoozed_incident_is_silent_and_comes_back(people: Cast) -> None:
     assert deliveries()[1:] == [("incident.reminded", who)]
 
 
+def test_a_snooze_that_is_ended_lets_news_come_again_and_reminds_nobody(people: Cast) -> None:
+    subscribe(people)
+    fails(people, "publish: HTTP 1")
+    sweep_incidents()
+    [incident] = incidents(people)
+    who = person(people)
+    scope: dict[str, Any] = {"workspace": people.workspace, "actor": who}
+    with pytest.raises(NotAllowedNow):
+        responses.wake(incident.id, **scope)
+    responses.snooze(incident.id, timedelta(hours=2), person=who, **scope)
+    row = responses.wake(incident.id, **scope)
+    assert (row.state, row.snoozed_until, row.snoozed_by) == ("open", None, "")
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE gp_delivery SET done_at = clock_timestamp()")
+    sweep_incidents()
+    assert deliveries()[1:] == []
+    for n in range(20):
+        fails(people, f"publish: HTTP {n}")
+    sweep_incidents()
+    assert deliveries()[1:] == [("incident.grew", who)]
+
+
 def test_a_subscription_is_made_changed_and_removed_on_record(cast: Cast) -> None:
     first = subscribe(cast, kinds=[FAILED])
     second = subscribe(cast, "manager")

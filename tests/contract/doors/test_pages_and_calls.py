@@ -79,6 +79,7 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     "incident_take": lambda w: ("operator", [w.incident], {}),
     "incident_give_back": lambda w: ("operator", [w.taken], {}),
     "incident_snooze": lambda w: ("operator", [w.incident], {"hours": "4"}),
+    "incident_wake": lambda w: ("operator", [w.snoozed], {}),
     "incident_close": lambda w: ("operator", [w.incident], {"reason": "known"}),
     "subscription_new": lambda w: (
         "operator",

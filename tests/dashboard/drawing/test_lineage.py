@@ -21,6 +21,7 @@ def row(number: int, parent: Any = None, *, thread: UUID = MINE, **facts: Any) -
         id=uuid4(),
         thread=thread,
         number=number,
+        branch=facts.get("branch", 0),
         parent=parent and parent.id,
         source=facts.get("source", "step"),
         nodes=facts.get("nodes", (f"n{number}",)),
@@ -30,6 +31,10 @@ def row(number: int, parent: Any = None, *, thread: UUID = MINE, **facts: Any) -
 
 def thread(head: Any, status: str = "running") -> Any:
     return SimpleNamespace(id=MINE, head=head.id, status=status)
+
+
+def fork(base: Any, title: str = "a fork") -> Any:
+    return SimpleNamespace(id=uuid4(), forked_from=base.id, title=title)
 
 
 def straight(n: int) -> list[Any]:
@@ -99,9 +104,7 @@ def test_the_past_of_the_base_is_on_the_way_but_not_our_own() -> None:
 
 def test_selected_head_and_fork_points_are_marked() -> None:
     rows = straight(3)
-    drawn = lineage.layout(
-        rows, thread=thread(rows[0]), selected=rows[1].id, forked_at={rows[2].id}
-    )
+    drawn = lineage.layout(rows, thread=thread(rows[0]), selected=rows[1].id, forks=[fork(rows[2])])
     assert [p.selected for p in drawn.rows] == [False, True, False]
     assert [m.text for m in drawn.rows[0].marks] == ["head"]
     assert "fork point" in [m.text for m in drawn.rows[2].marks]
@@ -184,3 +187,57 @@ def test_a_checkpoint_left_behind_is_shown_where_its_way_was_left() -> None:
     assert [s.checkpoint.number for s in bar.segments if s.selected] == [1]
     assert timebar([], thread=thread(r[6])) is None
     assert timebar([r[0]], thread=thread(r[0])) is None
+
+
+# --- branches and forks have colours and names ----------------------------------------------------
+
+
+def test_a_branch_that_was_left_has_a_colour_and_its_newest_row_a_name() -> None:
+    rows, r = rolled_back()
+    drawn = lineage.layout(rows, thread=thread(r[6]))
+    colour = lineage.colour_of_branch(0)
+    assert {p.checkpoint.number: p.colour for p in drawn.rows if p.colour} == dict.fromkeys(
+        (4, 3, 2), colour
+    )
+    assert {line.colour for line in drawn.lines if line.tone == "side"} == {colour}
+    newest = next(p for p in drawn.rows if p.checkpoint.number == 4)
+    assert lineage.Mark("branch 0", f"lane-{colour}") in newest.marks
+    assert len({lineage.colour_of_branch(n) for n in range(lineage.COLOURS)}) == lineage.COLOURS
+
+
+def test_a_fork_has_a_lane_from_the_checkpoint_that_it_began_at() -> None:
+    rows = straight(4)
+    newer, older = fork(rows[2], "second"), fork(rows[2], "first")
+    drawn = lineage.layout(rows, thread=thread(rows[0]), forks=[newer, older])
+    assert [p.y for p in drawn.rows] == [60, 100, 220, 260]
+    first, second = drawn.rows[2].forks
+    assert (first.thread, second.thread) == (newer, older)
+    assert [(f.y, f.x) for f in (first, second)] == [(140, 52), (180, 34)]
+    assert (drawn.lanes, drawn.height) == (3, 280)
+    lines = [line for line in drawn.lines if line.tone == "fork"]
+    assert {line.colour for line in lines} == {first.colour, second.colour}
+    assert all(line.path.endswith("16 220") for line in lines)
+
+    # Another fork takes no colour of those before it.
+    more = lineage.colours_of_forks([fork(rows[0]), newer, older])
+    assert lineage.colours_of_forks([newer, older]).items() <= more.items()
+    many = [fork(rows[1]) for _ in range(50)]
+    drawn = lineage.layout(rows, thread=thread(rows[0]), forks=many)
+    assert sum(len(p.forks) for p in drawn.rows) == lineage.FORKS
+    assert max(f.x for p in drawn.rows for f in p.forks) <= 16 + 18 * lineage.MAX_LANES
+
+
+def test_the_bar_marks_where_forks_began_in_the_same_colours() -> None:
+    rows = straight(4)
+    forks = [fork(rows[2], "newest"), fork(rows[2], "older"), fork(rows[1], "x" * 80)]
+    bar = timebar(rows, thread=thread(rows[0], "succeeded"), forks=forks)
+    assert bar is not None
+    colours = lineage.colours_of_forks(forks)
+    assert [(m.thread, m.colour) for m in bar.forks] == [
+        (forks[0], colours[forks[0].id]),
+        (forks[2], colours[forks[2].id]),
+    ]
+    ends = {part.checkpoint.id: round(part.x + part.width, 2) for part in bar.segments}
+    assert [m.x for m in bar.forks] == [ends[rows[2].id], ends[rows[1].id]]
+    assert bar.forks[0].label == "newest"
+    assert len(bar.forks[1].label) <= 24

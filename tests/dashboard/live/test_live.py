@@ -272,7 +272,15 @@ def test_incidents_come_and_are_taken_before_open_pages(place: Place) -> None:
         (row,) = queries.incidents(workspace=place.cast.workspace)
         actions.take_incident(place.cast.actor("operator"), row.id)
         assert "operator" in page.frame(">Taken<")["regions"]["incidents-list"]
-        actions.close_incident(place.cast.actor("operator"), row.id, "known")
+        one = {f"incident:{row.id}": (["incident-head", "incident-facts", "incident-newest"], 0)}
+        with place.follow("viewer", one) as detail:
+            assert "operator" in detail.frame(">Taken<")["regions"]["incident-facts"]
+            fails(place.cast, "publish: HTTP 504", agent="outreach")
+            sweep_incidents()
+            frame = detail.frame("2 threads of outreach")
+            assert frame["regions"]["incident-newest"].count('id="part-') == 2
+            actions.close_incident(place.cast.actor("operator"), row.id, "known")
+            assert "known" in detail.frame(">Closed<")["regions"]["incident-facts"]
         page.frame("No open incident")
         # A thread that only goes on is no news of incidents.
         place.pause()

@@ -45,6 +45,7 @@ from dashboard.operating.proof import (
     workspace_report,
 )
 from dashboard.saved_views import changes as saved_views
+from tests.approvals.incidents.scenes import handled_incidents
 from tests.cast import Cast
 from tests.checkpoints.builders import make_thread, rows
 from tests.dashboard import scene
@@ -60,6 +61,7 @@ ADMIN = "user:0"
 def settled(cast: Cast) -> Cast:
     """A workspace in which every kind of setting was made, and most were changed."""
     place = cast.workspace
+    handled_incidents(cast)  # before anything else is in trouble that nobody did anything about
     first = policies.make(place, Draft("pay", "true", "ask"), actor=ADMIN)
     second = policies.make(place, Draft("look", "true", "allow"), actor=ADMIN)
     policies.change(
@@ -298,6 +300,7 @@ COPIES: dict[Any, str] = {
     # Somebody who has none: a person has one.
     ("gp_second_factor", "user_id"): "(SELECT max(id) FROM auth_user)",
     ("gp_passkey", "credential_id"): "credential_id || 'x'",
+    ("gp_incident", "fingerprint"): "'x'",
     ("gp_token", "prefix"): "'zzzzzzzz'",
     ("gp_token", "secret_hash"): "sha256(secret_hash)",
 }

@@ -15,6 +15,7 @@ from checkpoints.states import EventKind
 from dashboard.pages import regions
 from dashboard.wire.topics import Topic, parse
 from tests.cast import Cast
+from tests.contract.calls import make_incident
 from tests.dashboard import scene
 
 PAGES: dict[str, Callable[[dict[str, str]], tuple[str, str]]] = {
@@ -25,9 +26,11 @@ PAGES: dict[str, Callable[[dict[str, str]], tuple[str, str]]] = {
     "fork": lambda ids: (f"/threads/{ids['fork']}/", f"thread:{ids['fork']}"),
     "inbox": lambda ids: ("/approvals/", "approvals"),
     "incidents": lambda ids: ("/incidents/", "incidents"),
+    "incident": lambda ids: (f"/incidents/{ids['incident']}/", f"incident:{ids['incident']}"),
     "open": lambda ids: (f"/approvals/{ids['open']}/", f"approval:{ids['open']}"),
     "decided": lambda ids: (f"/approvals/{ids['decided']}/", f"approval:{ids['decided']}"),
 }
+OF_ONE = {"thread": "queued", "approval": "open", "incident": "incident"}
 VARIANTS = {
     "past": "/threads/{done}/?cp=1",
     "state": "/threads/{done}/?tab=state",
@@ -63,6 +66,7 @@ def ids(cast: Cast) -> dict[str, str]:
         "waiting": str(open_.thread),
         "open": str(open_.id),
         "decided": str(decided.id),
+        "incident": str(make_incident(cast.workspace)),
     }
 
 
@@ -223,7 +227,10 @@ def test_strange_regions_are_refused(cast: Cast, ids: dict[str, str]) -> None:
 
 
 def test_marks_move_with_what_pages_show(cast: Cast, ids: dict[str, str]) -> None:
-    names = ("board", "approvals", f"thread:{ids['queued']}", f"approval:{ids['open']}")
+    names = (
+        *("board", "approvals", "incidents"),
+        *(f"{kind}:{ids[name]}" for kind, name in OF_ONE.items()),
+    )
     topics = [regions.resolve(parse(name, workspace=cast.workspace)) for name in names]
 
     def moved(before: dict[Topic, object]) -> set[str]:
@@ -248,3 +255,6 @@ def test_marks_move_with_what_pages_show(cast: Cast, ids: dict[str, str]) -> Non
         },
     )
     assert moved(before) == {"board", "approvals", "approval"}
+    before = dict(regions.marks(topics))
+    cast.client("operator").post(f"/incidents/{ids['incident']}/take/")
+    assert moved(before) >= {"incidents", "incident"}

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.drawing.lineage import COLOURS
+
 TOKENS = Path(__file__).parents[3] / "dashboard/static/dashboard/css/tokens.css"
 STATUS = ("run", "wait", "stuck", "fail", "done", "idle")
 # Machado, Oliveira and Fernandes 2009, full strength, in linear RGB.
@@ -67,6 +69,9 @@ def test_words_are_readable_where_they_stand(theme: str) -> None:
     for ground in ("bg", "surface", "surface-2", "select", "add-bg", "chg-bg", "del-bg"):
         assert contrast(t["text"], t[ground]) >= 7, ground
         assert contrast(t["muted"], t[ground]) >= 4.5, ground
+    for lane in range(1, COLOURS + 1):
+        for ground in ("surface", "select", "surface-2"):
+            assert contrast(t[f"lane-{lane}"], t[ground]) >= 4.5, (lane, ground)
     assert contrast(t["link"], t["surface"]) >= 4.5
     assert contrast(t["on-primary"], t["primary"]) >= 7
     assert contrast(t["line-strong"], t["surface"]) >= 3

@@ -11,6 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils.html import strip_tags
 
 from checkpoints import queries, store
+from checkpoints.states import EventKind
+from dashboard import actions
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, make_agent, make_thread, rows
 from tests.dashboard import scene
@@ -174,3 +176,31 @@ def test_each_number_of_both_sides(cast: Cast, pair: tuple[UUID, UUID]) -> None:
         assert f"Step {step} " in side
         assert f"Tokens, cost {tokens}" in side
         assert f"Event {seq} " in section(html, f"event-{name}")
+
+
+def test_forks_have_the_colours_of_their_lanes_on_every_page(cast: Cast) -> None:
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent()))
+    for n in range(3):
+        scene.step(work, report=f"draft {n}")
+    store.leave(work, EventKind.THREAD_FAILED, reason="no bank")
+    point = queries.checkpoint_by_number(work.thread, 1)
+    forks = [
+        actions.fork(cast.actor("manager"), work.thread, point.id, {"goal": goal}, f"To {goal}")
+        for goal in ("trains", "ships")
+    ]
+    client = cast.client("viewer")
+    thread = client.get(f"/threads/{work.thread}/").content.decode()
+    compared = client.get(f"/threads/compare/?left={forks[0]}&right={forks[1]}").content.decode()
+    colours = set()
+    for fork, side in zip(forks, ("left", "right"), strict=True):
+        (colour,) = set(re.findall(rf'id="lane-{fork}" data-row class="forked (lane-\d)"', thread))
+        colours.add(colour)
+        listed = thread.partition(f'id="fork-{fork}"')[2].partition("</li>")[0]
+        assert f'class="lane {colour}"' in listed
+        part = compared.partition(f'id="side-{side}"')[2].partition("</p>")[0]
+        assert f'class="lane {colour}"' in part
+        assert f'class="ln-fork {colour}"' in thread
+    assert len(colours) == 2
+    newest = re.search(r'class="forked (lane-\d)">\s*<title>Fork: To ships</title>', thread)
+    assert newest, "the bar of time marks the newest of one place"
+    assert newest[1] in colours

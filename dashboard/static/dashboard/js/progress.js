@@ -40,7 +40,7 @@ gatepost.say = (() => {
   return (id, said) => {
     const now = document.getElementById(id)?.dataset.say;
     if (!now || said.get(id) === now) return;
-    if (said.has(id)) for (const note of document.querySelectorAll("[data-passing]")) note.remove();
+    if (said.has(id)) for (const note of document.querySelectorAll("[data-passing]:not(:has(form))")) note.remove();
     said.set(id, now);
     if (!waiting) setTimeout(() => { document.getElementById("say").textContent = waiting; waiting = null; }, 1000);
     waiting = now;

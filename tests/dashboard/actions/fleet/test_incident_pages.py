@@ -16,6 +16,7 @@ from tests.approvals.incidents.scenes import fails, incidents, mail, person, sub
 from tests.approvals.news import endpoint
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
+from tests.dashboard import scene
 
 pytestmark = pytest.mark.requirement("E01")
 
@@ -94,6 +95,46 @@ def test_a_person_takes_snoozes_and_closes_an_incident_by_page(cast: Cast, many:
     assert "Reason to close" not in page
     assert queries.incident(many, workspace=cast.workspace).state == "closed"
     assert post(cast, f"{at}take/")[0] == 409
+
+
+@pytest.mark.parametrize(
+    ("verb", "form", "opposite"),
+    [
+        ("take", {}, "give-back"),
+        ("give-back", {}, "take"),
+        ("snooze", {"hours": "4"}, "wake"),
+        ("wake", {}, ""),
+        ("close", {"reason": "known"}, ""),
+    ],
+)
+def test_what_a_message_says_is_taken_back_by_its_button(
+    cast: Cast, many: UUID, verb: str, form: dict[str, str], opposite: str
+) -> None:
+    at, client = f"/incidents/{many}/", cast.client("operator")
+    if verb == "give-back":
+        client.post(f"{at}take/")
+    if verb == "wake":
+        client.post(f"{at}snooze/", {"hours": "4"})
+        assert "End the snooze" in get(cast, at)
+    client.get(at)
+    before = queries.incident(many, workspace=cast.workspace)
+    html = client.post(f"{at}{verb}/", form, follow=True).content.decode()
+    toast = html[html.index('id="toasts"') : html.index('<main id="main"')]
+    assert re.findall(r'action="([^"]*)"', toast) == ([f"{at}{opposite}/"] if opposite else [])
+    if opposite:
+        assert f'name="next" value="{at}"' in toast
+        assert client.post(f"{at}{opposite}/").status_code == 303
+        after = queries.incident(many, workspace=cast.workspace)
+        assert (after.state, after.taken_by) == (before.state, before.taken_by)
+
+
+def test_a_paused_thread_is_resumed_by_the_button_of_the_message(cast: Cast) -> None:
+    thread = scene.start(cast.workspace, scene.make_agent())
+    client, at = cast.client("operator"), f"/threads/{thread}/"
+    for verb, opposite in (("pause", "resume"), ("resume", "pause")):
+        html = client.post(f"{at}{verb}/", follow=True).content.decode()
+        toast = html[html.index('id="toasts"') : html.index('<main id="main"')]
+        assert re.findall(r'action="([^"]*)"', toast) == [f"{at}{opposite}/"]
 
 
 def test_incidents_of_other_workspaces_do_not_exist(cast: Cast, many: UUID) -> None:

@@ -6,9 +6,10 @@ from uuid import UUID
 
 import pytest
 
+from approvals.incidents.fingerprints import fingerprint
 from checkpoints.states import Status
 from tests.cast import Cast
-from tests.checkpoints.builders import one
+from tests.checkpoints.builders import one, rows
 from tests.dashboard.page_numbers import Rule, problem, quoted
 
 
@@ -46,11 +47,24 @@ def _stuck(cast: Cast, number: str) -> str:
     )
 
 
+def _alike(cast: Cast, status: str, mark: str) -> str:
+    """Of this population no lane is longer than what is read of it, so each is counted whole."""
+    groups: dict[str, int] = {}
+    for agent, reason in rows(
+        "SELECT agent, status_reason FROM gp_thread WHERE workspace_id = %s AND status = %s",
+        (cast.workspace, status),
+    ):
+        key = f"{agent} {fingerprint(reason)[:12]}"
+        groups[key] = groups.get(key, 0) + 1
+    return f"{max(n for key, n in groups.items() if key.endswith(mark))} threads:"
+
+
 BOARD = [
+    Rule(r"tr#alike-(\w+)-([0-9a-f]{12})\S* .*b\.num", _alike),
     Rule(r"a#stuck-(\w+)\S* b$", _stuck),
     Rule(r"li#count-(\w+) .*span\.v$", _of_status),
     Rule(r"tr#lane-head-(\w+)\.?.* span\.num", _of_status),
-    Rule(r"tr#thread-([0-9a-f-]{36}) td\.c-node span", _step),
+    Rule(r"tr#thread-([0-9a-f-]{36})\S* td\.c-node span", _step),
 ]  # fmt: skip
 
 

@@ -75,6 +75,7 @@ NONE = {
     "incident_take": "posts only",
     "incident_give_back": "posts only",
     "incident_snooze": "posts only",
+    "incident_wake": "posts only",
     "incident_close": "posts only",
     "thread_edit": "a form",
     "thread_skip": "a form",

@@ -1,0 +1,17 @@
+// Done: said below, spoken, and gone after a while; not while a hand or the focus is on it.
+(() => {
+  const MS = 10000;
+  const toasts = [...document.querySelectorAll("#toasts > [data-passing]")];
+  for (const toast of toasts) {
+    let timer;
+    const rest = () => clearTimeout(timer);
+    const go = () => { rest(); timer = setTimeout(() => toast.remove(), MS); };
+    for (const name of ["pointerenter", "focusin"]) toast.addEventListener(name, rest);
+    for (const name of ["pointerleave", "focusout"]) toast.addEventListener(name, go);
+    go();
+  }
+  // What stands there when a page opens is no news to a screen reader.
+  const words = toasts.map((toast) => toast.querySelector("[data-words]").textContent.trim()).join(" ");
+  const say = document.getElementById("say");
+  if (words) setTimeout(() => { if (!say.textContent) say.textContent = words; }, 300);
+})();
