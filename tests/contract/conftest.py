@@ -8,9 +8,8 @@ import pytest
 from pytest_django import DjangoDbBlocker
 
 from tests.cast import make_cast
+from tests.contract.world import World, make_world
 from tests.contract.written import taken_back
-
-from .calls import World, make_world
 
 
 @pytest.fixture(scope="module")

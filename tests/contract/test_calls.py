@@ -13,19 +13,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from checkpoints import queries
+from tests.contract.calls import EXAMPLES, example, send
+from tests.contract.example_calls import ROLES, Call
+from tests.contract.operations import document, operations
+from tests.contract.world import World
 from tests.contract.written import everything
 from tests.dashboard import scene
-
-from .calls import (
-    EXAMPLES,
-    ROLES,
-    Call,
-    World,
-    document,
-    example,
-    operations,
-    send,
-)
 
 ALL = sorted(operations())
 # At most so many statements per call, those for login and membership (2) and savepoints included.

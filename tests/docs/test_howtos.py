@@ -12,7 +12,7 @@ from django.core.management import get_commands, load_command_class
 from django.urls import Resolver404, resolve
 
 from approvals.policies.conditions import condition as parsed_condition
-from tests.contract.calls import document
+from tests.contract.operations import document
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs/howto").glob("*.md")])

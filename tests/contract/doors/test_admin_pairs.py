@@ -10,9 +10,10 @@ from typing import Final
 
 import pytest
 
-from tests.contract.calls import operations
+from tests.contract.operations import operations
 
-from . import doors
+from .admin_forms import ADMIN, ROOT
+from .commands import COMMANDS, HOST
 
 # {page: (call, command)}; a dash: there is none, see MISSING.
 PAIRS: Final[dict[str, tuple[str, str]]] = {
@@ -70,9 +71,9 @@ MISSING: Final = {
 
 @pytest.mark.requirement("D06")
 def test_every_page_of_the_records_has_its_call_and_command() -> None:
-    changing = set(doors.ADMIN) | doors.ROOT
+    changing = set(ADMIN) | ROOT
     assert set(PAIRS) == changing, "a new page names its call and command here"
-    calls, commands = set(operations()), set(doors.COMMANDS) | set(doors.HOST)
+    calls, commands = set(operations()), set(COMMANDS) | set(HOST)
     for page, (call, command) in {**PAIRS, **PAIRS_OUTSIDE}.items():
         assert call in calls or page in MISSING, f"{page} has no call {call}"
         assert command in commands, f"{page} has no command {command}"

@@ -12,43 +12,60 @@ import re
 from collections import Counter
 
 import pytest
-from django.urls import Resolver404, resolve
+from django.test import Client
+from django.urls import Resolver404, resolve, reverse
 
 from dashboard.live import consumers, routing
+from dashboard.mcp.server.tools import TOOLS
 from tests.cast import PEOPLE as CAST
-from tests.contract.calls import World, operations
+from tests.contract.operations import operations
+from tests.contract.world import World
 from tests.contract.written import changes, everything, taken_back
 
-from . import doors
-from .doors import FORBIDDEN, MISSING, REFUSED, Door
+from . import targets
+from .admin_forms import (
+    ADMIN,
+    BY_FIELD,
+    CLOSED,
+    OWN,
+    ROOT,
+    SITE,
+    admin_form,
+    admin_names,
+    read_only,
+)
+from .calls import world_hook
+from .choke_point import decided, everybody, may_pass, watched
+from .commands import COMMANDS, HOST, IDLE, LOOK, THE_OPERATORS, verbs
+from .directory import SCIM, scim_addresses
+from .door import FORBIDDEN, MISSING, PEOPLE, REFUSED, Door, Knock, addresses, browsers
+from .doors import every
+from .mcp_tools import MCP_TOOLS
 from .test_pages_and_calls import DOOR, FORMS, SHOWS
 
-EVERY = doors.every()
+EVERY = every()
 NAMED = [f"{one.kind} {one.name}" for one in EVERY]
-INSIDE = [who for who in doors.PEOPLE if who and CAST[who][0] == "default"]
+INSIDE = [who for who in PEOPLE if who and CAST[who][0] == "default"]
 
 
 # --- all of them are known ------------------------------------------------------------------------
 
 
 def test_every_door_is_known(capsys: pytest.CaptureFixture[str]) -> None:
-    """The tables of doors.py are exactly what the product has."""
-    addresses = {name for name, _ in doors.addresses()}
-    pages = {name for name in addresses if ":" not in name}
+    """The tables of the modules here are exactly what the product has."""
+    known = {name for name, _ in addresses()}
+    pages = {name for name in known if ":" not in name}
     assert pages == set(FORMS) | SHOWS | DOOR
-    calls = {name for name in addresses if name.startswith("api:")}
+    calls = {name for name in known if name.startswith("api:")}
     described = {resolved(one.path) for one in operations().values()}
     assert calls - described == {"api:hook", "api:schema", "api:docs", "api:"}
-    admin = doors.admin_names()
-    assert admin - doors.read_only() == (
-        set(doors.ADMIN) | doors.ROOT | doors.CLOSED | doors.OWN | doors.SITE
-    )
-    changing = {name for name, tool in doors.TOOLS.items() if tool.effect != "reads"}
-    assert set(doors.MCP_TOOLS) == changing
-    known = set(doors.COMMANDS) | set(doors.HOST) | doors.LOOK
-    assert doors.verbs() == known
-    listed = {f"{name} {method}" for name in doors.SCIM for method in doors.SCIM[name]}
-    assert doors.scim_addresses() == listed
+    admin = admin_names()
+    assert admin - read_only() == (set(ADMIN) | ROOT | CLOSED | OWN | SITE)
+    changing = {name for name, tool in TOOLS.items() if tool.effect != "reads"}
+    assert set(MCP_TOOLS) == changing
+    assert verbs() == set(COMMANDS) | set(HOST) | LOOK
+    listed = {f"{name} {method}" for name in SCIM for method in SCIM[name]}
+    assert scim_addresses() == listed
     counted = Counter(one.kind for one in EVERY)
     with capsys.disabled():
         text = ", ".join(f"{n} {kind}" for kind, n in counted.items())
@@ -103,7 +120,7 @@ def test_nobody_comes_in_without_the_right(world: World, door: Door) -> None:
     for who in outside:
         if who is not None:
             assert answers.pop(who) in {REFUSED, FORBIDDEN, MISSING}, (who, answers)
-    if door.name in doors.THE_OPERATORS:
+    if door.name in THE_OPERATORS:
         assert "in" not in answers.values(), answers
     else:
         assert set(answers.values()) <= {FORBIDDEN}, (rights, answers)
@@ -112,29 +129,29 @@ def test_nobody_comes_in_without_the_right(world: World, door: Door) -> None:
     assert len(refused) >= keeps_out or rights <= for_all, "whom does it keep out?"
 
 
-def opened(world: World, door: Door, knock: doors.Knock) -> tuple[set[str], list[str]]:
+def opened(world: World, door: Door, knock: Knock) -> tuple[set[str], list[str]]:
     """(the rights that the choke point asked for, who has them); somebody came in by them."""
     came, rights, functions, written = [], set[str](), set[str](), set[str]()
     for who in INSIDE:
         with taken_back():
-            (answer, seen), tables = changes(lambda who=who: doors.watched(lambda: knock(who)))
-        if answer == "in" or (door.name in doors.IDLE and answer != FORBIDDEN):
+            (answer, seen), tables = changes(lambda who=who: watched(lambda: knock(who)))
+        if answer == "in" or (door.name in IDLE and answer != FORBIDDEN):
             came.append(who)
             rights |= seen.rights
             functions |= seen.functions
             written |= tables
             assert seen.functions, f"{door.name} changes something past the choke point"
     assert came, f"{door.name} lets nobody in"
-    assert written or door.name in doors.IDLE, f"{door.name} changes nothing"
+    assert written or door.name in IDLE, f"{door.name} changes nothing"
     rights -= {"read"}
     if door.kind == "admin":
         # Forms of people ask `administering`, for the role itself.
         assert came == ["admin"], came
     else:
         assert rights, f"{functions} ask for no right"
-        expected = [who for who in INSIDE if doors.may_pass(rights, who)]
-        if door.name in doors.THE_OPERATORS:
-            expected = [who for who in expected if who in doors.THE_OPERATORS[door.name]]
+        expected = [who for who in INSIDE if may_pass(rights, who)]
+        if door.name in THE_OPERATORS:
+            expected = [who for who in expected if who in THE_OPERATORS[door.name]]
         assert came == expected, (came, rights)
     CAME[door] = came
     return rights, came
@@ -163,9 +180,9 @@ def test_things_of_others_are_not_there(world: World, door: Door) -> None:
 LOGGED = {"gp_hook_delivery"}
 
 
-@pytest.mark.parametrize("name", sorted(doors.BY_FIELD))
+@pytest.mark.parametrize("name", sorted(BY_FIELD))
 def test_forms_offer_nothing_of_others(world: World, name: str) -> None:
-    knock = doors.admin_form(name, world, True)
+    knock = admin_form(name, world, True)
     answer, written = changes(lambda: knock("admin"))
     assert (answer, written) == ("422", set())
 
@@ -173,23 +190,23 @@ def test_forms_offer_nothing_of_others(world: World, name: str) -> None:
 @pytest.mark.slow
 def test_what_is_closed_is_closed_to_all(world: World) -> None:
     """Of rows that are edited: the forms that nobody gets, and those of superusers."""
-    clients = doors.browsers(world)
+    clients = browsers(world)
     rows = {
         "auth_user": str(world.cast.users["viewer"].pk),
-        "checkpoints_membership": str(doors._role(world, False)),
+        "checkpoints_membership": str(targets.role(world, False)),
         "checkpoints_workspace": str(world.cast.workspace),
         "approvals_endpoint": str(world.hook),
-        "approvals_hook": doors._hook(world, False),
-        "approvals_hookidentity": doors._identity(world, False),
+        "approvals_hook": targets.hook(world, False),
+        "approvals_hookidentity": targets.identity(world, False),
     }
     form = {"post": "yes", "name": "x", "username": "x", "_save": "Save"}
 
     def all_of_them() -> Counter[int]:
         result = Counter[int]()
-        for name in sorted(doors.CLOSED | doors.ROOT):
+        for name in sorted(CLOSED | ROOT):
             stem, _, word = name.rpartition("_")
             args = [] if word == "add" else [rows[stem]]
-            path = doors.reverse(f"admin:{name}", args=args)
+            path = reverse(f"admin:{name}", args=args)
             for who in ("admin", "auditor", "manager"):
                 for method in ("post", "put", "patch", "delete"):
                     answer = getattr(clients[who], method)(path, form)
@@ -209,10 +226,10 @@ def test_what_is_closed_is_closed_to_all(world: World) -> None:
 @pytest.mark.slow
 def test_a_get_changes_nothing_and_never_decides(world: World) -> None:
     """Every address is opened, by whoever may everything and by nobody."""
-    root, nobody = doors.everybody(world), doors.Client()
-    doors.world_hook(world)
+    root, nobody = everybody(world), Client()
+    world_hook(world)
     opened = Counter[str]()
-    requests = doors.decided(world)
+    requests = decided(world)
     verdict = f"?verdict=approve&proposal_hash={world.gate.proposal_hash}&_method=POST"
 
     def look(path: str) -> None:
@@ -229,7 +246,7 @@ def test_a_get_changes_nothing_and_never_decides(world: World) -> None:
             opened[str(answer.status_code)] += 1
 
     before = everything()
-    for name, parameters in doors.addresses():
+    for name, parameters in addresses():
         path = filled(world, name, parameters)
         if path is None:
             continue
@@ -238,7 +255,7 @@ def test_a_get_changes_nothing_and_never_decides(world: World) -> None:
         written = {table for table in after if after[table] != before.get(table)}
         assert written <= documented(name), (name, path, written)
         before = after
-    assert doors.decided(world) == requests
+    assert decided(world) == requests
     assert opened["200"] > 100, opened
 
 
@@ -290,4 +307,4 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
         "content_type_id": 1,
         "url": "",
     }
-    return str(doors.reverse(name, kwargs={key: values[key] for key in parameters}))
+    return str(reverse(name, kwargs={key: values[key] for key in parameters}))

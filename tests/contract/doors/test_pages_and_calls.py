@@ -14,21 +14,13 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from dashboard import actions
 from dashboard.actions import external, hooks
 from tests.cast import Cast
-from tests.contract.calls import (
-    DEVICE,
-    World,
-    adding,
-    code_of,
-    example,
-    make_world,
-    next_node,
-    operations,
-    send,
-    version_of,
-)
+from tests.contract.calls import example, send
+from tests.contract.example_calls import next_node, version_of
+from tests.contract.operations import operations
+from tests.contract.starts import noticed
+from tests.contract.things import DEVICE, adding, code_of
+from tests.contract.world import World, make_world
 from tests.contract.written import taken_back
-
-from .starts import noticed
 
 pytestmark = pytest.mark.requirement("D06")
 

@@ -11,7 +11,7 @@ from django.test import Client
 
 from dashboard.identity import tokens
 from tests.cast import Cast
-from tests.contract.calls import World
+from tests.contract.world import World
 
 from .door import Agent, Answer, Driver
 from .gateway import Gateway, gateway_in

@@ -17,7 +17,7 @@ from dashboard.mcp.gateway.conversations import Client, Conversations
 from dashboard.mcp.registry import queries as servers
 from dashboard.mcp.registry.changes import Wanted
 from tests.cast import Cast
-from tests.contract.calls import World
+from tests.contract.world import World
 from tests.dashboard.mcp import listing
 
 ARGS = {"a": 1}

@@ -21,7 +21,8 @@ from dashboard.capsules.imports import import_capsule
 from dashboard.errors import ActionError
 from dashboard.identity import tokens
 from dashboard.mcp.gateway.calls import Dispatch
-from tests.contract.calls import World, example
+from tests.contract.calls import example
+from tests.contract.world import World
 from tests.contract.written import everything
 from workers.external.otlp_wire import ReceivedSpan
 

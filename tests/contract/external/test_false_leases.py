@@ -9,7 +9,10 @@ import pytest
 from django.db import connection
 
 from dashboard.actions import external
-from tests.contract.calls import Call, Operation, World, example, operations, send
+from tests.contract.calls import example, send
+from tests.contract.example_calls import Call
+from tests.contract.operations import Operation, operations
+from tests.contract.world import World
 from tests.contract.written import everything, taken_back
 
 LEASE = "Gatepost-Lease"

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from tests.contract.calls import document
+from tests.contract.operations import document
 
 SOME = 2  # of each kind of value: one sweep sees each kind many times
 type Way = tuple[str | int, ...]

@@ -16,7 +16,10 @@ import pytest
 from django.test import Client
 from jsonschema import Draft202012Validator
 
-from tests.contract.calls import Call, Operation, World, address, document, example, operations
+from tests.contract.calls import address, example
+from tests.contract.example_calls import Call
+from tests.contract.operations import Operation, document, operations
+from tests.contract.world import World
 from tests.contract.written import everything
 
 from . import hostile

@@ -17,7 +17,9 @@ from django.test import Client
 from checkpoints.errors import GatepostError
 from dashboard import errors
 from dashboard.errors import FAULTS_MAX, Fault, Invalid
-from tests.contract.calls import World, address, example, operations
+from tests.contract.calls import address, example
+from tests.contract.operations import operations
+from tests.contract.world import World
 
 ANSWER_BYTES = 64 * 1024
 SMALL, LARGE = 4_000, 16_000

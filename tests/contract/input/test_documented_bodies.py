@@ -19,7 +19,9 @@ from django.test import Client
 from checkpoints.models import Artifact
 from dashboard.api.protocol.openapi import MAX_BYTES
 from tests.cast import Cast
-from tests.contract.calls import World, address, document, example, operations
+from tests.contract.calls import address, example
+from tests.contract.operations import document, operations
+from tests.contract.world import World
 from tests.contract.written import taken_back
 
 from .test_uploads import END, URL, part

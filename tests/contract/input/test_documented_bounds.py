@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.contract.calls import World, document, example, operations, send
+from tests.contract.calls import example, send
+from tests.contract.operations import document, operations
+from tests.contract.world import World
 from tests.contract.written import taken_back
 
 from . import bounds

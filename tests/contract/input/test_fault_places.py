@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.contract.calls import World, example, operations, send
+from tests.contract.calls import example, send
+from tests.contract.operations import operations
+from tests.contract.world import World
 from tests.contract.written import taken_back
 
 from .bounds import put, stands_in

@@ -24,7 +24,10 @@ from schemathesis.specs.openapi import checks as openapi
 
 from dashboard.api.protocol.long_poll import WAIT_MAX
 from dashboard.identity import tokens
-from tests.contract.calls import ROLES, Call, World, document, example, operations
+from tests.contract.calls import example
+from tests.contract.example_calls import ROLES, Call
+from tests.contract.operations import document, operations
+from tests.contract.world import World
 from tests.contract.written import taken_back
 
 from .bounds import stands_in

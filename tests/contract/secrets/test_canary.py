@@ -16,15 +16,10 @@ import pytest
 from django.test import override_settings
 
 from dashboard.operating.logs import logging_config
-from tests.contract.calls import (
-    EXAMPLES,
-    Call,
-    World,
-    document,
-    example,
-    operations,
-    send,
-)
+from tests.contract.calls import EXAMPLES, example, send
+from tests.contract.example_calls import Call
+from tests.contract.operations import document, operations
+from tests.contract.world import World
 from tests.contract.written import taken_back
 from tests.logs import logged_by
 

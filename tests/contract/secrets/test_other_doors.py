@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import reverse
 
 from dashboard.mcp.gateway import calls
-from tests.contract.calls import World
 from tests.contract.doors.test_pages_and_calls import FORMS, QUERY
+from tests.contract.world import World
 from tests.contract.written import taken_back
 from tests.dashboard import hooking
 from tests.dashboard.carried import run

@@ -23,7 +23,7 @@ from dashboard.actions import second_person
 from dashboard.errors import ActionError, Invalid, NeedsSecondPerson, Stale
 from dashboard.operating import proof
 from tests.cast import Cast
-from tests.contract.calls import make_world
+from tests.contract.world import make_world
 from tests.dashboard import scene
 
 pytestmark = pytest.mark.django_db

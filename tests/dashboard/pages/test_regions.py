@@ -15,7 +15,7 @@ from checkpoints.states import EventKind
 from dashboard.pages import regions
 from dashboard.wire.topics import Topic, parse
 from tests.cast import Cast
-from tests.contract.calls import make_incident
+from tests.contract.things import make_incident
 from tests.dashboard import scene
 
 PAGES: dict[str, Callable[[dict[str, str]], tuple[str, str]]] = {

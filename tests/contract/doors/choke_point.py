@@ -1,0 +1,93 @@
+"""What the choke point was asked meanwhile, and who has the rights it asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from approvals import queries as requests
+from checkpoints import store
+from dashboard import actions
+from dashboard.actions import external, hooks
+from dashboard.actions.directory import provisioned
+from dashboard.actions.people import administration
+from dashboard.identity import permissions
+from dashboard.identity.permissions import Actor
+from tests.cast import PEOPLE as CAST
+from tests.contract.starts import noticed
+from tests.contract.world import World
+
+# Modules whose functions are the choke point: what `actions` offers, and what stands beside it.
+CHOKE = {
+    getattr(actions, name).__module__
+    for name in actions.__all__
+    if callable(getattr(actions, name)) and not isinstance(getattr(actions, name), type)
+} - {"dashboard.identity.permissions"}
+CHOKE |= {administration.__name__, hooks.__name__, provisioned.__name__}
+CHOKE |= {getattr(external, name).__module__ for name in external.__all__}
+
+
+@dataclass
+class Seen:
+    """What the choke point did meanwhile: its functions, and the rights they asked for."""
+
+    functions: set[str] = field(default_factory=set)
+    rights: set[str] = field(default_factory=set)
+
+
+def watched(act: Callable[[], str]) -> tuple[str, Seen]:
+    """Results, and what was seen at the choke point meanwhile."""
+    seen = Seen()
+    asks = permissions.require.__code__
+
+    def look(frame: FrameType) -> bool:
+        code = frame.f_code
+        if code is asks:
+            if frame.f_back and frame.f_back.f_globals.get("__name__") in CHOKE:
+                seen.rights.add(frame.f_locals["action"])
+            return True
+        if frame.f_globals.get("__name__") not in CHOKE or not code.co_argcount:
+            return False
+        first = frame.f_locals.get(code.co_varnames[0])
+        if isinstance(first, Actor | administration.Administrator):
+            seen.functions.add(code.co_qualname)
+        return True
+
+    with noticed(look):
+        answer = act()
+    return answer, seen
+
+
+def may_pass(rights: set[str], who: str) -> bool:
+    """Whether the roles of somebody of the default workspace hold all these rights."""
+    roles = set(CAST[who][1]) if CAST[who][0] == "default" else set()
+    return all(permissions.RIGHTS[right] & roles for right in rights)
+
+
+def superuser() -> Any:
+    """Somebody to whom nothing is closed, for looking round."""
+    row = get_user_model().objects.filter(username="root").first()
+    return row or get_user_model().objects.create_superuser("root", password="root")
+
+
+def everybody(world: World) -> Any:
+    """A browser of somebody with every role and the superuser's flag."""
+    user = superuser()
+    for role in permissions.ROLES:
+        store.grant(world.cast.workspace, user.pk, role, actor="user:0")
+    client = Client()
+    client.force_login(user, "dashboard.identity.backends.Passwords")
+    return client
+
+
+def decided(world: World) -> tuple[Any, ...]:
+    """The requests of the world as they are."""
+    return tuple(
+        requests.approval(row.id, workspace=row.workspace)
+        for row in (world.gate, world.other_gate, world.foreign_gate)
+    )

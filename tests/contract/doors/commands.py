@@ -1,0 +1,282 @@
+"""Verbs of commands as doors, and those for the host alone."""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from django.core.management import call_command, get_commands, load_command_class
+
+from dashboard import actions
+from dashboard.actions import hooks
+from dashboard.identity.sso import identities
+from tests.contract.example_calls import next_node
+from tests.contract.world import World
+from tests.dashboard import hooking
+
+from .admin_forms import MCP
+from .door import FORBIDDEN, MISSING, OURS, Door, Knock, swapped
+
+# Whoever may start these owns the machine: they ask for no role.
+HOST = {
+    "up": "starts the servers themselves",
+    "reset": "deletes the data folder",
+    "migrate": "changes the schema, under the role that owns it",
+    "verify": "computes again, and notes what came out as the command's",
+    "anchor": "reads every workspace's log",
+    "encryption new-key": "stores nothing",
+    "encryption status": "counts, and shows no secret",
+    "encryption rotate": "needs the keys, which are in the environment of whoever starts it",
+    "createsuperuser": "makes the first person",
+    "changepassword": "lets a person in again",
+    "login_link": "lets a person in",
+    "workspace create": "makes one, with its first admin",
+    "demo": "acts as the demo's own people, and only where they are",
+    "token create": "what the user may, as a script",
+    "token list": "names no secret",
+    "token revoke": "ends one",
+    "watch": "reads a folder of the machine; its threads cannot be controlled",
+    "agent check": "reads code",
+    "sbom": "reads the lock",
+    "advisories": "reads the lock, and writes a file of the data folder",
+    "agent impact": "reads code",
+}
+LOOK = {
+    *(f"threads {verb}" for verb in ("list", "show", "events", "checkpoints", "activities")),
+    *("threads state", "threads diff", "agent list", "agent show", "doctor", "hook list"),
+    *("policy list", "policy show", "policy try", "policy preview"),
+    *(
+        "user list",
+        "user sign-ins",
+        "workspace list",
+        "cap list",
+        "endpoint list",
+        "mcp list",
+        "breaker list",
+    ),
+    *("record search", "record report"),
+    *("erase list", "erase preview", "erase holds", "retention list"),
+    *("incident list", "incident show", "subscription list", "view list"),
+    *("deputy list", "device list"),
+    *("budget list", "overview"),
+}
+ISSUER = "https://login.example.com"
+NEW_FILE = "@a file that is not there yet@"
+
+
+def _file() -> str:
+    return str(Path(tempfile.mkdtemp(prefix="gp-door-")) / "kept.zip")
+
+
+def _named(world: World, actor: str = "admin") -> str:
+    return hooks.create_hook(world.cast.actor(actor), f"door-{uuid4().hex[:8]}")[0].name
+
+
+def _mapped(world: World) -> str:
+    hooking.made(world.cast, name := f"door-{uuid4().hex[:8]}", U1="manager")
+    return name
+
+
+def _capped(world: World) -> list[Any]:
+    actions.set_cap(world.cast.actor("admin"), "agent", "total", "9")
+    return ["agent", "total"]
+
+
+def _retained(world: World) -> list[Any]:
+    actions.set_retention(world.cast.actor("admin"), "nobody", 30, False, True)
+    return ["--agent", "nobody"]
+
+
+def _budgeted(world: World) -> list[Any]:
+    actions.set_budget(world.cast.actor("admin"), "agent", "door", max_cost="9")
+    return ["agent", "door"]
+
+
+def _linked(world: World) -> list[Any]:
+    identities.link(world.cast.users["viewer"], ISSUER, uuid4().hex, actor="user:0")
+    return ["viewer", "--issuer", ISSUER]
+
+
+def _drafted() -> str:
+    path = Path(tempfile.mkdtemp(prefix="gp-door-")) / "policy.json"
+    path.write_text(json.dumps({"name": f"door {uuid4().hex[:8]}", "condition": "tool == 'pay'"}))
+    return str(path)
+
+
+COMMANDS: dict[str, Callable[[World], list[Any]]] = {
+    "threads start": lambda w: ["research", "--set", "goal=delays"],
+    "threads pause": lambda w: [w.queued],
+    "threads resume": lambda w: [w.paused],
+    "threads retry": lambda w: [w.failed],
+    "threads skip": lambda w: [w.failed, "--node", next_node(w.failed), "--reason", "unneeded"],
+    "threads many": lambda w: ["pause", "-q", str(w.queued), "--yes"],
+    "threads input": lambda w: [w.inbox, '"and the rain"'],
+    "threads cancel": lambda w: [w.queued],
+    "threads settle": lambda w: [w.asking[0], "happened", "--reason", "seen"],
+    "threads code": lambda w: [w.changed, "pin"],
+    "threads edit": lambda w: [w.gate.thread, "--set", "goal=weather", "--reason", "typo"],
+    "threads fork": lambda w: [w.ended, "--checkpoint", "1", "--set", "goal=weather"],
+    "threads rollback": lambda w: [w.ended, "0", "--reason", "wrong", "--yes"],
+    "approve": lambda w: [w.gate.id, "--verdict", "approve"],
+    "export": lambda w: [w.ended, "--to", NEW_FILE],
+    "import": lambda w: [_exported(w)],
+    "hook create": lambda w: [f"door-{uuid4().hex[:8]}"],
+    "hook rotate": lambda w: [_named(w)],
+    "hook enable": lambda w: [_named(w)],
+    "hook disable": lambda w: [_named(w)],
+    "hook map": lambda w: [_named(w), "U1", "manager"],
+    "hook unmap": lambda w: [_mapped(w), "U1"],
+    "user create": lambda w: [f"door-{uuid4().hex[:8]}", "--role", "viewer"],
+    "user roles": lambda w: ["viewer", "viewer,operator"],
+    "user change": lambda w: ["viewer", "--email", "v@example.com"],
+    "workspace second-factor": lambda w: ["operator"],
+    "workspace rename": lambda w: [f"door-{uuid4().hex[:8]}"],
+    "user disable": lambda w: ["viewer"],
+    "user enable": lambda w: ["viewer"],
+    "user sign-out": lambda w: ["operator"],
+    "user remove-second-factor": lambda w: ["operator"],
+    "user link": lambda w: ["viewer", "--subject", uuid4().hex, "--issuer", ISSUER],
+    "user unlink": lambda w: _linked(w),
+    "record export": lambda w: ["--to", NEW_FILE, "--q", "report"],
+    "breaker trip": lambda w: ["--agent", "nobody", "--reason", "prices", "--yes"],
+    "breaker release": lambda w: [w.breaker, "--reason", "right"],
+    "erase request": lambda w: [w.ended, "--reason", "consent", "--yes"],
+    "erase approve": lambda w: [w.erasure, "--yes"],
+    "erase refuse": lambda w: [w.erasure, "--reason", "needed"],
+    "erase hold": lambda w: [w.ended, "--reason", "case 18"],
+    "erase lift": lambda w: [w.on_hold, "--reason", "closed"],
+    "retention set": lambda w: ["90", "--agent", "nobody", "--yes"],
+    "retention off": lambda w: _retained(w),
+    "incident take": lambda w: [w.incident],
+    "incident give-back": lambda w: [w.taken],
+    "incident snooze": lambda w: [w.incident, "--for", "4h"],
+    "incident wake": lambda w: [w.snoozed],
+    "incident close": lambda w: [w.incident, "--reason", "known"],
+    "subscription create": lambda w: ["--endpoint", w.mail, "--kind", "thread.failed"],
+    "subscription change": lambda w: [w.subscription, "--agent", "research"],
+    "subscription remove": lambda w: [w.subscription],
+    "subscription quiet": lambda w: ["--hours", "22:00-07:00"],
+    "view save": lambda w: [f"door {uuid4().hex[:8]}", "--address", "status=failed"],
+    "view change": lambda w: [w.view, "--name", "Failed"],
+    "view remove": lambda w: [w.view],
+    "deputy name": lambda w: ["second_manager", "--until", "2030-01-01", "--from", "2029-12-01"],
+    "deputy remove": lambda w: [w.deputy],
+    "device remove": lambda w: [w.device],
+    "deputy hand-over": lambda w: [w.gate.id, "second_manager"],
+    "budget set": lambda w: ["workspace", "--cost", "2.50"],
+    "budget off": lambda w: _budgeted(w),
+    "cap set": lambda w: ["thread", "day", "2.50"],
+    "cap off": lambda w: _capped(w),
+    "endpoint create": lambda w: ["email", f"door-{uuid4().hex[:8]}"],
+    "endpoint change": lambda w: [w.hook, "--event", "approval.decided"],
+    "endpoint rotate": lambda w: [w.hook],
+    "endpoint enable": lambda w: [w.hook],
+    "endpoint disable": lambda w: [w.hook],
+    "endpoint test": lambda w: [w.hook],
+    "mcp add": lambda w: [f"door-{uuid4().hex[:8]}", "--url", MCP["url"]],
+    "mcp change": lambda w: ["notes", "--no-active"],
+    "mcp remove": lambda w: ["notes"],
+    "mcp tools": lambda w: ["notes"],
+    "mcp accept": lambda w: ["notes"],
+    "mcp mode": lambda w: ["notes", "add", "ask"],
+    "policy create": lambda w: [_drafted()],
+    "policy change": lambda w: [w.policy, "--switch", "off"],
+}
+NO_THING = {"threads start", "import", "hook create", "user create", "cap set", "cap off"}
+NO_THING |= {"endpoint create", "policy create", "breaker trip", "record export"}
+NO_THING |= {"retention set", "retention off"}
+NO_THING |= {"subscription create", "subscription quiet", "view save", "workspace rename"}
+NO_THING |= {"deputy name", "workspace second-factor"}
+NO_THING |= {"budget set", "budget off", "threads many"}
+
+# Named by a name that each workspace may have once.
+NO_THING |= {"mcp add", "mcp change", "mcp remove", "mcp tools", "mcp accept", "mcp mode"}
+
+# Enabling what is enabled changes nothing, and what is here is not brought in again.
+IDLE = {"hook enable", "import", "user enable", "endpoint enable"}
+
+# A trial only answers what would match; one policy alone has one place.
+IDLE |= {"policies_try", "external_check", "policy_move"}
+
+# The server still lists what it listed.
+IDLE |= {"mcp_servers_tools", "mcp_server_tools", "mcp tools"}
+
+# Things of the operator: everybody may have such a one; who comes in by the door to this one.
+THE_OPERATORS = dict.fromkeys(
+    (
+        *("subscription", "subscription_remove", "subscriptions_change", "subscriptions_remove"),
+        *("subscription change", "subscription remove"),
+        *("view", "view_remove", "views_change", "views_remove", "view change", "view remove"),
+    ),
+    ("operator", "admin"),
+)
+THE_OPERATORS |= {"second_factor_add": ("manager",), "second_factor_remove": ("operator",)}
+THE_OPERATORS |= {"passkey_remove": ("operator",)}
+THE_OPERATORS |= dict.fromkeys(("sign_in_end", "sign_ins_end"), ("operator",))
+
+# An admin names deputies for reviewers only, and is none.
+THE_OPERATORS |= dict.fromkeys(("device_remove", "devices_remove", "device remove"), ("operator",))
+THE_OPERATORS |= dict.fromkeys(("deputies", "deputies_name", "deputy name"), ("manager",))
+THE_OPERATORS |= dict.fromkeys(
+    ("incident_give_back", "incidents_give_back", "incident give-back"), ("operator",)
+)
+
+
+def _exported(world: World) -> str:
+    path = _file()
+    capsule = actions.export(world.cast.actor("operator"), world.ended)
+    Path(path).write_bytes(b"".join(capsule.chunks()))
+    return path
+
+
+def command(name: str, world: World, foreign: bool) -> Knock:
+    """Call a command as a person."""
+    words = [str(word) for word in COMMANDS[name](world)]
+    if foreign:
+        words = [swapped(world, word) for word in words]
+        if name.startswith("hook "):
+            words[0] = _named(world, "stranger")
+        if name.startswith("user "):
+            words[0] = "stranger"
+
+    def knock(who: str | None) -> str:
+        err = io.StringIO()
+        try:
+            values = [_file() if word == NEW_FILE else word for word in words]
+            call_command(*name.split(), *values, "--as", who, stdout=io.StringIO(), stderr=err)
+        except SystemExit as ended:
+            text = err.getvalue()
+            if ended.code == 3:
+                return MISSING
+            denied = "Needs the role" in text or "not a member" in text
+            return FORBIDDEN if ended.code == 1 and denied else f"exit {ended.code}: {text}"
+        return "in"
+
+    return knock
+
+
+def commands() -> Iterator[Door]:
+    for name in COMMANDS:
+        yield Door(
+            "command",
+            name,
+            partial(command, name),
+            names_things=name not in NO_THING,
+            nobody=False,
+        )
+
+
+def verbs() -> set[str]:
+    """Every verb of every command of ours."""
+    results = set()
+    for name, app in get_commands().items():
+        if app in OURS:
+            known = getattr(load_command_class(str(app), name), "verbs", ())
+            results |= {f"{name} {verb.name}" for verb in known} or {name}
+    return results

@@ -1,0 +1,1 @@
+"""One good example of each call, by kind."""

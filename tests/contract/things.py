@@ -1,0 +1,138 @@
+"""Things that calls are about, one of each kind."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+from django.db import connection
+from uuid_utils.compat import uuid7
+
+from approvals.incidents.subscriptions import Choice
+from approvals.notify import endpoints
+from approvals.notify.endpoints import Wanted
+from checkpoints import store
+from dashboard import actions
+from dashboard.actions import hooks
+from dashboard.identity import tokens
+from dashboard.identity.second_factor import codes, proposals, records
+from dashboard.mcp.registry import changes as mcp_servers
+from dashboard.saved_views import changes as views
+from tests.cast import Cast
+from tests.dashboard import scene
+from tests.dashboard.mcp import listing
+
+
+def make_token(cast: Cast, name: str) -> str:
+    """The prefix of a token of a person."""
+    return tokens.make(cast.users[name], made_by="user:0")[0].prefix
+
+
+def make_sign_in(cast: Cast, name: str) -> UUID:
+    """A browser that a person is signed in with."""
+    return UUID(cast.client(name).session["sign_in"])
+
+
+def make_factor(cast: Cast, name: str) -> str:
+    """The secret of a person's authenticator app, which has shown no code yet."""
+    user, secret = cast.users[name], codes.new_secret()
+    records.add(user, secret, 0, actor=f"user:{user.pk}")
+    return secret
+
+
+def code_of(secret: str) -> str:
+    """The code that an app shows now."""
+    return codes.code_at(secret, time.time())
+
+
+def adding(cast: Cast, name: str) -> dict[str, str]:
+    """What a person sends to add an app."""
+    made = proposals.propose(cast.users[name])
+    return {
+        "ticket": made.ticket,
+        "code": code_of(made.secret),
+        "password": f"{name}-password",
+    }
+
+
+def make_erasure(workspace: UUID) -> UUID:
+    """A request to erase a thread that nothing else needs."""
+    thread = scene.start(workspace, scene.make_agent())
+    store.cancel(thread, actor="user:0")
+    words = {"scope": "thread", "reason": "consent", "actor": "user:0", "name": "nobody"}
+    return store.request_erasure(thread, workspace=workspace, **words).id
+
+
+def make_breaker(workspace: UUID) -> UUID:
+    """An open breaker that stops nothing of the other examples."""
+    selection = {"agent": "nobody"}
+    return store.trip_breaker(workspace, selection, reason="prices", actor="user:0").id
+
+
+def make_incident(workspace: UUID) -> UUID:
+    """An open incident of an agent that has no threads."""
+    made: UUID = uuid7()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO gp_incident (id, workspace_id, agent, kind, fingerprint, reason, threads, "
+            "affected) VALUES (%s, %s, 'nobody', 'thread.failed', %s, 'HTTP 503', 1, 1)",
+            (made, workspace, made.hex),
+        )
+    return made
+
+
+def make_mail(workspace: UUID) -> UUID:
+    """An endpoint that writes to people."""
+    wanted = Wanted(name=f"people {uuid4().hex[:8]}")
+    return endpoints.make(workspace, "email", wanted, actor="user:0")[0]
+
+
+def make_subscription(cast: Cast, name: str, mail: UUID) -> UUID:
+    """A subscription of a person by such an endpoint."""
+    choice = Choice(endpoint=mail, kinds=["thread.failed"])
+    return actions.make_subscription(cast.actor(name), choice).id
+
+
+def make_view(cast: Cast, name: str) -> UUID:
+    """A shared view of a person."""
+    choice = views.Choice(f"Failed {uuid4().hex[:8]}", "status=failed", shared=True)
+    return actions.save_view(cast.actor(name), choice).id
+
+
+# The keys of a browser: those of the example in RFC 8291.
+DEVICE = {
+    "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIA"
+    "iw4",
+    "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+}
+
+
+def make_device(cast: Cast, name: str) -> UUID:
+    """A device of somebody."""
+    address = f"https://push.example/{uuid4().hex}"
+    return actions.add_device(cast.actor(name), "phone", address=address, **DEVICE).id
+
+
+def make_deputy(cast: Cast, person: str, deputy: str) -> UUID:
+    """A deputy of somebody, for a week that is far."""
+    begins = datetime.now(UTC) + timedelta(days=300)
+    ends = begins + timedelta(days=7)
+    return actions.name_deputy(cast.actor(person), deputy, begins, ends).id
+
+
+def make_inbound(cast: Cast, name: str) -> UUID:
+    """An inbound hook in somebody's workspace; its word U1 stands for a member of it."""
+    who = cast.actor(name)
+    hook = hooks.create_hook(who, f"inbound-{uuid4().hex[:8]}")[0].id
+    member = cast.users["manager"].pk if who.workspace == cast.workspace else who.user_id
+    hooks.map_identity(who, hook, "U1", member)
+    return hook
+
+
+def make_mcp_server(workspace: UUID, name: str = "notes") -> UUID:
+    """An MCP server that lists one tool."""
+    wanted = mcp_servers.Wanted(url=listing.address())
+    row = mcp_servers.add(workspace, name, wanted, actor="user:0")
+    mcp_servers.note_listed(row, [listing.TOOL], actor="user:0")
+    return row.id
