@@ -1,9 +1,9 @@
 """Every door that changes something asks for the right first; a GET changes nothing.
 
-The doors are enumerated from the product and counted; one that nobody has described in `doors.py`
-fails here. Each is knocked at by nobody, by every role, by somebody of another workspace and with
-things of another workspace: what is refused writes not one row. Who may come in is not written
-down: it is what the choke point asked for when somebody came in.
+The doors are enumerated from the product and counted; one that nobody has described in the module
+of its kind fails here. Each is knocked at by nobody, by every role, by somebody of another
+workspace and with things of another workspace: what is refused writes not one row. Who may come in
+is not written down: it is what the choke point asked for when somebody came in.
 """
 
 from __future__ import annotations
