@@ -146,8 +146,10 @@ def _checkpoint(data: Mapping[str, Any], who: str) -> str:
         "rollback": "a rollback",
     }.get(str(data.get("source")), str(data.get("source", "")))
     following = ", ".join(data.get("next") or ())
-    return f"Checkpoint {data.get('number', '?')} after {nodes}" + (
-        f", next {following}" if following else ", nothing left to do"
+    return (
+        f"Checkpoint {data.get('number', '?')}"
+        + (f" after {nodes}" if nodes else "")  # that of a rollback names neither
+        + (f", next {following}" if following else ", nothing left to do")
     )
 
 

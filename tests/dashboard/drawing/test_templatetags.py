@@ -159,6 +159,8 @@ def test_sentences_name_people_nodes_and_reasons() -> None:
     assert sentences.event_sentence(decided, people) == "ada rejected Pay?: “no”"
     committed = event("checkpoint.committed", {"number": 4, "nodes": ["clean"], "next": ["draft"]})
     assert sentences.event_sentence(committed) == "Checkpoint 4 after clean, next draft"
+    rolled_back = event("checkpoint.committed", {"number": 7, "next": ["clean"]})
+    assert sentences.event_sentence(rolled_back) == "Checkpoint 7, next clean"
     assert (
         sentences.event_sentence(event("stranger.came_by", {"text": "hi"}))
         == "Stranger came by: hi"
