@@ -182,7 +182,7 @@ def test_an_input_of_the_summary_shows_its_own_message() -> None:
         for name in BESIDE:
             if f'name="{name}"' in text:
                 seen.add(name)
-                assert f"{{{{ errors.{name}|visible }}}}" in text, f"{path.name}: {name}"
+                assert f"{{{{ errors.{name}|prose }}}}" in text, f"{path.name}: {name}"
     assert seen == BESIDE
 
 
