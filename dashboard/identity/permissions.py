@@ -15,12 +15,12 @@ from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.agent_versions import CAN
-from checkpoints.errors import NotFound
 from checkpoints.log.closed_threads import ErasedRow
 from checkpoints.states import CANCELLABLE, EDITABLE, TAKES_INPUT, EventKind, Status, sources
 from checkpoints.verdicts import question_of
 from checkpoints.views import ThreadRow
 from dashboard.errors import Conflict, Forbidden, NeedsSecondFactor, NotAllowedNow
+from gatepost_command import START
 
 from .second_factor import requirement
 
@@ -246,7 +246,7 @@ def actor_of(user: Any, grant: Grant | None = None) -> Actor:
     elif grant:
         workspace, workspace_name = grant.workspace, grant.workspace_name
     else:
-        workspace, workspace_name = _default_workspace()
+        workspace, workspace_name = _default_workspace(user)
     if user.is_superuser:
         roles.add("admin")
     login = None if grant else getattr(user, "login", None)
@@ -265,11 +265,13 @@ def actor_of(user: Any, grant: Grant | None = None) -> Actor:
     )
 
 
-def _default_workspace() -> tuple[UUID, str]:
-    try:
-        return queries.default_workspace(), "default"
-    except NotFound as error:
-        raise Forbidden(error.message) from error
+def _default_workspace(user: Any) -> tuple[UUID, str]:
+    """The oldest workspace and its name; its rule of second factors is read along."""
+    if (rule := queries.default_rule()) is None:
+        raise Forbidden(f"There is no workspace yet; `{START}` makes one.")
+    workspace, name, needing = rule
+    user.factor_roles = {workspace: needing}
+    return workspace, name
 
 
 def may(actor: HasRoles, action: str) -> bool:
