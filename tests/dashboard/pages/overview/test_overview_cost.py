@@ -79,5 +79,11 @@ def test_twenty_thousand_threads_answer_in_time_and_along_indexes(cast: Cast) ->
             )
     assert max(read.values()) < THREADS / ROWS_SHARE, read
     text = "\n".join(row[0] for row in rows(f"EXPLAIN {figures.SQL.counted}", params))
-    for index in ("gp_thread_created", "gp_thread_board", "gp_activity_spent", "gp_event_resumed"):
-        assert index in text, text
+    # With few agents the index by agent is skipped through as well as the other: statistics choose.
+    for indexes in (
+        ("gp_thread_created",),
+        ("gp_thread_board", "gp_thread_agent"),
+        ("gp_activity_spent",),
+        ("gp_event_resumed",),
+    ):
+        assert any(index in text for index in indexes), text
