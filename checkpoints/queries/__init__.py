@@ -101,7 +101,6 @@ from .installation.stuck import StuckThread, stuck_counts, stuck_threads
 from .installation.suspended import suspended
 from .installation.workspaces import (
     creators_of,
-    default_rule,
     only_member_of,
     people_of,
     roles_in,
@@ -284,7 +283,6 @@ __all__ = [
     "cursor_rows",
     "damaged_from",
     "damages",
-    "default_rule",
     "default_workspace",
     "deltas_from",
     "deployed_config",

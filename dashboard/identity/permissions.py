@@ -267,9 +267,10 @@ def actor_of(user: Any, grant: Grant | None = None) -> Actor:
 
 def _default_workspace(user: Any) -> tuple[UUID, str]:
     """The oldest workspace and its name; its rule of second factors is read along."""
-    if (rule := queries.default_rule()) is None:
+    oldest = queries.second_factor_rules(limit=1)
+    if not oldest:
         raise Forbidden(f"There is no workspace yet; `{START}` makes one.")
-    workspace, name, needing = rule
+    workspace, name, needing = oldest[0]
     user.factor_roles = {workspace: needing}
     return workspace, name
 

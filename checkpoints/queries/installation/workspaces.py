@@ -82,20 +82,17 @@ def roles_in(workspace: UUID) -> dict[int, set[str]]:
 _RULE = "id, name, ARRAY(SELECT jsonb_array_elements_text(second_factor_roles))"
 
 
-def second_factor_rules(workspace: UUID | None = None) -> list[tuple[UUID, str, frozenset[str]]]:
-    """(workspace, name, roles that need a second factor) of one or all, the oldest first."""
+def second_factor_rules(
+    workspace: UUID | None = None, *, limit: int | None = None
+) -> list[tuple[UUID, str, frozenset[str]]]:
+    """(workspace, name, roles that need a second factor) of one or of all, the oldest first."""
     if workspace is None:
-        return _rules(f"SELECT {_RULE} FROM gp_workspace ORDER BY created_at")
+        return _rules(f"SELECT {_RULE} FROM gp_workspace ORDER BY created_at LIMIT %s", limit)
     return _rules(f"SELECT {_RULE} FROM gp_workspace WHERE id = %s::uuid", workspace)
 
 
-def default_rule() -> tuple[UUID, str, frozenset[str]] | None:
-    """(workspace, name, roles that need a second factor) of the oldest workspace, if any."""
-    return next(iter(_rules(f"SELECT {_RULE} FROM gp_workspace ORDER BY created_at LIMIT 1")), None)
-
-
-def _rules(select: str, *values: UUID) -> list[tuple[UUID, str, frozenset[str]]]:
-    return [(ident, name, frozenset(roles)) for ident, name, roles in rows(select, values)]
+def _rules(select: str, value: UUID | int | None) -> list[tuple[UUID, str, frozenset[str]]]:
+    return [(ident, name, frozenset(roles)) for ident, name, roles in rows(select, (value,))]
 
 
 def only_member_of(user_id: int, workspace: UUID) -> bool:
