@@ -1,4 +1,4 @@
-"""One request, and the requests that many examples are alike."""
+"""One request, and short forms of those that many examples share."""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
 from typing import Any
 
 from django.test import Client
@@ -27,3 +29,17 @@ def refused(response: Any, status: int, path: str | None = None) -> dict[str, An
     if path is not None:
         assert problem["path"] == path
     return problem
+
+
+def page(answer: Any, status: int = 200) -> str:
+    """The text of an answer of this status, as a person reads it."""
+    text = unescape(answer.content.decode())
+    assert answer.status_code == status, text
+    return text
+
+
+def hidden(html: str, name: str) -> str:
+    """The value of a hidden input."""
+    match = re.search(rf'name="{name}" value="([^"]*)"', html)
+    assert match is not None, name
+    return match[1]

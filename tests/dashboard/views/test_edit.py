@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from html import unescape
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +15,7 @@ from dashboard import actions
 from dashboard.views import forms
 from tests.cast import Cast
 from tests.dashboard import scene
+from tests.dashboard.calls import hidden, page
 
 pytestmark = pytest.mark.django_db
 
@@ -28,18 +28,6 @@ def thread(cast: Cast) -> UUID:
 @pytest.fixture
 def client(cast: Cast) -> Client:
     return cast.client("operator")
-
-
-def page(answer: Any, status: int = 200) -> str:
-    text = unescape(answer.content.decode())
-    assert answer.status_code == status, text
-    return text
-
-
-def hidden(html: str, name: str) -> str:
-    match = re.search(rf'name="{name}" value="([^"]*)"', html)
-    assert match is not None, name
-    return match[1]
 
 
 def whole(html: str) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from html import unescape
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +15,7 @@ from checkpoints.views import ActivityRow
 from dashboard import actions
 from dashboard.errors import Invalid
 from tests.cast import Cast
-from tests.dashboard.calls import post
+from tests.dashboard.calls import hidden, page, post
 from tests.dashboard.carried import run
 from tests.workers.conftest import Bench
 from tests.workers.engine.test_counterfactuals import CALLS, MODULE
@@ -43,18 +41,6 @@ def base(bench: Bench) -> UUID:
 @pytest.fixture
 def client(cast: Cast) -> Client:
     return cast.client("manager")
-
-
-def page(answer: Any, status: int = 200) -> str:
-    text = unescape(answer.content.decode())
-    assert answer.status_code == status, text
-    return text
-
-
-def hidden(html: str, name: str) -> str:
-    match = re.search(rf'name="{name}" value="([^"]*)"', html)
-    assert match is not None, name
-    return match[1]
 
 
 def call_of(bench: Bench, thread: UUID, tool: str) -> ActivityRow:

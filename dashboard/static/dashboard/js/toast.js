@@ -1,4 +1,5 @@
-// Done: said below, spoken, and gone after a while; not while a hand or the focus is on it.
+// Messages of success at the foot of the page: read aloud, and removed after a while, but not while
+// the pointer or the focus is on them.
 (() => {
   const MS = 10000;
   const toasts = [...document.querySelectorAll("#toasts > [data-passing]")];
