@@ -184,7 +184,7 @@ class SavedViewRecords(Records):
 
 @admin.register(get_user_model())
 class PeopleAdmin(Logged, UserAdmin):  # type: ignore[type-arg]
-    """Who may sign in; admins see the people of their own workspace."""
+    """People who may sign in; admins see those of their own workspace."""
 
     form, add_form, change_password_form = ChangedUser, NewUser, PasswordForm
     list_display = ("username", "first_name", "last_name", "email", "is_active", "last_login")

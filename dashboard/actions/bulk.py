@@ -69,7 +69,7 @@ def read_items(messages: Iterable[str]) -> list[Item]:
 
 
 def preview(actor: Actor, items: Sequence[Item], verdict: str = "approve") -> list[Told]:
-    """What the sheet shows: each item as it stands now; two statements."""
+    """List the items for the bulk sheet as they are now; two statements."""
     require(actor, "decide")
     about = inbox_rows.rows([item.id for item in items], workspace=actor.workspace)
     who = person_of(actor)

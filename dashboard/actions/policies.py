@@ -113,7 +113,7 @@ def preview_policy(
     active: bool | None = None,
     position: int | None = None,
 ) -> Touched:
-    """How many requests a change would touch; None: of a new policy, last in the order."""
+    """Count the requests a change would touch; without an id: of a new policy, last in order."""
     require(actor, "policy")
     rows = queries_policies.policies(actor.workspace)
     known = {row.policy: row for row in rows}
@@ -134,7 +134,7 @@ def preview_policy(
 
 @translated()
 def try_policy(actor: Actor, condition: str, action: str = "ask") -> Tried:
-    """What a condition would have matched among the past; saves nothing."""
+    """Try a condition on past actions and list its matches; saves nothing."""
     require(actor, "policy")
     if action not in ("ask", "allow"):
         raise Invalid("$.action", "must be ask or allow")

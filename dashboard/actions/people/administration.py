@@ -47,12 +47,12 @@ class Administrator:
 
     @property
     def may_audit(self) -> bool:
-        """Whether they may read the records."""
+        """True if this person may read the records."""
         return self.superuser or not AUDIT.isdisjoint(self.actor.roles)
 
     @property
     def may_administer(self) -> bool:
-        """Whether they may change users, roles and workspaces."""
+        """True if this person may change users, roles and workspaces."""
         return self.superuser or "admin" in self.actor.roles
 
     @property
@@ -62,7 +62,7 @@ class Administrator:
 
 
 def administrator_of(user: Any) -> Administrator:
-    """Who stands behind a Django user, with the roles as they are now; Forbidden for strangers."""
+    """Read the person behind a Django user, with current roles; Forbidden for strangers."""
     return Administrator(actor_of(user), bool(user.is_superuser))
 
 

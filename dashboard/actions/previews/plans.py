@@ -161,12 +161,12 @@ def _started_after(thread: ThreadRow, target: CheckpointRow) -> dict[str, int]:
 
 
 def on_way(way: Sequence[tuple[UUID, int, int, int, int]], row: CheckpointRow) -> bool:
-    """Whether the ranges of `queries.way` go through a checkpoint."""
+    """True if the ranges of `queries.way` include a checkpoint."""
     return any(owner == row.thread and lo <= row.number <= hi for owner, _, lo, hi, _ in way)
 
 
 def _passed(way: Sequence[tuple[UUID, int, int, int, int]], target: CheckpointRow) -> int:
-    """How many checkpoints lie on the way after the target."""
+    """Count the checkpoints on the path after the target."""
     count = 0
     for owner, _, lo, hi, _ in way:
         if owner == target.thread and lo <= target.number <= hi:

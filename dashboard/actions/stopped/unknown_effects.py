@@ -66,12 +66,12 @@ class Asked:
 
     @property
     def unknown(self) -> bool:
-        """Whether it asks if the effect happened, rather than about other arguments."""
+        """True if the question is whether the effect happened, not which arguments to use."""
         return self.question.kind == "unknown"
 
 
 def asked_of(thread: ThreadRow) -> Asked | None:
-    """What the thread needs to know about an effect; None where it asks nothing."""
+    """Read the question about an effect that blocks the thread; None if it asks nothing."""
     question = question_of(thread.status, thread.waiting_on)
     if question is None:
         return None
@@ -124,7 +124,7 @@ def inputs_of(
 
 
 def result_given(text: str) -> Any:
-    """What was typed as a result; an empty text is null. Raises Invalid with `$.result`."""
+    """Parse a typed result; an empty text is null. Raises Invalid with `$.result`."""
     if not text.strip():
         return None
     try:
