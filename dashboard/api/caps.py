@@ -22,7 +22,7 @@ from .shapes.requests import Asked
 
 
 class Cap(Shape):
-    """How much threads may spend before they pause."""
+    """A limit on what threads may spend before they pause."""
 
     id: UUID
     scope: str

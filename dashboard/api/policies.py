@@ -36,7 +36,7 @@ Names = Annotated[
 
 
 class Seat(Asked):
-    """Whose approval one stage needs, and from how many of them; nobody named: any reviewer."""
+    """The approvers of one stage and how many of them it needs; nobody named: any reviewer."""
 
     people: Names = Field(default_factory=list, description="User names.")
     teams: Names = Field(default_factory=list)
@@ -44,7 +44,7 @@ class Seat(Asked):
 
 
 class Terms(Asked):
-    """What a request demands; times in seconds."""
+    """The terms of a request; times in seconds."""
 
     stages: list[Seat] = Field(
         default_factory=lambda: [Seat.model_validate({})],
@@ -72,7 +72,7 @@ class Terms(Asked):
 
 
 class PolicyDraft(Asked):
-    """What a policy is to say."""
+    """The content of a new policy or version."""
 
     name: Annotated[str, NotBlank(drafts.NAME_MAX)]
     condition: Annotated[str, NotBlank(LENGTH_MAX)] = Field(
@@ -110,7 +110,7 @@ class TryPolicy(Asked):
 
 
 class PolicyVersion(Shape):
-    """What a policy said from a time on."""
+    """One version of a policy, in force from `made_at`."""
 
     number: int
     condition: str
@@ -161,10 +161,10 @@ class PolicyDetail(Policy):
 
 
 class PolicyPreview(Shape):
-    """How many requests a change touches, by where they stand; nothing is changed.
+    """Number of requests that a change touches, by their state; nothing is changed.
 
-    Open ones under an older version of the policy, and all that need more than they were asked
-    under. `complete` is false where there are more than were looked at.
+    Counts open ones under an older version of the policy, and all that would need more than when
+    they were created. `complete` is false if there are more than were examined.
     """
 
     open: int
@@ -198,7 +198,7 @@ class Past(Shape):
 
 
 class Tried(Shape):
-    """What a condition would have matched; `looked_at` of `there` past actions were tried.
+    """Past actions that a condition would have matched; `looked_at` of `there` were tried.
 
     All actions after `since` were tried; null: all on record.
     """
@@ -234,7 +234,7 @@ class Policies(MemberView):
         summary="Make a policy",
     )
     def post(self, request: Request) -> Response:
-        """It is the last in the order and switched on."""
+        """Create a policy, switched on and last in the order."""
         draft = draft_from(self.body(PolicyDraft).model_dump())
         if self.flag("preview"):
             return answer(preview_of(actions.preview_policy(self.actor, draft=draft)))
@@ -331,7 +331,7 @@ def _version(row: VersionRow) -> dict[str, Any]:
 
 
 def preview_of(counts: Touched) -> PolicyPreview:
-    """How many requests are touched, for the wire."""
+    """Convert the counts of touched requests for the wire."""
     return PolicyPreview.model_validate(counts)
 
 

@@ -147,11 +147,11 @@ class Threads(MemberView):
 
 
 class ThreadCounts(MemberView):
-    """How many threads there are."""
+    """The number of threads per status."""
 
     @extend_schema(responses={200: Counts, **refusals()}, summary="Threads per status")
     def get(self, request: Request) -> Response:
-        """Live ones exactly, finished ones up to `cap`."""
+        """Count live threads exactly, finished ones up to `cap`."""
         counts = queries.counts(workspace=self.actor.workspace)
         return answer(
             Counts(
@@ -167,7 +167,7 @@ class ThreadCounts(MemberView):
 
 
 class Control(MemberView):
-    """What the verbs share: one body, one action, the thread as it is afterwards."""
+    """Shared base of the control verbs: one body, one action, the thread afterwards."""
 
     act: ClassVar[Callable[..., Any]]
 

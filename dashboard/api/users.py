@@ -32,7 +32,7 @@ class ChangeUser(Asked):
     )
 
     def values(self) -> dict[str, Any]:
-        """What is given, without the roles."""
+        """The members that were sent, without the roles."""
         values = self.model_dump(exclude={"roles", "username", "password"})
         return {name: value for name, value in values.items() if value is not None}
 
@@ -118,7 +118,7 @@ class OneUser(MemberView):
         summary="Change a user and their roles",
     )
     def post(self, request: Request, user_id: int) -> Response:
-        """What is left out stays."""
+        """Change the members that are sent; the others stay."""
         body = self.body(ChangeUser)
         who = Administrator(self.actor, superuser=False)
         return answer(User.of(actions.edit_user(who, user_id, body.values(), roles=body.roles)))

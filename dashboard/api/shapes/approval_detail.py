@@ -62,7 +62,7 @@ class Seats(Shape):
 
 
 class Progress(Shape):
-    """How many approvals count and how many are needed, by stages in their order."""
+    """Approvals that count and approvals needed, by stages in their order."""
 
     got: int
     needed: int
@@ -112,7 +112,7 @@ class RepeatedList(Shape):
 
 
 class Repeated(Shape):
-    """What was done before, of a request of the kind `repeat`."""
+    """The earlier action that a request of the kind `repeat` would do again."""
 
     at: datetime
     state: str

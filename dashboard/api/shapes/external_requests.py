@@ -69,7 +69,7 @@ class ReleaseLease(Asked):
 
 
 class ReportThought(Asked):
-    """Why the agent goes on as it does; `n` is its place among those of its node and step."""
+    """The agent's reason for its next action; `n` is its index within its node and step."""
 
     node: Node
     text: Annotated[str, NotBlank(THOUGHT_MAX)]
@@ -146,7 +146,7 @@ class ReportedGate(Asked):
 
 
 class BeginActivity(AtPosition):
-    """What would be done."""
+    """A call that the agent is about to make."""
 
     kind: Kind = "activity"
     tool: Tool
@@ -155,7 +155,7 @@ class BeginActivity(AtPosition):
 
 
 class CallUsage(Asked):
-    """What a call took."""
+    """The resources that a call used."""
 
     model: Annotated[str, Field(max_length=200)] | None = None
     tokens: Annotated[int, Field(ge=0, le=10**12)] | None = None
@@ -164,7 +164,7 @@ class CallUsage(Asked):
 
 
 class SettleActivity(AtPosition):
-    """What came of a call."""
+    """The result of a call."""
 
     kind: Kind = "activity"
     tool: Tool
@@ -196,7 +196,7 @@ class RecordActivities(Asked):
 
 
 class SettleUndo(Asked):
-    """What came of the undo of an effect."""
+    """The result of undoing an effect."""
 
     result: Any = None
     error: Annotated[str, Field(max_length=10_000)] = Field(
@@ -249,7 +249,7 @@ class AskPeople(Asked):
 
 
 class ReportProgress(Asked):
-    """How far the work is: shown, not kept."""
+    """The progress of the work: shown, not saved."""
 
     node: Node
     text: Annotated[str, Field(max_length=300)] = ""

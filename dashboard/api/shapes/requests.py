@@ -195,7 +195,7 @@ class Settle(Asked):
 
 
 class ChooseCode(Asked):
-    """What shall become of a thread whose agent's code changed."""
+    """A choice for a thread whose agent's code changed."""
 
     choice: Annotated[str, OneOf(code_choice.CHOICES)]
 
