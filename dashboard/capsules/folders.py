@@ -144,7 +144,7 @@ def _forget_older(above: str, number: int) -> None:
 
 
 def _forget_left_behind(apart: Path) -> None:
-    """What a killed process was making."""
+    """Delete the unfinished folder that a killed process left."""
     try:
         if time.time() - apart.stat().st_mtime > disk.LEFT_BEHIND_SECONDS:
             shutil.rmtree(apart, ignore_errors=True)

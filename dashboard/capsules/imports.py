@@ -37,9 +37,9 @@ WITHDRAWN = "The thread was imported; working on asks anew."
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came in: the thread, the bases and children that came with it, events verified.
+    """The result of an import: thread, the bases and children with it, events verified.
 
-    `left_out` of its children are not in the capsule.
+    `left_out` counts the children that are not in the capsule.
     """
 
     thread: UUID
@@ -109,7 +109,7 @@ def _files(reader: Reader) -> list[dict[str, Any]]:
 
 
 def _is_agent(payload: Mapping[str, Any]) -> bool:
-    """Whether pages can show what is told of an agent: they read it without asking."""
+    """True if pages can show the agent's description; they read it unchecked."""
     graph, nodes = payload["graph"], payload["graph"]["nodes"]
     Draft202012Validator.check_schema(payload["schema"])
     return (
@@ -237,7 +237,7 @@ class _OneImport:
             raise BadCapsule(f"{one} in the capsule describes an agent that its thread never had.")
 
     def _known(self, base: About) -> bool:
-        """Whether a base is here with the very past that the capsule has of it."""
+        """True if a base is here with the capsule's past; NotAllowedNow if its past differs."""
         row = base.row
         head = queries.head("thread", base.id, row["last_seq"])
         if head is None:

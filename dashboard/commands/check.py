@@ -127,7 +127,7 @@ def check(command: PersonalCommand) -> None:
 
 
 def _examined(module: str, seconds: int) -> dict[str, Any]:
-    """What the child process answers; whatever it does to itself becomes a finding."""
+    """Check a module in a child process; a crash or a timeout becomes a finding."""
     try:
         done = subprocess.run(
             [sys.executable, "-m", "workers.checking", module],
@@ -198,7 +198,7 @@ def _compared(declared: dict[str, Any]) -> tuple[CheckedAgent, list[CheckFinding
 
 
 def _place() -> str:
-    """Where the database was looked for."""
+    """Name the location at which the database was looked for."""
     return "DATABASE_URL" if os.environ.get("DATABASE_URL") else f"{settings.GATEPOST_DATA}"
 
 

@@ -9,7 +9,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 def is_installed() -> bool:
-    """Whether every Python of this environment finds Gatepost by itself."""
+    """True if every Python of this environment can import Gatepost."""
     paths = sysconfig.get_paths()
     return ROOT in {Path(paths[name]).resolve() for name in ("purelib", "platlib")}
 

@@ -43,7 +43,7 @@ _MOVING = frozenset({"version", "status", "thread_status", "updated_at"})
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What a file changes in the state of one checkpoint: {channel: new value}."""
+    """Changes that a file makes to the state of one checkpoint: {channel: new value}."""
 
     point: CheckpointRow
     changes: dict[str, Any]
@@ -195,7 +195,7 @@ def _differing(path: str, old: Any, new: Any) -> Iterator[str]:
 
 
 def _same(old: Any, new: Any) -> bool:
-    """Whether two values are one to JSON: 1 is 1.0 there, and is not true."""
+    """True if two values are the same JSON: 1 equals 1.0, and does not equal true."""
     return deltas.canonical(old) == deltas.canonical(new)
 
 

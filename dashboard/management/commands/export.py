@@ -48,7 +48,7 @@ class Command(PersonalCommand):
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """What to export, and where to."""
+        """Declare what to export, and the destination."""
         thread_argument(parser)
         parser.add_argument(
             "--to", type=Path, default=Path(), metavar="FILE|FOLDER", help="else this folder"

@@ -28,7 +28,7 @@ PROGRESS_SECONDS = 2.0
 
 
 class Finding(BaseModel):
-    """What does not hold: of a thread, workspace, approval or agent version, where, and why."""
+    """A check that failed: for a thread, workspace, approval or agent version, where, and why."""
 
     of: str
     id: UUID
@@ -37,12 +37,12 @@ class Finding(BaseModel):
 
 
 class Verified(BaseModel):
-    """What was verified and what came out; `anchor` is when the one compared with was written.
+    """The scope and result of a verification; `anchor` is the time of the one compared with.
 
     `since` is when the record of policies, tokens and other settings began, where a workspace is
-    older: nothing proves them before that. `unverified` are threads
-    whose contents or files a storage did not give: who knows. `erased` are intact but for their
-    content: by whom, and who approved it.
+    older: nothing proves them before that. `unverified` are threads whose contents or files a
+    storage did not return: their state is unknown. `erased` are intact but for their content: by
+    whom, and who approved it.
     """
 
     intact: bool
@@ -75,7 +75,7 @@ class Command(PersonalCommand):
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """What to verify, and against what."""
+        """Declare what to verify, and against what."""
         parser.add_argument("thread", nargs="*", metavar="THREAD", help="id, or how it begins")
         parser.add_argument(
             "--anchor",
