@@ -29,7 +29,7 @@ def outbox(seen: Seen) -> Iterator[Finding]:
 
 
 def endpoints(seen: Seen) -> Iterator[Finding]:
-    """What does not arrive, and why."""
+    """Report endpoints whose notifications do not arrive, with the last error."""
     result = queries.troubled()
     for row in result:
         shown = f"{row.late} tried again, {row.failed} failed in 7 days: {row.last_error}"

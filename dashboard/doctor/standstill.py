@@ -36,7 +36,7 @@ class OpenRequest(BaseModel):
 
 
 class Facts(BaseModel):
-    """What the explanation rests on; durations in seconds."""
+    """The facts behind an explanation; durations in seconds."""
 
     agent: str
     version: str
@@ -63,7 +63,7 @@ class Facts(BaseModel):
 
 
 class Remedy(BaseModel):
-    """What can be done, and the command that does it."""
+    """A possible action, and the command that performs it."""
 
     sentence: str
     command: str
@@ -128,7 +128,7 @@ def _facts(row: ThreadRow, open_ones: list[ApprovalRow], alive: list[WorkerRow])
 
 
 def _remedies(actor: Actor, row: ThreadRow, kind: str, facts: Facts) -> Iterator[Remedy]:
-    """What helps, likeliest first; what the person may do is said by their allowances."""
+    """List actions that help, likeliest first, among those that the person may perform."""
     for request in facts.approvals:
         yield from _decide(request)
     if row.status in (Status.QUEUED, Status.RUNNING, Status.SLEEPING, Status.ROLLING_BACK):
