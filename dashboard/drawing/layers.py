@@ -17,7 +17,7 @@ CHAR_W = 6.7  # one monospaced character at 11 px
 
 
 def targets_of(node: Mapping[str, Any]) -> tuple[str, ...]:
-    """Where a node's edges lead."""
+    """The targets of a node's edges."""
     return tuple(node.get("then") or ())
 
 

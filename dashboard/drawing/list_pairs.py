@@ -40,7 +40,7 @@ def pairs(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> list[Pa
 
 
 def reordered(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> bool:
-    """Whether what both lists have stands in another order."""
+    """True if the items common to both lists are in a different order."""
     key = _meeting_key(new, old, declared)
     ids = [[identity(item, key) if key else text_of(item) for item in one] for one in (new, old)]
     both = set(ids[0]) & set(ids[1])

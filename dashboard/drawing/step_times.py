@@ -110,7 +110,7 @@ def times_of(
 
 
 def words(times: Times) -> str:
-    """How long a step took by what happened: work first, then a queue or a wait that was felt."""
+    """Describe a step's duration: work first, then a queue or a wait that is long enough."""
     parts = [span(times.working)]
     if times.queued >= FELT:
         parts.append(f"{span(times.queued)} queued")

@@ -40,7 +40,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What led to one checkpoint, in per cent of the bar; `label` is empty if too long."""
+    """The stretch before one checkpoint, in per cent of the bar; `label` is empty if too long."""
 
     checkpoint: CheckpointRow
     x: float

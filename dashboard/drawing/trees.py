@@ -207,7 +207,7 @@ class _Writer:
         return "".join(parts)
 
     def folded(self, pairs: list[tuple[str, Any, Any]], mark: str, depth: int, part: Part) -> str:
-        """What came or went; of more than a handful of objects the rest is behind one fold."""
+        """Draw added or removed items; of more than a handful of objects, fold the rest."""
         large = any(container(old if new is MISSING else new) for _, new, old in pairs)
         if self.whole or not large or len(pairs) <= HANDFUL:
             return self.some(pairs, depth, "compare", part)
@@ -297,7 +297,7 @@ def _mark(new: Any, old: Any, mode: str) -> tuple[str, str]:
 
 
 def _sum(groups: Mapping[str, Sequence[tuple[str, Any, Any]]]) -> Iterator[str]:
-    """What differs between two lists, in a line; nothing where only a little was added."""
+    """Summarise the differences of two lists in a line; nothing if only a little was added."""
     if not groups["chg"] and not groups["del"]:
         return
     names = Counter(
