@@ -79,7 +79,7 @@ class Limit:
             raise TooMany(self.said, self._left())
 
     def give_back(self, who: str) -> None:
-        """What was counted was no guess after all."""
+        """Take back one count: it was no guess after all."""
         if getattr(settings, self.setting):
             self._count(who, -1)
 
@@ -87,7 +87,7 @@ class Limit:
         return max(1, round(self.seconds - time.time() % self.seconds))
 
     def _count(self, who: str, more: int) -> int:
-        """How often this was counted in the present period, with `more`."""
+        """Add `more` to the count of the current period, and return the new count."""
         # A name may hold anything, and a key is no place for people's names.
         digest = hashlib.sha256(f"{self.setting}:{who}".encode()).hexdigest()[:32]
         key = f"{PREFIX}{digest}:{int(time.time() // self.seconds)}"
@@ -148,5 +148,5 @@ LIMITS: Final = (
 
 
 def address_of(request: HttpRequest) -> str:
-    """What limits per address count for this request."""
+    """The key of limits per address for this request."""
     return limited_as(client_address(request))

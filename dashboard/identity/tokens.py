@@ -42,7 +42,7 @@ _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class Refused(Exception):
-    """What was presented opens nothing; the text says why."""
+    """The credential is not accepted; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def scopes_of(actor: Actor) -> list[str]:
 
 
 def usual_scopes(actor: Actor) -> list[str]:
-    """What a token gets unless told: all that the roles allow but what people do by themselves."""
+    """The default scopes of a token: all that the roles allow but those given on request."""
     return [scope for scope in scopes_of(actor) if scope not in ON_REQUEST]
 
 
