@@ -211,7 +211,7 @@ def _spans() -> Iterator[Metric]:
 
 
 class Sockets:
-    """What the hub of this process serves."""
+    """Metrics of this process's hub: its sockets and skipped frames."""
 
     def collect(self) -> Iterator[Metric]:
         """Called by the registry."""

@@ -48,7 +48,7 @@ def model_columns() -> Iterator[tuple[str, str]]:
 
 
 def columns() -> list[Column]:
-    """What is said of every column; of one that stands in no list, nothing."""
+    """List the first cover of every column; a column in no list is left out."""
     results = []
     for table, name in model_columns():
         covers = list(_covers(table, name))

@@ -44,7 +44,7 @@ class Health:
 
     @property
     def ready(self) -> bool:
-        """Whether requests should come here."""
+        """True if requests should come here."""
         return all(self.parts.values())
 
 
@@ -71,7 +71,7 @@ def database() -> Look:
 
 
 def _lost(workers: Sequence[WorkerRow]) -> Iterator[str]:
-    """Why no worker counts; a stranger learns no names."""
+    """Explain why no worker counts; names are left out for strangers."""
     if workers and not any(worker.alive for worker in workers):
         last = max(worker.seen_at for worker in workers)
         yield f"No worker gives a sign of life; the last one came at {last:%H:%M:%S} UTC."
@@ -99,7 +99,7 @@ _migrated = False
 
 
 def migrated() -> bool:
-    """Whether every migration of this code has been applied; once true it stays so."""
+    """True if every migration of this code has been applied; once true it stays so."""
     global _migrated
     if not _migrated and not missing_former(connection):
         executor = MigrationExecutor(connection)
