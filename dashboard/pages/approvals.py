@@ -67,7 +67,7 @@ class ApprovalPage:
 
     @cached_property
     def mark(self) -> Any:
-        """What tells the hub that the request or its thread moved."""
+        """The mark that shows the hub whether the request or its thread changed."""
         return queries.thread_marks([self._known_thread]).get(self._known_thread)
 
     @cached_property
@@ -97,7 +97,7 @@ class ApprovalPage:
 
     @cached_property
     def standing(self) -> Standing:
-        """Who has approved and who is still needed."""
+        """The approvals so far and those still needed."""
         return standing(self.approval, gates.votes(self.id))
 
     @cached_property
@@ -114,7 +114,7 @@ class ApprovalPage:
 
     @cached_property
     def nobody(self) -> str:
-        """Why too few people can approve it as rights are now; empty where enough can."""
+        """The reason why too few people can approve it under current rights; else empty."""
         row = self.approval
         asks = row.open and row.kind != "question"
         return nobody_can(row.progress, self.workspace) if asks else ""
@@ -141,7 +141,7 @@ class ApprovalPage:
 
     @cached_property
     def questions(self) -> list[evidence.Question]:
-        """What was asked back, with the agent's replies."""
+        """The reviewers' questions, with the agent's replies."""
         votes = self.standing.votes
         if self.approval.kind == "question" or not any(v.verdict == "respond" for v in votes):
             return []
@@ -149,7 +149,7 @@ class ApprovalPage:
 
     @cached_property
     def resumed(self) -> evidence.Resumed | None:
-        """What became of a settled decision; None of a request that has none."""
+        """The effect of a settled decision on the thread; None if the request has none."""
         row = self.approval
         payload = row.status in ("settled", "expired") and row.kind != "operation"
         if not payload or row.imported:
@@ -167,13 +167,13 @@ class ApprovalPage:
 
     @property
     def carried_out(self) -> str:
-        """What became of an approved operation, in a sentence."""
+        """The result of an approved operation, in a sentence."""
         row = self.approval
         return carried_out(row, self._log) if row.kind == "operation" and row.outcome else ""
 
     @cached_property
     def fates(self) -> list[EffectFate]:
-        """What a rollback of the thread would undo, last first."""
+        """The effects that a rollback of the thread would undo, newest first."""
         row = self.approval
         return queries.effects_of(row.thread) if row.open and row.gate else []
 
@@ -187,7 +187,7 @@ class ApprovalPage:
 
     @cached_property
     def repeat(self) -> Repeat | None:
-        """What was done before, where this would do it again."""
+        """The earlier action that this one would repeat; None if it repeats none."""
         return repeat_of(self.approval, workspace=self.workspace)
 
     @cached_property
@@ -197,7 +197,7 @@ class ApprovalPage:
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:
-        """What the arguments have to be when a reviewer edits them; None where nobody said."""
+        """The schema of the arguments that a reviewer may edit; None if nobody declared one."""
         return evidence.arguments_schema(self.approval, self.version)
 
     @property
@@ -207,19 +207,19 @@ class ApprovalPage:
 
     @property
     def changed(self) -> bool:
-        """Whether something else stands than what the person has looked at."""
+        """True if the current proposal is not the one that the person has looked at."""
         return self.approval.open and self.looked != self.approval.standing_hash
 
     @property
     def ended(self) -> bool:
-        """Whether somebody else ended it while this person had it open."""
+        """True if somebody else ended the request while this person had it open."""
         row = self.approval
         mine = self.viewer is not None and person(row.decided_by) == self.viewer.person
         return bool(self.seen) and not row.open and not mine
 
     @cached_property
     def seen_args(self) -> Any:
-        """What the person has looked at; None where nobody knows any more."""
+        """The arguments that the person has looked at; None if they are unknown by now."""
         if self.seen == self.approval.proposal_hash:
             return self.approval.args
         edits = [v for v in self.standing.votes if v.verdict == "edit"]

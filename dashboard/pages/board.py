@@ -77,7 +77,7 @@ class BoardPage(BoardAddress):
 
     @property
     def mark(self) -> Any:
-        """What tells the hub's poll that the board moved."""
+        """The mark that shows the hub's poll whether the board changed."""
         return self._look.mark
 
     @property
@@ -92,7 +92,7 @@ class BoardPage(BoardAddress):
 
     @property
     def filtered(self) -> bool:
-        """Whether this is another board than the one that is pushed."""
+        """True if filters make this another board than the one that is pushed."""
         words = self.agent or self.framework or self.q or self.after
         return bool(
             self.statuses or words or self.damaged or self.tree or self.children or self.held
@@ -159,7 +159,7 @@ class BoardPage(BoardAddress):
 
     @cached_property
     def tree_chips(self) -> list[TreeChip]:
-        """What narrows the board to a place in a tree, each with the board without it."""
+        """Filters that narrow the board to a part of a tree, each with the board without it."""
         ids = {UUID(i) for name, i in self.tree_words.items() if name in ("parent", "root")}
         titles = queries.titles_in(ids, workspace=self.workspace) if ids else {}
         words = {
@@ -271,7 +271,7 @@ class BoardPage(BoardAddress):
 
     @cached_property
     def saved(self) -> SavedRow:
-        """What faults did not cost; of the newest threads where there were many."""
+        """The work that resuming saved; of the newest threads if there are many."""
         return queries.fleet_saved(workspace=self.workspace)
 
     @cached_property
