@@ -43,7 +43,7 @@ LINKS = {
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What was looked up for the rows of one page."""
+    """Names, titles, imports and damages, read once for the rows of one page."""
 
     people: Mapping[str, str] = field(default_factory=dict)
     titles: Mapping[UUID, str] = field(default_factory=dict)
@@ -91,7 +91,7 @@ def marked(row: Any, value: Any) -> Any:
 
 
 def damage(row: Any) -> str:
-    """What is wrong with the record that a row is part of, as a sentence; empty where nothing."""
+    """Describe the damage of the record that a row is part of, as a sentence; empty if none."""
     since = _damaged_from(row)
     if since is None:
         return ""
@@ -164,7 +164,7 @@ def account(row: Any) -> SafeString:
 
 
 def sentence(row: Any) -> SafeString:
-    """What an event says, in words."""
+    """Describe an event in words."""
     event = SimpleNamespace(
         kind=row.kind, data=row.data or {}, actor=row.actor, imported=imported(row)
     )
@@ -172,7 +172,7 @@ def sentence(row: Any) -> SafeString:
 
 
 def description(row: Any) -> Told:
-    """What was looked up for this row's page."""
+    """The lookups of this row's page."""
     result: Told = getattr(row, "told", NOTHING)
     return result
 
@@ -183,7 +183,7 @@ def person(row: Any, actor: str) -> SafeString:
 
 
 def imported(row: Any) -> bool:
-    """Whether another installation wrote a row, so that its people are not those of this one."""
+    """True if another installation wrote the row, so its people are not those of this one."""
     match row._meta.model_name:
         case "approval":
             return bool(row.imported)
