@@ -89,7 +89,7 @@ def exact_json(value: Any, wanted: bool = False) -> dict[str, Any]:
 
 @register.simple_tag
 def hides(approval: Any) -> bool:
-    """Whether anything that was written for this request holds characters one would not see."""
+    """True if any text written for this request holds hidden characters."""
     texts = [
         *(
             approval.title,
@@ -114,7 +114,7 @@ def plus(at: datetime | None, seconds: int) -> str:
 
 @register.filter
 def past(at: datetime | None, seconds: int) -> bool:
-    """Whether so many seconds have passed since a time."""
+    """True if so many seconds have passed since a time."""
     return at is not None and datetime.now(UTC) - at >= timedelta(seconds=seconds)
 
 
@@ -126,7 +126,7 @@ def said_of(outcome: str) -> str:
 
 @register.filter
 def did_of(outcome: str) -> str:
-    """What the person who decided did, as a verb."""
+    """The verb for the decision, in the past tense."""
     return "edited and approved" if outcome == "edit" else VERBS.get(outcome, "decided")
 
 

@@ -90,13 +90,13 @@ def live_page[**P](view: View[P]) -> View[P]:
 
 
 def actor(request: HttpRequest) -> Actor:
-    """Who asks, as `member` found out."""
+    """The person who makes the request, as read by `member`."""
     actor: Actor = request.actor  # type: ignore[attr-defined]
     return actor
 
 
 def wants_regions(request: HttpRequest) -> bool:
-    """Whether this is a poll for some regions of a page."""
+    """True if the request is a poll for some regions of a page."""
     return REGIONS_HEADER in request.headers
 
 

@@ -98,7 +98,7 @@ def read(
 
 
 def changed_config(known: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """What a posted configuration changes; null for what it leaves out. Raises Invalid."""
+    """Compute the changes of a posted configuration; null for omitted keys. Raises Invalid."""
     try:
         value = deltas.decode_request((text.strip() or "{}").encode())
     except InvalidValue as error:

@@ -42,7 +42,7 @@ def page_for(request: HttpRequest, approval_id: UUID, *, seen: str = "") -> Appr
 
 
 def context(request: HttpRequest, page: ApprovalPage) -> dict[str, Any]:
-    """What the whole page shows beside its regions: what was seen, and what can be taken back."""
+    """The page's context beside its regions: the proposal seen, and a decision to take back."""
     held: ApprovalRow | None = None
     with suppress(ValueError, NotFound):
         if raw := request.GET.get(flow.HELD, ""):
@@ -68,7 +68,7 @@ def onward(request: HttpRequest, row: ApprovalRow, text: str, way: flow.Way | No
 
 
 def notice(page: ApprovalPage, row: ApprovalRow, verdict: str, void: int = 0) -> str:
-    """What the next page says of a verdict that was recorded; `void` approvals it made void."""
+    """The message on the next page after a verdict; `void` approvals became void by it."""
     parts = {
         "approve": ["Approved."],
         "edit": ["Your edit is recorded and counts as your approval."],

@@ -197,7 +197,7 @@ def _raw(page: ApprovalPage, posted: dict[str, str] | None) -> tuple[str, str]:
 
 
 def _merged(opened: dict[str, Any], wanted: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """What stands now, with the arguments that one person changed, added or removed."""
+    """Merge one person's changed, added and removed arguments into the current ones."""
     merged = {name: value for name, value in now.items() if name in wanted or name not in opened}
     for name, value in wanted.items():
         if name not in opened or not same(value, opened[name]):

@@ -36,7 +36,7 @@ LIST_PARAMETERS: Final[dict[str, Values]] = {
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where a decision leads on to: the next request of the box and how many are left."""
+    """The next request of the box after a decision, and how many are left."""
 
     page: InboxPage
     next: UUID | None
@@ -52,7 +52,7 @@ def opened_from(request: HttpRequest) -> InboxPage | None:
 
 
 def context(request: HttpRequest, approval_id: UUID) -> dict[str, Any]:
-    """What the page of a request shows of the way: its place and the words for its links."""
+    """The page's context for its list: the request's position and the query of its links."""
     page = opened_from(request)
     shown = page or InboxPage(actor(request).workspace, sort="age")
     return {
@@ -63,7 +63,7 @@ def context(request: HttpRequest, approval_id: UUID) -> dict[str, Any]:
 
 
 def way(request: HttpRequest, approval_id: UUID) -> Way | None:
-    """What comes after this request in the list that it was opened from."""
+    """Find the next request in the list that this one was opened from; None if from no list."""
     page = opened_from(request)
     return Way(page, *page.following(approval_id)) if page is not None else None
 

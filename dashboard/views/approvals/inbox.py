@@ -43,7 +43,7 @@ DONE = {"approve": "approved", "reject": "rejected"}
 @live_page
 @takes(**LIST_PARAMETERS, cursor=CURSOR)
 def inbox(request: HttpRequest) -> HttpResponse:
-    """What waits: ?box= mine, team, due, high, open or done; &sort= risk, age or deadline.
+    """The inbox: ?box= mine, team, due, high, open or done; &sort= risk, age or deadline.
 
     &agent=, &framework= and &q= narrow it, &alike= shows the equals of a request, &cursor= goes on.
     """
@@ -81,7 +81,7 @@ def _habit(request: HttpRequest) -> reviewers.Habit | None:
 @member
 @takes({"id": ID})
 def ended(request: HttpRequest) -> HttpResponse:
-    """What became of requests that left somebody's list: ?id= as often as needed.
+    """Outcomes of requests that left somebody's list: ?id= as often as needed.
 
     {"ended": {id: a few words}}, without those that are still open; 100 at most.
     """
@@ -165,7 +165,7 @@ def _sheet(
 
 
 def _sum(rows: list[inbox_rows.InboxRow]) -> amounts.Sum | None:
-    """What those that name an amount come to; None where arguments are too large to be known."""
+    """Sum the amounts of requests that name one; None if arguments are too large to be known."""
     if any(row.args is None for row in rows):
         return None
     return amounts.sum_of(row.args for row in rows if amounts.money_of(row.args))
