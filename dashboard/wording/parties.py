@@ -21,7 +21,7 @@ TEXT_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """What is known of an action by the names of its arguments; empty where nothing is."""
+    """The parties of an action, by the names of its arguments; empty where unknown."""
 
     amount: str = ""
     payee: str = ""

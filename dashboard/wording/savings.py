@@ -38,7 +38,7 @@ def words(saved: SavedRow) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a page says: the words, and after how many faults."""
+    """The text of a page about savings: the words, and after how many faults."""
 
     words: str
     resumes: int
