@@ -11,7 +11,7 @@ from .process.folders import EmbeddedError
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """True if only this machine can reach the address."""
     if host == "localhost":
         return True
     try:

@@ -73,7 +73,7 @@ def service_account() -> Account | None:
 
 
 def reachable(path: Path, account: Account | None) -> bool:
-    """Whether the account may go through every existing folder down to `path`."""
+    """True if the account may go through every existing folder down to `path`."""
     if account is None:
         return True
     for folder in (path, *path.parents):
