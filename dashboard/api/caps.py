@@ -18,7 +18,7 @@ from dashboard import actions
 from dashboard.documents.state_shape import Shape
 
 from .protocol.base import MemberView, answer, refusals
-from .shapes.requests import Asked
+from .shapes.requests import RequestShape
 
 
 class Cap(Shape):
@@ -50,7 +50,7 @@ class CapList(Shape):
     results: list[Cap]
 
 
-class SetCap(Asked):
+class SetCap(RequestShape):
     """A spend cap; the one of this scope, agent and span is replaced."""
 
     scope: Literal["thread", "agent", "workspace"] = Field(

@@ -25,7 +25,7 @@ from dashboard.actions.policies import draft_from
 from dashboard.documents.state_shape import Shape
 
 from .protocol.base import PREVIEW, MemberView, answer, refusals
-from .shapes.requests import Asked
+from .shapes.requests import RequestShape
 from .shapes.texts import NotBlank
 
 # The floor below refuses a name that comes twice.
@@ -35,7 +35,7 @@ Names = Annotated[
 ]
 
 
-class Seat(Asked):
+class Seat(RequestShape):
     """The approvers of one stage and how many of them it needs; nobody named: any reviewer."""
 
     people: Names = Field(default_factory=list, description="User names.")
@@ -43,7 +43,7 @@ class Seat(Asked):
     count: int = Field(1, ge=1, le=drafts.COUNT_MAX)
 
 
-class Terms(Asked):
+class Terms(RequestShape):
     """The terms of a request; times in seconds."""
 
     stages: list[Seat] = Field(
@@ -71,7 +71,7 @@ class Terms(Asked):
     )
 
 
-class PolicyDraft(Asked):
+class PolicyDraft(RequestShape):
     """The content of a new policy or version."""
 
     name: Annotated[str, NotBlank(drafts.NAME_MAX)]
@@ -88,8 +88,8 @@ class PolicyDraft(Asked):
     note: str = Field("", max_length=drafts.NOTE_MAX, description="Why; shown to whoever decides.")
 
 
-class PolicyChange(Asked):
-    """A new version, another place, or on and off; what is not given stays."""
+class PolicyChange(RequestShape):
+    """A new version, another position, or on and off; omitted members stay as they are."""
 
     draft: PolicyDraft | None = None
     number: int | None = Field(None, description="With `draft`: the version that was looked at.")
@@ -102,7 +102,7 @@ class PolicyChange(Asked):
     )
 
 
-class TryPolicy(Asked):
+class TryPolicy(RequestShape):
     """A condition that need not be saved."""
 
     condition: Annotated[str, NotBlank(LENGTH_MAX)]
@@ -337,13 +337,13 @@ def preview_of(counts: Touched) -> PolicyPreview:
 
 def detail_of(row: VersionRow, reopened: int = 0) -> PolicyDetail:
     """A policy with all its versions, for the wire."""
-    place = row.workspace
+    workspace = row.workspace
     return PolicyDetail.of(
         row,
-        waiting=queries_policies.waiting(row.policy, workspace=place),
+        waiting=queries_policies.waiting(row.policy, workspace=workspace),
         reopened=reopened,
         versions=[
             PolicyVersion(**_version(one))
-            for one in queries_policies.versions(row.policy, workspace=place)
+            for one in queries_policies.versions(row.policy, workspace=workspace)
         ],
     )

@@ -123,8 +123,8 @@ class Threads(MemberView):
         external = None if body.external is None else body.external.announcement()
         own["traceparent"] = request.headers.get("traceparent", "")
         thread, new = actions.start_or_continue(self.actor, **own, external=external)
-        place = reverse("api:thread", args=[thread])
-        return detail(self, thread, status=201 if new else 200, Location=place)
+        location = reverse("api:thread", args=[thread])
+        return detail(self, thread, status=201 if new else 200, Location=location)
 
     def _tree(self) -> queries.TreeFilter:
         parent, root = (

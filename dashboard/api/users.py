@@ -16,11 +16,11 @@ from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import ROLES
 
 from .protocol.base import MemberView, answer, refusals
-from .shapes.requests import Asked
+from .shapes.requests import RequestShape
 from .shapes.texts import NotBlank, OneOf
 
 
-class ChangeUser(Asked):
+class ChangeUser(RequestShape):
     """Other values of a user; what is left out stays."""
 
     email: Annotated[str, Field(max_length=LIMITS["email"])] | None = None

@@ -33,7 +33,7 @@ from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from dashboard import actions
 from dashboard.api.shapes.problems import of_action
-from dashboard.api.shapes.requests import Asked, Hash, Word
+from dashboard.api.shapes.requests import Hash, RequestShape, Word
 from dashboard.api.shapes.texts import Comment, Id, NotBlank, OneOf
 from dashboard.errors import ActionError, Forbidden, Invalid, Malformed, Missing, StillWorking
 from dashboard.identity.permissions import Actor, Grant, actor_of, require
@@ -68,7 +68,7 @@ class IdReused(Invalid):
     code, title = "key-reused", "The id belongs to another delivery"
 
 
-class Carried(Asked):
+class Carried(RequestShape):
     """A decision made elsewhere; `by` is the sender's word for the person who made it."""
 
     approval: Id

@@ -76,4 +76,4 @@ def _spend(request: Request, limit: Limit, who: str, name: str) -> None:
         return
     setattr(request, _STANDINGS, [*getattr(request, _STANDINGS, []), row])
     if row.left < 0:
-        raise TooMany(limit.said, row.seconds)
+        raise TooMany(limit.message, row.seconds)
