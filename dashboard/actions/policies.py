@@ -68,25 +68,25 @@ def edit_policy(
         raise Invalid("$.draft", "is required with number and waiting")
     if waiting not in ("", *WAITING):
         raise Invalid("$.waiting", "must be keep or reopen")
-    place: Any = {"workspace": actor.workspace, "actor": actor.id}
+    scope: Any = {"workspace": actor.workspace, "actor": actor.id}
     with transaction.atomic():
         if draft is not None and seen is not None:
             with translated(within=DRAFT):
                 _check_seats(actor, draft, within=DRAFT)
                 check_credentials("$", draft.content(), within=DRAFT)
                 _check_waiting(actor, policy_id, draft, waiting)
-                policies.change(policy_id, draft, seen=seen, **place)
+                policies.change(policy_id, draft, seen=seen, **scope)
         if active is not None:
-            policies.switch(policy_id, active, **place)
+            policies.switch(policy_id, active, **scope)
         if position is not None:
-            policies.move(policy_id, position, **place)
+            policies.move(policy_id, position, **scope)
     policy = queries_policies.policy(policy_id, workspace=actor.workspace)
     if waiting != REOPEN:
         return policy, 0
     # Afterwards, one thread at a time: no change of a policy holds the locks of many threads.
     reason = f"The policy “{policy.name}” was changed; it is asked anew."
     return policy, reopened_requests.withdraw_of_policy(
-        policy_id, policy.label, reason=reason, **place
+        policy_id, policy.label, reason=reason, **scope
     )
 
 

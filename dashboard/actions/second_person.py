@@ -65,7 +65,7 @@ def guarded[**P, R](
         signature = inspect.signature(action)
 
         @wraps(action)
-        def asked(actor: Actor, thread_id: UUID, /, *args: P.args, **more: P.kwargs) -> R:
+        def guarded(actor: Actor, thread_id: UUID, /, *args: P.args, **more: P.kwargs) -> R:
             # Whoever may not act is refused by the action itself, and learns nothing of policies.
             if not _approved.get() and may(actor, right or name) and _any(actor.workspace):
                 bound = signature.bind(actor, thread_id, *args, **more)
@@ -76,7 +76,7 @@ def guarded[**P, R](
             return action(actor, thread_id, *args, **more)
 
         _DOORS[name] = cast(Action, action)
-        return asked
+        return guarded
 
     return decorate
 

@@ -117,7 +117,7 @@ def _is_agent(payload: Mapping[str, Any]) -> bool:
         and all(isinstance(tool, dict) for tool in payload["tools"].values())
         and all(isinstance(name, str) for name in graph["entry"])
         and all(isinstance(node["name"], str) for node in nodes)
-        and all(isinstance(way, str) for node in nodes for way in node.get("then", []))
+        and all(isinstance(target, str) for node in nodes for target in node.get("then", []))
     )
 
 
@@ -142,17 +142,17 @@ class _OneImport:
     @contextmanager
     def files_in_place(self) -> Iterator[dict[str, str]]:
         """Path by hash; taken away again where the import fails."""
-        place = self._actor.workspace
+        workspace = self._actor.workspace
         placed: dict[str, str] = {}
         try:
             for row in self._files:
                 sha = row["sha256"]
                 chunks = self._reader.chunks(layout.artifact_name(sha))
-                placed[sha] = store.place_file(place, chunks)[2]
+                placed[sha] = store.place_file(workspace, chunks)[2]
             yield placed
         except BaseException:
             for sha, path in placed.items():
-                store.forget_file(place, sha, path)
+                store.forget_file(workspace, sha, path)
             raise
 
     def agents(self) -> None:

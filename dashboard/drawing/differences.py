@@ -115,7 +115,7 @@ def is_file(value: Any) -> bool:
     )
 
 
-def standing(key: str, new: Any, old: Any, part: Part) -> str:
+def change_mark(key: str, new: Any, old: Any, part: Part) -> str:
     """Mark an item as "add", "del" or "chg"; "" if it is the same."""
     if new is MISSING:
         return "del"

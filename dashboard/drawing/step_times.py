@@ -60,10 +60,10 @@ class Timeline:
         if not self.starts or begin < self.starts[0]:
             return None
         sums = {QUEUED: 0.0, WORKING: 0.0, WAITING: 0.0}
-        place = bisect_right(self.starts, begin) - 1
-        bounds = [begin, *(at for at in self.starts[place + 1 :] if at < end), max(begin, end)]
+        first = bisect_right(self.starts, begin) - 1
+        bounds = [begin, *(at for at in self.starts[first + 1 :] if at < end), max(begin, end)]
         for offset, (one, other) in enumerate(pairwise(bounds)):
-            tone = self.tones[place + offset]
+            tone = self.tones[first + offset]
             if tone in sums:
                 sums[tone] += (other - one).total_seconds()
         return Times(**sums)

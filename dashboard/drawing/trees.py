@@ -21,7 +21,7 @@ from dashboard.wording.parties import ACCOUNTS
 from dashboard.wording.text import number, size, visible
 
 from . import list_pairs
-from .differences import account_changed, container, is_file, pairs_of, same, standing
+from .differences import account_changed, change_mark, container, is_file, pairs_of, same
 from .file_links import file_url
 from .list_pairs import MISSING
 from .places import LONG as CUT
@@ -187,7 +187,7 @@ class _Writer:
         """A list beside an older one: the sum, then what changed, came, went and stayed."""
         groups: dict[str, list[tuple[str, Any, Any]]] = {m: [] for m in ("chg", "add", "del", "")}
         for pair in pairs_of(new, old, part):
-            groups[standing(*pair, part)].append(pair)
+            groups[change_mark(*pair, part)].append(pair)
         groups["chg"].sort(key=lambda pair: not account_changed(pair))
         parts = [] if start else [_aside(text, depth) for text in _sum(groups)]
         if self.sides:

@@ -57,13 +57,13 @@ class Limit:
 
     setting: str
     seconds: int
-    said: str
+    message: str
 
     def spend(self, who: str) -> None:
         """Count one more; raises TooMany beyond the limit."""
         most = int(getattr(settings, self.setting))
         if most and self._count(who, 1) > most:
-            raise TooMany(self.said, self._left())
+            raise TooMany(self.message, self._left())
 
     def spent(self, who: str, name: str) -> LimitState | None:
         """Count one more and say how it stands, below 0 left beyond the limit; None without one."""
@@ -76,7 +76,7 @@ class Limit:
         """Raise TooMany where the limit is used up; counts nothing."""
         most = int(getattr(settings, self.setting))
         if most and self._count(who, 0) >= most:
-            raise TooMany(self.said, self._left())
+            raise TooMany(self.message, self._left())
 
     def give_back(self, who: str) -> None:
         """Take back one count: it was no guess after all."""

@@ -108,7 +108,7 @@ def make(
     name) in the user's oldest. Raises Forbidden, Missing, Invalid.
     """
     check_text("name", name, LABEL_MAX)
-    grant = _place(user, workspace) if workspace else None
+    grant = _workspace_grant(user, workspace) if workspace else None
     try:
         actor = actor_of(user, grant)
     except Forbidden as error:
@@ -258,7 +258,7 @@ def _used(token_id: UUID) -> None:
         )
 
 
-def _place(user: Any, workspace: str) -> Grant:
+def _workspace_grant(user: Any, workspace: str) -> Grant:
     """A grant that only names a workspace, for the roles that the user has there."""
     for ident, name, _ in queries.memberships(user.pk):
         if name == workspace:

@@ -114,7 +114,7 @@ class Watch:
         self._looks = looks
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(len(looks), thread_name_prefix="health")
-        self._asked: dict[Callable[[], Look], Future[Look]] = {}
+        self._pending: dict[Callable[[], Look], Future[Look]] = {}
         self._last: Health | None = None
         self._at = 0.0
 
@@ -129,12 +129,12 @@ class Watch:
 
     def _fresh(self) -> Health:
         for look in self._looks:
-            going = self._asked.get(look)
+            going = self._pending.get(look)
             if going is None or going.done():
-                self._asked[look] = self._threads.submit(look)
-        wait(self._asked.values(), timeout=PATIENCE_SECONDS)
+                self._pending[look] = self._threads.submit(look)
+        wait(self._pending.values(), timeout=PATIENCE_SECONDS)
         result: Look = dict.fromkeys(PARTS, False)
-        for going in self._asked.values():
+        for going in self._pending.values():
             if going.done() and (error := going.exception()) is None:
                 result |= going.result()
             elif going.done():

@@ -33,7 +33,7 @@ from dashboard.wording.young_accounts import young_accounts
 from . import evidence
 from .damage import damage_of
 from .repeats import Repeat, repeat_of
-from .reviewers import Standing, Viewer, own, standing
+from .reviewers import RequestProgress, Viewer, own, progress_of
 from .rights import Class, Roles, rights_of
 
 
@@ -87,7 +87,7 @@ class ApprovalPage:
             name = queries_policies.policy(UUID(payload), workspace=self.workspace).name
         except (ValueError, NotFound):
             return f"Policy {payload[-8:]}, version {number}." if payload else ""
-        known = name in self.standing.terms.rule
+        known = name in self.progress.terms.rule
         return f"Version {number}." if known else f"Policy {name}, version {number}."
 
     @cached_property
@@ -96,19 +96,19 @@ class ApprovalPage:
         return gates.decided_before(self.approval, limit=20) if self.approval.tool else []
 
     @cached_property
-    def standing(self) -> Standing:
+    def progress(self) -> RequestProgress:
         """The approvals so far and those still needed."""
-        return standing(self.approval, gates.votes(self.id))
+        return progress_of(self.approval, gates.votes(self.id))
 
     @cached_property
     def accounts(self) -> dict[UUID, str]:
         """{decision: what is said of a young account that a participant created}."""
-        return young_accounts(self.approval, self.standing.votes)
+        return young_accounts(self.approval, self.progress.votes)
 
     @property
     def decider_account(self) -> str:
         """The same of the vote that decided."""
-        deciding = (v for v in reversed(self.standing.votes) if v.counts or v.verdict == "reject")
+        deciding = (v for v in reversed(self.progress.votes) if v.counts or v.verdict == "reject")
         who = self.approval.decided_by
         return next((self.accounts.get(v.decision, "") for v in deciding if v.reviewer == who), "")
 
@@ -142,7 +142,7 @@ class ApprovalPage:
     @cached_property
     def questions(self) -> list[evidence.Question]:
         """The reviewers' questions, with the agent's replies."""
-        votes = self.standing.votes
+        votes = self.progress.votes
         if self.approval.kind == "question" or not any(v.verdict == "respond" for v in votes):
             return []
         return evidence.questions(votes, evidence.about(self.approval, self._log))
@@ -222,7 +222,7 @@ class ApprovalPage:
         """The arguments that the person has looked at; None if they are unknown by now."""
         if self.seen == self.approval.proposal_hash:
             return self.approval.args
-        edits = [v for v in self.standing.votes if v.verdict == "edit"]
+        edits = [v for v in self.progress.votes if v.verdict == "edit"]
         return next((v.args for v in edits if v.proposal_hash == self.seen), None)
 
     @cached_property
@@ -242,7 +242,7 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "agent_label": page.version.label,
         "version_label": str(page.version.version),
         "what": recognised(row.shown_args),
-        "standing": page.standing,
+        "standing": page.progress,
         "policy": page.policy,
         "args_schema": page.schema,
         "last": page.last,
@@ -268,7 +268,7 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
 def approval_changed(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
     """Region approval-changed: what moved since the person looked; it is theirs, so fetched."""
     row = page.approval
-    editor = next((v for v in reversed(page.standing.votes) if v.verdict == "edit"), None)
+    editor = next((v for v in reversed(page.progress.votes) if v.verdict == "edit"), None)
     return {
         "approval": row,
         "changed": page.changed,
@@ -295,7 +295,7 @@ def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "verdicts": verdicts,
         "editable": "edit" in verdicts and isinstance(row.shown_args, dict),
         "what": recognised(row.shown_args),
-        "standing": page.standing,
+        "standing": page.progress,
         "accounts": page.accounts,
         "nobody": page.nobody,
         "ended": page.ended,

@@ -206,7 +206,7 @@ class BoardPage(BoardAddress):
         )
 
     @cached_property
-    def _found(self) -> dict[Status, list[ThreadRow]]:
+    def _rows(self) -> dict[Status, list[ThreadRow]]:
         if not self.statuses and not self.problem:
             return queries.lanes(
                 workspace=self.workspace,
@@ -225,22 +225,22 @@ class BoardPage(BoardAddress):
         return results
 
     @cached_property
-    def _asked(self) -> dict[UUID, UUID]:
+    def _first_approvals(self) -> dict[UUID, UUID]:
         """{thread: its first open approval} of the rows that wait for one."""
-        waiting = [row.id for row in self._found[Status.WAITING]]
+        waiting = [row.id for row in self._rows[Status.WAITING]]
         return gates.first_open(waiting) if waiting else {}
 
     @cached_property
     def code_questions(self) -> list[CodeQuestionRow]:
         """The choices of code that threads wait for; read only where a row on the board does."""
-        waiting = (row.waiting_on for row in self._found[Status.ATTENTION])
+        waiting = (row.waiting_on for row in self._rows[Status.ATTENTION])
         if not any(isinstance(on, dict) and on.get("kind") == "code" for on in waiting):
             return []
         return queries.code_questions(workspace=self.workspace, agent=self.agent)
 
     def lanes(self, order: Sequence[Status]) -> list[Lane]:
         """The lanes that have rows, each with how many there are in all."""
-        result = self._found
+        result = self._rows
         sizes = {status: len(result[status]) for status in order}
         rows = board_columns.rows_of(ROWS, self.columns)
         value = sizes if self.statuses else shares(sizes, rows)
@@ -250,7 +250,7 @@ class BoardPage(BoardAddress):
                 "held" if self.held else str(status),
                 # A thread that came between the two reads is counted as well.
                 max(sums[status], len(result[status])),
-                [_with_approval(r, self._asked) for r in result[status][: value[status]]],
+                [_with_approval(r, self._first_approvals) for r in result[status][: value[status]]],
                 self.address([status]),
                 self.code_questions if status is Status.ATTENTION else (),
             )

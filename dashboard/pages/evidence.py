@@ -76,11 +76,11 @@ def last_comparable(
 
 def former(row: ApprovalRow, at_step: Sequence[ApprovalRow]) -> ApprovalRow | None:
     """The revision before this one, out of the requests of its step."""
-    place = (row.node, row.index, row.key)
+    position = (row.node, row.index, row.key)
     before = [
         one
         for one in at_step
-        if (one.node, one.index, one.key) == place and one.revision < row.revision
+        if (one.node, one.index, one.key) == position and one.revision < row.revision
     ]
     return max(before, key=lambda one: one.revision, default=None)
 

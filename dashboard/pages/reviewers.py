@@ -59,7 +59,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Standing:
+class RequestProgress:
     """The progress of a request: `got` of `needed` approvals.
 
     `window`: seconds in which a decision can be taken back.
@@ -100,7 +100,7 @@ class Standing:
         return seat.in_words if seat else ""
 
 
-def standing(row: ApprovalRow, votes: Sequence[Vote]) -> Standing:
+def progress_of(row: ApprovalRow, votes: Sequence[Vote]) -> RequestProgress:
     """Read a request's progress as the gate wrote it; `votes` bring times and comments."""
     now, by_id = row.progress, {vote.decision: vote for vote in votes}
     stages = tuple(
@@ -114,7 +114,7 @@ def standing(row: ApprovalRow, votes: Sequence[Vote]) -> Standing:
     )
     got, terms = now.approvals, terms_of(row.terms)
     window = round(gates.window_of(row))
-    return Standing(terms, now, stages, got, got + now.missing, tuple(votes), window)
+    return RequestProgress(terms, now, stages, got, got + now.missing, tuple(votes), window)
 
 
 def own(row: ApprovalRow, viewer: Viewer | None) -> Own:

@@ -34,6 +34,8 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "may_decide": may(actor, "decide"),
         "workspace_id": actor.workspace,
         "workspace_name": actor.workspace_name,
-        "other_workspaces": [place for place in actor.places if place[0] != actor.workspace],
+        "other_workspaces": [
+            membership for membership in actor.places if membership[0] != actor.workspace
+        ],
         "open_approvals": gates.open_count(workspace=actor.workspace),
     }

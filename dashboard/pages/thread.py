@@ -25,7 +25,7 @@ from checkpoints.views import (
     Why,
 )
 from dashboard.actions.stopped.code_choice import choices_for
-from dashboard.actions.stopped.unknown_effects import Asked, asked_of
+from dashboard.actions.stopped.unknown_effects import EffectQuestion, effect_question_of
 from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_reads import Read, read, unreadable
@@ -100,7 +100,7 @@ class ThreadPage:
 
     @cached_property
     def past(self) -> CheckpointRow | None:
-        """The checkpoint that was asked for, None for the head."""
+        """The requested checkpoint, None for the head."""
         if not self.cp:
             return None
         # The thread first, so that a stranger's thread is unknown whatever is asked of it.
@@ -286,8 +286,8 @@ class ThreadPage:
         return why_waiting(self.thread, approvals=self.approvals)
 
     @cached_property
-    def asked(self) -> Asked | None:
-        return asked_of(self.thread)
+    def effect_question(self) -> EffectQuestion | None:
+        return effect_question_of(self.thread)
 
     @cached_property
     def progress(self) -> dict[str, Any] | None:
@@ -351,7 +351,7 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         # Whom it waits for stands in a region that follows them.
         "why": None if page.why and page.why.kind == "children" else page.why,
         "thread_approvals": page.approvals,
-        "asked": None if page.past else page.asked,
+        "asked": None if page.past else page.effect_question,
         "may_settle": allowed_actions(Class(roles), page.thread)["settle"],
         "rights": rights_of(roles),
         "failure": page.failure,

@@ -53,7 +53,7 @@ def _sides(page: ThreadPage) -> Sides | None:
 
 def state_key(page: ThreadPage) -> Hashable:
     """The key of region thread-state: a checkpoint never changes, only what is known of it."""
-    return _shown(page), page.past, page.tab, _standing(page)
+    return _shown(page), page.past, page.tab, _integrity(page)
 
 
 def thread_artifacts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def artifacts_key(page: ThreadPage) -> Hashable:
     return _shown(page), tuple((a.id, a.state) for a in page.activities), lies
 
 
-def _standing(page: ThreadPage) -> tuple[str, bool | None]:
+def _integrity(page: ThreadPage) -> tuple[str, bool | None]:
     result = page.thread.integrity
     return page.missing, None if result is None else result.intact
 

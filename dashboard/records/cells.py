@@ -42,7 +42,7 @@ LINKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PageLookups:
     """Names, titles, imports and damages, read once for the rows of one page."""
 
     people: Mapping[str, str] = field(default_factory=dict)
@@ -51,16 +51,16 @@ class Told:
     damaged: Mapping[UUID, int] = field(default_factory=dict)
 
 
-NOTHING = Told()
+NOTHING = PageLookups()
 
 
 def prepare(rows: Sequence[Any], actors: Iterable[str], threads: Iterable[UUID]) -> None:
     """Look up names and titles once for all rows."""
     wanted = list(threads)
     titles, imports = (queries.titles(wanted), queries.imports(wanted)) if wanted else ({}, {})
-    payload = Told(people(actors), titles, imports, _damaged(rows))
+    payload = PageLookups(people(actors), titles, imports, _damaged(rows))
     for row in rows:
-        row.told = payload
+        row.lookups = payload
 
 
 def _damaged(rows: Sequence[Any]) -> dict[UUID, int]:
@@ -171,9 +171,9 @@ def sentence(row: Any) -> SafeString:
     return prose(_cut(sentences.event_sentence(event, description(row).people)))  # type: ignore[arg-type]
 
 
-def description(row: Any) -> Told:
+def description(row: Any) -> PageLookups:
     """The lookups of this row's page."""
-    result: Told = getattr(row, "told", NOTHING)
+    result: PageLookups = getattr(row, "lookups", NOTHING)
     return result
 
 

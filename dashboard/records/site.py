@@ -270,7 +270,9 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         who = self.who(request)
         if who is None or who.superuser:
             return result
-        others = [place for place in who.actor.places if place[0] != who.actor.workspace]
+        others = [
+            membership for membership in who.actor.places if membership[0] != who.actor.workspace
+        ]
         return result | {
             "workspace_name": who.actor.workspace_name if others else "",
             "other_workspaces": others,
@@ -336,7 +338,7 @@ def _words(records: admin.ModelAdmin[Any], name: str) -> list[str]:
 def _with_notices(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """A view whose refused changes become a notice above the form they came from."""
 
-    def told(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def with_notices(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return view(request, *args, **kwargs)
         except ActionError as error:
@@ -347,4 +349,4 @@ def _with_notices(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespon
             messages.error(request, error.detail)
             return SeeOther(request.get_full_path())
 
-    return update_wrapper(told, view)
+    return update_wrapper(with_notices, view)

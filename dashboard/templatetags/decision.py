@@ -23,7 +23,7 @@ register = template.Library()
 
 SHOWN = 1_200  # characters of a text before the rest is folded
 _TAKEN_BACK = ("t-idle", "undo", "Taken back")
-_ASKED = ("t-run", "msg", "Asked")
+_QUESTION = ("t-run", "msg", "Asked")
 
 
 @register.filter
@@ -133,7 +133,7 @@ def did_of(outcome: str) -> str:
 @register.simple_tag
 def vote_badge(vote: Any, voided_by: Any = None) -> SafeString:
     """Shape, colour and word of one verdict of several; `voided_by` made it void."""
-    looks = VERDICTS | {"take_back": _TAKEN_BACK, "respond": _ASKED}
+    looks = VERDICTS | {"take_back": _TAKEN_BACK, "respond": _QUESTION}
     tone, name, word = looks.get(vote.verdict, _TAKEN_BACK)
     if vote.verdict in ALLOWING and not vote.counts:
         back = voided_by is not None and voided_by.verdict == "take_back"

@@ -145,13 +145,13 @@ def _elsewhere(request: HttpRequest) -> tuple[UUID, str] | None:
     if who is None or match is None:
         return None
     thread, approval = match.kwargs.get("thread_id"), match.kwargs.get("approval_id")
-    for place in who.places:
-        if place[0] == who.workspace:
+    for membership in who.places:
+        if membership[0] == who.workspace:
             continue
-        if thread and queries.in_workspace([thread], workspace=place[0]):
-            return place
-        if approval and gates.in_workspace(approval, workspace=place[0]):
-            return place
+        if thread and queries.in_workspace([thread], workspace=membership[0]):
+            return membership
+        if approval and gates.in_workspace(approval, workspace=membership[0]):
+            return membership
     return None
 
 

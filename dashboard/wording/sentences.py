@@ -121,7 +121,7 @@ def _tail(data: Mapping[str, Any]) -> str:
     return f": {_cut(message)}" if message else ""
 
 
-def _way(node: Any, to: Any, because: Any) -> str:
+def _transition(node: Any, to: Any, because: Any) -> str:
     """Describe a transition and the reason noted for it; a capsule may note anything."""
     names = to if isinstance(to, list) else [to]
     then = " and ".join("the end" if name in ("__end__", None) else str(name) for name in names)
@@ -258,7 +258,7 @@ _SAY: dict[str, Any] = {
         if d.get("input")
         else f"Update refused{_at(d)}" + (_tail(d) or f": {_cut(d.get('why', ''))}")
     ),
-    "way.taken": lambda d, who: _way(d.get("from"), d.get("to"), d.get("because")),
+    "way.taken": lambda d, who: _transition(d.get("from"), d.get("to"), d.get("because")),
     "thought.recorded": lambda d, who: _cut(d.get("text") or d.get("thought") or "A thought"),
     "value.recorded": lambda d, who: f"Recorded {_name(d)}{_at(d)}",
     "cursor.kept": lambda d, who: f"Saved the position of {_name(d)}{_at(d)}",

@@ -76,12 +76,12 @@ def after_fork(
 
 
 def after_roll_back(
-    thread: ThreadRow, target: CheckpointRow, way: Sequence[tuple[UUID, int, int, int, int]]
+    thread: ThreadRow, target: CheckpointRow, path: Sequence[tuple[UUID, int, int, int, int]]
 ) -> Expected:
-    """The calls on the way from `target` to the head, for the thread that goes on from there."""
+    """The calls on the path from `target` to the head, for a thread that continues from there."""
     activities: list[ActivityRow] = []
     rows = _newest_first(thread.id)
-    for i, (owner, branch, lo, hi, hi_step) in enumerate(way):
+    for i, (owner, branch, lo, hi, hi_step) in enumerate(path):
         if owner != thread.id:
             break
         here = lo <= target.number <= hi
@@ -98,9 +98,9 @@ def _newest_first(thread: UUID) -> list[ActivityRow]:
     """List a thread's recorded activities, only the newest revision of each position."""
     results: dict[tuple[Any, ...], ActivityRow] = {}
     for a in queries.activities(thread, limit=RECORDS_LOOKED_AT):
-        place = (a.branch, a.step, a.node, a.index, a.key)
-        if place not in results or results[place].revision < a.revision:
-            results[place] = a
+        position = (a.branch, a.step, a.node, a.index, a.key)
+        if position not in results or results[position].revision < a.revision:
+            results[position] = a
     return list(results.values())
 
 

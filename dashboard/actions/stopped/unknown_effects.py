@@ -56,7 +56,7 @@ _LABELS: Final[dict[Verdict, tuple[str, str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EffectQuestion:
     """A question of a thread as a page shows it; `fields` are the inputs beside the choices."""
 
     question: Question
@@ -70,7 +70,7 @@ class Asked:
         return self.question.kind == "unknown"
 
 
-def asked_of(thread: ThreadRow) -> Asked | None:
+def effect_question_of(thread: ThreadRow) -> EffectQuestion | None:
     """Read the question about an effect that blocks the thread; None if it asks nothing."""
     question = question_of(thread.status, thread.waiting_on)
     if question is None:
@@ -86,7 +86,7 @@ def asked_of(thread: ThreadRow) -> Asked | None:
         for verdict in question.choices(effect.state, effect.undo)
         for label, text in (_LABELS[verdict],)
     )
-    return Asked(question, effect, choices, inputs_of(question))
+    return EffectQuestion(question, effect, choices, inputs_of(question))
 
 
 def inputs_of(

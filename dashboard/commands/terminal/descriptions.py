@@ -1,4 +1,4 @@
-"""How threads and plans are told in a terminal."""
+"""Describe threads and plans in a terminal."""
 
 from __future__ import annotations
 
@@ -89,15 +89,15 @@ def edit_table(plan: EditPlan) -> Table:
 def _ahead(expected: Expected) -> list[tuple[str, str]]:
     """Rows for the recorded calls that would be reused and those that would be repeated."""
 
-    def told(fate: str) -> str:
+    def totals(fate: str) -> str:
         return (
             f"{expected.count(fate)} recorded calls, {expected.tokens(fate)} tokens, "
             f"{expected.cost(fate)}"
         )
 
-    results = [("reuse", told(REUSED)), ("call again", told(AGAIN))]
+    results = [("reuse", totals(REUSED)), ("call again", totals(AGAIN))]
     if expected.count(MAYBE):
-        results.append(("call again if asked otherwise", told(MAYBE)))
+        results.append(("call again if asked otherwise", totals(MAYBE)))
     return results
 
 

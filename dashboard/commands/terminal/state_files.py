@@ -2,7 +2,7 @@
 
 The form is that of `threads state` and of a capsule's state.json or state.yaml. What a reader of
 YAML might take for something else than was meant (a date, `no`, `1_000`, `010`, `1e3`) is refused
-with its place: a value is never changed in silence.
+with its path: a value is never changed in silence.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Changed:
 def changed_in(path: Path, thread: ThreadRow, *, at: CheckpointRow | None = None) -> Changed:
     """The changes of a file against the checkpoint that it was exported from.
 
-    Everything beside the state has to be as it was exported. Raises Invalid with the place, and
+    Everything beside the state has to be as it was exported. Raises Invalid with the path, and
     Conflict where the file is of another thread, or of another checkpoint than `at`.
     """
     text = read(path)
@@ -75,8 +75,8 @@ def changed_in(path: Path, thread: ThreadRow, *, at: CheckpointRow | None = None
     for name in _MOVING:
         payload.pop(name), text.pop(name, None)
     old, new = payload.pop("state"), text.pop("state")
-    for place in _differing("$", payload, text):
-        raise Invalid(place, "cannot be changed here; only what is below $.state can")
+    for changed in _differing("$", payload, text):
+        raise Invalid(changed, "cannot be changed here; only what is below $.state can")
     for channel in old.keys() - new.keys():
         raise Invalid(deltas.at("$.state", channel), "is missing; write null to empty it")
     return Changed(point, {c: v for c, v in new.items() if c not in old or not _same(old[c], v)})
@@ -136,10 +136,10 @@ def _value(node: yaml.Node, path: str, seen: set[int], depth: int) -> Any:
         results: dict[str, Any] = {}
         for key_node, item in node.value:
             key = _key(key_node, path)
-            place = deltas.at(path, key)
+            inner = deltas.at(path, key)
             if key in results:
-                raise InvalidValue(place, "the key occurs twice")
-            results[key] = _value(item, place, seen, depth + 1)
+                raise InvalidValue(inner, "the key occurs twice")
+            results[key] = _value(item, inner, seen, depth + 1)
         return results
     return _scalar(node, path)
 

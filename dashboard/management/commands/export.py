@@ -77,12 +77,12 @@ class Command(PersonalCommand):
         capsule = actions.export(actor, thread.id, number, children=children)
         try:
             path: Path = self.options["to"]
-            place = path / capsule.name if path.is_dir() else path
-            size = write_new(capsule.chunks(), place)
+            target = path / capsule.name if path.is_dir() else path
+            size = write_new(capsule.chunks(), target)
         finally:
             capsule.close()
         exported = Exported(
-            file=str(place),
+            file=str(target),
             thread=thread.id,
             number=number,
             seq=capsule.seq,

@@ -157,7 +157,7 @@ class Command(PersonalCommand):
             except NotFound as error:
                 report = ChainReport(ident, False, 0, None, str(error))
             self._threads += 1
-            yield "thread", self._kept(report, "thread")
+            yield "thread", self._save_report(report, "thread")
         of_installation = [] if named else installation()
         unrecorded = {report.ident: report for of, report in of_installation if of == "workspace"}
         for head in () if named else queries.heads("workspace"):
@@ -165,22 +165,24 @@ class Command(PersonalCommand):
             report = workspace_report(head.ident, unrecorded)
             if report.since is not None:
                 self._since[head.ident] = report.since
-            yield "workspace", self._kept(report, "workspace")
+            yield "workspace", self._save_report(report, "workspace")
         if not named:
             for of, report in of_installation:
                 # The first of its workspace is told above.
                 if report is not unrecorded.get(report.ident):
                     yield of, report
             for of, report, workspace in left_behind():
-                yield of, self._kept(report, of, workspace)
+                yield of, self._save_report(report, of, workspace)
         for (of, _), result in list(self._deviations.items()):
             report = ChainReport(result.ident, False, 0, result.seq, result.what, checks=CHECKS)
-            yield of, self._kept(report, of)
+            yield of, self._save_report(report, of)
         if not named:
             for workspace, n_events in self._of_workspace.items():
                 store.note_complete(workspace, n_events)
 
-    def _kept(self, report: ChainReport, of: str, workspace: UUID | None = None) -> ChainReport:
+    def _save_report(
+        self, report: ChainReport, of: str, workspace: UUID | None = None
+    ) -> ChainReport:
         """Store what was found, together with what the anchor says of it; the whole report."""
         self._events += report.n_events
         if report.erased and report.intact:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from dashboard import actions, errors
 from dashboard.drawing.differences import same
 from dashboard.fields import form as fields
-from dashboard.fields.faults import beside, named, place, schema_faults, sentence
+from dashboard.fields.faults import beside, location, named, schema_faults, sentence
 from dashboard.identity.permissions import require
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.views import forms
@@ -44,13 +44,15 @@ def edit(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     return _form(request, page, {}, 200)
 
 
-def send(request: HttpRequest, page: ApprovalPage, way: flow.Way | None) -> HttpResponse:
+def send(
+    request: HttpRequest, page: ApprovalPage, following: flow.NextRequest | None
+) -> HttpResponse:
     """Take the edited arguments; what is refused comes back beside its field."""
     row = page.approval
     args, problems = _read(request, page)
     if problems:
         return _form(request, page, problems, 422)
-    void = page.standing.got
+    void = page.progress.got
     try:
         done = actions.decide(
             confirmation.confirmed(request),
@@ -70,7 +72,7 @@ def send(request: HttpRequest, page: ApprovalPage, way: flow.Way | None) -> Http
         if asks := confirmation.needed(request, error):
             return _form(request, again, {}, error.status, asks)
         return _form(request, again, problems_of(error), error.status)
-    return onward(request, done, notice(page_for(request, row.id), done, "edit", void), way)
+    return onward(request, done, notice(page_for(request, row.id), done, "edit", void), following)
 
 
 def _read(request: HttpRequest, page: ApprovalPage) -> tuple[Any, dict[str, str]]:
@@ -118,7 +120,7 @@ def problems_of(error: errors.ActionError) -> dict[str, str]:
         elif fault.path == "$.comment":
             results["comment"] = sentence(fault.message)
         else:
-            label = "The arguments" if fault.path == "$.args" else place(fault.path)[0]
+            label = "The arguments" if fault.path == "$.args" else location(fault.path)[0]
             results[forms.WHOLE] = sentence(f"{label} {fault.message}")
     return results
 
@@ -159,7 +161,7 @@ def _form(
     context = {
         "approval": row,
         "based_on": based_on,
-        "standing": page.standing,
+        "standing": page.progress,
         "fields": shown,
         "raw": raw,
         "as_json": (raw_chosen and "args" in (posted or {"args": ""})) or not shown,

@@ -131,7 +131,7 @@ def together(request: HttpRequest) -> HttpResponse:
     return SeeOther(back)
 
 
-def _notice(results: list[bulk.Told], did: str) -> str:
+def _notice(results: list[bulk.ItemResult], did: str) -> str:
     """Results in a sentence or two, when nothing was refused."""
     after = [result.after for result in results if result.after is not None]
     parts = [f"{len(results):,} requests {did}."]
@@ -150,7 +150,11 @@ def _notice(results: list[bulk.Told], did: str) -> str:
 
 
 def _sheet(
-    request: HttpRequest, messages: list[bulk.Told], context: dict[str, Any], *, status: int = 200
+    request: HttpRequest,
+    messages: list[bulk.ItemResult],
+    context: dict[str, Any],
+    *,
+    status: int = 200,
 ) -> HttpResponse:
     good = [one for one in messages if one.good]
     rows = [one.row for one in good if one.row]
