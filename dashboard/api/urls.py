@@ -129,7 +129,7 @@ from .threads import (
     VerifyThread,
 )
 from .unknown_effects import SettleThread
-from .users import OneUser, Users
+from .users import LinkedUser, OneUser, UnlinkedUser, Users
 
 app_name = "api"
 
@@ -275,6 +275,8 @@ _v1: list[URLPattern | URLResolver] = [
         RemoveSecondFactorOfUser.as_view(),
         name="user_second_factor_remove",
     ),
+    path("users/<int:user_id>/link/", LinkedUser.as_view(), name="user_link"),
+    path("users/<int:user_id>/unlink/", UnlinkedUser.as_view(), name="user_unlink"),
     path("users/<int:user_id>/password/", PasswordOfUser.as_view(), name="user_password"),
     path("workspace/", OwnWorkspace.as_view(), name="workspace"),
     path(
