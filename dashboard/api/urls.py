@@ -101,7 +101,7 @@ from .hooks.changes import (
     SwitchOneHook,
 )
 from .hooks.decisions import DecideHook
-from .one_thread import OneThread, SkipNode
+from .one_thread import OneThread, RenameThread, SkipNode
 from .past import (
     ThreadActivities,
     ThreadAnatomy,
@@ -145,6 +145,7 @@ _thread: list[URLPattern] = [
     path("pause/", PauseThread.as_view(), name="pause"),
     path("resume/", ResumeThread.as_view(), name="resume"),
     path("retry/", RetryThread.as_view(), name="retry"),
+    path("rename/", RenameThread.as_view(), name="rename"),
     path("skip/", SkipNode.as_view(), name="skip"),
     path("settle/", SettleThread.as_view(), name="settle"),
     path("code/", CodeThread.as_view(), name="code"),

@@ -11,13 +11,7 @@ from rest_framework.response import Response
 
 from dashboard import actions
 from dashboard.actions.people.administration import Administrator
-from dashboard.actions.people.users import (
-    ISSUER_MAX,
-    LIMITS,
-    SUBJECT_MAX,
-    UserRow,
-    link_user,
-)
+from dashboard.actions.people.users import ISSUER_MAX, LIMITS, SUBJECT_MAX, UserRow
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import ROLES
 
@@ -147,7 +141,7 @@ class LinkUser(UnlinkUser):
 
 
 class Linked(Shape):
-    """Whether the provider speaks for the user now."""
+    """A provider that speaks for the user now, or does no more."""
 
     linked: bool
 
@@ -168,7 +162,7 @@ class LinkedUser(MemberView):
         """409 where no provider is configured, and for a subject of another account."""
         body = self.body(LinkUser)
         who = Administrator(self.actor, superuser=False)
-        link_user(who, user_id, body.subject, issuer=body.issuer)
+        actions.link_user(who, user_id, body.subject, issuer=body.issuer)
         return answer(Linked(linked=True))
 
 
@@ -188,5 +182,5 @@ class UnlinkedUser(MemberView):
         """404 for somebody whom the provider does not know."""
         body = self.body(UnlinkUser)
         who = Administrator(self.actor, superuser=False)
-        link_user(who, user_id, "", issuer=body.issuer)
+        actions.link_user(who, user_id, "", issuer=body.issuer)
         return answer(Linked(linked=False))

@@ -165,6 +165,7 @@ QUERIES: dict[str, int] = {
     "threads_list": 3,
     "threads_many": 25,
     "threads_pause": 9,
+    "threads_rename": 9,
     "threads_resume": 9,  # whether a budget is granted once more
     "threads_retrieve": 6,
     "threads_retry": 11,

@@ -176,11 +176,11 @@ def test_the_command_takes_a_code_of_the_second_factor_once(
 
     def decide(code: str) -> str:
         monkeypatch.setattr("sys.stdin", StringIO(f"{code}\n"))
-        said = StringIO()
+        errors = StringIO()
         try:
-            call_command("approve", str(high.id), stdout=StringIO(), stderr=said, **options)
+            call_command("approve", str(high.id), stdout=StringIO(), stderr=errors, **options)
         except SystemExit:
-            return said.getvalue()
+            return errors.getvalue()
         return ""
 
     code = codes.code_at(secret, time.time())
