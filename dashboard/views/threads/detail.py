@@ -26,12 +26,12 @@ from dashboard.views.artifacts import download
 from dashboard.views.base import (
     SeeOther,
     actor,
+    flash,
+    flash_refusal,
     live_page,
     member,
     next_url,
     number_in,
-    say,
-    say_refusal,
     show,
     thread_url,
     version_of,
@@ -135,11 +135,11 @@ def _control(
     except (errors.Missing, errors.NeedsSecondPerson):
         raise
     except errors.ActionError as error:
-        say_refusal(request, error)
+        flash_refusal(request, error)
         return _page(request, thread_id, status=error.status, typed=typed)
     if text := done(result):
         undo = reverse(opposite, args=[thread_id]) if opposite else ""
-        say(request, text, opposite=undo)
+        flash(request, text, opposite=undo)
     return SeeOther(next_url(request, thread_url(thread_id)))
 
 
@@ -240,9 +240,9 @@ def code(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         except errors.Missing:
             raise
         except errors.ActionError as error:
-            say_refusal(request, error)
+            flash_refusal(request, error)
             return _page(request, thread_id, status=error.status)
-        say(request, "Forked: this thread goes on with the new code, the other stays as it is.")
+        flash(request, "Forked: this thread goes on with the new code, the other stays as it is.")
         return SeeOther(thread_url(born))
     return _control(
         request,
