@@ -1,4 +1,4 @@
-"""What a person's action can be refused with: an HTTP status, a title, a sentence, a JSON path.
+"""Refusals of a person's action: an HTTP status, a title, a sentence, a JSON path.
 
 Pages, API and commands show the same refusals. `translated` turns the errors of the floors below
 into these; errors of the database pass through.

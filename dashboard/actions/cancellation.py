@@ -1,4 +1,4 @@
-"""How a thread is ended, with or without undoing what it did; part of the door `actions`."""
+"""End a thread, with or without undoing what it did; part of the door `actions`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent that works elsewhere is to do next with a thread, and the past it goes on from."""
+"""The next action of an agent that works elsewhere, and the past that it continues from."""
 
 from __future__ import annotations
 

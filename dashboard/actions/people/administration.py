@@ -1,4 +1,4 @@
-"""What admins do about people, roles and workspaces: the part of `actions` behind the admin site.
+"""Administer people, roles and workspaces: the part of `actions` behind the admin site.
 
 The same shape as there: the right first, then the domain call, whose event is written with the
 change, errors as ActionError. A superuser may act in every workspace; an admin in their own, on

@@ -1,6 +1,6 @@
-"""What a thread that takes recorded steps once more will reuse and call again, told beforehand.
+"""Predict which recorded calls a fork or rollback will reuse and which it will repeat.
 
-Nobody works the agent to find out, so three answers are honest: `reused` (asked the same thing, by
+The agent is not executed for this, so three answers are honest: `reused` (asked the same thing, by
 the same code, before anything that may come out otherwise), `again` (an effect, a model with
 another configuration, other code) and `maybe` (reused where its input turns out to be the same).
 """

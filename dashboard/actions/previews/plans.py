@@ -1,4 +1,4 @@
-"""What an edit, a fork or a rollback would do, computed beforehand; reads only.
+"""Plans of an edit, a fork and a rollback, computed beforehand; reads only.
 
 The action computes the same plan again under the thread's lock, so that nothing happens beyond
 what was shown.

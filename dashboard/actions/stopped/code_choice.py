@@ -1,4 +1,4 @@
-"""What a person chooses for a thread whose agent's code is not the one it stopped with."""
+"""Choices for a thread whose agent's code is not the one it stopped with."""
 
 from __future__ import annotations
 
