@@ -1,4 +1,4 @@
-"""What admins do about the workspace itself, its tokens and passwords of its people."""
+"""Calls to administer the workspace itself, its tokens and its people's passwords."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents that work elsewhere report, and ask before they act."""
+"""Reports of agents that work elsewhere, and their questions before they act."""
 
 from __future__ import annotations
 

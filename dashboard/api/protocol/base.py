@@ -1,4 +1,4 @@
-"""What the views of the API share: the actor, strict bodies, versions, pages."""
+"""Shared base of the API's views: the actor, strict bodies, versions, pages."""
 
 from __future__ import annotations
 

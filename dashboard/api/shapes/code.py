@@ -1,4 +1,4 @@
-"""What changed in an agent's code, and what became of choices for many threads."""
+"""Changes in an agent's code, and the results of choices for many threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents that work elsewhere are answered."""
+"""Answers to agents that work elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents that work elsewhere send."""
+"""Requests of agents that work elsewhere."""
 
 from __future__ import annotations
 

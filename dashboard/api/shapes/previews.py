@@ -1,4 +1,4 @@
-"""What the API answers before an edit, a fork or a rollback is done."""
+"""Answers that preview an edit, a fork, a rollback or a cancellation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What requests carry, as strict shapes: no value is turned into another type."""
+"""Bodies of requests, as strict shapes: no value is turned into another type."""
 
 from __future__ import annotations
 

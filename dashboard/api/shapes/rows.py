@@ -1,4 +1,4 @@
-"""What the API answers; each shape reads the row of a reader by the same names."""
+"""Answers of the API; each shape reads the row of a reader by the same names."""
 
 from __future__ import annotations
 
