@@ -1,4 +1,4 @@
-"""What Django's own commands do to logins, as events of the workspace's log."""
+"""Record changes that Django's own commands make to logins, in the workspace's log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where Gatepost lies: in a clone, or installed among the packages of an environment."""
+"""The location of Gatepost: in a clone, or installed among an environment's packages."""
 
 import os
 import sysconfig

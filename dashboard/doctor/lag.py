@@ -1,4 +1,4 @@
-"""What lags behind: migrations, the sweep, queues, leases, timers, deadlines, disk, clocks."""
+"""Check for lag: migrations, the sweep, queues, leases, timers, deadlines, disk, clocks."""
 
 from __future__ import annotations
 

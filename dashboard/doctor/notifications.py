@@ -1,4 +1,4 @@
-"""Whether others are told: the outbox, the endpoints, the mail server that they need."""
+"""Check notifications: the outbox, the endpoints, the mail server that they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why one thread stands still: the explanation of the page, its facts, what can be done."""
+"""Explain why a thread does not continue: the page's explanation, facts, remedies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is unsafe: settings, keys, rights in the database, guards of the logs, durability."""
+"""Check for risks: settings, keys, database rights, guards of the logs, durability."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two values of JSON: counted and item by item, lists by what their items are.
+"""Differences of two JSON values: counted and item by item, lists by their items' identity.
 
 `Part` walks the JSON Schema beside the values, which may declare the key of a list.
 """

@@ -1,4 +1,4 @@
-"""How long a step was queued, worked and waited, from the events of its thread; pure.
+"""Time that a step was queued, worked and waited, from its thread's events; pure.
 
 Between two checkpoints a thread changes its status: queued until a worker takes the lease, working
 until the step is committed, waiting for people, timers or a retry. Each span is split by the

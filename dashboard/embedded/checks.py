@@ -1,4 +1,4 @@
-"""What can be known to be in the way before anything starts."""
+"""Checks for obstacles before anything starts."""
 
 import errno
 import ipaddress

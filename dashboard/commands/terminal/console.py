@@ -1,4 +1,4 @@
-"""What the commands share: help, who acts, refusals with exit codes, answers as table or JSON.
+"""Shared base of the commands: help, the actor, refusals with exit codes, output.
 
 Exit codes: 0 done, 1 refused or something is wrong, 2 called wrongly, 3 not found, 4 a server does
 not answer, 130 stopped by Ctrl-C. Answers go to stdout; notes, questions and refusals to stderr.

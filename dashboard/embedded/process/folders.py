@@ -1,4 +1,4 @@
-"""Where the embedded parts keep their data and sockets; computed from the data folder alone.
+"""Folders of the embedded parts' data and sockets; computed from the data folder alone.
 
 Every command that is given the same data folder finds the same sockets, so `./manage.py shell`
 in a second terminal talks to the servers that `up` started in the first.
