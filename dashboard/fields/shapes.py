@@ -1,4 +1,4 @@
-"""What the templates are handed beside domain rows: small frozen dataclasses, no behaviour.
+"""Values for templates beside domain rows: small frozen dataclasses, no behaviour.
 
 Rows of `checkpoints.queries` and `approvals.queries` go to the templates as they are; only what a
 page adds to them has a shape here.

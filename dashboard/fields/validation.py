@@ -1,4 +1,4 @@
-"""Whether a person's values fit an agent's state, judged by its stored JSON Schema; no agent code.
+"""Validate a person's values by the agent's stored JSON Schema; runs no agent code.
 
 The agent's own validators speak later, in the worker. Faults carry JSON paths in the state.
 """

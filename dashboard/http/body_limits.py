@@ -1,4 +1,4 @@
-"""How much of a request is read, by who sends it: Django keeps a body whole before it asks."""
+"""Limit request bodies by sender, before Django, which keeps a body whole, reads them."""
 
 from __future__ import annotations
 

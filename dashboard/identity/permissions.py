@@ -1,4 +1,4 @@
-"""Who may do what: the table of rights, and why a button may not be pressed; no writes.
+"""The table of rights, and the reasons why a button is disabled; no writes.
 
 Roles are rows, read again for each request. `may` and `allowed_actions` look at roles only, and
 at the scopes of whoever comes with a token; so one rendering can serve everybody who is signed in

@@ -1,4 +1,4 @@
-"""How much one address, account or token may ask for in a time; counted for all web processes.
+"""Rate limits of an address, account or token; counted for all web processes.
 
 Valkey counts. While it is away each process counts for itself: limits are looser then, and nobody
 is kept out. A limit of 0 is none.

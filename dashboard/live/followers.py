@@ -1,4 +1,4 @@
-"""Who waits for news of a thread without a socket: streams of events and calls with `?wait=`."""
+"""Followers of a thread without a socket: streams of events and calls with `?wait=`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Prometheus reads: figures of the installation from the database, of this process from it.
+"""Metrics for Prometheus: of the installation from the database, of this process.
 
 Every process of the web answers with the same figures of the installation; what only it knows
 (requests, sockets) carries its name in the label `process`.

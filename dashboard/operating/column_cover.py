@@ -1,4 +1,4 @@
-"""What verification says of each column of each table: proved, derived, or why it is not covered.
+"""Cover of each column of each table by verification: proved, derived, or why not.
 
 The list of columns comes from the models; here stands what holds of each. A test compares the two,
 another one alters every proved column, and docs/columns.md is this list as a page.

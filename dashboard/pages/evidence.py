@@ -1,4 +1,4 @@
-"""What a decision is weighed against: the last comparable action, former revisions, questions."""
+"""Evidence for a decision: the last comparable action, former revisions, questions."""
 
 from __future__ import annotations
 

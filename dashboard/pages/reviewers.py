@@ -1,4 +1,4 @@
-"""Who has approved a request, who is still needed, and what the person who looks may do."""
+"""Reviewers of a request: who has approved, who is still needed, the viewer's rights."""
 
 from __future__ import annotations
 

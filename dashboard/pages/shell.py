@@ -1,4 +1,4 @@
-"""What every page's frame shows: who is signed in, where, what waits."""
+"""The frame of every page: the signed-in person, the workspace, the open work."""
 
 from __future__ import annotations
 

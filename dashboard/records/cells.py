@@ -1,4 +1,4 @@
-"""How the records write values as HTML: everything escaped, hidden characters named, all of it."""
+"""Write values of the records as HTML: escaped, hidden characters named, all of it."""
 
 from __future__ import annotations
 

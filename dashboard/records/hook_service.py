@@ -1,4 +1,4 @@
-"""What the admin site does about inbound hooks: each through `dashboard.actions.hooks`."""
+"""Actions of the admin site on inbound hooks: each through `dashboard.actions.hooks`."""
 
 from __future__ import annotations
 

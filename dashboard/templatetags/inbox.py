@@ -1,4 +1,4 @@
-"""What the inbox's rows show beside the filters of all pages."""
+"""Tags for the inbox's rows, beside the filters of all pages."""
 
 from __future__ import annotations
 

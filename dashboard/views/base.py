@@ -1,4 +1,4 @@
-"""What all page views share: who asks, whole page or some regions, refusals as pages."""
+"""Shared base of page views: the actor, whole page or some regions, refusals as pages."""
 
 from __future__ import annotations
 

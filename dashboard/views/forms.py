@@ -1,4 +1,4 @@
-"""What the forms over an agent's state share: fields, files, faults beside their fields."""
+"""Shared parts of the forms over an agent's state: fields, files, faults beside them."""
 
 from __future__ import annotations
 

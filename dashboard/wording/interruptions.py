@@ -1,4 +1,4 @@
-"""What a change of a thread interrupts and whom it reaches, in words that people read before it."""
+"""Warnings about what a change of a thread interrupts and whom it affects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person asks another person to allow: a fork, a rollback, an edit, a retry, in words."""
+"""Operations that need another person's approval, in words: fork, rollback, edit, retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much, to whom, into which account: what stands in the arguments of an action, if it does.
+"""Recognise amount, payee and account in the arguments of an action.
 
 Nothing is computed or guessed: a value is shown as it stands under a name that says what it is.
 """

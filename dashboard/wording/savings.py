@@ -1,4 +1,4 @@
-"""What resuming has spared, in words."""
+"""The savings of resuming, in words."""
 
 from __future__ import annotations
 

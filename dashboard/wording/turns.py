@@ -1,4 +1,4 @@
-"""What a person may do with a request now, in words: the same for page, API and bulk decisions."""
+"""A person's rights on a request now, in words: for page, API and bulk decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a thread stands still, for pages: what `queries.why` explains, or nothing to explain."""
+"""The explanation of a stopped thread for pages: from `queries.why`, or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes after a verdict: a sentence for the person who gave it, and where they go then."""
+"""The answer to a verdict: a message for its reviewer, and the next page."""
 
 from __future__ import annotations
 
