@@ -148,7 +148,7 @@ class _OneImport:
             for row in self._files:
                 sha = row["sha256"]
                 chunks = self._reader.chunks(layout.artifact_name(sha))
-                placed[sha] = store.place_file(workspace, chunks)[2]
+                *_, placed[sha] = store.place_file(workspace, chunks)
             yield placed
         except BaseException:
             for sha, path in placed.items():
