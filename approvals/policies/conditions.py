@@ -15,8 +15,6 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-import cel
-
 from checkpoints.errors import InvalidValue
 
 from .condition_cost import SECONDS_MAX, Cost, check_patterns
@@ -79,6 +77,8 @@ class Condition:
             _bounded(values)
         if self.cost.seconds(values) > SECONDS_MAX:
             raise Unanswered("the arguments are too large for this condition")
+        import cel
+
         try:
             context = cel.Context(dict(values))
             for name, function in _HELPERS.items():
@@ -109,6 +109,8 @@ def condition(text: str) -> Condition:
             "condition",
             f"names a node and {other[0]!r}: before a node there is none; write two policies",
         )
+    import cel  # with it comes a toolkit of terminals, 0.2 s: not with each start
+
     try:
         program = cel.compile(text)
     except BaseException as error:
