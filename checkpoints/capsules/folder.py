@@ -19,7 +19,7 @@ _NEWEST = re.compile(r"checkpoint-([0-9]{6,10})")
 
 
 def name_of(number: int) -> str:
-    """What the folder of a checkpoint is called."""
+    """The name of a checkpoint's folder."""
     return f"checkpoint-{number:06}"
 
 
@@ -64,7 +64,7 @@ def _open(root: Path, name: str) -> IO[bytes]:
 
 
 def _member(root: Path, name: str) -> Path:
-    """Where a member lies; never beyond the folder, nor where a link leads."""
+    """Resolve the path of a member; refuses links, missing files and names beyond the folder."""
     layout.check_name(name)
     place = root
     for part in name.split("/"):

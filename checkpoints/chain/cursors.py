@@ -24,7 +24,7 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What an event says of a cursor: its hash, the input that it belongs to, when, which call."""
+    """A cursor as its event recorded it: hash, input it belongs to, time, attempt."""
 
     cursor: str
     input: str
@@ -34,7 +34,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class _Stand:
-    """What the log says so far of one activity that is not done; `seq` is the last that names it.
+    """The last events of one unfinished activity; `seq` is the last event that names it.
 
     `untold`: before that a worker of a former version may have kept a cursor, without an event.
     """

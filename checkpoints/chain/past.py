@@ -59,7 +59,7 @@ class _Checkpoint:
     digests: bytes | None
 
     def fits(self, named: Mapping[str, Any]) -> bool:
-        """Whether the row is as the event of its commit names it."""
+        """Check that the row is as the event of its commit names it."""
         config_hash = None
         if self.config is not None:
             raw = deltas.canonical(deltas.decode(self.config))
@@ -245,7 +245,7 @@ class Past:
         self._digests = Digests.of(self._folder.state, reducers)
 
     def _check_parent(self, event: Event, c: _Checkpoint) -> None:
-        """Where a branch begins, its parent must be the checkpoint of that thread and number."""
+        """Check that a branch begins at the checkpoint (thread, number) it names as parent."""
         if c.parent is not None:
             with connection.cursor() as cursor:
                 cursor.execute(

@@ -189,7 +189,7 @@ def _of(row: Row) -> dict[str, Any]:
 
 
 def _moves(statuses: set[Status], kind: str) -> bool:
-    """Whether with an event a thread with one of these statuses rests no more as it did."""
+    """Answer True if an event takes a thread out of one of these statuses."""
     # An edit answers what a thread asks, also where it stays in `attention`.
     if kind in _BIRTHS or kind == EventKind.STATE_EDITED:
         return True

@@ -30,7 +30,7 @@ CHECKS: Final = ("records", "files", "anchor")
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """What a verification found; `first_broken_seq` is where, `what` says it in words.
+    """The result of a verification; `what` describes the damage at event `first_broken_seq`.
 
     `ident` is the thread or the workspace whose log it is. `since` is when the record of what
     steers began, where that was later than its birth: before, nothing of it is proved. `checks`
@@ -51,7 +51,7 @@ class ChainReport:
 def report(
     log: Log, broken: Broken | None = None, *, since: datetime | None = None, erased: str = ""
 ) -> ChainReport:
-    """What came out of verifying a log."""
+    """Build the report of one verified log."""
     if broken is None:
         return ChainReport(log.ident, True, log.n_verified, None, "", since, erased=erased)
     what = f"Event {broken.seq}: {broken}."

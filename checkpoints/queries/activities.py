@@ -118,16 +118,16 @@ def activity_under(approval: UUID) -> ActivityRow | None:
 
 
 def next_step_asked(thread_id: UUID) -> prepared.Asked:
-    """What `step_activities` asks of the step after the thread's head, as it is then."""
+    """The query of `step_activities` for the step after the thread's current head."""
     return _AT_NEXT_STEP, (thread_id,)
 
 
 def step_activities(
     thread_id: UUID, *, branch: int, step: int, rows: Sequence[Any] | None = None
 ) -> list[ActivityRow]:
-    """What is recorded at one step, oldest first, newest revision of a position last.
+    """List the activities of one step, oldest first, newest revision of a position last.
 
-    `rows` are the answer to `next_step_asked` where somebody has it.
+    `rows` is the result of `next_step_asked`, if the caller has it.
     """
     if rows is None:
         rows = prepared.fetch(_AT_STEP, (thread_id, branch, step))
@@ -163,7 +163,7 @@ def activities_after(
 
 
 def effects_after(thread_id: UUID, checkpoint_id: UUID) -> list[EffectFate]:
-    """What happened outside after a checkpoint on the way to the head, last first, and its fate."""
+    """List the effects between a checkpoint and the head, last first, each with its fate."""
     target = checkpoint(thread_id, checkpoint_id)
     head = rows("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread_id,))[0][0]
     activities: list[ActivityRow] = []
@@ -187,7 +187,7 @@ def effects_after(thread_id: UUID, checkpoint_id: UUID) -> list[EffectFate]:
 
 
 def fate_of(a: ActivityRow) -> EffectFate:
-    """What a rollback would do about this effect, from its record alone."""
+    """Predict from its record alone what a rollback would do about this effect."""
     if a.state != "done":
         return EffectFate(a, "unknown", "had started; nobody knows yet whether it happened")
     if a.undo:
@@ -220,7 +220,7 @@ def usage_by_step(thread_id: UUID, since: int) -> dict[tuple[int, int], dict[str
 
 
 def unpriced_calls(thread: ThreadRow) -> int:
-    """How many model calls of a thread are in no sum, since nobody knows their price."""
+    """Count a thread's model calls that are in no sum, because their price is unknown."""
     if not thread.tokens:
         return 0
     ((count,),) = rows(_UNPRICED, (thread.id,))

@@ -146,9 +146,9 @@ def _whole(row: CheckpointRow) -> dict[str, Any]:
 def values_set(
     thread_id: UUID, checkpoints: Sequence[UUID], channels: Sequence[str]
 ) -> dict[UUID, dict[str, Any]]:
-    """What each of these checkpoints itself set these channels to; one query, no state.
+    """Read the values that each checkpoint itself set in these channels; one query, no state.
 
-    A large value that is kept beside its delta is left out.
+    A large value that is stored beside its delta is left out.
     """
     if not checkpoints or not channels:
         return {}
@@ -269,6 +269,6 @@ def accepted_from(thread_id: UUID) -> set[UUID]:
 
 
 def diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
-    """What changed between two states, as RFC 6902 operations."""
+    """List the differences between two states as RFC 6902 operations."""
     results: list[dict[str, Any]] = jsonpatch.make_patch(old, new).patch
     return results

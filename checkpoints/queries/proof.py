@@ -52,7 +52,7 @@ class IntegrityRow:
 
 
 def verification(thread_id: UUID) -> VerificationRow | None:
-    """What the last verification of a thread found; None when there was none."""
+    """The result of a thread's last verification; None when there was none."""
     result = rows(_FOUND.format(table="gp_verification", owner="thread_id"), (thread_id,))
     return verification_of(result[0][0]) if result else None
 
@@ -136,7 +136,7 @@ def damages(*, workspace: UUID | None = None, limit: int = 50) -> list[DamageRow
 
 
 def integrity(*, workspace: UUID | None = None) -> IntegrityRow:
-    """How many records are damaged and when everything was verified, in one workspace or in all.
+    """Count the damaged records and date the last full verification, in one workspace or in all.
 
     Of several workspaces the one that was verified longest ago counts.
     """

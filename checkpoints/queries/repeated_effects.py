@@ -37,7 +37,7 @@ def course(thread_id: UUID, head: UUID) -> tuple[list[tuple[UUID, int, int]], di
 
 
 def at_place(ranges: Sequence[Range], position: Position, *, limit: int) -> list[ActivityRow]:
-    """What is recorded at one node, index and key in these ranges, at most `limit` of each.
+    """List the activities at one node, index and key in these ranges, at most `limit` of each.
 
     In the order of the ranges, then by step; of several revisions the newest last.
     """

@@ -13,9 +13,9 @@ from .rows import rows
 
 
 def effects_of(thread_id: UUID) -> list[EffectFate]:
-    """What a thread did outside on the way to its head, last first; not what its base did.
+    """List the effects of a thread on the path to its head, last first; without those of its base.
 
-    Of a thread whose first checkpoint was deleted no way is known.
+    Empty for a thread whose first checkpoint was deleted: its path is unknown.
     """
     first = "SELECT id FROM gp_checkpoint WHERE thread_id = %s::uuid AND number = 0"
     result = rows(first, (thread_id,))
@@ -23,7 +23,7 @@ def effects_of(thread_id: UUID) -> list[EffectFate]:
 
 
 def effects_left(thread_id: UUID, on_way: Sequence[EffectFate]) -> list[EffectFate]:
-    """What a thread did outside on branches that rollbacks left, and what stayed done, last first.
+    """List the effects on branches that rollbacks left, and those that stayed done, last first.
 
     `on_way` are those of `effects_of`. No undo of the thread takes the others back.
     """

@@ -28,7 +28,7 @@ NAMING_V = 2
 
 
 def name_activity(activity: NewActivity) -> dict[str, Any]:
-    """How an event names an activity."""
+    """The fields by which an event names an activity."""
     p = activity.position
     named = {
         "activity": str(activity.id),
@@ -46,7 +46,7 @@ def name_activity(activity: NewActivity) -> dict[str, Any]:
 
 
 def described(usage: Any) -> dict[str, str]:
-    """What the event of an effect repeats of its record: how the tool describes the call."""
+    """The tool's description of the call, which the event of an effect repeats from its record."""
     sentence = usage.get("sentence") if isinstance(usage, dict) else ""
     return {"sentence": str(sentence)} if sentence else {}
 
@@ -61,7 +61,7 @@ _WRITTEN_ANEW = _COLUMNS.without("id", "thread_id", "workspace_id", *PLACE, "kin
 
 
 def upsert(**more: str) -> str:
-    """What becomes of a row that stands there; `more` are columns with their SQL."""
+    """SQL that updates a row that exists already; `more` are columns with their SQL."""
     anew = {column: f"EXCLUDED.{column}" for column in _WRITTEN_ANEW} | more
     return (
         f"ON CONFLICT {_POSITION} DO UPDATE SET "
@@ -190,7 +190,7 @@ def written_as(
 
 
 def failing(error: str, retry_in: float | None) -> dict[str, Any]:
-    """What the event of a failed attempt says besides: why, and in how many seconds the next is."""
+    """The event's fields of a failed attempt: its error, and the seconds until the next attempt."""
     payload: dict[str, Any] = {"error": error} if error else {}
     return payload if retry_in is None else payload | {"retry_in": round(retry_in, 3)}
 
@@ -205,7 +205,7 @@ def told_by(activity: NewActivity, error: str) -> EventKind:
 
 
 class Outcome(TypedDict, total=False):
-    """What came of a call: its result or error, seconds until the next attempt, its usage."""
+    """The outcome of a call: its result or error, seconds until the next attempt, its usage."""
 
     result: Any
     error: str
@@ -214,7 +214,7 @@ class Outcome(TypedDict, total=False):
 
 
 class EffectOutcome(Outcome):
-    """What came of an effect, and the state in which that leaves it."""
+    """The outcome of an effect, and the state in which that leaves it."""
 
     state: Required[str]
 

@@ -62,7 +62,7 @@ class Materialised:
 
 
 def state_query(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) -> prepared.Asked:
-    """What `materialise` asks the database."""
+    """The query of `materialise`."""
     return SQL.state_from_deltas if from_deltas else SQL.state, (thread, checkpoint)
 
 
@@ -72,7 +72,7 @@ def asked_of_head(thread: UUID) -> prepared.Asked:
 
 
 def ranges(thread: UUID, checkpoint: UUID) -> int:
-    """How many branches a read of this state goes through; no state is read."""
+    """Count the branches that a read of this state goes through; no state is read."""
     ((row,),) = prepared.fetch(SQL.ranges, (thread, checkpoint))
     return int(row)
 
@@ -105,7 +105,7 @@ def materialise(
 
 
 class _Reading:
-    """What has arrived of the answer to `asked`; the state is folded as far as that goes."""
+    """The part of the result that has arrived; the state is folded as far as that goes."""
 
     def __init__(self) -> None:
         self.keyframe: tuple[UUID, int] | None = None

@@ -28,9 +28,9 @@ SQL = sql_file(__file__, every=str(EVERY), ranges=str(RANGES))
 
 
 def due(number: int, delta_bytes: int) -> bool:
-    """Whether the checkpoint of this number, with a delta of this size, keeps its digests.
+    """Answer True if the checkpoint of this number and this size of delta saves its digests.
 
-    The first one of a thread has nothing before it that a reader could be spared.
+    Number 0 alone is no reason: nothing precedes the first checkpoint.
     """
     return (number > 0 and number % EVERY == 0) or delta_bytes >= LARGE
 
@@ -47,7 +47,7 @@ class _Part(NamedTuple):
 
 
 def digests_query(thread: UUID, checkpoint: UUID) -> prepared.Asked:
-    """What `digests_at` asks the database."""
+    """The query of `digests_at`."""
     return SQL.digests, (thread, checkpoint)
 
 

@@ -103,9 +103,9 @@ def next_checkpoint(
     schema_version: int,
     **other: Any,
 ) -> NewCheckpoint:
-    """What follows the head of a leased thread in its branch; `other` says what differs.
+    """The checkpoint after the head of a leased thread in its branch; `other` are changed fields.
 
-    Left alone, step and nodes to come stay those of the head: nothing was worked.
+    By default step and next nodes stay those of the head: no node was run.
     """
     values: dict[str, Any] = {
         "id": uuid7(),
@@ -166,7 +166,7 @@ class Move:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What comes back of the row beside ALWAYS."""
+        """The columns of the row to return beside ALWAYS."""
         return (*self.returning, "parent") if self.ends else self.returning
 
     def set(self, column: str, value: Any) -> None:
