@@ -74,9 +74,9 @@ _ROUNDED = 1.0
 
 @dataclass(slots=True)
 class _Course:
-    """What the events say of one request so far; `edits` are arguments by their hash.
+    """The state of one request according to its events; `edits` are arguments by their hash.
 
-    Of a time that its event did not tell yet, when it was written, nothing is expected.
+    Times that older events did not record are not compared.
     """
 
     seq: int
@@ -299,14 +299,14 @@ def _follow(
 
 
 def _counted(course: _Course, row: dict[str, Any]) -> dict[str, Any]:
-    """Who has voted and whose turn it is, by the decisions that the events name."""
+    """Compute the votes and the turn from the decisions that the events name."""
     escalated = course.stands["escalated_at"] is not None
     now = progress(readable_terms(row["terms"]), course.votes, escalated=escalated)
     return (now if course.stands["status"] == "pending" else now.closed()).columns
 
 
 def _due(row: dict[str, Any]) -> int:
-    """How many reminders of a request can have been sent by its end, or by now."""
+    """Count the reminders of a request that can have been sent by its end, or by now."""
     times = (row["terms"] or {}).get("reminders") or ()
     if not times:
         return 0

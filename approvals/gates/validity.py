@@ -43,10 +43,10 @@ def holds(row: ApprovalRow) -> prepared.Asked:
 
 
 def doubts(row: ApprovalRow) -> str:
-    """Why what was decided may not happen any more, as a sentence; empty while it may.
+    """Explain why an approved action may no longer happen, as a sentence; empty while it may.
 
-    Everybody who was counted still has to be a reviewer here, and one of those whom their stage
-    names, or the deputy of such a one.
+    Everybody who was counted still has to be a reviewer here, and be named by their stage or be the
+    deputy of somebody it names.
     A policy's own decision has no person whose rights could be withdrawn.
     """
     rows = prepared.fetch(*_query(row))
@@ -68,7 +68,7 @@ def outlived(row: ApprovalRow, valid_for: float) -> str:
 
 
 def asked_back(approval: UUID) -> list[AskedBack]:
-    """What reviewers asked instead of deciding, oldest first."""
+    """List the questions that reviewers asked instead of deciding, oldest first."""
     rows = fetch_named(
         "SELECT id AS decision, comment AS text, reviewer_name AS by_name FROM gp_decision "
         "WHERE approval_id = %s::uuid AND verdict = 'respond' ORDER BY at, id",

@@ -27,7 +27,7 @@ SECRET_PAGE = "records/hook_secret.html"  # noqa: S105
 
 
 class HookEditor(Editor, Protocol):
-    """What the site does for the forms below; each is an event, or is refused."""
+    """The site's side of the forms below; each change is an event, or is refused."""
 
     def create_hook(self, request: HttpRequest, name: str) -> tuple[UUID, str]: ...
     def rotate_hook(self, request: HttpRequest, workspace: UUID, hook: UUID) -> str: ...

@@ -42,7 +42,7 @@ class Useless(Exception):
 
 
 def prepared(claimed: Claim) -> Callable[[], int]:
-    """What sends the message, once called, without the database; it returns the answer's code.
+    """Build the call that sends the message without the database; it returns the answer's code.
 
     Raises NotDelivered where it cannot be sent, Useless where it need not be.
     """
@@ -240,7 +240,7 @@ def _incident_letter(news: Sequence[UUID], claimed: Claim) -> Letter:
 
 
 def _page(kind: str, thread: UUID | None, approval: UUID | None, data: Mapping[str, Any]) -> str:
-    """Where people look at it."""
+    """The address of the page that shows it."""
     if kind in MESSAGES:
         return f"{base()}{incident_path(data['incident'])}"
     if approval is not None:
@@ -255,7 +255,7 @@ def _page(kind: str, thread: UUID | None, approval: UUID | None, data: Mapping[s
 
 
 def _alarm(news: UUID) -> Alarm | None:
-    """What was found damaged; None where the news is gone."""
+    """Read the damage that was found; None where the news is gone."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT n.thread_id, coalesce(th.title, w.name), n.data::text, n.at, n.kind "
@@ -310,5 +310,5 @@ def _name(endpoint: UUID) -> str:
 
 
 def base() -> str:
-    """Where people open Gatepost."""
+    """The address under which people open Gatepost."""
     return str(settings.GATEPOST_BASE_URL).rstrip("/")

@@ -44,16 +44,16 @@ _SPENT: Final = {
 
 
 def caps_query(thread: UUID) -> prepared.Asked:
-    """What `over` asks the database first, for whoever takes the thread to ask along."""
+    """The query of `over`; it can be sent in the same round trip as the lease."""
     return queries_policies.active_caps_asked(thread)
 
 
 def over(*, workspace: UUID, thread: UUID, agent: str, rows: Sequence[Any] | None = None) -> str:
-    """Why the thread may spend nothing more now, as a sentence; empty while it may.
+    """Explain why the thread may spend nothing more now, as a sentence; empty while it may.
 
     A day is one of UTC by the database's clock. The thread's own caps come first, since they are
-    the cheapest to look at; without caps it is one query, and none with `rows`, the answer to
-    `asked`.
+    the cheapest to look at; without caps it is one query, and none with `rows`, the result of
+    `caps_query`.
     """
     caps = [
         cap
@@ -76,7 +76,7 @@ def _spent(cap: CapRow, place: dict[str, Any]) -> Decimal:
 
 
 def _has_kin(thread: UUID) -> bool:
-    """Whether a thread has parents or children."""
+    """Answer True if a thread has parents or children."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT th.root IS NOT NULL OR EXISTS (SELECT 1 FROM gp_thread c "

@@ -54,7 +54,7 @@ class Place:
 
     @property
     def shown(self) -> str:
-        """What may be shown and logged: nothing of the path, which may hold a secret."""
+        """The part that may be shown and logged: nothing of the path, which may hold a secret."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         usual = self.port == _SCHEMES[self.scheme]
         return f"{self.scheme}://{host}" + ("" if usual else f":{self.port}")
@@ -100,7 +100,7 @@ def _literal(host: str) -> str | None:
 
 
 def permitted(address: IPv4Address | IPv6Address) -> bool:
-    """Whether a message may go to this address."""
+    """Answer True if a message may go to this address."""
     if any(_inside(address, network) for network in settings.GATEPOST_WEBHOOK_NETWORKS):
         return True
     if isinstance(address, IPv6Address):

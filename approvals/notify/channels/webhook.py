@@ -120,7 +120,7 @@ def _asked_for(answer: http.client.HTTPResponse) -> float:
 
 
 def _why(error: Exception) -> str:
-    """What went wrong in our own words: the library's may hold the address."""
+    """Describe the error in our own words: the library's may hold the address."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return "The certificate of the endpoint is not trusted."
     if isinstance(error, ssl.SSLError):
