@@ -185,7 +185,7 @@ def _schema_version(graph: Graph) -> Iterator[Finding]:
 
 
 def _first(error: Any) -> str:
-    """What is wrong, without the address of a manual."""
+    """The first line of an error, without the address of a manual."""
     if isinstance(error, ValidationError):
         return error.errors(include_url=False)[0]["msg"].rstrip(".")
     return " ".join(str(error).strip().splitlines()[:3])[:300].rstrip(".")

@@ -66,7 +66,7 @@ def judge(
     state: Callable[[], dict[str, Any]],
     former: Callable[[UUID], Mapping[str, Any] | None] = lambda _: None,
 ) -> Judgement:
-    """What would happen to a thread.
+    """Predict what happens to a thread under the installed code.
 
     `state` reads that of its head, `former` the code of a version; both are called when needed.
     """

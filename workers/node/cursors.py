@@ -30,7 +30,7 @@ KEEP_SECONDS = 1.0
 
 @dataclass
 class Told:
-    """What one call of an activity has told of where it stands; `given` is canonical JSON."""
+    """The cursors of one call of an activity; `given` is the former call's, as canonical JSON."""
 
     given: bytes | None = None
     newest: bytes | None = None  # None: what was told last is kept
@@ -41,7 +41,7 @@ class Told:
 
     @property
     def cursor(self) -> Any:
-        """Where a former call stopped, as a copy of its own; None where none told."""
+        """The cursor of a former call, as a copy; None where there is none."""
         return None if self.given is None else deltas.decode(self.given.decode())
 
     def tell(
@@ -59,7 +59,7 @@ class Told:
         return time.monotonic() - self.kept_at >= KEEP_SECONDS
 
     def take(self) -> bytes | None:
-        """What is to be kept; None for nothing."""
+        """Take the cursor that is to be saved; None for nothing."""
         if self.newest is None:
             return None
         taken, self.newest, self.calls = self.newest, None, 0

@@ -218,9 +218,9 @@ class Effects(Interrupts):
     def _done_earlier(
         self, known: ActivityRow | None, before: ActivityRow | None
     ) -> Mapping[str, Any] | None:
-        """What stayed done and would be done again; None where nothing did.
+        """Describe the effect that stayed done and would be repeated; None where there is none.
 
-        `known` is what is recorded at this very place, `before` on a course that was left.
+        `known` is the record of this very position, `before` the one on a branch that was left.
         """
         work = self._step.work
         stays = known if known is not None and stayed(known) else before

@@ -140,7 +140,7 @@ class Recording:
             return self._scratch.with_artifacts(value, self.artifact)
 
     def _result(self, returned: Any) -> Any:
-        """What a call returned as it is recorded; its scratch folder ends here."""
+        """The value that a call returned, in the form of the record; removes its scratch folder."""
         try:
             return deltas.as_stored(self._as_artifacts(plain(returned)))
         finally:

@@ -86,7 +86,7 @@ def _same(row: ActivityRow, value: Any) -> bool:
 
 
 def stayed(row: ActivityRow) -> bool:
-    """Whether something changed the outside world, or may have, and was not undone."""
+    """Answer True if something changed the outside world, or may have, and was not undone."""
     return row.kind in ("effect", "value") and row.state in STAYED
 
 

@@ -120,7 +120,7 @@ class Sparing:
     # ---- cached ------------------------------------------------------------------------------
 
     def _checked_key(self, seconds: Any) -> str:
-        """What the cache calls this question: workspace, code, function, input, configuration."""
+        """The cache key of a call: workspace, code, function, input, configuration."""
         number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
         if not number or not seconds > 0:
             raise StepFailed(f"cached= takes seconds above 0, not {shown(seconds)}.")
@@ -163,7 +163,7 @@ class Sparing:
 
 
 def spared(usage: Any) -> dict[str, Any]:
-    """What a reused answer did not take again: `reused_tokens`, `reused_cost`, the model's name."""
+    """The usage that a reused answer spared: `reused_tokens`, `reused_cost`, the model's name."""
     took = usage if isinstance(usage, Mapping) else {}
     tokens = took.get("tokens", took.get("reused_tokens"))
     cost = took.get("cost", took.get("reused_cost"))
@@ -176,7 +176,7 @@ def spared(usage: Any) -> dict[str, Any]:
 
 
 def self_contained(function: Any, depth: int = 4) -> bool:
-    """Whether a function can know nothing of a thread but its arguments and the context.
+    """Answer True if a function depends on nothing of a thread but its arguments and the context.
 
     At the top of a module it cannot; inside a node it may hold on to the state.
     """
@@ -202,5 +202,5 @@ def self_contained(function: Any, depth: int = 4) -> bool:
 
 
 def config_mark(config: Any) -> str:
-    """What a configuration is called beside a result that rests on it."""
+    """The hash of a configuration, beside a result that depends on it."""
     return hashlib.sha256(deltas.canonical(plain(config))).hexdigest()[:16]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Course(Enum):
-    """How an effect with a record goes on.
+    """The ways in which an effect with a record goes on.
 
     ANSWER: from the record. REPEAT: the same attempt once more, with the same key. AGAIN: anew,
     behind its gate, as a new revision with a key of its own.
@@ -33,7 +33,7 @@ class Course(Enum):
 
 
 def course(step: OpenStep, tool: Tool, known: ActivityRow, value: Any) -> Course:
-    """How a recorded effect goes on when it is asked with `given`; raises Parked."""
+    """Choose how a recorded effect goes on when it is called with `value`; raises Parked."""
     if known.kind != "effect":
         # What was once an activity here, or the record of a tool that acts once.
         return Course.ANSWER if known.kind == "value" and tool.once else Course.AGAIN

@@ -149,7 +149,7 @@ def check_effect(tool: Any, args: Any) -> None:
 
 
 def reason_of(error: Exception, call: Callable[..., Any]) -> str:
-    """Why a node failed, as a sentence with the place in the files of the author's `call`."""
+    """Explain why a node failed, in a sentence with the line in the author's files."""
     place = gave_up(error) + place_of(error, call)
     text = describe(error)
     if len(text) > REASON_MAX:
@@ -164,7 +164,7 @@ def reason_of(error: Exception, call: Callable[..., Any]) -> str:
 
 
 def engine_failure(error: Exception) -> str:
-    """Why the engine itself failed at a step, as a sentence."""
+    """Explain why the engine itself failed at a step, in a sentence."""
     if isinstance(error, DatabaseError):
         return f"The database refuses what this step writes: {describe(error)}"
     if is_sentence(error):
@@ -173,14 +173,14 @@ def engine_failure(error: Exception) -> str:
 
 
 def _is_of_engine(error: BaseException) -> bool:
-    """Whether an error came up in Gatepost's own code, and not in what an author wrote or calls."""
+    """Answer True if an error was raised in Gatepost's code, not the author's or a library's."""
     frames = traceback.extract_tb(error.__traceback__)
     last = Path(frames[-1].filename) if frames else Path()
     return any(last.is_relative_to(floor) for floor in FLOORS)
 
 
 def place_of(error: BaseException, call: Callable[..., Any]) -> str:
-    """Where in the author's own files an error came up, such as " (expenses.py, line 31)"."""
+    """The line of the author's own files where an error was raised: " (expenses.py, line 31)"."""
     try:
         home = Path(inspect.getsourcefile(inspect.unwrap(call)) or "").parent
     except TypeError:  # an object that is called has no file of its own

@@ -242,7 +242,7 @@ class DatabaseLedger(Rules, Tree):
         return queries.waiting_inputs(work.thread)
 
     def config(self, work: Work) -> dict[str, Any]:
-        """What holds for the whole thread: model, temperature, prompt texts."""
+        """The configuration of the whole thread: model, temperature, prompt texts."""
         return queries.config_of(work.thread)
 
     def trace(self, work: Work) -> TraceContext:
@@ -341,7 +341,7 @@ class DatabaseLedger(Rules, Tree):
             return float(cursor.fetchone()[0])
 
     def failures(self, work: Work, activity: UUID) -> int:
-        """How often it failed at this head since a person last clicked on Retry."""
+        """Count the failures at this head since a person last clicked on Retry."""
         return queries.failures(work.thread, activity)
 
     def hold_off(self, work: Work, name: str, *, seconds: float, text: str) -> None:
@@ -357,7 +357,7 @@ class DatabaseLedger(Rules, Tree):
         store.adopt_version(work, version, fingerprint=fingerprint, same=same)
 
     def code(self, version: UUID) -> dict[str, Any] | None:
-        """What an agent version's code consists of; None where nobody recorded it."""
+        """The code parts of an agent version; None where none are recorded."""
         return queries.code_of_version(version)
 
     def accepted_from(self, work: Work) -> set[UUID]:
@@ -379,5 +379,5 @@ class DatabaseLedger(Rules, Tree):
     def at_place(
         self, work: Work, ranges: Sequence[Range], position: Position, *, limit: int
     ) -> list[ActivityRow]:
-        """What is recorded at a node, index and key in these ranges, `limit` of each at most."""
+        """List the activities at a node, index and key in these ranges, `limit` of each at most."""
         return queries.at_place(ranges, position, limit=limit)

@@ -228,7 +228,7 @@ class Harness:
         return Played(self, thread).go_on(decide)
 
     def _context_of(self, ctx: Context) -> Rehearsed:
-        """What a node gets in place of the engine's context."""
+        """The context for a node, in place of the engine's."""
         step, node = ctx._step, ctx._node  # noqa: SLF001 - not for authors
         tape = self.tapes.get(step.work.thread)
         return Rehearsed(step, node) if tape is None else Taped(step, node, tape)

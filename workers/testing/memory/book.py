@@ -36,7 +36,7 @@ PAIRS = pairs()
 
 
 def written(value: Any) -> str:
-    """How a value is kept; InvalidValue for what cannot be."""
+    """The stored form of a value; raises InvalidValue for what cannot be stored."""
     return deltas.canonical(value).decode()
 
 
@@ -121,7 +121,7 @@ class Kept:
 
 @dataclass
 class Family:
-    """What a book knows of agents that start each other.
+    """The agents of a book that start each other.
 
     `graphs` are {name: (graph, agent version)}, `deadlines` until when parents wait.
     """

@@ -21,7 +21,7 @@ ALIKE = tuple(COLUMNS.without("input_hash", "result_hash", "approval_id"))
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """What goes with a change that takes a thread away; `mark` enters it at the book's time."""
+    """The additions to a change that takes a thread away; `mark` enters it at the book's time."""
 
     events: list[NewEvent] = field(default_factory=list)
     told: dict[str, Any] = field(default_factory=dict)

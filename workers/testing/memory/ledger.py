@@ -314,7 +314,7 @@ class MemoryLedger(Rules, Tree):
     def _let_happen(
         self, work: Work, proposals: Sequence[Proposal], events: Sequence[NewEvent]
     ) -> None:
-        """What a policy allows: asked and approved, and nobody waits."""
+        """Record actions that a policy allows: asked and approved, and nobody waits."""
         for proposal in proposals:
             row, payload = requests.allowed(self._book, work, proposal)
 

@@ -55,7 +55,7 @@ def see(work: Work, row: Row) -> None:
 def entering(
     book: Book, thread: UUID, activity: NewActivity, row: Insert
 ) -> Callable[[datetime], None]:
-    """What enters the row as the store writes it; a row that is done stays as it is."""
+    """Build the call that writes the row as the store does; a row that is done stays unchanged."""
     place = (thread, activity.position, activity.revision)
     columns = row.params._asdict() | {"approval": row.params.approval_id}
     values = {f.name: columns[f.name] for f in fields(ActivityRow) if f.name in columns}

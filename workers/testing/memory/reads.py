@@ -107,7 +107,7 @@ def by_number(book: Book, thread: UUID, number: int) -> CheckpointRow:
 
 
 def on_way(book: Book, thread: UUID, ident: UUID) -> bool:
-    """Whether the head's past goes through this checkpoint of the thread."""
+    """Answer True if the path to the head goes through this checkpoint of the thread."""
     return any(k.new.id == ident for _, k in way(book, thread, book.row(thread).head))
 
 
@@ -151,7 +151,7 @@ def accepted_from(book: Book, thread: UUID) -> set[UUID]:
 
 
 def config(book: Book, thread: UUID) -> dict[str, Any]:
-    """What the thread was started or forked with: model, temperature, prompt texts."""
+    """The configuration of the thread since its start or fork: model, temperature, prompts."""
     (first,) = [k for k in book.checkpoints[thread].values() if k.new.number == 0]
     return dict(first.new.config or {})
 
@@ -194,7 +194,7 @@ def _row(thread: UUID, saved: Kept) -> CheckpointRow:
 
 
 def activities(book: Book, thread: UUID) -> list[ActivityRow]:
-    """What happened once, oldest first, newest revision of a position last."""
+    """List the activities, oldest first, newest revision of a position last."""
     results = [a for (owner, _, _), a in book.activities.items() if owner == thread]
     return [_activity(a) for a in sorted(results, key=lambda a: (a.started_at, a.revision))]
 
@@ -216,7 +216,7 @@ FAILED = (EventKind.ACTIVITY_FAILED, EventKind.MODEL_FAILED, EventKind.EFFECT_FA
 
 
 def failures(book: Book, thread: UUID, activity: UUID) -> int:
-    """How often it failed at this head since a person last clicked on Retry."""
+    """Count the failures of an activity at this head since a person last clicked on Retry."""
     number = 0
     for entry in reversed(book.events[thread]):
         if entry.kind in (EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_RETRIED):
@@ -227,7 +227,7 @@ def failures(book: Book, thread: UUID, activity: UUID) -> int:
 
 
 def effects_after(book: Book, thread: UUID, ident: UUID) -> list[EffectFate]:
-    """What happened outside after a checkpoint on the way to the head, last first, its fate."""
+    """List the effects between a checkpoint and the head, last first, each with its fate."""
     row, goal = book.row(thread), book.checkpoint(thread, ident).new
     spans: dict[int, tuple[int, int]] = {}  # branch: the steps after the goal that count
     for owner, saved in way(book, thread, row.head):

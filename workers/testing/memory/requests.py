@@ -276,7 +276,7 @@ def hold_ends(book: Book, thread: UUID) -> bool:
 
 
 def _columns(now: Progress) -> dict[str, Any]:
-    """Who has voted and whose turn it is, as rows of a book keep it."""
+    """The votes and the turn as rows of a book keep them."""
     columns = now.columns
     return columns | {"tally": written(columns["tally"])}
 

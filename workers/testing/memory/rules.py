@@ -64,7 +64,7 @@ class Rules(Once):
         return None  # in a play a decision counts at once
 
     def hands_on(self, work: Work) -> tuple[str, ...]:
-        """Who started, forked or edited what led to the head, in the thread and in its bases."""
+        """The actors who started, forked or edited the head's past, in the thread and its bases."""
         checkpoint = self._book.checkpoint(work.thread, work.head)
         results = {work.started_by}
         while True:

@@ -18,13 +18,13 @@ KINDS = ("activity", "model", "effect")
 
 
 def faulty(row: Row) -> bool:
-    """Whether a retry ends a fault of a worker or a step."""
+    """Answer True if a retry ends a fault of a worker or a step."""
     crashed = row.status is Status.ATTENTION and row.crash_count >= CRASHES_ALLOWED
     return row.status is Status.FAILED or crashed
 
 
 def as_json(book: Book, thread: UUID) -> dict[str, Any]:
-    """What the event that ends a fault says of all that is recorded on the way to the head."""
+    """The saved work, as the event that ends a fault records it: all on the path to the head."""
     tops: dict[int, int] = {}
     row = book.row(thread)
     for owner, saved in reading.way(book, thread, row.head):

@@ -108,7 +108,7 @@ def course(book: Book, thread: UUID) -> tuple[list[tuple[UUID, int, int]], dict[
 def at_place(
     book: Book, ranges: Sequence[Range], position: Position, *, limit: int
 ) -> list[ActivityRow]:
-    """What is recorded at one node, index and key in these ranges, at most `limit` of each."""
+    """List the activities at one node, index and key in these ranges, at most `limit` of each."""
     activities: list[ActivityRow] = []
     for thread, branch, low, high in ranges:
         here = [
