@@ -130,7 +130,7 @@ class SagaManager:
             saved[0].ended(saved[1])
 
     def _started(self, name: str, given: dict[str, Any]) -> tuple[Record, NewActivity] | None:
-        """Where a step is written that begins; None where there is no database at all."""
+        """Record the start of a step; None where there is no database at all."""
         try:
             if self._record is None:
                 self._record = Record.begin(self._title or f"Saga: {name}", self._workspace)
