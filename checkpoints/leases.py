@@ -145,7 +145,7 @@ def acquire(
     *,
     owner: str,
     code: Code | None = None,
-    along: Sequence[prepared.Asked] = (),
+    along: Sequence[prepared.Query] = (),
     seconds: float | None = None,
     flushed: bool = False,
     past_breakers: bool = False,

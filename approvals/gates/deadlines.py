@@ -63,11 +63,11 @@ def expire(approval_id: UUID, *, thread: UUID, workspace: UUID) -> bool:
 def _end(due: tuple[UUID, UUID, UUID]) -> bool:
     approval, _, workspace = due
     row = queries.approval(approval, workspace=workspace)
-    return _over(row, terms_of(row.terms))
+    return _expire(row, terms_of(row.terms))
 
 
-def _over(row: ApprovalRow, terms: Terms) -> bool:
-    """Let the time of a request be over; False where somebody was faster."""
+def _expire(row: ApprovalRow, terms: Terms) -> bool:
+    """Expire, escalate or reject a request whose time is over; False where somebody was faster."""
     if terms.on_expiry == "escalate" and row.escalated_at is None:
         return _escalate(row, terms)
     if terms.on_expiry == "reject":

@@ -31,12 +31,12 @@ class AskedBack:
     by_name: str
 
 
-def _query(row: ApprovalRow) -> prepared.Asked:
+def _query(row: ApprovalRow) -> prepared.Query:
     """The look: a row for everybody who was counted, whether they still may, whether it is late."""
     return SQL.look, (terms_of(row.terms).valid_for, DECIDES, DECIDES, row.id)
 
 
-def holds(row: ApprovalRow) -> prepared.Asked:
+def holds(row: ApprovalRow) -> prepared.Query:
     """The condition that `doubts` has none, for the very statement that lets it happen."""
     look, values = _query(row)
     return f"NOT EXISTS (SELECT 1 FROM ({look}) r WHERE r.late OR NOT r.may)", values

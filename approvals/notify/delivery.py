@@ -71,10 +71,10 @@ def _webhook(claimed: Claim) -> Callable[[], int]:
 
     def send() -> int:
         try:
-            place = addresses.parse(address)
+            target = addresses.parse(address)
         except InvalidValue:
             raise NotDelivered("The address of the endpoint is not allowed any more.") from None
-        return webhook.post(place, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
+        return webhook.post(target, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
 
     return send
 
@@ -124,13 +124,13 @@ def _push(claimed: Claim, written: Letter) -> Callable[[], int]:
 
 def _send_to(device: DeviceRow, message: bytes, *, now: datetime) -> int:
     try:
-        place = addresses.parse(device.subscribed.address)
+        target = addresses.parse(device.subscribed.address)
     except InvalidValue:
         raise NotDelivered("The address of the device is not allowed any more.") from None
     keys = device.subscribed
     body = push.encrypted(message, p256dh=keys.p256dh, auth=keys.auth)
-    headers = push.headers(place, now=now)
-    return webhook.post(place, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
+    headers = push.headers(target, now=now)
+    return webhook.post(target, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
 
 
 def _push_page(claimed: Claim) -> str:

@@ -178,7 +178,7 @@ def note_failure(claimed: Claim, error: NotDelivered) -> bool:
             f"WHERE claim = %s::uuid AND {OPEN}",
             (
                 error.code,
-                error.said[:300],
+                error.text[:300],
                 error.final,
                 pauses,
                 error.retry_after,

@@ -88,14 +88,14 @@ def changed(
     there = list(rows)
     if policy is None:
         there.append(_NEW)
-    place = next(i for i, row in enumerate(there) if row.policy == (policy or _NEW.policy))
-    row = there.pop(place)
+    index = next(i for i, row in enumerate(there) if row.policy == (policy or _NEW.policy))
+    row = there.pop(index)
     if draft is not None:
         payload = {name: getattr(draft, name) for name in DRAFTED}
         row = replace(row, **payload, number=row.number + 1)
     if active is not None:
         row = replace(row, active=active)
-    there.insert(place if position is None else position - 1, row)
+    there.insert(index if position is None else position - 1, row)
     return [one for one in there if one.active]
 
 

@@ -43,12 +43,14 @@ _SPENT: Final = {
 }
 
 
-def caps_query(thread: UUID) -> prepared.Asked:
-    """The query of `over`; it can be sent in the same round trip as the lease."""
+def caps_query(thread: UUID) -> prepared.Query:
+    """The query of `spend_refusal`; it can be sent in the same round trip as the lease."""
     return queries_policies.active_caps_asked(thread)
 
 
-def over(*, workspace: UUID, thread: UUID, agent: str, rows: Sequence[Any] | None = None) -> str:
+def spend_refusal(
+    *, workspace: UUID, thread: UUID, agent: str, rows: Sequence[Any] | None = None
+) -> str:
     """Explain why the thread may spend nothing more now, as a sentence; empty while it may.
 
     A day is one of UTC by the database's clock. The thread's own caps come first, since they are
@@ -60,18 +62,18 @@ def over(*, workspace: UUID, thread: UUID, agent: str, rows: Sequence[Any] | Non
         for cap in queries_policies.caps(workspace, active_only=True, rows=rows)
         if cap.agent in ("", agent)
     ]
-    place = {"workspace": workspace, "thread": thread, "agent": agent}
+    params = {"workspace": workspace, "thread": thread, "agent": agent}
     order = ("thread", "agent", "workspace")
     for cap in sorted(caps, key=lambda c: (order.index(c.scope), c.per)):
-        spent = _spent(cap, place)
+        spent = _spent(cap, params)
         if spent >= cap.max_cost:
             return _sentence(cap, agent, spent, in_tree=cap.scope == "thread" and _has_kin(thread))
     return ""
 
 
-def _spent(cap: CapRow, place: dict[str, Any]) -> Decimal:
+def _spent(cap: CapRow, params: dict[str, Any]) -> Decimal:
     with connection.cursor() as cursor:
-        cursor.execute(_SPENT[cap.scope, cap.per], place)
+        cursor.execute(_SPENT[cap.scope, cap.per], params)
         return Decimal(cursor.fetchone()[0])
 
 

@@ -113,7 +113,7 @@ def mark(workspace: UUID) -> str:
     return str(prepared.fetch(f"SELECT {_MARK}", (workspace,))[0][0])
 
 
-def unchanged(workspace: UUID, seen: str) -> prepared.Asked:
+def unchanged(workspace: UUID, seen: str) -> prepared.Query:
     """The condition that the active policies are those of `seen`, for a guarded statement."""
     return f"{_MARK} = %s::text", (workspace, seen)
 
@@ -168,7 +168,7 @@ _ACTIVE_FOR = (
 )
 
 
-def active_caps_asked(thread: UUID) -> prepared.Asked:
+def active_caps_asked(thread: UUID) -> prepared.Query:
     """The query of `caps` for the active ones, where only a thread is known."""
     return _ACTIVE_FOR, (thread,)
 

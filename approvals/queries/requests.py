@@ -110,7 +110,7 @@ def approvals(
     return Page(tuple(requests[:limit]), next_cursor)
 
 
-def next_step_asked(thread_id: UUID) -> reads.Asked:
+def next_step_asked(thread_id: UUID) -> reads.Query:
     """The query of `at_step` for the step after the thread's current head."""
     return SQL.at_next_step, (thread_id,)
 

@@ -290,7 +290,7 @@ def _counted(seats: Sequence[Seat], votes: Iterable[Vote]) -> list[list[Vote]]:
         full = all(len(some) >= _needed(seat) for some, seat in zip(counted, seats, strict=True))
         if full and vote.verdict == "approve":
             continue  # nobody could be asked for it
-        at = _place(seats, counted, vote.person)
+        at = _stage_of(seats, counted, vote.person)
         if vote.verdict == "take_back":
             for some in counted:
                 some[:] = [v for v in some if v.person != vote.person]
@@ -303,7 +303,7 @@ def _counted(seats: Sequence[Seat], votes: Iterable[Vote]) -> list[list[Vote]]:
     return counted
 
 
-def _place(seats: Sequence[Seat], counted: Sequence[Sequence[Vote]], who: str) -> int:
+def _stage_of(seats: Sequence[Seat], counted: Sequence[Sequence[Vote]], who: str) -> int:
     """The stage in which a person has voted, else the one whose turn it is."""
     for at, some in enumerate(counted):
         if any(vote.person == who for vote in some):

@@ -66,11 +66,11 @@ def _open(root: Path, name: str) -> IO[bytes]:
 def _member(root: Path, name: str) -> Path:
     """Resolve the path of a member; refuses links, missing files and names beyond the folder."""
     layout.check_name(name)
-    place = root
+    path = root
     for part in name.split("/"):
-        place = place / part
-        if place.is_symlink():
+        path = path / part
+        if path.is_symlink():
             raise BadCapsule(f"{name} in the capsule is a link.")
-    if not place.is_file():
+    if not path.is_file():
         raise BadCapsule(f"{name} is missing in the capsule.")
-    return place
+    return path

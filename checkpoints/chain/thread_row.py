@@ -61,8 +61,8 @@ read_row = Reader(
 N_ROW: Final = len(fields(Row))
 
 
-class Told:
-    """The same as the events tell it, followed one by one."""
+class LoggedRow:
+    """The same row as the events record it, followed one by one."""
 
     def __init__(self) -> None:
         self._version: str | None = None

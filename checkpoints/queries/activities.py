@@ -12,7 +12,7 @@ from ..postgres.named_rows import fetch_named
 from ..tables import columns as tables
 from ..tables.readers import Reader
 from ..views import ActivityRow, CheckpointRow, EffectFate, ThreadRow
-from .past import checkpoint, way
+from .past import branch_ranges, checkpoint
 from .rows import rows
 
 activity_of = Reader(
@@ -90,7 +90,7 @@ def activities_until(
     troubled: bool = False,
 ) -> list[ActivityRow]:
     """Save points on the thread's own way to a checkpoint, newest first; all or `troubled` ones."""
-    own = [(branch, step) for owner, branch, *_, step in way(thread_id, checkpoint_id)
+    own = [(branch, step) for owner, branch, *_, step in branch_ranges(thread_id, checkpoint_id)
            if owner == thread_id]  # fmt: skip
     branches, steps = [branch for branch, _ in own], [step for _, step in own]
     result = rows(
@@ -117,7 +117,7 @@ def activity_under(approval: UUID) -> ActivityRow | None:
     return activity_of(result[0]) if result else None
 
 
-def next_step_asked(thread_id: UUID) -> prepared.Asked:
+def next_step_asked(thread_id: UUID) -> prepared.Query:
     """The query of `step_activities` for the step after the thread's current head."""
     return _AT_NEXT_STEP, (thread_id,)
 
@@ -167,7 +167,7 @@ def effects_after(thread_id: UUID, checkpoint_id: UUID) -> list[EffectFate]:
     target = checkpoint(thread_id, checkpoint_id)
     head = rows("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread_id,))[0][0]
     activities: list[ActivityRow] = []
-    for i, (owner, branch, lo, hi, hi_step) in enumerate(way(thread_id, head)):
+    for i, (owner, branch, lo, hi, hi_step) in enumerate(branch_ranges(thread_id, head)):
         if owner != thread_id:
             break
         here = lo <= target.number <= hi

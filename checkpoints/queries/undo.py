@@ -8,7 +8,7 @@ from uuid import UUID
 from ..errors import NotFound
 from ..views import ActivityRow, CheckpointRow, EffectFate
 from .activities import ACTIVITY, activity_of, effects_after
-from .past import CHECKPOINT, checkpoint_of, way
+from .past import CHECKPOINT, branch_ranges, checkpoint_of
 from .rows import rows
 
 
@@ -48,7 +48,7 @@ def checkpoint_before(activity: ActivityRow) -> CheckpointRow:
     """The newest checkpoint, on the way to the head, that knows nothing of an activity on it."""
     thread = activity.thread
     head = rows("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread,))[0][0]
-    for owner, branch, lo, hi, _ in way(thread, head):
+    for owner, branch, lo, hi, _ in branch_ranges(thread, head):
         if owner == thread and branch == activity.branch:
             result = rows(
                 CHECKPOINT.format(delta="NULL", abandoned="false") + "WHERE c.thread_id = %s::uuid "

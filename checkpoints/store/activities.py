@@ -15,12 +15,12 @@ from ..postgres import reads as prepared
 from ..records import STOP, NewActivity, Position, Work
 from ..state import deltas
 from ..states import EventKind
-from ..tables.columns import ACTIVITY, PLACE
+from ..tables.columns import ACTIVITY, POSITION
 from .statement.moves import Insert, Move, NewEvent, perform
 from .statement.text import row_sql
 from .steps import SEEN, leased, refresh, update_work
 
-_POSITION = f"(thread_id, {', '.join(PLACE)})"
+_POSITION = f"(thread_id, {', '.join(POSITION)})"
 
 
 # Of events that name an activity; since 2 a first attempt and the first place go without saying.
@@ -57,7 +57,7 @@ _COLUMNS = ACTIVITY.without("cursor", "progress", "undo_result")
 # A row of this position may stand there as merely started (progress was shown, or the worker died
 # in the call); what is done is never written over. All that the event seals is written anew: also
 # the idempotency key, which formerly activities had too.
-_WRITTEN_ANEW = _COLUMNS.without("id", "thread_id", "workspace_id", *PLACE, "kind")
+_WRITTEN_ANEW = _COLUMNS.without("id", "thread_id", "workspace_id", *POSITION, "kind")
 
 
 def upsert(**more: str) -> str:
@@ -94,7 +94,7 @@ _SHOW = (
 )
 # What `as_written` reads.
 WRITTEN = ACTIVITY.only(
-    *("id", *PLACE, "kind", "tool", "state", "args", "salt", "attempts", "usage"),
+    *("id", *POSITION, "kind", "tool", "state", "args", "salt", "attempts", "usage"),
     *("idempotency_key", "undo", "approval_id"),
 )
 
@@ -320,7 +320,7 @@ def start_activity(
     activity: NewActivity,
     *,
     events: Sequence[NewEvent] = (),
-    only_if: prepared.Asked | None = None,
+    only_if: prepared.Query | None = None,
 ) -> bool:
     """Commit that an effect is about to happen, before it happens; raises LeaseLost.
 

@@ -329,7 +329,7 @@ class Gates(Recording):
 
     def _afford(self) -> None:
         """Raise Halted where a cap leaves no room for anything more that costs."""
-        if why := self._step.ledger.over(self._step.work):
+        if why := self._step.ledger.spend_refusal(self._step.work):
             raise Halted(why)
 
 

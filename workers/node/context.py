@@ -305,7 +305,7 @@ class Context(Children):
             stamps = self._scratch.stamps(cursor)
             ends = done is not None and done == total
             stops = step.stopping() and not ends
-            if self._told.tell(cursor, every, stamps) or stops or ends:
+            if self._cursors.tell(cursor, every, stamps) or stops or ends:
                 saved = self._keep_cursor(activity, visible)
         if visible is not None:
             now = time.monotonic()
@@ -319,7 +319,7 @@ class Context(Children):
     @property
     def cursor(self) -> Any:
         """The cursor saved by the activity's last call; None at the first."""
-        return None if self._current is None else self._told.cursor
+        return None if self._current is None else self._cursors.cursor
 
     @property
     def traceparent(self) -> str:

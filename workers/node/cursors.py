@@ -29,10 +29,10 @@ KEEP_SECONDS = 1.0
 
 
 @dataclass
-class Told:
-    """The cursors of one call of an activity; `given` is the former call's, as canonical JSON."""
+class CursorState:
+    """The cursors of one call of an activity; `former` is the last call's, as canonical JSON."""
 
-    given: bytes | None = None
+    former: bytes | None = None
     newest: bytes | None = None  # None: what was told last is kept
     calls: int = 0
     kept_at: float = field(default_factory=lambda: time.monotonic())
@@ -42,7 +42,7 @@ class Told:
     @property
     def cursor(self) -> Any:
         """The cursor of a former call, as a copy; None where there is none."""
-        return None if self.given is None else deltas.decode(self.given.decode())
+        return None if self.former is None else deltas.decode(self.former.decode())
 
     def tell(
         self, cursor: Any, every: int | None, stamps: Mapping[Path, Stamp] | None = None

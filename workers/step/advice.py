@@ -43,9 +43,9 @@ def storable(value: Any, what: str, *, at_most: int = RECORD_BYTES) -> None:
     try:
         deltas.check_size(len(deltas.canonical(value)), at_most, "the whole")
     except InvalidValue as error:
-        place = deltas.heaviest(value)
+        path = deltas.heaviest(value)
         raise StepFailed(
-            f"{what} cannot be kept: {place}: {error.reason}. Keep what is large with ctx.artifact."
+            f"{what} cannot be kept: {path}: {error.reason}. Keep what is large with ctx.artifact."
         ) from error
 
 
@@ -150,17 +150,17 @@ def check_effect(tool: Any, args: Any) -> None:
 
 def reason_of(error: Exception, call: Callable[..., Any]) -> str:
     """Explain why a node failed, in a sentence with the line in the author's files."""
-    place = gave_up(error) + place_of(error, call)
+    location = gave_up(error) + place_of(error, call)
     text = describe(error)
     if len(text) > REASON_MAX:
         text = f"{text[:REASON_MAX]}…"
     if is_sentence(error):
-        return text + place
+        return text + location
     if isinstance(error, DatabaseError):
-        return f"The database refuses what is passed to it here: {text}{place}"
+        return f"The database refuses what is passed to it here: {text}{location}"
     if _is_of_engine(error):
-        return f"Gatepost cannot use what is passed to it here: {text}{place}"
-    return f"raised {text}{place}"
+        return f"Gatepost cannot use what is passed to it here: {text}{location}"
+    return f"raised {text}{location}"
 
 
 def engine_failure(error: Exception) -> str:

@@ -76,11 +76,11 @@ def _collects(phase: str, _info: dict[str, int]) -> None:
 def _hook(
     event: str,
     args: tuple[Any, ...],
-    _said: Callable[[str], Any] = EVENTS.get,
+    _describe: Callable[[str], Any] = EVENTS.get,
     _watch: Callable[[], Any] = _now.get,
 ) -> None:
     """Called for every audit event of the process; names are bound, since it outlives modules."""
-    message = _said(event)
+    message = _describe(event)
     if message is not None and (watch := _watch()) is not None and (what := message(args)):
         _judge(watch, what)
 

@@ -42,13 +42,13 @@ class Passing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An error as a policy sees it: `said` goes behind the name of what was called.
+    """An error as a policy sees it: `message` follows the name of what was called.
 
     `after`: seconds that the other side asked for. `crowded`: it asks everybody to wait.
     """
 
     passing: Passing
-    said: str
+    message: str
     after: float | None = None
     crowded: bool = False
 
@@ -241,8 +241,8 @@ def again(
     else:
         least, seconds = 0.0, longest * (1 - chance)
     if judged.crowded and least:
-        step.ledger.hold_off(step.work, name, seconds=least, text=judged.said)
-    message = f"{name} {judged.said}; attempt {number + 1} of {policy.attempts}"
+        step.ledger.hold_off(step.work, name, seconds=least, text=judged.message)
+    message = f"{name} {judged.message}; attempt {number + 1} of {policy.attempts}"
     return Asleep(seconds, message)
 
 

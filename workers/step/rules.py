@@ -98,14 +98,16 @@ class Rules:
         self._has_no_budget = fork is None
         return "" if fork is None else fork.why_over
 
-    def over(self, work: Work) -> str:
+    def spend_refusal(self, work: Work) -> str:
         """Reason that nothing more may be spent; empty while budget and caps leave room."""
         if why := self.over_budget(work):
             return why
         until, rows = self._caps
         self._caps = NO_CAPS
         fresh = rows if time.monotonic() < until else None
-        return caps.over(workspace=work.workspace, thread=work.thread, agent=work.agent, rows=fresh)
+        return caps.spend_refusal(
+            workspace=work.workspace, thread=work.thread, agent=work.agent, rows=fresh
+        )
 
 
 def _facts(work: Work, **more: Any) -> policy.Facts:

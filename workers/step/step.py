@@ -105,9 +105,9 @@ class OpenStep:
         return self.ledger.thoughts(self.work, self.number) if self.resumed else set()
 
     @cached_property
-    def course(self) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
+    def branches_to_head(self) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
         """The way to the head, read when an effect might repeat what was left beside it."""
-        return self.ledger.course(self.work)
+        return self.ledger.branches_to_head(self.work)
 
     @cached_property
     def trace(self) -> TraceContext:

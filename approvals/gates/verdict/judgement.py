@@ -43,7 +43,7 @@ class Reviewer:
 class Judged:
     """The consequences of a verdict; `outcome` is empty while the request stays open.
 
-    `hash` is the one the decision names, `standing` the new (arguments, hash) of an edit. `void`
+    `hash` is the one the decision names, `edit` the new (arguments, hash) of an edit. `void`
     votes counted until now and do no more. `turn`: another stage than before is due. `asks` is a
     question to the agent, which has to be woken. `mandate`: in whose place the verdict was given.
     """
@@ -52,7 +52,7 @@ class Judged:
     hash: str
     progress: Progress
     decided_args: Any = None
-    standing: tuple[Any, str] | None = None
+    edit: tuple[Any, str] | None = None
     void: int = 0
     turn: bool = False
     asks: bool = False
@@ -161,21 +161,21 @@ def judge(
     if part not in (Part.VOTED, Part.DUE):
         rest = "has to approve before you" if part is Part.LATER else "has to decide this"
         raise NotYours(f"{begin(so_far.seat.in_words)} {rest}.")
-    standing: tuple[Any, str] | None = None
+    edit: tuple[Any, str] | None = None
     named, void = row.standing_hash, 0
     if verdict == "edit":
         if deltas.canonical(args) == deltas.canonical(row.shown_args):
             raise InvalidValue("args", "are those that stand already; approve them")
         named = hash_with(row, args)
-        standing, void = (args, named), so_far.approvals
+        edit, void = (args, named), so_far.approvals
     name, for_person = both_names(reviewer.name, mandate), mandate.person if mandate else ""
     new = Vote(decision, reviewer.id, name, verdict, named, for_person=for_person)
     then = progress(terms, [*votes, new], escalated=escalated)
     if not then.complete:
         turn = then.stage != so_far.stage
-        return Judged("", named, then, standing=standing, void=void, turn=turn, mandate=mandate)
-    if standing is not None:
-        return Judged("edit", named, then, args, standing, void, mandate=mandate)
+        return Judged("", named, then, edit=edit, void=void, turn=turn, mandate=mandate)
+    if edit is not None:
+        return Judged("edit", named, then, args, edit, void, mandate=mandate)
     if row.standing_args is not None:
         # Somebody's edit stands: it is what was agreed to.
         return Judged("edit", named, then, row.standing_args, mandate=mandate)

@@ -46,7 +46,7 @@ class _Part(NamedTuple):
     delta: str
 
 
-def digests_query(thread: UUID, checkpoint: UUID) -> prepared.Asked:
+def digests_query(thread: UUID, checkpoint: UUID) -> prepared.Query:
     """The query of `digests_at`."""
     return SQL.digests, (thread, checkpoint)
 
@@ -56,8 +56,8 @@ def digests_at(
 ) -> Digests | None:
     """The digests of the state there, proved by its hash, at a cost without the length of the past.
 
-    `rows` are the answer to `asked` where somebody has it. None where they cannot be told from what
-    was kept: the checkpoint is unknown, history from before digests were kept or from a capsule, an
+    `rows` is the result of `digests_query`, if the caller has it. None where the saved digests are
+    not enough: the checkpoint is unknown, history from before digests or from a capsule, an
     object that members joined since, damage.
     """
     if rows is None:

@@ -73,7 +73,7 @@ class NewCheckpoint(NamedTuple):
     agent_version: UUID
     created_by: str
     config: Mapping[str, Any] | None = None
-    # Those of its state, where the writer has them: some checkpoints keep them (see `kept`).
+    # Those of its state, if the writer has them: some checkpoints save them (`Digests.to_bytes`).
     digests: Digests | None = None
 
 
@@ -161,7 +161,7 @@ class Move:
     # Whether it ends the thread: its parent hears of that.
     ends: bool = False
     # What is asked in the same round trip once it is done, and the answers.
-    along: Sequence[prepared.Asked] = ()
+    along: Sequence[prepared.Query] = ()
     brought: list[list[tuple[Any, ...]]] = field(default_factory=list)
 
     @property

@@ -128,7 +128,7 @@ class Rules(Once):
         fork = reading.fork_budget(self._book, work.thread)
         return "" if fork is None else fork.why_over
 
-    def over(self, work: Work) -> str:
+    def spend_refusal(self, work: Work) -> str:
         """The fork's own budget, and the one cap of a play: what a thread may cost."""
         if why := self.over_budget(work):
             return why
@@ -151,12 +151,12 @@ class Rules(Once):
 
     def _withdraw_former(self, work: Work, p: Proposal, reason: str) -> list[NewEvent]:
         """Withdraw what is open at the position of a newer request; the events of that."""
-        place = (p.position.branch, p.position.step, p.position.node, p.position.key)
+        position = (p.position.branch, p.position.step, p.position.node, p.position.key)
         return [
             self._withdrawn(work, a.id, reason)
             for a in list(self._book.approvals.values())
             if a.thread == work.thread
             and a.open
-            and (a.branch, a.step, a.node, a.key) == place
+            and (a.branch, a.step, a.node, a.key) == position
             and a.revision < p.revision
         ]

@@ -75,7 +75,7 @@ def cancel_and_undo(
         unknown=unknown,
     )
     away = taken_away(book, thread, actor=actor, how="cancelled")
-    event = NewEvent(K.ROLLBACK_STARTED, plan | away.told, actor, undo.version(plan))
+    event = NewEvent(K.ROLLBACK_STARTED, plan | away.data, actor, undo.version(plan))
     book.move(
         thread,
         sets=carried(plan),

@@ -26,7 +26,7 @@ def over(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     def say(*_: Any, **__: Any) -> str:
         return messages[0]
 
-    monkeypatch.setattr(caps, "over", say)
+    monkeypatch.setattr(caps, "spend_refusal", say)
     monkeypatch.setattr("workers.testing.memory.rules.Rules.over", say)
 
     def let(text: str) -> None:
