@@ -197,7 +197,7 @@ def _form(
 
 
 def _changes(page: ApprovalPage, args: Any) -> dict[str, Any]:
-    """What a preview shows: the new arguments beside those that stand."""
+    """The context of a preview: the new arguments beside the current ones."""
     standing = page.approval.shown_args
     return {
         "plan": {"patch": queries.diff(standing, args)},
