@@ -198,10 +198,10 @@ def _form(
 
 def _changes(page: ApprovalPage, args: Any) -> dict[str, Any]:
     """The context of a preview: the new arguments beside the current ones."""
-    standing = page.approval.shown_args
+    current = page.approval.shown_args
     return {
-        "plan": {"patch": queries.diff(standing, args)},
-        "old_state": standing,
+        "plan": {"patch": queries.diff(current, args)},
+        "old_state": current,
         "new_state": args,
         "schema": page.schema,
     }
