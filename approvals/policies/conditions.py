@@ -72,7 +72,7 @@ class Condition:
     cost: Cost
 
     def holds(self, values: Mapping[str, Any]) -> bool:
-        """Whether it is true of these values, one for each of VARIABLES; raises Unanswered."""
+        """Evaluate the condition; `values` has each of VARIABLES. Raises Unanswered."""
         if self.cost.rounds:
             _bounded(values)
         if self.cost.seconds(values) > SECONDS_MAX:
@@ -129,7 +129,7 @@ def condition(text: str) -> Condition:
 
 
 def refusal(text: str) -> str:
-    """Why the condition of a saved policy is no longer taken; empty where it is."""
+    """Explain why the condition of a saved policy is no longer valid; empty where it is."""
     try:
         condition(text)
     except InvalidValue as error:
