@@ -138,7 +138,7 @@ def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID, *, payload: bool = Tr
         ) from error
     if target.id == thread.head:
         raise NotAllowedNow("The thread is already at this checkpoint.")
-    path = queries.way(thread.id, thread.head)
+    path = queries.branch_ranges(thread.id, thread.head)
     if not is_on_path(path, target):
         raise NotAllowedNow(
             "An earlier rollback left this checkpoint behind; fork from it to continue there."
@@ -161,7 +161,7 @@ def _started_after(thread: ThreadRow, target: CheckpointRow) -> dict[str, int]:
 
 
 def is_on_path(path: Sequence[tuple[UUID, int, int, int, int]], row: CheckpointRow) -> bool:
-    """True if the ranges of `queries.way` include a checkpoint."""
+    """True if the ranges of `queries.branch_ranges` include a checkpoint."""
     return any(owner == row.thread and lo <= row.number <= hi for owner, _, lo, hi, _ in path)
 
 
