@@ -7,7 +7,7 @@ from typing import Any
 
 from approvals.gates import Proposal
 from approvals.rules.headlines import headline
-from checkpoints.errors import InvalidValue
+from checkpoints.errors import CannotDecrypt, InvalidValue
 from checkpoints.records import Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
@@ -163,7 +163,11 @@ def rejected(step: OpenStep, node: Node, error: InvalidValue) -> None:
     step.add_event(
         NewEvent(
             EventKind.UPDATE_REJECTED,
-            {"node": node.name, "path": error.path, "why": bounded_text(error.reason)},
+            {
+                "node": node.name,
+                "path": error.path,
+                "why": bounded_text(step.masked(error.reason)),
+            },
             step.work.owner,
         )
     )
@@ -183,9 +187,18 @@ def unfit(ledger: Ledger, work: Work, error: InvalidValue | OutsideActivity) -> 
     )
 
 
+def unreadable(ledger: Ledger, work: Work, error: CannotDecrypt) -> None:
+    """Fail a thread with an encrypted channel that nothing here can decrypt."""
+    ledger.leave(
+        work,
+        EventKind.THREAD_FAILED,
+        reason=f"{error.message} Bring the key back, or edit the channel, then retry.",
+    )
+
+
 def fail(ledger: Ledger, step: OpenStep, node: Node, reason: str) -> None:
     """Record the failed step and leave the thread failed."""
-    reason = bounded_text(reason)
+    reason = bounded_text(step.masked(reason))
     step.add_event(
         NewEvent(
             EventKind.STEP_FAILED,
