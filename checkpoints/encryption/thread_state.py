@@ -1,4 +1,4 @@
-"""The state of a thread with encrypted channels: ciphertext as it is stored, plain for its nodes."""
+"""The state of a thread with encrypted channels: ciphertext in the store, plain for its nodes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from ..errors import InvalidValue
+from ..state.credentials import MASK
 from ..state.encrypted import ENCRYPTED, is_envelope
 from ..state.values import at, canonical
 from .channels import ChannelCipher
@@ -18,7 +19,7 @@ class ThreadState:
     """Opens and seals the encrypted `channels` of one thread while a worker has it.
 
     `load` answers its cipher, or None where nothing is stored, as in a play in memory: all stays
-    plain there. `texts` are those of values that were opened or are about to be sealed, for masking.
+    plain there.
     """
 
     def __init__(
@@ -27,7 +28,7 @@ class ThreadState:
         load: Callable[[], ChannelCipher | None] = lambda: None,
     ) -> None:
         self.channels = frozenset(channels)
-        self.texts: set[str] = set()
+        self._texts: set[str] = set()  # of values that were opened, or are about to be sealed
         self._load = load
         self._opened: dict[str, tuple[str, Any]] = {}
 
@@ -39,7 +40,7 @@ class ThreadState:
         """The state with plain values, sharing all others; raises CannotDecrypt."""
         if not self.channels or self._cipher is None:
             return state
-        named = [c for c in self.channels if is_envelope(state.get(c))]
+        named = [c for c in sorted(self.channels) if is_envelope(state.get(c))]
         return {**state, **{channel: self._open(channel, state[channel]) for channel in named}}
 
     def opened_whole(self, state: dict[str, Any]) -> dict[str, Any]:
@@ -81,7 +82,13 @@ class ThreadState:
         """Note the texts of an update before it is judged: no refusal of it may quote them."""
         if isinstance(update, Mapping):
             for channel in self.channels & update.keys():
-                self.texts.update(_texts(update[channel]))
+                self._texts.update(_texts(update[channel]))
+
+    def masked(self, text: str) -> str:
+        """A text about what failed without the values: those of whole texts in them."""
+        for value in sorted(self._texts, key=len, reverse=True):
+            text = text.replace(value, MASK)
+        return text
 
     def _is_same(self, channel: str, envelope: Any, value: Any) -> bool:
         return canonical(self._open(channel, envelope)) == canonical(value)
@@ -92,7 +99,7 @@ class ThreadState:
             return value if text == known else envelope
         value = self._cipher.open(channel, envelope)
         self._opened[channel] = text, value
-        self.texts.update(_texts(value))
+        self._texts.update(_texts(value))
         return value
 
 

@@ -1,4 +1,4 @@
-"""Channels that are stored as ciphertext: how they are declared, and the form of a stored value; pure.
+"""Channels stored as ciphertext: how they are declared, and the form of a stored value; pure.
 
 A stored value is `{"$encrypted": "ch1.KEY.PAYLOAD"}`. Everything that only stores, hashes, compares
 or shows states treats it as any other JSON. `checkpoints.encryption.channels` seals and opens it.

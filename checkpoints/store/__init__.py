@@ -13,7 +13,7 @@ from .clock_steps import bring_back_sleepers, note_clock_step
 from .code import accept, pin, unpin
 from .control import cancel, edit, pause, resume, retry, skip
 from .cursors import keep_cursor
-from .encrypted.keys import reading_cipher, sealing_cipher
+from .encrypted.keys import opened, reading_cipher, sealing_cipher
 from .encrypted.values import sealed
 from .erasure.carrying_out import carry_on as carry_on_erasures
 from .erasure.carrying_out import carry_out as carry_out_erasure
@@ -193,6 +193,7 @@ __all__ = [
     "note_stuck",
     "note_unknown",
     "note_verification",
+    "opened",
     "owe_folder",
     "park_crash_loops",
     "pause",

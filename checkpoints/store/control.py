@@ -287,7 +287,8 @@ def edit(
     (point,) = fetch_named(
         # The head's: after a rollback over an upgrade the thread has worked with newer code.
         "SELECT c.schema_version, c.agent_version_id, v.graph ->> 'payloads' AS payloads, "
-        "v.channels::text FROM gp_checkpoint c JOIN gp_agent_version v ON v.id = c.agent_version_id "
+        "v.channels::text FROM gp_checkpoint c "
+        "JOIN gp_agent_version v ON v.id = c.agent_version_id "
         "WHERE c.thread_id = %s::uuid AND c.id = %s::uuid",
         (thread, row.head),
     )

@@ -196,8 +196,8 @@ def start(
         if not born:
             with connection.cursor() as cursor:
                 cursor.execute(
-                    "SELECT id FROM gp_thread WHERE workspace_id = %s::uuid AND agent = %s::varchar "
-                    "AND name = %s::varchar",
+                    "SELECT id FROM gp_thread WHERE workspace_id = %s::uuid "
+                    "AND agent = %s::varchar AND name = %s::varchar",
                     (workspace, version.agent, name),
                 )
                 raise AlreadyStarted(thread=cursor.fetchone()[0])

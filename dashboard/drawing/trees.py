@@ -16,6 +16,7 @@ from django.urls import NoReverseMatch
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from checkpoints.state.encrypted import is_envelope
 from checkpoints.state.list_keys import Part
 from dashboard.wording.parties import ACCOUNTS
 from dashboard.wording.text import number, size, visible
@@ -369,6 +370,8 @@ def scalar(value: Any, *, whole: bool = False) -> str:
         return f'<span class="n">{json.dumps(value)}</span>'
     if is_file(value):
         return _file(value)
+    if is_envelope(value):
+        return '<span class="x">encrypted</span>'
     if container(value):
         empty = "{ }" if isinstance(value, Mapping) else "[ ]"
         return f'<span class="x">{_count(value) if value else empty}</span>'

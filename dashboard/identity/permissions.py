@@ -50,6 +50,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "input": _OPERATOR,
     "edit": _OPERATOR,
     "cancel": _OPERATOR,
+    # Which of the roles may read an encrypted channel, its agent says.
+    "reveal": frozenset(ROLES),
     # Whoever looks after a workspace may stop it; to release is the same decision.
     "breaker": _OPERATOR | {"admin"},
     # Nobody erases alone: an admin approves what somebody else has requested.
@@ -87,6 +89,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
 # for that of a directory, which has a door of its own and no business with threads.
 SCOPES: Final[dict[str, frozenset[str]]] = {
     "read": frozenset({"read", "verify", "export"}),
+    # Values of encrypted channels; who has it still needs a role that the channel names.
+    "reveal": frozenset({"read", "reveal"}),
     "start": frozenset({"read", "start", "upload", "input", "import"}),
     # What an agent elsewhere does: it takes threads and reports. It decides nothing.
     "work": frozenset({"read", "work"}),

@@ -9,6 +9,7 @@ from uuid import UUID
 from checkpoints import queries
 from checkpoints.queries.activities import troubled_activities, usage_by_step
 from checkpoints.views import ActivityRow, ArtifactRow, CheckpointRow
+from dashboard.actions.encrypted_channels import EncryptedChannel, encrypted_channels
 from dashboard.drawing import lineage
 from dashboard.drawing.places import Sides
 from dashboard.drawing.time_bar import timebar
@@ -39,7 +40,16 @@ def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "anatomy": page.anatomy,
         "past": page.past,
         "sides": _sides(page),
+        "encrypted": _encrypted(page, roles),
     }
+
+
+def _encrypted(page: ThreadPage, roles: Roles) -> list[tuple[EncryptedChannel, bool]]:
+    """(channel, whether these roles may read it) of what is ciphertext in the shown state."""
+    if page.checkpoint is None or page.state.unread or page.anatomy:
+        return []
+    channels = encrypted_channels(page.version.channels, page.state.state)
+    return [(channel, channel.is_readable(roles)) for channel in channels]
 
 
 def _sides(page: ThreadPage) -> Sides | None:

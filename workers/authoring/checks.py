@@ -64,19 +64,23 @@ def check_message_channel(
         )
 
 
-def encrypted_of(fields: Mapping[str, Any], reducers: Mapping[str, Reducer]) -> dict[str, Encrypted]:
+def encrypted_of(
+    fields: Mapping[str, Any], reducers: Mapping[str, Reducer]
+) -> dict[str, Encrypted]:
     """The declaration of each encrypted channel; GraphError for one that cannot be encrypted.
 
     `fields` are those of a Pydantic model.
     """
     results: dict[str, Encrypted] = {}
     for name, info in fields.items():
-        named = [m for m in info.metadata if isinstance(m, Encrypted) or m is Encrypted]
+        if Encrypted in info.metadata:
+            raise GraphError(f"Channel {name!r}: write Encrypted(readers=(...)), not Encrypted.")
+        named = [m for m in info.metadata if isinstance(m, Encrypted)]
         if not named:
             continue
-        if len(named) > 1 or named[0] is Encrypted:
-            raise GraphError(f"Channel {name!r}: write Encrypted(readers=(...)) once.")
-        _check_readers(name, named[0].readers)
+        if len(named) > 1:
+            raise GraphError(f"Channel {name!r} names Encrypted more than once.")
+        readers = _readers(name, named[0].readers)
         if not isinstance(reducers[name], LastValue):
             raise GraphError(
                 f"Channel {name!r} is encrypted and has the reducer {type(reducers[name]).__name__}"
@@ -85,11 +89,12 @@ def encrypted_of(fields: Mapping[str, Any], reducers: Mapping[str, Reducer]) -> 
         extra = info.json_schema_extra
         if isinstance(extra, Mapping) and extra.get("x-title"):
             raise GraphError(f"Channel {name!r} is encrypted and cannot be the title of a thread.")
-        results[name] = Encrypted(tuple(role for role in ROLES if role in named[0].readers))
+        results[name] = Encrypted(readers)
     return results
 
 
-def _check_readers(name: str, readers: Any) -> None:
+def _readers(name: str, readers: Any) -> tuple[str, ...]:
+    """The roles in the order of all, each once; GraphError for what is no list of roles."""
     if isinstance(readers, str) or not isinstance(readers, tuple | list | set | frozenset):
         raise GraphError(
             f'Channel {name!r}: readers of Encrypted is a list of roles: ("auditor", "admin").'
@@ -101,3 +106,4 @@ def _check_readers(name: str, readers: Any) -> None:
             raise GraphError(
                 f"Channel {name!r}: {shown(role)} is no role; there are {', '.join(ROLES)}."
             )
+    return tuple(role for role in ROLES if role in readers)

@@ -99,9 +99,7 @@ class Engine:
             self._keyframe(work, folder.state, digests.size)
             resumed = False
 
-    def _load(
-        self, work: Work, encrypted: ThreadState
-    ) -> tuple[deltas.Folder, Digests] | None:
+    def _load(self, work: Work, encrypted: ThreadState) -> tuple[deltas.Folder, Digests] | None:
         """The head's state and digests; None when the thread was left because of them."""
         try:
             state, digests = open_thread(work, self.agent, self.ledger, encrypted)
@@ -109,7 +107,7 @@ class Engine:
             park(self.ledger, work, stop)
             return None
         except (InvalidValue, OutsideActivity) as error:
-            unfit(self.ledger, work, error)
+            unfit(self.ledger, work, error, encrypted)
             return None
         except CannotDecrypt as error:
             unreadable(self.ledger, work, error)

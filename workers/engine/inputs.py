@@ -46,7 +46,8 @@ def take_input(
         try:
             items.append(_fitting(graph, plain, digests.size, items, value.message))
         except InvalidValue as error:
-            why = {"input": value.seq, "path": error.path, "why": bounded_text(error.reason)}
+            reason = bounded_text(encrypted.masked(error.reason))
+            why = {"input": value.seq, "path": error.path, "why": reason}
             refused.append(NewEvent(EventKind.UPDATE_REJECTED, why, work.owner))
         else:
             taken.append(value.seq)

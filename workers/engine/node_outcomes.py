@@ -202,7 +202,7 @@ def _work_node(graph: Graph, step: OpenStep, node: Node, state: dict[str, Any]) 
 
 
 def _call(graph: Graph, step: OpenStep, node: Node, state: dict[str, Any]) -> dict[str, Any]:
-    """Call the author's function under its time limit and guard; its update, validated and sealed."""
+    """Call the author's function under its time limit and guard; its update, checked, sealed."""
     # Not bound_contextvars: it copies the whole context, for each node.
     tokens = bind_contextvars(step=step.number, node=node.name)
     try:

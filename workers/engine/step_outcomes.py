@@ -7,6 +7,7 @@ from typing import Any
 
 from approvals.gates import Proposal
 from approvals.rules.headlines import headline
+from checkpoints.encryption.thread_state import ThreadState
 from checkpoints.errors import CannotDecrypt, InvalidValue
 from checkpoints.records import Work
 from checkpoints.states import EventKind
@@ -173,15 +174,18 @@ def rejected(step: OpenStep, node: Node, error: InvalidValue) -> None:
     )
 
 
-def unfit(ledger: Ledger, work: Work, error: InvalidValue | OutsideActivity) -> None:
+def unfit(
+    ledger: Ledger, work: Work, error: InvalidValue | OutsideActivity, encrypted: ThreadState
+) -> None:
     """Fail a thread whose state the installed schema refuses: an input, an edit, other code."""
     if isinstance(error, OutsideActivity):
         ledger.leave(work, EventKind.THREAD_FAILED, reason=f"A validator: {error.message}")
         return
+    why = bounded_text(encrypted.masked(str(error)))
     ledger.leave(
         work,
         EventKind.THREAD_FAILED,
-        reason=f"The state does not fit the schema of {work.agent!r}: {bounded_text(str(error))}. "
+        reason=f"The state does not fit the schema of {work.agent!r}: {why}. "
         "Edit the state, then retry.",
         data={"path": error.path},
     )

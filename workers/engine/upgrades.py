@@ -61,9 +61,11 @@ def upgrade(
         text = f"The {name} ended the process with sys.exit({error.code!r})."
         raise _parked(bounded_text(text), graph, stored) from error
     except UpgradeFailed as error:
-        raise _parked(bounded_text(error.message), graph, stored) from error
+        raise _parked(bounded_text(encrypted.masked(error.message)), graph, stored) from error
     except InvalidValue as error:
-        text = f"After the {name} the state does not fit: {bounded_text(str(error))}"
+        text = (
+            f"After the {name} the state does not fit: {bounded_text(encrypted.masked(str(error)))}"
+        )
         raise _parked(text, graph, stored) from error
     return Upgraded(made, digests, delta)
 
@@ -86,9 +88,7 @@ def commit_upgrade(work: Work, graph: Graph, ledger: Ledger, made: Upgraded) -> 
     ledger.commit(work, checkpoint)
 
 
-def try_upgrade(
-    graph: Graph, state: dict[str, Any], stored: int, encrypted: ThreadState
-) -> None:
+def try_upgrade(graph: Graph, state: dict[str, Any], stored: int, encrypted: ThreadState) -> None:
     """Lead a state to the code's own schema and drop the result.
 
     Raises UpgradeFailed where a step of the way fails, InvalidValue where the result does not fit,

@@ -142,7 +142,7 @@ class OpenStep:
 
     def masked(self, text: str) -> str:
         """A text about what failed, without secrets and without values of encrypted channels."""
-        return masked(text, [*sorted(self.encrypted.texts, key=len, reverse=True), *self.secrets])
+        return masked(self.encrypted.masked(text), self.secrets)
 
     def add_event(self, event: NewEvent) -> None:
         """Write an event together with the next record or commit."""

@@ -11,6 +11,7 @@ from django.db import connection
 from checkpoints.encryption.channels import ChannelCipher, new_data_key
 from checkpoints.log.remains import Part
 from checkpoints.postgres.sql_files import sql_file
+from checkpoints.state.encrypted import is_envelope
 
 SQL = sql_file(__file__)
 # Erasing a thread deletes its key: what it encrypted is lost in every backup and capsule as well.
@@ -42,6 +43,15 @@ def ciphers_of_births(threads: Sequence[UUID], *, workspace: UUID) -> dict[UUID,
     _make_keys(threads, workspace)
     rows = _fetch(SQL.own, list(threads))
     return {row[0]: ChannelCipher([row], seals=row[0]) for row in rows}
+
+
+def opened(thread: UUID, state: dict[str, Any]) -> dict[str, Any]:
+    """A state of a thread with plain values; raises CannotDecrypt."""
+    sealed = [channel for channel, value in state.items() if is_envelope(value)]
+    if not sealed:
+        return state
+    cipher = reading_cipher(thread)
+    return {**state, **{channel: cipher.open(channel, state[channel]) for channel in sealed}}
 
 
 def _make_keys(threads: Sequence[UUID], workspace: UUID) -> None:

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import field_validator
+from pydantic import AfterValidator
 
-from checkpoints.state.schema import Upgrades
-from gatepost import END, Append, Context, Encrypted, Graph, Retry, State
+from gatepost import END, Append, Context, Encrypted, Graph, State
 
 WORD = "strictly-private-91c4"
 NEWER = "another-secret-word-77ab"
 
 
+def spelled(value: str) -> str:
+    if "wrong" in value:
+        raise ValueError(f"{value} is no diagnosis")
+    return value
+
+
 class Case(State):
     patient: str
-    diagnosis: Annotated[str, Encrypted(readers=("admin", "auditor"))] = "unknown"
+    diagnosis: Annotated[str, AfterValidator(spelled), Encrypted(readers=("admin", "auditor"))] = (
+        "unknown"
+    )
     findings: Annotated[dict[str, Any], Encrypted(readers=("auditor",))] = {}
     log: Annotated[list[str], Append()] = []
     inbox: Annotated[list[str], Append()] = []
-
-    @field_validator("diagnosis")
-    @classmethod
-    def spelled(cls, value: str) -> str:
-        if "wrong" in value:
-            raise ValueError(f"{value} is no diagnosis")
-        return value
 
 
 def graph_of(**more: Any) -> Graph:
