@@ -48,8 +48,8 @@ class DataKey:
         """A name that tells nothing of the key."""
         return sha256(b"gatepost-channel-key-1|" + self.raw).hexdigest()[:IDENT_CHARS]
 
-    def place(self, channel: str) -> bytes:
-        """What is authenticated with a value of this channel."""
+    def location(self, channel: str) -> bytes:
+        """The name of thread and channel, which is authenticated with each value."""
         return f"gatepost-channel-1|{self.thread}|{channel}".encode()
 
     @property
@@ -90,7 +90,7 @@ class ChannelCipher:
 
         refuse_files(value, at("$", channel))
         key, nonce = self._sealing(), os.urandom(NONCE_BYTES)
-        raw = nonce + AESGCM(key.raw).encrypt(nonce, canonical(value), key.place(channel))
+        raw = nonce + AESGCM(key.raw).encrypt(nonce, canonical(value), key.location(channel))
         payload = base64.urlsafe_b64encode(raw).decode()
         return {ENCRYPTED: f"{CIPHERTEXT}{key.ident}.{payload}"}
 
@@ -111,7 +111,7 @@ class ChannelCipher:
         try:
             raw = base64.urlsafe_b64decode(payload)
             nonce, body = raw[:NONCE_BYTES], raw[NONCE_BYTES:]
-            return decode(AESGCM(key.raw).decrypt(nonce, body, key.place(channel)))
+            return decode(AESGCM(key.raw).decrypt(nonce, body, key.location(channel)))
         except (InvalidTag, binascii.Error, ValueError):
             raise CannotDecrypt(
                 f"The channel {channel!r} cannot be decrypted. Its value was altered, or belongs "
@@ -119,9 +119,9 @@ class ChannelCipher:
             ) from None
 
     def fingerprint(self, channel: str, value: Any) -> dict[str, str]:
-        """What stands for a value where it is only compared; equal for equal values."""
+        """A stand-in for a value that is only compared; equal for equal values."""
         key = self._sealing()
-        text = key.place(channel) + b"|" + canonical(value)
+        text = key.location(channel) + b"|" + canonical(value)
         digest = hmac.new(key.raw, b"gatepost-fingerprint-1|" + text, sha256).hexdigest()
         return {ENCRYPTED: f"{FINGERPRINT}{key.ident}.{digest}"}
 

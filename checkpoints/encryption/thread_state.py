@@ -60,14 +60,14 @@ class ThreadState:
                     "Encrypted(...), or give it another value",
                 )
 
-    def sealed(self, update: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
+    def sealed(self, update: dict[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
         """The update as it is stored; a value equal to that of `state` keeps its ciphertext.
 
         Raises InvalidValue for what cannot be encrypted.
         """
         names = self.channels & update.keys()
         if not names or (cipher := self._cipher) is None:
-            return dict(update)
+            return update
         values = dict(update)
         for channel in names:
             value, former = update[channel], state.get(channel)

@@ -23,7 +23,7 @@ class EncryptedChannel:
 
     @property
     def words(self) -> str:
-        """Who may read it, as the end of a sentence."""
+        """The roles that may read it, as the end of a sentence."""
         return f"readable by {either(self.readers).replace(' or ', ' and ')}"
 
     def is_readable(self, roles: frozenset[str]) -> bool:

@@ -103,7 +103,7 @@ def parse(
             continue
         if every and not text.strip() and kind not in ("text", "textarea", "lines"):
             continue
-        if not every and _plain(text) == _plain(to_text(old, kind)):
+        if not (every or encrypted) and _plain(text) == _plain(to_text(old, kind)):
             continue
         try:
             value = from_text(text, kind, nullable=nullable, old=old)

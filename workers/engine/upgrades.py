@@ -63,9 +63,8 @@ def upgrade(
     except UpgradeFailed as error:
         raise _parked(bounded_text(encrypted.masked(error.message)), graph, stored) from error
     except InvalidValue as error:
-        text = (
-            f"After the {name} the state does not fit: {bounded_text(encrypted.masked(str(error)))}"
-        )
+        why = bounded_text(encrypted.masked(str(error)))
+        text = f"After the {name} the state does not fit: {why}"
         raise _parked(text, graph, stored) from error
     return Upgraded(made, digests, delta)
 

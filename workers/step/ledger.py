@@ -175,7 +175,7 @@ class DatabaseLedger(Rules, Tree):
         return result.state, digests, result.schema_version
 
     def channel_cipher(self, work: Work) -> ChannelCipher | None:
-        """What seals and opens the encrypted channels of the thread."""
+        """The cipher of the thread's encrypted channels."""
         return store.sealing_cipher(work.thread, workspace=work.workspace)
 
     def recorded(self, work: Work, step: int) -> list[ActivityRow]:

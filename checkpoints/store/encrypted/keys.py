@@ -19,7 +19,7 @@ ERASED_PART = Part("channel_keys", SQL.erase, SQL.count, {})
 
 
 def reading_cipher(thread: UUID) -> ChannelCipher:
-    """What opens the encrypted channels of a thread; nothing is written."""
+    """A cipher that opens the encrypted channels of a thread; nothing is written."""
     return ChannelCipher(_fetch(SQL.keys, thread))
 
 
@@ -33,16 +33,16 @@ def sealing_cipher(thread: UUID, *, workspace: UUID) -> ChannelCipher:
 
 
 def cipher_of_fork(thread: UUID, base: UUID, *, workspace: UUID) -> ChannelCipher:
-    """What seals for a thread that is about to be forked from `base`, and reads what that reads."""
+    """A cipher of a thread that is about to be forked from `base`; it opens what that opens."""
     _make_keys([thread], workspace)
     return ChannelCipher([*_fetch(SQL.keys, base), *_fetch(SQL.own, [thread])], seals=thread)
 
 
 def ciphers_of_births(threads: Sequence[UUID], *, workspace: UUID) -> dict[UUID, ChannelCipher]:
-    """What seals for threads that are about to be started, by their ids."""
+    """Ciphers of threads that are about to be started, by their ids."""
     _make_keys(threads, workspace)
-    rows = _fetch(SQL.own, list(threads))
-    return {row[0]: ChannelCipher([row], seals=row[0]) for row in rows}
+    stored = _fetch(SQL.own, list(threads))
+    return {thread: ChannelCipher([(thread, key)], seals=thread) for thread, key in stored}
 
 
 def opened(thread: UUID, state: dict[str, Any]) -> dict[str, Any]:

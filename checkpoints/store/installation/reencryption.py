@@ -118,8 +118,11 @@ def _one(column: EncryptedColumn, ident: UUID, workspace: UUID, actor: str) -> i
 def _many(column: EncryptedColumn, batch: Sequence[tuple[UUID, UUID, Any]], actor: str) -> int:
     """Encrypt anew what a batch of unrecorded rows needs; one entry for each workspace."""
     newest = key_ring()[0].ident
-    due = [row for row in batch if ciphertext.key_of(row[2]) != newest]
-    due = [row for row in due if _readable(column, row[2], row[0])]
+    due = [
+        (ident, workspace, text)
+        for ident, workspace, text in batch
+        if ciphertext.key_of(text) != newest and _readable(column, text, ident)
+    ]
     if not due:
         return 0
     counts: Counter[UUID] = Counter()

@@ -53,7 +53,7 @@ def thread_detail(
 
 
 def revealed_answer(revealed: Revealed) -> RevealedChannel:
-    """What somebody read of an encrypted channel."""
+    """The value that somebody read of an encrypted channel."""
     return RevealedChannel(
         thread=revealed.thread.id,
         checkpoint=revealed.checkpoint.id,

@@ -239,7 +239,7 @@ def plain_graph() -> Graph:
 
 
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "reason"),
     [
         ("validator", "is no diagnosis"),
         ("exception", "RuntimeError: cannot treat"),
@@ -249,14 +249,14 @@ def plain_graph() -> Graph:
     ],
 )
 def test_no_refusal_quotes_a_value(
-    cast: Cast, how: str, told: str, caplog: pytest.LogCaptureFixture
+    cast: Cast, how: str, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     graph = Graph("clumsy", Case)
 
-    def way(state: Case) -> str:
+    def choose(state: Case) -> str:
         raise ValueError(f"no way for {state.diagnosis}")
 
-    @graph.node(then=way if how == "way" else END, ways=[END])
+    @graph.node(then=choose if how == "way" else END, ways=[END])
     def fail(state: Case, ctx: Context) -> dict[str, Any]:
         if how == "exception":
             raise RuntimeError(f"cannot treat {state.diagnosis}")
@@ -269,7 +269,7 @@ def test_no_refusal_quotes_a_value(
     with caplog.at_level(logging.DEBUG):
         row = bench.advance(thread)
     assert row.status is Status.FAILED
-    assert told in row.status_reason
+    assert reason in row.status_reason
     assert grep.everywhere(WORD) | grep.everywhere(NEWER) == set()
     assert WORD not in caplog.text
     assert NEWER not in caplog.text
