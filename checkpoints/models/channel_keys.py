@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 class ChannelKey(models.Model):
     """The data key of the encrypted channels of one thread, whose id it has; itself encrypted.
 
-    Erasing the thread deletes the row: what the key encrypted is then lost in every copy.
+    Erasing the thread deletes the row: what the key encrypted is then lost in capsules as well.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)

@@ -14,7 +14,7 @@ from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state.encrypted import is_envelope
 
 SQL = sql_file(__file__)
-# Erasing a thread deletes its key: what it encrypted is lost in every backup and capsule as well.
+# Erasing a thread deletes its key: what it encrypted is lost in capsules as well.
 ERASED_PART = Part("channel_keys", SQL.erase, SQL.count, {})
 
 

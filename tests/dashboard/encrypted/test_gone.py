@@ -42,7 +42,7 @@ def test_erasure_deletes_the_keys_of_what_it_erases(
     row = erase(cast, fork, django_capture_on_commit_callbacks, "thread")
     assert (row["state"], row["n_threads"]) == ("done", 1)
     assert keys() == {thread, beside}
-    # In a backup the ciphertext may stand for years: nothing opens it any more.
+    # In a capsule the ciphertext may stand for years: nothing opens it any more.
     with pytest.raises(CannotDecrypt, match="erased or lost"):
         store.reading_cipher(fork).open("diagnosis", stored)
     with pytest.raises(ActionError):

@@ -42,10 +42,14 @@ def n_keys(thread: UUID) -> int:
         return int(cursor.fetchone()[0])
 
 
-def test_nodes_see_the_value_and_the_store_its_ciphertext(bench: Bench) -> None:
+def test_nodes_see_the_value_and_the_store_its_ciphertext(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
     thread = bench.start(patient="Ada", diagnosis=WORD)
     assert grep.everywhere(WORD) == set()
     row = bench.advance(thread)
+    assert WORD not in caplog.text
     assert row.status is Status.SUCCEEDED, row.status_reason
     state = bench.state(thread)
     assert opened(thread, "diagnosis", state) == WORD
