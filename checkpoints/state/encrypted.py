@@ -30,11 +30,19 @@ class Encrypted:
 
 
 def readers_of(channels: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """{channel: roles that may read it} of the encrypted ones in AgentVersion.channels."""
-    return {
-        name: tuple(spec["encrypted"])
+    """{channel: roles that may read it} of the encrypted ones in AgentVersion.channels.
+
+    A capsule may bring a version of anybody's making: what is no list of names counts for nothing.
+    """
+    named = {
+        name: spec["encrypted"]
         for name, spec in channels.items()
-        if isinstance(spec, Mapping) and "encrypted" in spec
+        if isinstance(spec, Mapping) and spec.get("encrypted")
+    }
+    return {
+        name: tuple(readers)
+        for name, readers in named.items()
+        if isinstance(readers, list) and all(isinstance(role, str) for role in readers)
     }
 
 

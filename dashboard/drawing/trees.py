@@ -65,6 +65,8 @@ def render(
     counted: a table below has them. With `sides` it is light: they say where its other parts stand,
     and its lines begin with number `start`. It has at most `most` lines.
     """
+    if sides and sides.notes:
+        marks = {**(marks or {}), **{(id(new), key): note for key, note in sides.notes.items()}}
     writer = _Writer(unfold, whole, marks, tabled, sides)
     writer.left = min(most, MAX_NODES)
     part = schema if isinstance(schema, Part) else Part.of(schema)

@@ -107,7 +107,8 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
         "created_at": "for the order of lists",
     },
     "gp_channel_key": {
-        "*": "what it opens is authenticated with it: another key opens nothing, a missing one is said"
+        "*": "what it opens is authenticated with it: another key opens nothing, and where one is "
+        "missing, a reading says so"
     },
     "gp_child": {"*": "how children stand, for their parent; the logs of both say it"},
     "gp_wake": {"*": "news on its way to a thread; the sweep brings what is lost"},

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from checkpoints import queries, store
-from checkpoints.errors import CannotDecrypt
+from checkpoints.errors import CannotDecrypt, InvalidValue
 from checkpoints.states import Status
 from dashboard import actions
 from dashboard.errors import ActionError, Conflict
@@ -20,7 +20,8 @@ from tests.contract.secrets import grep
 from tests.dashboard import carried
 from tests.dashboard.actions.erasure.test_canaries import erase
 from tests.workers.conftest import Bench
-from tests.workers.encrypted.agent import NEWER, WORD
+from tests.workers.encrypted.agent import NEWER, WORD, graph_of
+from workers.testing.harness import Harness
 
 pytestmark = pytest.mark.django_db
 
@@ -64,9 +65,11 @@ def test_a_capsule_brings_ciphertext_and_no_key(cast: Cast, thread: UUID, tmp_pa
     carried.brought(capsule, who="operator")
     assert verify(thread).intact
     html = cast.client("auditor").get(f"/threads/{thread}/?tab=state").content.decode()
-    assert "encrypted, readable by auditor and admin" in html
+    assert "(readable by auditor and admin)" in html
     with pytest.raises(Conflict, match="the value is of another thread or installation"):
         actions.reveal(cast.actor("auditor"), thread, "diagnosis")
+    with pytest.raises(InvalidValue, match="this tape cannot be played"):
+        Harness(graph_of()).play(tape=capsule)
     page = cast.client("auditor").post(f"/threads/{thread}/reveal/", {"channel": "diagnosis"})
     assert page.status_code == 409
     assert "installation" in page.content.decode()
