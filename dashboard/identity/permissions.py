@@ -42,6 +42,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "work": _OPERATOR,
     "upload": _OPERATOR,
     "pause": _OPERATOR,
+    "rename": _OPERATOR,
     "resume": _OPERATOR,
     "retry": _OPERATOR,
     "skip": _OPERATOR,
@@ -50,8 +51,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "input": _OPERATOR,
     "edit": _OPERATOR,
     "cancel": _OPERATOR,
-    # Which of the roles may read an encrypted channel, its agent says.
-    "reveal": frozenset(ROLES),
+    "reveal": frozenset(ROLES),  # of them those that the encrypted channel names
     # Whoever looks after a workspace may stop it; to release is the same decision.
     "breaker": _OPERATOR | {"admin"},
     # Nobody erases alone: an admin approves what somebody else has requested.
@@ -61,9 +61,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "retention": frozenset({"admin"}),
     # Who takes care of trouble: those who can do something about it.
     "incident": _EITHER | {"admin"},
-    # Everybody chooses what news they get themselves.
+    # Everybody chooses what news they get, and keeps boards under names, which they may share.
     "subscribe": frozenset(ROLES),
-    # Everybody keeps boards under names, and may share them.
     "save_view": frozenset(ROLES),
     # Who acts for a reviewer who is away: they themselves say so, or an admin.
     "delegate": _REVIEWER | {"admin"},
@@ -89,13 +88,15 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
 # for that of a directory, which has a door of its own and no business with threads.
 SCOPES: Final[dict[str, frozenset[str]]] = {
     "read": frozenset({"read", "verify", "export"}),
-    # Values of encrypted channels; who has it still needs a role that the channel names.
     "reveal": frozenset({"read", "reveal"}),
     "start": frozenset({"read", "start", "upload", "input", "import"}),
     # What an agent elsewhere does: it takes threads and reports. It decides nothing.
     "work": frozenset({"read", "work"}),
     "control": frozenset(
-        {"read", "pause", "resume", "retry", "skip", "settle", "code", "cancel", "edit", "breaker"}
+        {
+            *("read", "pause", "resume", "retry", "skip", "settle", "code", "cancel", "edit"),
+            *("breaker", "rename"),
+        }
     ),
     # Taking care of trouble, and choosing what news one gets.
     "incidents": frozenset({"read", "incident", "subscribe"}),
