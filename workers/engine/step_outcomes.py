@@ -196,7 +196,7 @@ def unreadable(ledger: Ledger, work: Work, error: CannotDecrypt) -> None:
     ledger.leave(
         work,
         EventKind.THREAD_FAILED,
-        reason=f"{error.message} Bring the key back, or edit the channel, then retry.",
+        reason=f"{error.message} Bring the key back and retry, or fork with other values.",
     )
 
 

@@ -191,6 +191,8 @@ def test_without_the_key_of_the_installation_a_thread_fails_and_goes_on_later(
     assert beside.advance(beside.start(patient="Bob")).status is Status.SUCCEEDED
     assert is_envelope(bench.state(thread)["diagnosis"])
     assert bench.intact(thread)
+    fork = bench.fork(thread, 0, {"diagnosis": NEWER, "findings": {}})
+    assert bench.advance(fork).status is Status.SUCCEEDED
     settings.SECRET_KEY = known
     bench.retry(thread)
     assert bench.advance(thread).status is Status.SUCCEEDED
@@ -205,7 +207,9 @@ def test_a_lost_data_key_fails_the_thread_until_the_channel_has_another_value(
     row = bench.advance(thread)
     assert row.status is Status.FAILED
     assert "Its key is not here: it was erased or lost" in row.status_reason
-    assert row.status_reason.endswith("Bring the key back, or edit the channel, then retry.")
+    assert row.status_reason.endswith("Bring the key back and retry, or fork with other values.")
+    fork = bench.fork(thread, 0, {"diagnosis": NEWER, "findings": {}})
+    assert bench.advance(fork).status is Status.SUCCEEDED
     bench.edit(thread, {"diagnosis": NEWER, "findings": {}}, "asked again")
     bench.retry(thread)
     assert bench.advance(thread).status is Status.SUCCEEDED

@@ -61,7 +61,7 @@ def start(state: Lead, ctx: Context) -> dict[str, Any]:
     SPAWNED.append("worked")
     children = [ctx.spawn("patient", {"diagnosis": f"{state.note} {n}"}) for n in state.cases]
     if len(SPAWNED) == 1:
-        ctx.sleep(0.01)  # worked again from its start: what was spawned is answered
+        raise RuntimeError("once")  # worked again from its start: what was spawned is answered
     return {"children": children}
 
 
@@ -124,6 +124,9 @@ def work(fleet: Fleet) -> None:
 
 def test_children_and_successors_get_values_and_records_get_none(fleet: Fleet) -> None:
     thread = fleet.start("lead", note=WORD, cases=["one", "two"])
+    work(fleet)
+    assert fleet.row(thread).status_reason == "start: RuntimeError: once"
+    store.retry(thread, actor="user:1")
     work(fleet)
     row = fleet.row(thread)
     assert row.status == "succeeded", row.status_reason
