@@ -149,9 +149,9 @@ def test_a_second_person_decides_on_ciphertext(
     operator, changes = cast.actor("operator"), {"diagnosis": NEWER}
     head = queries.thread(paused, workspace=cast.workspace).head
     arguments = (changes, "new result") if operation == "edit" else (head, changes)
-    with pytest.raises(NeedsSecondPerson) as asked:
+    with pytest.raises(NeedsSecondPerson) as refusal:
         getattr(actions, operation)(operator, paused, *arguments)
-    ident = UUID(asked.value.facts["approval"])
+    ident = UUID(refusal.value.facts["approval"])
     row = requests.approval(ident, workspace=cast.workspace)
     assert is_envelope(row.args["arguments"]["changes"]["diagnosis"])
     shown = cast.client("manager").get(f"/approvals/{ident}/").content.decode()
