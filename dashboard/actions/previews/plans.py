@@ -138,7 +138,7 @@ def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID, *, payload: bool = Tr
         ) from error
     if target.id == thread.head:
         raise NotAllowedNow("The thread is already at this checkpoint.")
-    way = queries.way(thread.id, thread.head)
+    way = queries.branch_ranges(thread.id, thread.head)
     if not on_way(way, target):
         raise NotAllowedNow(
             "An earlier rollback left this checkpoint behind; fork from it to continue there."

@@ -197,11 +197,11 @@ def _form(
 
 
 def _changes(page: ApprovalPage, args: Any) -> dict[str, Any]:
-    """What a preview shows: the new arguments beside those that stand."""
-    standing = page.approval.shown_args
+    """The context of a preview: the new arguments beside the current ones."""
+    current = page.approval.shown_args
     return {
-        "plan": {"patch": queries.diff(standing, args)},
-        "old_state": standing,
+        "plan": {"patch": queries.diff(current, args)},
+        "old_state": current,
         "new_state": args,
         "schema": page.schema,
     }
