@@ -8,8 +8,13 @@ class CheckpointsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from .encryption.channels import register_columns
+        from .log import remains
         from .models.recorded_tables import register
         from .queries.erasures import parts
+        from .store.encrypted.keys import ERASED_PART
 
         register()
+        register_columns()
         parts.register()
+        remains.register(ERASED_PART)

@@ -132,6 +132,7 @@ class WorkspaceEventKind(StrEnum):
     PASSKEY_REMOVED = "passkey.removed"
     PASSKEY_REFUSED = "passkey.refused"
     CAPSULE_EXPORTED = "capsule.exported"
+    CHANNEL_REVEALED = "channel.revealed"
     POLICY_MADE = "policy.made"
     POLICY_CHANGED = "policy.changed"
     POLICY_SWITCHED = "policy.switched"

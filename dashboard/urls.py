@@ -55,6 +55,7 @@ urlpatterns = [
     path(f"{THREAD}/cancel/", cancel.cancel, name="thread_cancel"),
     path(f"{THREAD}/capsule/", threads.capsule, name="thread_capsule"),
     path(f"{THREAD}/verify/", threads.verify, name="thread_verify"),
+    path(f"{THREAD}/reveal/", values.reveal, name="thread_reveal"),
     path(f"{THREAD}/input/", changes.send_input, name="thread_input"),
     path(f"{THREAD}/published/<str:slug>/<str:name>", threads.published_file, name="published"),
     path(f"{THREAD}/erase/", erasures.erase, name="thread_erase"),

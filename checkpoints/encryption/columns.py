@@ -17,11 +17,15 @@ SECRET = "secret"  # noqa: S105
 
 @dataclass(frozen=True, slots=True)
 class EncryptedColumn:
-    """One column of a table with an id and a workspace."""
+    """One column of a table with an id and a workspace.
+
+    `recorded`: the log of the workspace records the row, so each rotation of it is an event.
+    """
 
     table: str
     column: str
     listed: bool = False
+    recorded: bool = True
 
     @property
     def noun(self) -> str:

@@ -8,6 +8,7 @@ Nobody above imports this module: upper floors write through `store` and read th
 """
 
 from .anchors import Anchor, AnchorDestination, AnchorStamp
+from .channel_keys import ChannelKey
 from .erasure import Erased, Erasure, ErasureFile, Hold, RetentionRule
 from .fleet import (
     Backoff,
@@ -48,6 +49,7 @@ __all__ = [
     "Breaker",
     "Budget",
     "BudgetBand",
+    "ChannelKey",
     "Checkpoint",
     "Child",
     "ClockStep",

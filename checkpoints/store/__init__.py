@@ -13,6 +13,8 @@ from .clock_steps import bring_back_sleepers, note_clock_step
 from .code import accept, pin, unpin
 from .control import cancel, edit, pause, rename, resume, retry, skip
 from .cursors import keep_cursor
+from .encrypted.keys import opened, reading_cipher, sealing_cipher
+from .encrypted.values import sealed
 from .erasure.carrying_out import carry_on as carry_on_erasures
 from .erasure.carrying_out import carry_out as carry_out_erasure
 from .erasure.holds import lift_hold, set_hold
@@ -191,6 +193,7 @@ __all__ = [
     "note_stuck",
     "note_unknown",
     "note_verification",
+    "opened",
     "owe_folder",
     "park_crash_loops",
     "pause",
@@ -202,6 +205,7 @@ __all__ = [
     "reach_children",
     "reach_successor",
     "reached",
+    "reading_cipher",
     "record",
     "record_activities",
     "record_activity",
@@ -219,6 +223,8 @@ __all__ = [
     "retire_worker",
     "retry",
     "roll_back",
+    "sealed",
+    "sealing_cipher",
     "send_input",
     "send_message",
     "set_budget",

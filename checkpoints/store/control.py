@@ -23,6 +23,8 @@ from ..states import CANCELLABLE, EDITABLE, STOPS_AHEAD, EventKind, Status, sour
 from ..views import SavedRow
 from . import interrupted_effects
 from .activities import NAMING_V, written_as
+from .encrypted.keys import sealing_cipher
+from .encrypted.values import sealed
 from .folder_duties import owe_folder
 from .keyframes import known_digests
 from .statement.checkpoint_rows import checkpoint_insert
@@ -306,7 +308,7 @@ def edit(
     Raises StaleVersion when the thread moved since `expected_version` or since it was read here.
     """
     rows = fetch_named(
-        "SELECT head, number, step, branch, branch_start, next_nodes::text, status "
+        "SELECT head, number, step, branch, branch_start, next_nodes::text, status, workspace_id "
         "FROM gp_thread WHERE id = %s::uuid",
         (thread,),
     )
@@ -315,12 +317,14 @@ def edit(
     (row,) = rows
     (point,) = fetch_named(
         # The head's: after a rollback over an upgrade the thread has worked with newer code.
-        "SELECT c.schema_version, c.agent_version_id, v.graph ->> 'payloads' AS payloads "
-        "FROM gp_checkpoint c JOIN gp_agent_version v ON v.id = c.agent_version_id "
+        "SELECT c.schema_version, c.agent_version_id, v.graph ->> 'payloads' AS payloads, "
+        "v.channels::text FROM gp_checkpoint c "
+        "JOIN gp_agent_version v ON v.id = c.agent_version_id "
         "WHERE c.thread_id = %s::uuid AND c.id = %s::uuid",
         (thread, row.head),
     )
-    delta = deltas.delta_of_changes(dict(changes))
+    cipher = partial(sealing_cipher, thread, workspace=row.workspace_id)
+    delta = deltas.delta_of_changes(sealed(deltas.decode(point.channels), changes, cipher))
     digests = known_digests(thread, row.head)
     digests.follow(delta)
     checkpoint = NewCheckpoint(

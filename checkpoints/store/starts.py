@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -18,9 +19,12 @@ from ..queries.installation.model_configurations import DEPLOYED_MODEL
 from ..queries.states import saved_digests
 from ..state import deltas
 from ..state.channels import Digests, reducers_of
+from ..state.encrypted import readers_of
 from ..state.model_configuration import deployed, joined_config
 from ..states import EventKind, Status
 from ..tables.columns import CHECKPOINT, THREAD
+from .encrypted.keys import cipher_of_fork, ciphers_of_births
+from .encrypted.values import sealed
 from .keyframes import keep_far_state, known_digests
 from .statement.announcements import announce
 from .statement.checkpoint_rows import checkpoint_insert
@@ -138,59 +142,65 @@ def start(
     state = {c: spec["default"] for c, spec in channels.items() if "default" in spec} | dict(input)
     deltas.check(state)
     thread = uuid7()
-    digests = Digests.of(state, reducers_of(channels))
-    checkpoint = first_checkpoint(
-        source="input",
-        next_nodes=tuple(graph["entry"]),
-        delta={"set": state},
-        state_hash=digests.root,
-        state_bytes=digests.size,
-        schema_version=version.schema_version,
-        agent_version=agent_version_id,
-        created_by=actor,
-        config=joined_config(deployed(graph, version.model), config or {}) or None,
-        digests=digests,
-    )
-    born = insert_thread(
-        thread=thread,
-        checkpoint=checkpoint,
-        kind=EventKind.THREAD_STARTED,
-        data={
-            "agent": version.agent,
-            "agent_version": str(agent_version_id),
-            "title": title,
-            "row": control_columns.event_of(
-                name=name,
-                queue=version.queue,
-                labels=labels,
-                pause_at=pause_at,
-                effects=effects,
-                parent=parent,
-            ),
-            **({"traceparent": traceparent} if traceparent else {}),
-        },
-        row={
-            "workspace_id": workspace,
-            "agent_version_id": agent_version_id,
-            "agent": version.agent,
-            "queue": version.queue,
-            "name": name,
-            "title": title or version.agent,
-            "labels": deltas.canonical(dict(labels or {})).decode(),
-            "pause_at": pause_at,
-            "effects": effects,
-            "started_by": actor,
-            "parent": parent,
-        },
-    )
-    if not born:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT id FROM gp_thread WHERE workspace_id = %s::uuid AND agent = %s::varchar "
-                "AND name = %s::varchar",
-                (workspace, version.agent, name),
-            )
-            raise AlreadyStarted(thread=cursor.fetchone()[0])
+    encrypted = bool(readers_of(channels))
+    # One transaction: a start that is refused leaves no key behind.
+    with transaction.atomic() if encrypted else nullcontext():
+        if encrypted:
+            ciphers = ciphers_of_births([thread], workspace=workspace)
+            state = sealed(channels, state, lambda: ciphers[thread])
+        digests = Digests.of(state, reducers_of(channels))
+        checkpoint = first_checkpoint(
+            source="input",
+            next_nodes=tuple(graph["entry"]),
+            delta={"set": state},
+            state_hash=digests.root,
+            state_bytes=digests.size,
+            schema_version=version.schema_version,
+            agent_version=agent_version_id,
+            created_by=actor,
+            config=joined_config(deployed(graph, version.model), config or {}) or None,
+            digests=digests,
+        )
+        born = insert_thread(
+            thread=thread,
+            checkpoint=checkpoint,
+            kind=EventKind.THREAD_STARTED,
+            data={
+                "agent": version.agent,
+                "agent_version": str(agent_version_id),
+                "title": title,
+                "row": control_columns.event_of(
+                    name=name,
+                    queue=version.queue,
+                    labels=labels,
+                    pause_at=pause_at,
+                    effects=effects,
+                    parent=parent,
+                ),
+                **({"traceparent": traceparent} if traceparent else {}),
+            },
+            row={
+                "workspace_id": workspace,
+                "agent_version_id": agent_version_id,
+                "agent": version.agent,
+                "queue": version.queue,
+                "name": name,
+                "title": title or version.agent,
+                "labels": deltas.canonical(dict(labels or {})).decode(),
+                "pause_at": pause_at,
+                "effects": effects,
+                "started_by": actor,
+                "parent": parent,
+            },
+        )
+        if not born:
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT id FROM gp_thread WHERE workspace_id = %s::uuid "
+                    "AND agent = %s::varchar AND name = %s::varchar",
+                    (workspace, version.agent, name),
+                )
+                raise AlreadyStarted(thread=cursor.fetchone()[0])
     return thread
 
 
@@ -205,8 +215,9 @@ _OF_POINT = CHECKPOINT.only(
 _BASE = (
     f"SELECT {_OF_BASE.select('th')}, {_OF_POINT.select('c')}, "
     "th.base IS NOT NULL OR c.branch_start > 0, (SELECT f.config::text FROM gp_checkpoint f "
-    "WHERE f.thread_id = th.id AND f.number = 0) FROM gp_thread th "
-    "JOIN gp_checkpoint c ON c.thread_id = th.id AND c.id = %s::uuid WHERE th.id = %s::uuid"
+    "WHERE f.thread_id = th.id AND f.number = 0), v.channels::text FROM gp_thread th "
+    "JOIN gp_checkpoint c ON c.thread_id = th.id AND c.id = %s::uuid "
+    "JOIN gp_agent_version v ON v.id = c.agent_version_id WHERE th.id = %s::uuid"
 )
 
 
@@ -243,7 +254,7 @@ def fork(
     result, *rows = prepared.fetch_all(*requests)
     if not result:
         raise NotFound("There is no such checkpoint in this thread.")
-    *values, is_far, base_config = result[0]
+    *values, is_far, base_config, channels = result[0]
     old, point = _OF_BASE.row(values[: len(_OF_BASE)]), _OF_POINT.row(values[len(_OF_BASE) :])
     if old["erasure"] is not None:
         raise NotAllowedNow(CLOSED)
@@ -251,7 +262,14 @@ def fork(
     if code is not None:
         version, queue = code, _agent_version(code).queue
     title = title or f"{old['title']} (fork)"[:300]
-    delta = deltas.delta_of_changes(dict(changes))
+    thread = uuid7()
+    delta = deltas.delta_of_changes(
+        sealed(
+            deltas.decode(channels),
+            changes,
+            lambda: cipher_of_fork(thread, base, workspace=old["workspace_id"]),
+        )
+    )
     # Without changes the state is the base's: its hash is known, and nothing has to be read.
     state_hash, state_bytes = point["state_hash"], point["state_bytes"]
     digests = None
@@ -259,7 +277,6 @@ def fork(
         digests = known_digests(base, checkpoint, *rows)
         digests.follow(delta)
         state_hash, state_bytes = digests.root, digests.size
-    thread = uuid7()
     whole_config = joined_config(deltas.decode(base_config) if base_config else {}, config or {})
     first = first_checkpoint(
         step=point["step"],

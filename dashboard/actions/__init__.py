@@ -9,6 +9,7 @@ from dashboard.identity.permissions import RIGHTS, Actor, Allowance, actor_of, a
 from .audit.exports import export_records
 from .cancellation import cancel, preview_cancel
 from .decisions import decide, decide_many, take_back
+from .encrypted_channels import reveal
 from .endpoints import (
     change_endpoint,
     make_endpoint,
@@ -185,6 +186,7 @@ __all__ = [
     "required_factor",
     "resume",
     "retry",
+    "reveal",
     "roll_back",
     "rotate_endpoint",
     "save_view",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, Final, Literal, cast
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from approvals.gates import operations
 from approvals.policies import queries as queries_policies
 from approvals.policies.matches import Facts, rule_for
 from approvals.queries import ApprovalRow
-from checkpoints import queries
+from checkpoints import queries, store
 from checkpoints.errors import GatepostError
 from checkpoints.views import ThreadRow
 from dashboard.errors import ActionError, Forbidden, NeedsSecondPerson, of, translated
@@ -91,7 +91,7 @@ def _ask_first(
 ) -> None:
     """Open a request and raise NeedsSecondPerson where a policy asks; else do nothing."""
     thread = queries.thread(thread_id, workspace=actor.workspace)
-    arguments = _pinned(thread, _plain(dict(values)))
+    arguments = _pinned(thread, _plain(_sealed(thread, values)))
     rule = rule_for(
         Facts(
             workspace=actor.workspace,
@@ -200,6 +200,19 @@ def _pinned(thread: ThreadRow, arguments: dict[str, Any]) -> dict[str, Any]:
     if arguments.get("expected_version", 0) is None:
         return arguments | {"expected_version": thread.version}
     return arguments
+
+
+def _sealed(thread: ThreadRow, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as a request keeps them: new values of encrypted channels as ciphertext.
+
+    Of the thread itself, also for a fork of it, which reads what its base reads.
+    """
+    if not values.get("changes"):
+        return dict(values)
+    point = queries.checkpoint(thread.id, values.get("checkpoint_id") or thread.head)
+    channels = queries.agent_version(point.agent_version_id).channels
+    cipher = partial(store.sealing_cipher, thread.id, workspace=thread.workspace)
+    return {**values, "changes": store.sealed(channels, values["changes"], cipher)}
 
 
 def _plain(value: Any) -> Any:

@@ -147,12 +147,13 @@ def _refuse_other(thread: ThreadRow, input: Mapping[str, Any], config: Mapping[s
         version = queries.agent_version(first.agent_version_id)
         deltas.check(dict(input), "$.input")
         values = {**_defaults(version), **input}
-        if deltas.canonical(values) != deltas.canonical(queries.state_at(thread.id, first.id)):
+        known = store.opened(thread.id, queries.state_at(thread.id, first.id))
+        if deltas.canonical(values) != deltas.canonical(known):
             raise Invalid("$", _explained(thread, "input"), within="input", thread=str(thread.id))
-    known = queries.config_of(thread.id)
+    own = queries.config_of(thread.id)
     # What was deployed at its start is in it beside what was given.
-    given_config = store.joined_config(known, store.joined_config({}, config))
-    if deltas.canonical(given_config) != deltas.canonical(known):
+    given_config = store.joined_config(own, store.joined_config({}, config))
+    if deltas.canonical(given_config) != deltas.canonical(own):
         raise Invalid("$", _explained(thread, "config"), within="config", thread=str(thread.id))
 
 

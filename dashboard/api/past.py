@@ -37,7 +37,8 @@ from .protocol.event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
 from .protocol.event_stream import EventStreamRenderer, Followed, event_stream
 from .protocol.parameters import choice, flag, ident, rows, whole, words
 from .protocol.renderers import ZipRenderer
-from .shapes.answers import diff_answer, events_answer
+from .shapes.answers import RevealedChannel, diff_answer, events_answer, revealed_answer
+from .shapes.requests import Reveal
 from .shapes.rows import Activity, ActivityList, Checkpoint, CheckpointList, Diff, EventList
 from .threads import LIMIT
 
@@ -96,6 +97,27 @@ class ThreadState(Past):
         point = queries.checkpoint(thread_id, self.ident("checkpoint", row.head))
         shown = state_answer(row, point)
         return answer(shown, ETag=f'"{row.version}"')
+
+
+class RevealThread(Past):
+    """An encrypted channel."""
+
+    changes = "reveal"
+    keyed = False  # a kept answer would be the value, in plain
+
+    @extend_schema(
+        operation_id="threads_reveal",
+        request=Reveal,
+        responses={200: RevealedChannel, **refusals(404, 409, 422)},
+        summary="Read the value of an encrypted channel",
+        description="For roles that the agent names for the channel. Each reading is recorded in "
+        "the log of the workspace (`channel.revealed`). Never cached. 409: its key is not here.",
+    )
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """At the head, or at any checkpoint of the thread's own."""
+        body = self.body(Reveal)
+        revealed = actions.reveal(self.actor, thread_id, body.channel, body.checkpoint)
+        return answer(revealed_answer(revealed), Cache_Control="no-store")
 
 
 class ThreadAnatomy(Past):

@@ -103,6 +103,7 @@ from .hooks.changes import (
 from .hooks.decisions import DecideHook
 from .one_thread import OneThread, RenameThread, SkipNode
 from .past import (
+    RevealThread,
     ThreadActivities,
     ThreadAnatomy,
     ThreadCapsule,
@@ -136,6 +137,7 @@ app_name = "api"
 _thread: list[URLPattern] = [
     path("", OneThread.as_view(), name="thread"),
     path("state/", ThreadState.as_view(), name="state"),
+    path("reveal/", RevealThread.as_view(), name="reveal"),
     path("anatomy/", ThreadAnatomy.as_view(), name="anatomy"),
     path("checkpoints/", ThreadCheckpoints.as_view(), name="checkpoints"),
     path("events/", ThreadEvents.as_view(), name="events"),

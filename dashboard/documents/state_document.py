@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from checkpoints import queries
+from checkpoints.state.encrypted import is_envelope, readers_of
 from checkpoints.states import PLAIN
 from checkpoints.views import CheckpointRow, StepRow, ThreadRow
 
@@ -46,11 +47,22 @@ def state_answer(row: ThreadRow, point: CheckpointRow) -> State:
             "config": queries.config_of(row.id),
             "history": [_step(one) for one in steps],
             "n_earlier": n_steps - len(steps),
+            **_encrypted(point, state),
             **_summaries(point, state),
         },
         artifacts=list({ref["$artifact"]: ref for ref in files_in(state)}.values()),
         state=state,
     )
+
+
+def _encrypted(point: CheckpointRow, state: Mapping[str, Any]) -> dict[str, Any]:
+    """`encrypted`: the roles that may read each channel that is ciphertext; else nothing."""
+    sealed = [name for name, value in state.items() if is_envelope(value)]
+    if not sealed:
+        return {}  # no statement for agents that have none
+    readers = readers_of(queries.agent_version(point.agent_version_id).channels)
+    results = {name: list(readers[name]) for name in sealed if name in readers}
+    return {"encrypted": results} if results else {}
 
 
 def _summaries(point: CheckpointRow, state: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from checkpoints.state.encrypted import is_envelope
 from checkpoints.state.list_keys import Part
 from dashboard.wording.parties import ACCOUNTS
 from dashboard.wording.text import number
@@ -95,8 +96,8 @@ def pairs_of(new: Any, old: Any, part: Part) -> Iterator[tuple[str, Any, Any]]:
 
 
 def container(value: Any) -> bool:
-    """True for a value that is drawn by its items: a list or an object, but no file."""
-    return isinstance(value, Mapping | list) and not is_file(value)
+    """True for a value that is drawn by its items: a list or an object, no file, no ciphertext."""
+    return isinstance(value, Mapping | list) and not is_file(value) and not is_envelope(value)
 
 
 def same(a: Any, b: Any) -> bool:

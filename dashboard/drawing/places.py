@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.urls import reverse
+from django.utils.safestring import SafeString
 
 from dashboard.fields.parameters import POINTER_MAX
 
@@ -109,10 +110,14 @@ class Places:
 
 @dataclass(frozen=True)
 class Sides:
-    """The states that a tree is drawn from: a new one, and in a comparison an old one."""
+    """The states that a tree is drawn from: a new one, and in a comparison an old one.
+
+    `notes` stand behind channels of the new one.
+    """
 
     new: Places
     old: Places | None = None
+    notes: Mapping[str, SafeString] = field(default_factory=dict, repr=False)
 
     def address(self, new: Any, old: Any, *, removed: bool = False, start: int = 0) -> str:
         """The page of a part, of both states where both have it; "" where there is none.

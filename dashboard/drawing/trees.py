@@ -16,6 +16,7 @@ from django.urls import NoReverseMatch
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from checkpoints.state.encrypted import is_envelope
 from checkpoints.state.list_keys import Part
 from dashboard.wording.parties import ACCOUNTS
 from dashboard.wording.text import number, size, visible
@@ -64,6 +65,8 @@ def render(
     counted: a table below has them. With `sides` it is light: they say where its other parts stand,
     and its lines begin with number `start`. It has at most `most` lines.
     """
+    if sides and sides.notes:
+        marks = {**(marks or {}), **{(id(new), key): note for key, note in sides.notes.items()}}
     writer = _Writer(unfold, whole, marks, tabled, sides)
     writer.left = min(most, MAX_NODES)
     part = schema if isinstance(schema, Part) else Part.of(schema)
@@ -369,6 +372,8 @@ def scalar(value: Any, *, whole: bool = False) -> str:
         return f'<span class="n">{json.dumps(value)}</span>'
     if is_file(value):
         return _file(value)
+    if is_envelope(value):
+        return '<span class="x">encrypted</span>'
     if container(value):
         empty = "{ }" if isinstance(value, Mapping) else "[ ]"
         return f'<span class="x">{_count(value) if value else empty}</span>'

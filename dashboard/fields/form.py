@@ -13,6 +13,7 @@ from typing import Any
 
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
+from checkpoints.state.encrypted import is_envelope
 from checkpoints.state.list_keys import resolve
 
 from .faults import beside, inside, location, schema_faults
@@ -22,6 +23,7 @@ PREFIX = "f-"
 LONG = 80
 ARTIFACT = "x-gatepost"  # a channel that holds a file says "artifact" here
 TRUE, FALSE = "true", "false"
+ENCRYPTED = "encrypted; leave empty to keep the value"
 _TYPED = ("text", "textarea", "integer", "number")
 
 
@@ -50,8 +52,11 @@ def build(
             continue
         part, nullable = resolve(raw, schema)
         value = values.get(channel, part.get("default", raw.get("default")))
-        kind, options = _kind(part, raw, value, nullable)
-        was = to_text(value, kind)
+        encrypted = is_envelope(value)
+        kind, options = _kind(part, raw, None if encrypted else value, nullable)
+        if encrypted and options:
+            options = ("", *(option for option in options if option))
+        was = "" if encrypted else to_text(value, kind)
         text = was if kind == "file" else (posted or {}).get(PREFIX + channel, was)
         fields.append(
             Field(
@@ -60,9 +65,11 @@ def build(
                 kind=kind,
                 value=text,
                 was=was if compare and _plain(text) != _plain(was) else None,
-                help=_help(part, raw, kind, nullable=nullable),
+                help=ENCRYPTED if encrypted else _help(part, raw, kind, nullable=nullable),
                 error=(errors or {}).get(channel, ""),
-                required=(channel in required or _needs_text(part)) and kind in _TYPED,
+                required=(channel in required or _needs_text(part))
+                and kind in _TYPED
+                and not encrypted,
                 options=options,
                 attrs=_attrs(part, kind),
             )
@@ -89,12 +96,14 @@ def parse(
             continue
         part, nullable = resolve(raw, schema)
         old = values.get(channel, part.get("default", raw.get("default")))
+        if encrypted := is_envelope(old):
+            old = None
         kind, _ = _kind(part, raw, old, nullable)
-        if kind in ("file", "fixed"):
+        if kind in ("file", "fixed") or (encrypted and not text.strip()):
             continue
         if every and not text.strip() and kind not in ("text", "textarea", "lines"):
             continue
-        if not every and _plain(text) == _plain(to_text(old, kind)):
+        if not (every or encrypted) and _plain(text) == _plain(to_text(old, kind)):
             continue
         try:
             value = from_text(text, kind, nullable=nullable, old=old)

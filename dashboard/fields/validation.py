@@ -15,6 +15,7 @@ from checkpoints import queries
 from checkpoints.errors import InvalidValue
 from checkpoints.limits import NAME_MAX
 from checkpoints.state import deltas
+from checkpoints.state.encrypted import is_envelope, readers_of
 from checkpoints.views import AgentRow
 from dashboard.errors import Fault, Invalid
 
@@ -50,8 +51,8 @@ def resulting_state(
         deltas.check_size(size, deltas.LIMITS.state_bytes, "the state")
     except InvalidValue as error:
         raise Invalid(deltas.heaviest(changes), error.reason, within=within) from error
-    faults = [*schema_faults(agent.schema, result), *_lost_files(changes, "$", workspace)]
-    if faults:
+    judged = schema_faults(*_readable(agent, agent.schema, result))
+    if faults := [*judged, *_lost_files(changes, "$", workspace)]:
         raise Invalid.of(faults, within=within)
     return result
 
@@ -78,7 +79,8 @@ def check_changes(
         resulting_state(agent, state(), changes, workspace=workspace, within=within)
         return
     alone = {key: value for key, value in agent.schema.items() if key != "required"}
-    if faults := [*schema_faults(alone, changes), *_lost_files(changes, "$", workspace)]:
+    judged = schema_faults(*_readable(agent, alone, changes))
+    if faults := [*judged, *_lost_files(changes, "$", workspace)]:
         raise Invalid.of(faults, within=within)
 
 
@@ -96,6 +98,19 @@ def _check_channels(agent: AgentRow, changes: Any, *, within: str) -> None:
     if unknown := sorted(changes.keys() - agent.channels.keys()):
         message = _unknown(agent)
         raise Invalid.of((Fault(deltas.at("$", c), message) for c in unknown), within=within)
+
+
+def _readable(
+    agent: AgentRow, schema: Mapping[str, Any], state: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """(schema, state) without ciphertext, which was judged before it was encrypted."""
+    encrypted = readers_of(agent.channels)
+    hidden = {c for c, value in state.items() if c in encrypted and is_envelope(value)}
+    if not hidden:
+        return schema, dict(state)
+    required = [name for name in schema.get("required", ()) if name not in hidden]
+    shown = {channel: value for channel, value in state.items() if channel not in hidden}
+    return {**schema, "required": required}, shown
 
 
 # What says nothing of two channels at once, and nothing of how many there are.

@@ -51,6 +51,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "input": _OPERATOR,
     "edit": _OPERATOR,
     "cancel": _OPERATOR,
+    "reveal": frozenset(ROLES),  # of them those that the encrypted channel names
     # Whoever looks after a workspace may stop it; to release is the same decision.
     "breaker": _OPERATOR | {"admin"},
     # Nobody erases alone: an admin approves what somebody else has requested.
@@ -60,9 +61,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "retention": frozenset({"admin"}),
     # Who takes care of trouble: those who can do something about it.
     "incident": _EITHER | {"admin"},
-    # Everybody chooses what news they get themselves.
+    # Everybody chooses what news they get, and keeps boards under names, which they may share.
     "subscribe": frozenset(ROLES),
-    # Everybody keeps boards under names, and may share them.
     "save_view": frozenset(ROLES),
     # Who acts for a reviewer who is away: they themselves say so, or an admin.
     "delegate": _REVIEWER | {"admin"},
@@ -88,6 +88,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
 # for that of a directory, which has a door of its own and no business with threads.
 SCOPES: Final[dict[str, frozenset[str]]] = {
     "read": frozenset({"read", "verify", "export"}),
+    "reveal": frozenset({"read", "reveal"}),
     "start": frozenset({"read", "start", "upload", "input", "import"}),
     # What an agent elsewhere does: it takes threads and reports. It decides nothing.
     "work": frozenset({"read", "work"}),

@@ -30,8 +30,9 @@ from dashboard.models import Token
 from .permissions import RIGHTS, SCOPES, Actor, Grant, actor_of
 
 LABEL_MAX = 60
-# Only by name: to decide, to change rules, people and where news go, and to be the directory.
-ON_REQUEST: Final = ("decide", "decide_high", "administer", "scim")
+# Only by name: to read what is encrypted, to decide, to change rules, people and where news go, and
+# to be the directory.
+ON_REQUEST: Final = ("reveal", "decide", "decide_high", "administer", "scim")
 PREFIX_LENGTH = 8
 DAYS_MAX = 3650
 _ALPHABET: Final = string.ascii_lowercase + string.digits

@@ -106,6 +106,10 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
         "path": "where the bytes lie; they are hashed wherever that is",
         "created_at": "for the order of lists",
     },
+    "gp_channel_key": {
+        "*": "what it opens is authenticated with it: another key opens nothing, and where one is "
+        "missing, a reading says so"
+    },
     "gp_child": {"*": "how children stand, for their parent; the logs of both say it"},
     "gp_wake": {"*": "news on its way to a thread; the sweep brings what is lost"},
     "gp_worker": {"*": _NOW},

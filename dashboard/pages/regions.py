@@ -91,7 +91,11 @@ REGIONS: dict[str, Region] = {
     ),
     "thread-input": Region("thread", THREAD, thread.thread_input, by_roles=True),
     "thread-state": Region(
-        "thread", THREAD, thread_regions.thread_state, key=thread_regions.state_key
+        "thread",
+        THREAD,
+        thread_regions.thread_state,
+        by_roles=True,
+        key=thread_regions.state_key,
     ),
     "thread-activities": Region("thread", THREAD, thread_regions.thread_activities, by_roles=True),
     "thread-events": Region("thread", THREAD, thread_regions.thread_events),

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 from uuid import UUID
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from checkpoints import queries
 from checkpoints.queries.activities import troubled_activities, usage_by_step
 from checkpoints.views import ActivityRow, ArtifactRow, CheckpointRow
+from dashboard.actions.encrypted_channels import encrypted_channels
 from dashboard.drawing import lineage
 from dashboard.drawing.places import Sides
 from dashboard.drawing.time_bar import timebar
@@ -38,17 +44,31 @@ def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "tab": page.tab,
         "anatomy": page.anatomy,
         "past": page.past,
-        "sides": _sides(page),
+        "sides": _sides(page, roles),
     }
 
 
-def _sides(page: ThreadPage) -> Sides | None:
+def _sides(page: ThreadPage, roles: Roles) -> Sides | None:
     """Addresses of the parts of the shown state and of the one before it."""
     shown = page.checkpoint
     if shown is None or page.state.unread or page.anatomy:
         return None
     old = "" if shown.parent is None else f"{shown.parent_thread}:{shown.parent_number}"
-    return sides_of(point(shown), page.state.state, old, page.before_state.state)
+    state, notes = page.state.state, _encrypted(page, shown, roles)
+    return sides_of(point(shown), state, old, page.before_state.state, notes)
+
+
+def _encrypted(page: ThreadPage, shown: CheckpointRow, roles: Roles) -> dict[str, SafeString]:
+    """Notes behind the encrypted channels: who may read each, and the way there."""
+    notes = {}
+    for channel in encrypted_channels(page.version.channels, page.state.state):
+        link: str | SafeString = ""
+        if channel.is_readable(roles):
+            query = urlencode({"channel": channel.name, "checkpoint": shown.number})
+            address = f"{reverse('thread_reveal', args=[shown.thread])}?{query}"
+            link = format_html(' <a class="link" href="{}">Show…</a>', address)
+        notes[channel.name] = format_html('<span class="x">({})</span>{}', channel.words, link)
+    return notes
 
 
 def state_key(page: ThreadPage) -> Hashable:

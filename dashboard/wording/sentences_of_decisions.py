@@ -167,6 +167,10 @@ SAY: dict[str, Any] = {
         f"{who} took {d.get('events', '?')} event{'' if d.get('events') == 1 else 's'} away "
         f"as {d.get('form', '?')}"
     ),
+    "channel.revealed": lambda d, who: (
+        f"{who} read the encrypted channel {cut(d.get('channel') or '?')} at checkpoint "
+        f"{d.get('number', '?')}"
+    ),
     "record.damaged": lambda d, who: (
         f"{who} found {_record(d)} damaged: {cut(d.get('what') or '?')}"
     ),

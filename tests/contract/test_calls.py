@@ -169,6 +169,7 @@ QUERIES: dict[str, int] = {
     "threads_resume": 9,  # whether a budget is granted once more
     "threads_retrieve": 6,
     "threads_retry": 11,
+    "threads_reveal": 12,  # the key, and the entry in the log of the workspace
     "threads_roll_back": 27,
     "threads_settle": 13,
     "threads_skip": 21,

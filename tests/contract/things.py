@@ -15,7 +15,7 @@ from approvals.notify.endpoints import Wanted
 from checkpoints import store
 from dashboard import actions
 from dashboard.actions import hooks
-from dashboard.identity import tokens
+from dashboard.identity import permissions, tokens
 from dashboard.identity.second_factor import codes, proposals, records
 from dashboard.identity.sso import identities
 from dashboard.mcp.registry import changes as mcp_servers
@@ -146,3 +146,22 @@ def make_mcp_server(workspace: UUID, name: str = "notes") -> UUID:
     row = mcp_servers.add(workspace, name, wanted, actor="user:0")
     mcp_servers.note_listed(row, [listing.TOOL], actor="user:0")
     return row.id
+
+
+def make_encrypted(cast: Cast) -> UUID:
+    """A thread with an encrypted channel that every member may read."""
+    note = {"reducer": "last_value", "encrypted": list(permissions.ROLES)}
+    version = store.announce_version(
+        agent="keeper",
+        version=1,
+        fingerprint="e" * 64,
+        label="Keeper",
+        description="Keeps a note",
+        schema_version=1,
+        schema={"type": "object", "properties": {"note": {"type": "string"}}},
+        channels={"note": note},
+        graph={"entry": ["keep"], "nodes": [{"name": "keep", "then": [], "label": "Keep"}]},
+        tools={},
+        queue="gatepost",
+    )
+    return scene.start(cast.workspace, version, note="a note for members only")

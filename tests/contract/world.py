@@ -26,6 +26,7 @@ from .things import (
     make_breaker,
     make_deputy,
     make_device,
+    make_encrypted,
     make_erasure,
     make_factor,
     make_inbound,
@@ -80,6 +81,7 @@ class World:
     deputy: UUID  # the second manager, of the manager, next year
     factor: str  # the secret of the operator's authenticator app
     passkey: UUID  # of the operator
+    encrypted: UUID  # its channel `note` is encrypted, and readable by all
 
 
 def make_world(cast: Cast) -> World:
@@ -137,6 +139,7 @@ def make_world(cast: Cast) -> World:
         deputy=make_deputy(cast, "manager", "second_manager"),
         factor=make_factor(cast, "operator"),
         passkey=Authenticator().added(cast.users["operator"]).id,
+        encrypted=make_encrypted(cast),
     )
 
 

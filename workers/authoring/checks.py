@@ -7,6 +7,10 @@ import reprlib
 from collections.abc import Mapping
 from typing import Any
 
+from checkpoints.state.channels import Append, LastValue, Reducer
+from checkpoints.state.encrypted import Encrypted
+from checkpoints.states import ROLES
+
 from .errors import GraphError, StepFailed
 
 SHOWN_MAX = 200
@@ -45,3 +49,61 @@ def check_exempt(paths: Any) -> None:
             )
         if not isinstance(reason, str) or not reason.strip():
             raise GraphError(f"secrets_allowed: {path!r} needs a reason as text.")
+
+
+def check_message_channel(
+    channel: str, fields: Mapping[str, Any], reducers: Mapping[str, Reducer]
+) -> None:
+    """Refuse a message channel that the state does not have, or that takes no items."""
+    if channel not in fields:
+        raise GraphError(f"The message channel {channel!r} is no channel of the state.")
+    if not isinstance(reducers[channel], Append):
+        raise GraphError(
+            f"The message channel {channel!r} must be an Append channel: "
+            f"{channel}: Annotated[list[...], Append()] = []."
+        )
+
+
+def encrypted_of(
+    fields: Mapping[str, Any], reducers: Mapping[str, Reducer]
+) -> dict[str, Encrypted]:
+    """The declaration of each encrypted channel; GraphError for one that cannot be encrypted.
+
+    `fields` are those of a Pydantic model.
+    """
+    results: dict[str, Encrypted] = {}
+    for name, info in fields.items():
+        if Encrypted in info.metadata:
+            raise GraphError(f"Channel {name!r}: write Encrypted(readers=(...)), not Encrypted.")
+        named = [m for m in info.metadata if isinstance(m, Encrypted)]
+        if not named:
+            continue
+        if len(named) > 1:
+            raise GraphError(f"Channel {name!r} names Encrypted more than once.")
+        readers = _readers(name, named[0].readers)
+        if not isinstance(reducers[name], LastValue):
+            raise GraphError(
+                f"Channel {name!r} is encrypted and has the reducer {type(reducers[name]).__name__}"
+                ": only a channel whose new value replaces the old one can be encrypted."
+            )
+        extra = info.json_schema_extra
+        if isinstance(extra, Mapping) and extra.get("x-title"):
+            raise GraphError(f"Channel {name!r} is encrypted and cannot be the title of a thread.")
+        results[name] = Encrypted(readers)
+    return results
+
+
+def _readers(name: str, readers: Any) -> tuple[str, ...]:
+    """The roles in the order of all, each once; GraphError for what is no list of roles."""
+    if isinstance(readers, str) or not isinstance(readers, tuple | list | set | frozenset):
+        raise GraphError(
+            f'Channel {name!r}: readers of Encrypted is a list of roles: ("auditor", "admin").'
+        )
+    if not readers:
+        raise GraphError(f"Channel {name!r} is encrypted and names no role that may read it.")
+    for role in readers:
+        if role not in ROLES:
+            raise GraphError(
+                f"Channel {name!r}: {shown(role)} is no role; there are {', '.join(ROLES)}."
+            )
+    return tuple(role for role in ROLES if role in readers)

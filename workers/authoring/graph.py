@@ -26,9 +26,10 @@ from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from checkpoints.payloads.base import DATABASE, KINDS
 from checkpoints.state.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
+from checkpoints.state.encrypted import Encrypted
 from checkpoints.state.schema import Upgrades
 
-from .checks import check_exempt, shown
+from .checks import check_exempt, check_message_channel, encrypted_of, shown
 from .errors import GraphError
 from .frozen import plain
 from .joins import Joins, ways_of
@@ -46,6 +47,7 @@ __all__ = [
     "Append",
     "Custom",
     "Decimal",
+    "Encrypted",
     "Gate",
     "Graph",
     "LastValue",
@@ -243,15 +245,8 @@ class Graph:
             raise GraphError(
                 'files is a list of globs from the module\'s folder: ["prompts/*.txt"].'
             )
-        if not (channel := self.message_channel):
-            return
-        if channel not in self.state.model_fields:
-            raise GraphError(f"The message channel {channel!r} is no channel of the state.")
-        if not isinstance(self.reducers[channel], Append):
-            raise GraphError(
-                f"The message channel {channel!r} must be an Append channel: "
-                f"{channel}: Annotated[list[...], Append()] = []."
-            )
+        if self.message_channel:
+            check_message_channel(self.message_channel, self.state.model_fields, self.reducers)
 
     def node(
         self,
@@ -296,7 +291,7 @@ class Graph:
             for way in node.leads:
                 if way != END and way not in self.nodes:
                     raise GraphError(f"{node.name!r} leads to {way!r}, and there is no such node.")
-        _ = self.reducers
+        _ = self.reducers, self.encrypted
 
     @property
     def entry(self) -> tuple[str, ...]:
@@ -324,6 +319,11 @@ class Graph:
                 )
             results[name] = named[0] if named else LastValue()
         return results
+
+    @cached_property
+    def encrypted(self) -> dict[str, Encrypted]:
+        """The channels that are stored as ciphertext, with who may read them."""
+        return encrypted_of(self.state.model_fields, self.reducers)
 
     @cached_property
     def _border(self) -> Border:
@@ -359,6 +359,8 @@ class Graph:
                 entry["default"] = to_jsonable_python(info.get_default(call_default_factory=True))
             elif info.default is not PydanticUndefined:
                 entry["default"] = to_jsonable_python(info.default)
+            if name in self.encrypted:
+                entry["encrypted"] = list(self.encrypted[name].readers)
             results[name] = entry
         return results
 

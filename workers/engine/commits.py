@@ -44,8 +44,9 @@ def commit(
                 folder.state, [(d.node.name, d.update) for d in done], graph.reducers
             )
             folder.add(delta)
-            graph.check_state(folder.state)
-            following, ways = _ways(graph, step, folder.state, done)
+            plain = step.encrypted.opened(folder.state)
+            graph.check_state(plain)
+            following, ways = _ways(graph, step, plain, done)
         hand_off = hand_off_of(step, folder.state)
     except InvalidValue as error:
         rejected(step, first, error)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
-from checkpoints.errors import InvalidValue
+from checkpoints.encryption.thread_state import ThreadState
+from checkpoints.errors import CannotDecrypt, InvalidValue
 from checkpoints.queries.states import keyframes
 from checkpoints.records import Work
 from checkpoints.state import deltas
@@ -29,7 +30,7 @@ from .commits import commit
 from .inputs import take_input
 from .node_outcomes import Done, work_nodes
 from .opened import open_thread
-from .step_outcomes import leave_unfinished, park, unfit
+from .step_outcomes import leave_unfinished, park, unfit, unreadable
 
 
 @dataclass
@@ -68,7 +69,8 @@ class Engine:
         # Steps up to here may have been begun before; under a thread's first lease none was. Read
         # before the load: a corrupt head is skipped there, and the steps after it were worked.
         begun_until = work.step + 1 if work.fence > 1 else 0
-        loaded = self._load(work)
+        encrypted = ThreadState(graph.encrypted, partial(ledger.channel_cipher, work))
+        loaded = self._load(work, encrypted)
         if loaded is None:
             return
         folder, digests = loaded
@@ -80,9 +82,9 @@ class Engine:
             if leave_if_due(work, graph, ledger, worker_stops=self.stopping, slice_is_over=is_over):
                 return
             resumed = resumed or work.step < begun_until
-            step = self._open_step(work, look=first or resumed, resumed=resumed)
+            step = self._open_step(work, encrypted, look=first or resumed, resumed=resumed)
             if graph.message_channel and work.wake_seq != messages_seen and not step.begun:
-                if take_input(work, graph, ledger, folder, digests):
+                if take_input(work, graph, ledger, folder, digests, encrypted):
                     self._keyframe(work, folder.state, digests.size)
                     continue
                 messages_seen = work.wake_seq
@@ -97,15 +99,18 @@ class Engine:
             self._keyframe(work, folder.state, digests.size)
             resumed = False
 
-    def _load(self, work: Work) -> tuple[deltas.Folder, Digests] | None:
+    def _load(self, work: Work, encrypted: ThreadState) -> tuple[deltas.Folder, Digests] | None:
         """The head's state and digests; None when the thread was left because of them."""
         try:
-            state, digests = open_thread(work, self.agent, self.ledger)
+            state, digests = open_thread(work, self.agent, self.ledger, encrypted)
         except Parked as stop:
             park(self.ledger, work, stop)
             return None
         except (InvalidValue, OutsideActivity) as error:
-            unfit(self.ledger, work, error)
+            unfit(self.ledger, work, error, encrypted)
+            return None
+        except CannotDecrypt as error:
+            unreadable(self.ledger, work, error)
             return None
         return deltas.Folder(state), digests
 
@@ -114,7 +119,9 @@ class Engine:
         """The ledger as nodes call it, out from under their guard."""
         return freed(sure(self.ledger))
 
-    def _open_step(self, work: Work, *, look: bool, resumed: bool) -> OpenStep:
+    def _open_step(
+        self, work: Work, encrypted: ThreadState, *, look: bool, resumed: bool
+    ) -> OpenStep:
         """The next step; with `look`, what is recorded and asked of it is read."""
         graph = self.agent.graph
         step = OpenStep(
@@ -130,6 +137,7 @@ class Engine:
             on_failure=graph.on_failure,
             woken=work.wake_seq,
             resumed=resumed,
+            encrypted=encrypted,
         )
         if look:
             step.look()

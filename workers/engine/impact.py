@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
+from checkpoints import store
 from checkpoints.code_parts import changes, summary
+from checkpoints.encryption.thread_state import ThreadState
 from checkpoints.errors import GatepostError, InvalidValue, UpgradeFailed
 from checkpoints.queries.installation.suspended import SuspendedRow
 from checkpoints.states import Status
@@ -19,7 +22,7 @@ from gatepost_command import COMMAND
 
 from ..authoring.graph import Graph
 from ..code import registry
-from .upgrades import upgraded
+from .upgrades import try_upgrade
 
 # goes_on and upgrades need nobody; stops is what a deploy should know of; pinned and stands wait
 # for something already, whatever is installed.
@@ -136,7 +139,7 @@ def _judged(
 def _tried(row: SuspendedRow, graph: Graph, state: Callable[[], dict[str, Any]]) -> Judgement:
     versions = f"schema {row.schema_version} to {graph.schema_version}"
     try:
-        upgraded(graph, state(), row.schema_version)
+        try_upgrade(graph, state(), row.schema_version, _encrypted(row, graph))
     except UpgradeFailed as error:
         why, do = error.message, "Correct the upgrade."
     except InvalidValue as error:
@@ -153,7 +156,9 @@ def _tried(row: SuspendedRow, graph: Graph, state: Callable[[], dict[str, Any]])
 
 def _fits(row: SuspendedRow, graph: Graph, state: Callable[[], dict[str, Any]]) -> Judgement:
     try:
-        graph.check_loaded(state())
+        stored, encrypted = state(), _encrypted(row, graph)
+        encrypted.check_declared(stored, stored)
+        graph.check_loaded(encrypted.opened(stored))
     except InvalidValue as error:
         return Judgement(
             "stops",
@@ -165,6 +170,10 @@ def _fits(row: SuspendedRow, graph: Graph, state: Callable[[], dict[str, Any]]) 
         return _unreadable(row, error)
     why = "Other code, which its agent's rule lets go on."
     return Judgement("goes_on", "other code, rule go_on", why)
+
+
+def _encrypted(row: SuspendedRow, graph: Graph) -> ThreadState:
+    return ThreadState(graph.encrypted, partial(store.reading_cipher, row.id))
 
 
 def _unreadable(row: SuspendedRow, error: GatepostError) -> Judgement:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from checkpoints.encryption.thread_state import ThreadState
 from checkpoints.errors import InvalidValue
 from checkpoints.records import Work
 from checkpoints.state import deltas
@@ -25,6 +26,7 @@ def take_input(
     ledger: Ledger,
     folder: deltas.Folder,
     digests: Digests,
+    encrypted: ThreadState,
 ) -> bool:
     """Commit one checkpoint with the messages that wait; False when none did.
 
@@ -35,15 +37,17 @@ def take_input(
     waiting = ledger.inputs(work)
     if not waiting:
         return False
+    plain = encrypted.opened(folder.state)
     items: list[Any] = []
     taken: list[int] = []
     senders: set[str] = set()
     refused: list[NewEvent] = []
     for value in waiting:
         try:
-            items.append(_fitting(graph, folder.state, digests.size, items, value.message))
+            items.append(_fitting(graph, plain, digests.size, items, value.message))
         except InvalidValue as error:
-            why = {"input": value.seq, "path": error.path, "why": bounded_text(error.reason)}
+            reason = bounded_text(encrypted.masked(error.reason))
+            why = {"input": value.seq, "path": error.path, "why": reason}
             refused.append(NewEvent(EventKind.UPDATE_REJECTED, why, work.owner))
         else:
             taken.append(value.seq)

@@ -32,7 +32,6 @@ from ..step.advice import reason_of
 from ..step.guard import freed, guarded
 from ..step.ledger import Ledger
 from ..step.outages import Unrecorded
-from ..step.secret_values import masked
 from ..step.step import OpenStep
 from .node_threads import NodeThreads
 
@@ -192,24 +191,29 @@ def _work_node(graph: Graph, step: OpenStep, node: Node, state: dict[str, Any]) 
         raise
     except InvalidValue as error:
         reason = f"returned what the schema of the state refuses: {error}"
-        return Failed(node, masked(reason, step.secrets), refused=error)
+        return Failed(node, step.masked(reason), refused=error)
     except Exception as error:
         if isinstance(error, Expired) and node.on_expired:
             return Done(node.late, {}, is_saved=True)
-        log.info("step.failed", thread=str(step.work.thread), node=node.name, exc_info=True)
-        return Failed(node, masked(reason_of(error, node.call), step.secrets))
+        # A traceback quotes values; those of encrypted channels are not for logs.
+        traced = not step.encrypted.channels
+        log.info("step.failed", thread=str(step.work.thread), node=node.name, exc_info=traced)
+        return Failed(node, step.masked(reason_of(error, node.call)))
 
 
 def _call(graph: Graph, step: OpenStep, node: Node, state: dict[str, Any]) -> dict[str, Any]:
-    """Call the author's function under its time limit and guard; its update, validated."""
+    """Call the author's function under its time limit and guard; its update, checked, sealed."""
     # Not bound_contextvars: it copies the whole context, for each node.
     tokens = bind_contextvars(step=step.number, node=node.name)
     try:
         check_node(step, node.name)
         limit = node.time_limit or graph.step_seconds
+        plain = step.encrypted.opened(state)
         with within(step.work.token, node.name, limit), guarded(node.call):
-            update = node.call(graph.view(state), Context(step, node.name))
+            update = node.call(graph.view(plain), Context(step, node.name))
+            step.encrypted.remember(update)
             step.refuse_secrets(update, "The update")
-            return graph.checked_update(update, node.name)
+            checked = graph.checked_update(update, node.name)
+        return step.encrypted.sealed(checked, state)
     finally:
         reset_contextvars(**tokens)

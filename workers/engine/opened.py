@@ -7,6 +7,7 @@ from typing import Any
 import structlog
 
 from checkpoints.code_parts import changes, summary
+from checkpoints.encryption.thread_state import ThreadState
 from checkpoints.errors import CorruptHistory
 from checkpoints.records import Work
 from checkpoints.state.channels import Digests
@@ -24,9 +25,11 @@ from .upgrades import check_way, commit_upgrade, upgrade
 log = structlog.get_logger("gatepost.engine")
 
 
-def open_thread(work: Work, agent: Agent, ledger: Ledger) -> tuple[dict[str, Any], Digests]:
-    """The head's state and digests; raises Parked, InvalidValue when the schema refuses it,
-    OutsideActivity when its validators do what they may not.
+def open_thread(
+    work: Work, agent: Agent, ledger: Ledger, encrypted: ThreadState
+) -> tuple[dict[str, Any], Digests]:
+    """The head's state as it is stored, and its digests; raises Parked, InvalidValue when the
+    schema refuses it, OutsideActivity when its validators do what they may not, CannotDecrypt.
 
     A head that does not fit its hash is skipped. A thread never silently runs other code, nor a
     state of another schema, than it stopped with.
@@ -40,15 +43,18 @@ def open_thread(work: Work, agent: Agent, ledger: Ledger) -> tuple[dict[str, Any
     check_way(work, graph, stored)
     other = _other_code(work, agent, ledger, upgrades=stored != graph.schema_version)
     # Before other code is taken over: a thread that it cannot lead on stays with its own.
-    made = upgrade(work, graph, state, stored) if stored != graph.schema_version else None
+    other_form = stored != graph.schema_version
+    made = upgrade(work, graph, state, stored, encrypted) if other_form else None
     if other:
         same = work.agent_version in agent.same
         ledger.adopt(work, agent.version_id, agent.fingerprint, same=same)
     if made is not None:
         commit_upgrade(work, graph, ledger, made)
         return made.state, made.digests
+    encrypted.check_declared(state, state)
+    plain = encrypted.opened(state)
     with within(work.token, "the state's validators", graph.step_seconds), guarded(graph.state):
-        graph.check_loaded(state)
+        graph.check_loaded(plain)
     return state, digests
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from approvals.gates import Proposal
 from approvals.rules.headlines import headline
-from checkpoints.errors import InvalidValue
+from checkpoints.encryption.thread_state import ThreadState
+from checkpoints.errors import CannotDecrypt, InvalidValue
 from checkpoints.records import Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
@@ -163,29 +164,45 @@ def rejected(step: OpenStep, node: Node, error: InvalidValue) -> None:
     step.add_event(
         NewEvent(
             EventKind.UPDATE_REJECTED,
-            {"node": node.name, "path": error.path, "why": bounded_text(error.reason)},
+            {
+                "node": node.name,
+                "path": error.path,
+                "why": bounded_text(step.masked(error.reason)),
+            },
             step.work.owner,
         )
     )
 
 
-def unfit(ledger: Ledger, work: Work, error: InvalidValue | OutsideActivity) -> None:
+def unfit(
+    ledger: Ledger, work: Work, error: InvalidValue | OutsideActivity, encrypted: ThreadState
+) -> None:
     """Fail a thread whose state the installed schema refuses: an input, an edit, other code."""
     if isinstance(error, OutsideActivity):
         ledger.leave(work, EventKind.THREAD_FAILED, reason=f"A validator: {error.message}")
         return
+    why = bounded_text(encrypted.masked(str(error)))
     ledger.leave(
         work,
         EventKind.THREAD_FAILED,
-        reason=f"The state does not fit the schema of {work.agent!r}: {bounded_text(str(error))}. "
+        reason=f"The state does not fit the schema of {work.agent!r}: {why}. "
         "Edit the state, then retry.",
         data={"path": error.path},
     )
 
 
+def unreadable(ledger: Ledger, work: Work, error: CannotDecrypt) -> None:
+    """Fail a thread with an encrypted channel that nothing here can decrypt."""
+    ledger.leave(
+        work,
+        EventKind.THREAD_FAILED,
+        reason=f"{error.message} Bring the key back and retry, or fork with other values.",
+    )
+
+
 def fail(ledger: Ledger, step: OpenStep, node: Node, reason: str) -> None:
     """Record the failed step and leave the thread failed."""
-    reason = bounded_text(reason)
+    reason = bounded_text(step.masked(reason))
     step.add_event(
         NewEvent(
             EventKind.STEP_FAILED,

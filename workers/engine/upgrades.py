@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from checkpoints.encryption.thread_state import ThreadState
 from checkpoints.errors import InvalidValue, NewerThanCode, NoUpgradePath, UpgradeFailed
 from checkpoints.records import Work
 from checkpoints.state import deltas
@@ -36,16 +37,20 @@ class Upgraded:
     delta: deltas.Delta
 
 
-def upgrade(work: Work, graph: Graph, state: dict[str, Any], stored: int) -> Upgraded:
+def upgrade(
+    work: Work, graph: Graph, state: dict[str, Any], stored: int, encrypted: ThreadState
+) -> Upgraded:
     """The state in the code's own schema; writes nothing.
 
     Raises Parked where a step of the way fails, does what may happen only once, or leads to a
     state that does not fit. One that does not come back is past the limit of a step.
     """
     name = f"upgrade to schema {graph.schema_version}"
+    plain = encrypted.opened_whole(state)
     try:
         with within(work.token, name, graph.step_seconds), guarded(graph.state):
-            made, delta = upgraded(graph, state, stored)
+            result = _led(graph, plain, stored)
+        made, delta = _sealed(result, state, encrypted)
         digests = Digests.of(made, graph.reducers)
         deltas.check_size(digests.size, deltas.LIMITS.state_bytes, "the state")
     except OutsideActivity as error:
@@ -56,9 +61,10 @@ def upgrade(work: Work, graph: Graph, state: dict[str, Any], stored: int) -> Upg
         text = f"The {name} ended the process with sys.exit({error.code!r})."
         raise _parked(bounded_text(text), graph, stored) from error
     except UpgradeFailed as error:
-        raise _parked(bounded_text(error.message), graph, stored) from error
+        raise _parked(bounded_text(encrypted.masked(error.message)), graph, stored) from error
     except InvalidValue as error:
-        text = f"After the {name} the state does not fit: {bounded_text(str(error))}"
+        why = bounded_text(encrypted.masked(str(error)))
+        text = f"After the {name} the state does not fit: {why}"
         raise _parked(text, graph, stored) from error
     return Upgraded(made, digests, delta)
 
@@ -81,17 +87,28 @@ def commit_upgrade(work: Work, graph: Graph, ledger: Ledger, made: Upgraded) -> 
     ledger.commit(work, checkpoint)
 
 
-def upgraded(
-    graph: Graph, state: dict[str, Any], stored: int
-) -> tuple[dict[str, Any], deltas.Delta]:
-    """(the state in the code's own schema, the delta that leads there); writes nothing.
+def try_upgrade(graph: Graph, state: dict[str, Any], stored: int, encrypted: ThreadState) -> None:
+    """Lead a state to the code's own schema and drop the result.
 
-    Raises UpgradeFailed where a step of the way fails, InvalidValue where the result does not fit.
+    Raises UpgradeFailed where a step of the way fails, InvalidValue where the result does not fit,
+    CannotDecrypt.
     """
-    delta = _delta(state, graph.upgrades.upgrade(state, stored, graph.schema_version))
-    made = deltas.apply(state, delta)
-    graph.check_loaded(made)
-    return made, delta
+    encrypted.check_declared(_led(graph, encrypted.opened_whole(state), stored), state)
+
+
+def _led(graph: Graph, plain: dict[str, Any], stored: int) -> dict[str, Any]:
+    """The author's part: plain values in the code's own schema."""
+    result = graph.upgrades.upgrade(plain, stored, graph.schema_version)
+    graph.check_loaded(result)
+    return result
+
+
+def _sealed(
+    plain: dict[str, Any], state: dict[str, Any], encrypted: ThreadState
+) -> tuple[dict[str, Any], deltas.Delta]:
+    encrypted.check_declared(plain, state)
+    delta = _delta(state, encrypted.sealed(plain, state))
+    return deltas.apply(state, delta), delta
 
 
 def _delta(old: dict[str, Any], new: dict[str, Any]) -> deltas.Delta:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 from uuid import UUID
@@ -10,6 +10,7 @@ from uuid import UUID
 from checkpoints.errors import NotFound
 from checkpoints.records import Position
 from checkpoints.state import deltas
+from checkpoints.state.encrypted import is_envelope, readers_of
 from checkpoints.states import FINISHED, EventKind, Status
 from checkpoints.store import CHILDREN_AT_ONCE, NewChild, NewEvent, derived_id
 from checkpoints.views import ActivityRow, AgentRow
@@ -154,13 +155,20 @@ class Children(Effects):
         check_text(agent, "The name of an agent")
         values = plain(dict(state or {}))
         storable(values, f"What is handed over to {agent!r}")
+        self._step.refuse_secrets(values, f"What is handed over to {agent!r}")
         position = self._position(HAND_OFF)
         if position.key != f"{HAND_OFF}#0" or self._step.handed:
             raise StepFailed("A thread hands over once: its step has done so already.")
-        self._version(agent)  # before it is on record: one that nobody has fails here
+        version = self._version(agent)  # before it is on record: one that nobody has fails here
         thread = str(derived_id("child", self._key(position)))
-        args = {"agent": agent, "state": values}
-        result = self._once(position, "value", HAND_OFF, args, lambda: {**args, "thread": thread})
+        hidden = readers_of(version.channels).keys()
+        args = {"agent": agent, "state": self._hidden(values, hidden)}
+
+        def handed() -> dict[str, Any]:
+            state = self._hidden(values, hidden, sealed=True)
+            return {"agent": agent, "state": state, "thread": thread}
+
+        result = self._once(position, "value", HAND_OFF, args, handed)
         self._step.handed.append(result)
         return Child(result["thread"])
 
@@ -257,21 +265,25 @@ class Children(Effects):
         titles: Sequence[str],
         at_most: int,
     ) -> list[Child]:
-        args: dict[str, Any] = {"agent": agent, "inputs": list(inputs)}
-        if any(titles):
-            args["titles"] = list(titles)
+        more: dict[str, Any] = {"titles": list(titles)} if any(titles) else {}
         if at_most:
-            args["at_most"] = at_most
-        storable(args, f"What children of {agent!r} are started with")
+            more["at_most"] = at_most
+        plain_args = {"agent": agent, "inputs": list(inputs), **more}
+        storable(plain_args, f"What children of {agent!r} are started with")
         step = self._step
         known = step.record_at(position)
-        if known is not None and known.state == "done" and _same(known, args):
-            return [Child(thread) for thread in known.result["children"]]
-        step.refuse_secrets(args, f"What children of {agent!r} are started with")
+        if known is not None and known.state == "done":
+            hidden = {c for one in known.args["inputs"] for c, v in one.items() if is_envelope(v)}
+            args = {**plain_args, "inputs": [self._hidden(value, hidden) for value in inputs]}
+            if _same(known, args):
+                return [Child(thread) for thread in known.result["children"]]
+        step.refuse_secrets(plain_args, f"What children of {agent!r} are started with")
         self._boundary()
         step.flush_if_many()
         revision = step.revision(position, same=False)
         version = self._version(agent)
+        hidden = set(readers_of(version.channels))
+        args = {**plain_args, "inputs": [self._hidden(value, hidden) for value in inputs]}
         base = self._key(first, revision)
         children = []
         for offset, value in enumerate(inputs):
@@ -291,6 +303,20 @@ class Children(Effects):
             events=step.take_events(),
         )
         return [Child(child.id) for child in children]
+
+    def _hidden(
+        self, values: Mapping[str, Any], channels: Collection[str], *, sealed: bool = False
+    ) -> dict[str, Any]:
+        """Values for another agent as they are recorded: those of its encrypted channels hidden.
+
+        By their fingerprints, which are equal for equal values; `sealed`, so that they can be read.
+        """
+        names = [channel for channel in values if channel in channels]
+        cipher = self._step.ledger.channel_cipher(self._step.work) if names else None
+        if cipher is None:
+            return dict(values)
+        hide = cipher.seal if sealed else cipher.fingerprint
+        return {**values, **{channel: hide(channel, values[channel]) for channel in names}}
 
     def _version(self, agent: str) -> AgentRow:
         """The version of an agent that a child of it begins with."""

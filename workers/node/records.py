@@ -300,7 +300,7 @@ class Recording:
 
     def error_text(self, error: Exception) -> str:
         """An error as it is recorded: without the secrets that the step has read."""
-        return secret_values.masked(describe(error), self._step.secrets)
+        return self._step.masked(describe(error))
 
     def now(self) -> datetime:
         """The time, recorded: the same after every stop."""

@@ -27,6 +27,7 @@ from approvals.rules.terms import Terms
 from approvals.verification import keep_report
 from checkpoints import payloads, queries, store, undo
 from checkpoints.chain import ChainReport
+from checkpoints.encryption.channels import ChannelCipher
 from checkpoints.log.traces import TraceContext
 from checkpoints.postgres import reads as prepared
 from checkpoints.queries import Range
@@ -54,6 +55,7 @@ class Ledger(TreeLedger, Protocol):
     def load(
         self, work: Work, version: UUID, reducers: dict[str, Reducer]
     ) -> tuple[dict[str, Any], Digests, int]: ...
+    def channel_cipher(self, work: Work) -> ChannelCipher | None: ...
     def recorded(self, work: Work, step: int) -> list[ActivityRow]: ...
     def reusable(self, work: Work, step: int) -> list[ActivityRow]: ...
     def cached(self, key: str) -> Any: ...
@@ -173,6 +175,10 @@ class DatabaseLedger(Rules, Tree):
             store.drop_keyframe(*result.refused)
         work.unfolded, work.unfolded_rows = result.unfolded, result.unfolded_rows
         return result.state, digests, result.schema_version
+
+    def channel_cipher(self, work: Work) -> ChannelCipher | None:
+        """The cipher of the thread's encrypted channels."""
+        return store.sealing_cipher(work.thread, workspace=work.workspace)
 
     def recorded(self, work: Work, step: int) -> list[ActivityRow]:
         rows, self._recorded = self._recorded, None

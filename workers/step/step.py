@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from approvals.queries import ApprovalRow
+from checkpoints.encryption.thread_state import ThreadState
 from checkpoints.log.traces import TraceContext
 from checkpoints.records import Position, Work
 from checkpoints.states import EventKind
@@ -21,7 +22,7 @@ from ..authoring.language_models import Model, missing
 from ..authoring.retry_policy import Retry
 from .answers import answered
 from .ledger import Ledger
-from .secret_values import refuse_secrets
+from .secret_values import masked, refuse_secrets
 
 EVENTS_BUFFERED = 50
 
@@ -79,6 +80,7 @@ class OpenStep:
     on_failure: str = "keep"
     handed: list[dict[str, Any]] = field(default_factory=list)  # over, by nodes at work
     woken: int = 0  # wake_seq before its requests were read
+    encrypted: ThreadState = field(default_factory=ThreadState)
 
     def look(self) -> None:
         """Read what is recorded and requested of the step."""
@@ -137,6 +139,10 @@ class OpenStep:
     def refuse_secrets(self, value: Any, what: str, *, of: str = "") -> None:
         """Raise StepFailed for new data with a secret; `of` names the call that they belong to."""
         refuse_secrets(value, what, self.secrets, self.secrets_allowed, of)
+
+    def masked(self, text: str) -> str:
+        """A text about what failed, without secrets and without values of encrypted channels."""
+        return masked(self.encrypted.masked(text), self.secrets)
 
     def add_event(self, event: NewEvent) -> None:
         """Write an event together with the next record or commit."""

@@ -90,8 +90,9 @@ class Tree:
         return queries.child_rows(work.thread, ids)
 
     def states_at(self, points: Points) -> list[dict[str, Any]]:
-        """The states of children where they were joined."""
-        return list(queries.states_at(points))
+        """The states of children where they were joined, with plain values."""
+        states = zip(points, queries.states_at(points), strict=True)
+        return [store.opened(thread, state) for (thread, _, _), state in states]
 
     def await_children(
         self, work: Work, joins: Sequence[Sequence[UUID]], *, seconds: float | None = None

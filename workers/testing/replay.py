@@ -12,10 +12,11 @@ from typing import Any, NoReturn, cast
 from uuid import UUID
 
 from approvals.queries import ApprovalRow
-from checkpoints.errors import GatepostError, NotAllowedNow
+from checkpoints.errors import GatepostError, InvalidValue, NotAllowedNow
 from checkpoints.records import NewActivity, Position
 from checkpoints.state import deltas
 from checkpoints.state.channels import Digests
+from checkpoints.state.encrypted import is_envelope
 from checkpoints.states import EventKind, Status
 from checkpoints.store.statement.moves import first_checkpoint
 from checkpoints.views import ActivityRow, AgentRow
@@ -65,6 +66,12 @@ def begin(book: Book, graph: Graph, version: UUID, tape: Tape) -> UUID:
     """Begin a thread in a book where a tape begins; id, chain and branch are the recorded ones."""
     if tape.thread in book.rows:
         raise NotAllowedNow("This harness has played this thread already: take another one.")
+    for channel, value in tape.state.items():
+        if is_envelope(value):
+            raise InvalidValue(
+                deltas.at("$", channel),
+                "is encrypted, and its key stays in the installation: this tape cannot be played",
+            )
     graph.check_loaded(tape.state)
     book.reducers[version] = graph.reducers
     book.accepted[tape.thread] = tape.versions

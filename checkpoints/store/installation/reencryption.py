@@ -2,13 +2,13 @@
 
 What an older key encrypted, and what was stored before there was encryption, is written anew. Each
 row is one transaction with its entry in the workspace's log, since the hash of the stored text is
-on record there.
+on record there. Rows that no log records, such as data keys, go by the hundreds, with one entry.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
@@ -23,7 +23,7 @@ from checkpoints.log.recorded import RowChange
 from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
 
-from .workspaces import log_setting
+from .workspaces import lock_workspaces, log_setting
 
 AT_ONCE: Final = 500
 _FIRST: Final = UUID(int=0)
@@ -72,6 +72,12 @@ def reencrypt(*, actor: str, seen: Callable[[int], None] = lambda _: None) -> in
     """
     done = 0
     for column in columns():
+        if not column.recorded:
+            for batch in _batches(column):
+                if changed := _many(column, batch, actor):
+                    done += changed
+                    seen(done)
+            continue
         for ident, workspace, value in _rows(column):
             if _is_current(column, value):
                 continue
@@ -109,8 +115,44 @@ def _one(column: EncryptedColumn, ident: UUID, workspace: UUID, actor: str) -> i
     return changed
 
 
+def _many(column: EncryptedColumn, batch: Sequence[tuple[UUID, UUID, Any]], actor: str) -> int:
+    """Encrypt anew what a batch of unrecorded rows needs; one entry for each workspace."""
+    newest = key_ring()[0].ident
+    due = [
+        (ident, workspace, text)
+        for ident, workspace, text in batch
+        if ciphertext.key_of(text) != newest and _readable(column, text, ident)
+    ]
+    if not due:
+        return 0
+    counts: Counter[UUID] = Counter()
+    with transaction.atomic(), connection.cursor() as cursor:
+        # First, as an erasure does, which deletes such rows.
+        lock_workspaces(sorted({workspace for _, workspace, _ in due}))
+        for ident, workspace, text in due:
+            after = column.encrypt(column.decrypt(text, ident), ident)
+            # The text of before is its guard: the row may be gone, or a rotation beside this one.
+            cursor.execute(
+                f"UPDATE {column.table} SET {column.column} = %s::text "
+                f"WHERE id = %s::uuid AND {column.column} = %s::text",
+                (after, ident, text),
+            )
+            counts[workspace] += cursor.rowcount
+        for workspace, texts in sorted(counts.items()):
+            data = {"of": column.noun, "texts": texts, "key": newest}
+            if texts:
+                log_setting(K.SECRETS_ENCRYPTED, workspace, data=data, actor=actor, change=None)
+    return counts.total()
+
+
 def _rows(column: EncryptedColumn) -> Iterator[tuple[UUID, UUID, Any]]:
-    """(id, workspace, value) of all rows by keyset, in short statements."""
+    """(id, workspace, value) of all rows."""
+    for batch in _batches(column):
+        yield from batch
+
+
+def _batches(column: EncryptedColumn) -> Iterator[list[tuple[UUID, UUID, Any]]]:
+    """The same, some hundreds at once by keyset, in short statements."""
     last = _FIRST
     while True:
         with connection.cursor() as cursor:
@@ -120,8 +162,7 @@ def _rows(column: EncryptedColumn) -> Iterator[tuple[UUID, UUID, Any]]:
                 (last, AT_ONCE),
             )
             rows = cursor.fetchall()
-        for ident, workspace, raw in rows:
-            yield ident, workspace, _value(column, raw)
+        yield [(ident, workspace, _value(column, raw)) for ident, workspace, raw in rows]
         if len(rows) < AT_ONCE:
             return
         last = rows[-1][0]

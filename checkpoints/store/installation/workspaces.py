@@ -211,7 +211,7 @@ def log_setting(
 def log_export(
     workspace: UUID, *, data: Mapping[str, Any], actor: str, kind: K = K.CAPSULE_EXPORTED
 ) -> None:
-    """Log that somebody took a capsule of a thread, or events of the workspace, away."""
+    """Log that somebody took a capsule, events, or the value of an encrypted channel away."""
     append(workspace, [NewEvent(kind, data, actor)])
 
 

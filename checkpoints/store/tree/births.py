@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -22,10 +23,13 @@ from checkpoints.queries.installation.model_configurations import first_config
 from checkpoints.records import NewActivity, Work
 from checkpoints.state import deltas
 from checkpoints.state.channels import Digests, reducers_of
+from checkpoints.state.encrypted import readers_of
 from checkpoints.states import EventKind
 from checkpoints.views import AgentRow
 
 from ..activities import recorded
+from ..encrypted.keys import ciphers_of_births
+from ..encrypted.values import sealed
 from ..statement.announcements import announce
 from ..statement.checkpoint_rows import checkpoint_insert
 from ..statement.guards import check_texts
@@ -81,7 +85,11 @@ def spawn(
     result = {"children": [str(child.id) for child in children]}
     row, event = recorded(work.owner, activity, result=result)
     config = first_config(agent, workspace=work.workspace) or None
-    rows = [_row(work, agent, child, config, fan_out, at_most) for child in children]
+    states = _first_states(work, agent, children)
+    rows = [
+        _row(work, agent, child, state, config, fan_out, at_most)
+        for child, state in zip(children, states, strict=True)
+    ]
     started = {
         "activity": str(activity.id),
         "agent": agent.agent,
@@ -103,19 +111,36 @@ def spawn(
     ring(work.workspace, rows)
 
 
+def _first_states(
+    work: Work, agent: AgentRow, children: Sequence[NewChild]
+) -> list[dict[str, Any]]:
+    """The states that children begin with, as they are stored."""
+    defaults = {c: spec["default"] for c, spec in agent.channels.items() if "default" in spec}
+    states = [defaults | dict(child.input) for child in children]
+    for state in states:
+        deltas.check(state)
+    if not readers_of(agent.channels):
+        return states
+    # Their ids follow from the activity, so a start that is repeated finds the same keys.
+    ids = [child.id for child in children]
+    ciphers = ciphers_of_births(ids, workspace=work.workspace)
+    return [
+        sealed(agent.channels, state, partial(ciphers.__getitem__, ident))
+        for ident, state in zip(ids, states, strict=True)
+    ]
+
+
 def _row(
     work: Work,
     agent: AgentRow,
     child: NewChild,
+    state: Mapping[str, Any],
     config: Mapping[str, Any] | None,
     fan_out: UUID,
     at_most: int,
 ) -> dict[str, Any]:
     """A child as `births.sql` takes it."""
     check_texts(title=child.title)
-    defaults = {c: spec["default"] for c, spec in agent.channels.items() if "default" in spec}
-    state = defaults | dict(child.input)
-    deltas.check(state)
     digests = Digests.of(state, reducers_of(agent.channels))
     checkpoint = first_checkpoint(
         source="input",

@@ -159,6 +159,13 @@ class StartThread(RequestShape):
     )
 
 
+class Reveal(RequestShape):
+    """Which encrypted channel to read, and at which checkpoint; without one at the head."""
+
+    channel: Annotated[str, Field(min_length=1, max_length=NAME_MAX)]
+    checkpoint: Id | None = None
+
+
 class Nothing(RequestShape):
     """An empty body."""
 

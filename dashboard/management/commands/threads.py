@@ -5,6 +5,7 @@ from dashboard.commands.threads.changes import CHANGING
 from dashboard.commands.threads.control import DOING
 from dashboard.commands.threads.many import MANY
 from dashboard.commands.threads.reads import LOOKING
+from dashboard.commands.threads.reveal import REVEALING
 from dashboard.commands.threads.unknown_effects import SETTLING
 
 
@@ -18,4 +19,4 @@ class Command(VerbsCommand):
         threads events demo-flights --follow
         threads rollback --help
     """
-    verbs = (*LOOKING, *DOING, *MANY, *SETTLING, *CHANGING)
+    verbs = (*LOOKING, *REVEALING, *DOING, *MANY, *SETTLING, *CHANGING)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 from uuid import UUID
+
+from django.utils.safestring import SafeString
 
 from checkpoints import queries
 from checkpoints.errors import NotFound
@@ -36,9 +39,15 @@ def point(checkpoint: CheckpointRow) -> str:
     return f"{checkpoint.thread}:{checkpoint.number}"
 
 
-def sides_of(new: str, state: Any, old: str = "", before: Any = None) -> Sides:
+def sides_of(
+    new: str,
+    state: Any,
+    old: str = "",
+    before: Any = None,
+    notes: Mapping[str, SafeString] = {},
+) -> Sides:
     """Addresses of the parts of a state, and of an old one; checkpoints as in addresses."""
-    return Sides(Places(new, state), Places(old, before) if old else None)
+    return Sides(Places(new, state), Places(old, before) if old else None, notes)
 
 
 def event_sides(event: EventRow) -> Sides:

@@ -111,6 +111,7 @@ def _drafted() -> str:
 COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "threads start": lambda w: ["research", "--set", "goal=delays"],
     "threads pause": lambda w: [w.queued],
+    "threads reveal": lambda w: [w.encrypted, "note"],
     "threads rename": lambda w: [w.queued, "October"],
     "threads resume": lambda w: [w.paused],
     "threads retry": lambda w: [w.failed],

@@ -124,6 +124,7 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         [],
         {"scope": "team", "name": "growth", "max_cost": "250", "at_full": "stop"},
     ),
+    "thread_reveal": lambda w: ("auditor", [w.encrypted], {"channel": "note"}),
     "thread_verify": lambda w: ("auditor", [w.ended], {}),
     "thread_input": lambda w: ("operator", [w.inbox], {"f-message": "and the rain"}),
     "approvals_decide": lambda w: (

@@ -67,6 +67,7 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "states_save": lambda w: Call(
         body={"name": w.saved, "state": {"turn": 2}, "after": 1}, who=OPERATOR, status=201
     ),
+    "threads_reveal": lambda w: on_thread(w.encrypted, body={"channel": "note"}),
     "threads_verify": lambda w: on_thread(w.ended, body={}),
     "threads_roll_back": lambda w: on_thread(
         w.ended, body={"checkpoint": str(w.first), "reason": "wrong data"}, who=EITHER, status=202

@@ -51,6 +51,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "roll_back": lambda who: actions.roll_back(who, thread, head, "because"),
         "decide": lambda who: actions.decide(who, approval, "approve", HASH),
         "verify": lambda who: actions.verify(who, thread),
+        "reveal": lambda who: actions.reveal(who, thread, "none"),
         "export": lambda who: actions.export(who, thread).close(),
         "import": lambda who: actions.import_thread(who, Path("there is none")),
         "policy": lambda who: actions.edit_policy(who, approval, active=False),
@@ -77,6 +78,7 @@ def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
     assert [a for a, roles in permissions.RIGHTS.items() if "admin" in roles] == [
         "read",
         "verify",
+        "reveal",
         "breaker",
         "request_erasure",
         "erase",
@@ -131,13 +133,13 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
         "auditor": {"export"},
         "admin": {"policy", "notify", "hook", "mcp", "people", "breaker", "incident"}
         | {"request_erasure", "erase", "hold", "retention", "delegate"},
-    }.get(name, set()) | {"verify", "subscribe", "save_view", "sign_ins"}
+    }.get(name, set()) | {"verify", "subscribe", "save_view", "sign_ins", "reveal"}
     assert may(actor, action) is (action in allowed)
     call = attempts(row.thread, before.head, row.id)[action]
     if action in allowed:
         # No policy, hook or user has that id: whoever may is told just that.
         unknown = {"policy", "hook", "mcp", "people", "breaker", "incident", "subscribe", "erase"}
-        unknown |= {"save_view", "delegate", "sign_ins"}
+        unknown |= {"save_view", "delegate", "sign_ins", "reveal"}
         missing = [Missing] if action in unknown else []
         with contextlib.suppress(Conflict, *missing):
             call(actor)

@@ -45,6 +45,9 @@ class MemoryLedger(Rules, Tree):
             digests = Digests.of(result.state, reducers)
         return result.state, digests, result.schema_version
 
+    def channel_cipher(self, work: Work) -> None:
+        """Encrypted channels stay plain: nothing of a play outlives the process."""
+
     def recorded(self, work: Work, step: int) -> list[ActivityRow]:
         return [
             a

@@ -1,0 +1,41 @@
+"""The verb of `threads` that reads an encrypted channel."""
+
+from __future__ import annotations
+
+import argparse
+
+from dashboard import actions
+from dashboard.api.shapes.answers import revealed_answer
+from dashboard.commands.terminal.arguments import checkpoint_named
+from dashboard.commands.terminal.console import PersonalCommand, Verb
+from dashboard.commands.terminal.descriptions import short
+from dashboard.commands.terminal.tables import facts
+
+from .reads import on_thread, thread_of
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("channel", help="the name of an encrypted channel")
+    parser.add_argument("--checkpoint", default="", help="number or id; else the head")
+
+
+def reveal(command: PersonalCommand) -> None:
+    """Print the value; the log of the workspace says who read it."""
+    o = command.options
+    actor, thread = thread_of(command, "reveal")
+    point = checkpoint_named(thread.id, o["checkpoint"] or str(thread.head))
+    revealed = actions.reveal(actor, thread.id, o["channel"], point.id)
+    title = f"{revealed.channel.name} at checkpoint {point.number}, {revealed.channel.words}"
+    rows = [(revealed.channel.name, short(revealed.value, 100_000))]
+    command.tell(revealed_answer(revealed), facts(title, rows))
+
+
+REVEALING = (
+    Verb(
+        "reveal",
+        "show the value of an encrypted channel; each reading is recorded",
+        reveal,
+        on_thread(_options),
+        "threads reveal case-17 diagnosis\nthreads reveal case-17 diagnosis --checkpoint 2 --json",
+    ),
+)
