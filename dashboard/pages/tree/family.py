@@ -147,7 +147,7 @@ class FamilyPage:
     @cached_property
     def children_why(self) -> Why | None:
         """Which children it waits for; None where it waits for something else or not at all."""
-        if self.thread.status is not Status.WAITING:
+        if queries.awaited(self.thread) is None:  # Mostly seen without a statement.
             return None
         why = why_waiting(self.thread)
         return why if why is not None and why.kind == "children" else None

@@ -43,7 +43,8 @@ def pages(place: Place) -> dict[str, tuple[str, int]]:
         "thread, queued": (f"/threads/{place.queued}/", 15),
         "thread, failed": (f"/threads/{place.failed}/", 15),
         "thread, forked": (f"/threads/{place.fork}/", 18),
-        "thread, past": (f"/threads/{place.done}/?cp=1", 15),
+        # Beside what the head's page reads: the checkpoint and the branches that lead to it.
+        "thread, past": (f"/threads/{place.done}/?cp=1", 17),
         "thread, whole state": (f"/threads/{place.done}/?tab=state", 15),
         "thread, some events": (f"/threads/{place.done}/?kind=checkpoint", 15),
         "thread, one event": (f"/threads/{place.done}/?event=2", 15),
@@ -52,7 +53,8 @@ def pages(place: Place) -> dict[str, tuple[str, int]]:
         "approvals, mine": ("/approvals/?box=mine&sort=deadline", 8),
         "approvals, decided": ("/approvals/?box=decided", 8),
         "reviewers": ("/approvals/reviewers/", 3),
-        "approval": (f"/approvals/{place.request.id}/", 13),
+        # Five of them are for receipts: where each value of the proposal comes from.
+        "approval": (f"/approvals/{place.request.id}/", 18),
     }
 
 
@@ -61,7 +63,7 @@ def fetch(client: Client, path: str, most: int) -> Any:
     with CaptureQueriesContext(connection) as caught:
         answer = client.get(path)
     statements = [query["sql"] for query in caught.captured_queries]
-    assert len(statements) <= most + FRAME, "\n".join(statements)
+    assert len(statements) <= most + FRAME, (path, len(statements), statements)
     return answer
 
 
