@@ -70,7 +70,13 @@ from .installation.workspaces import (
     require_second_factor,
     withdraw,
 )
-from .keyframes import drop_keyframe, keep_state, known_digests, write_keyframe
+from .keyframes import (
+    drop_keyframe,
+    keep_state,
+    known_digests,
+    remember_digests,
+    write_keyframe,
+)
 from .overview.budgets import band_data, reach_bands, set_budget
 from .overview.day_figures import Turn, fold_due
 from .rollbacks import (
@@ -210,6 +216,7 @@ __all__ = [
     "reencrypt",
     "refuse_erasure",
     "release_breaker",
+    "remember_digests",
     "rename_workspace",
     "report_progress",
     "request_erasure",
