@@ -93,6 +93,7 @@ class EventKind(StrEnum):
     OPERATION_DONE = "operation.done"
     OPERATION_FAILED = "operation.failed"
     PAUSE_REQUESTED = "pause.requested"
+    THREAD_RENAMED = "thread.renamed"
     CODE_CHANGED = "code.changed"
     CODE_PINNED = "code.pinned"
     CODE_UNPINNED = "code.unpinned"

@@ -98,6 +98,8 @@ class Told:
                 payload = deltas.decode(event.data)
                 self._version = payload["to"]
                 self._set("queue", payload.get("queue"))
+            case EventKind.THREAD_RENAMED:
+                self._title = deltas.decode(event.data)["title"]
             case EventKind.PAUSE_REQUESTED:
                 self._set("pause_at", deltas.decode(event.data).get("before"))
             case EventKind.THREAD_PAUSED:

@@ -42,6 +42,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "work": _OPERATOR,
     "upload": _OPERATOR,
     "pause": _OPERATOR,
+    "rename": _OPERATOR,
     "resume": _OPERATOR,
     "retry": _OPERATOR,
     "skip": _OPERATOR,
@@ -91,7 +92,10 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     # What an agent elsewhere does: it takes threads and reports. It decides nothing.
     "work": frozenset({"read", "work"}),
     "control": frozenset(
-        {"read", "pause", "resume", "retry", "skip", "settle", "code", "cancel", "edit", "breaker"}
+        {
+            *("read", "pause", "resume", "retry", "skip", "settle", "code", "cancel", "edit"),
+            *("breaker", "rename"),
+        }
     ),
     # Taking care of trouble, and choosing what news one gets.
     "incidents": frozenset({"read", "incident", "subscribe"}),

@@ -325,6 +325,7 @@ def thread_head(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         # At a checkpoint of the past nothing acts but what acts on it; the note there offers that.
         "actions": [] if page.past else actions_of(roles, page.thread),
         "past": page.past,
+        "rights": rights_of(roles),
     }
 
 

@@ -167,7 +167,9 @@ def refused(
 ) -> HttpResponse:
     """A page that says what was refused and why, with the refusal's status."""
     if isinstance(error, errors.NeedsSecondPerson):
-        say(request, "This needs a second person. Nothing happens until someone else approves it.")
+        flash(
+            request, "This needs a second person. Nothing happens until someone else approves it."
+        )
         return SeeOther(error.facts["url"])
     who = getattr(request, "actor", None)
     if wants_regions(request):
@@ -200,16 +202,16 @@ def words_of(error: errors.ActionError) -> str:
     return " ".join(named(fault) for fault in error.faults)
 
 
-def say(request: HttpRequest, text: str, *, opposite: str = "") -> None:
-    """Tell the person on the next page that something is done.
+def flash(request: HttpRequest, text: str, *, opposite: str = "") -> None:
+    """Show on the next page, once, that something is done.
 
     `opposite` is the address of ours that takes it back by one POST, as the button Undo.
     """
     messages.success(request, text, extra_tags=tags_of(opposite))
 
 
-def say_refusal(request: HttpRequest, error: errors.ActionError) -> None:
-    """Tell the person on this page why something was not done."""
+def flash_refusal(request: HttpRequest, error: errors.ActionError) -> None:
+    """Show on this page why something was not done."""
     messages.error(request, error.detail)
 
 

@@ -237,6 +237,7 @@ _SAY: dict[str, Any] = {
     "thread.imported": lambda d, who: (
         f"{who} imported the thread; it was {d.get('status', 'elsewhere')} where it came from"
     ),
+    "thread.renamed": lambda d, who: f"{who} renamed the thread: {d.get('title', '')}",
     "state.edited": lambda d, who: (
         f"{who} edited {', '.join(d.get('changed') or ()) or 'the state'}" + _tail(d)
     ),

@@ -16,7 +16,7 @@ from approvals.states import ALLOWING, ROLL_BACK, STOP
 from checkpoints.errors import NotFound
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.pages.reviewers import Viewer
-from dashboard.views.base import SeeOther, actor, say
+from dashboard.views.base import SeeOther, actor, flash
 
 from . import flow
 
@@ -59,7 +59,7 @@ def onward(request: HttpRequest, row: ApprovalRow, text: str, way: flow.Way | No
     There a bar lets the person take back what they have just decided.
     """
     if way is None:
-        say(request, text)
+        flash(request, text)
         return SeeOther(reverse("approval", args=[row.id]))
     answer = flow.onward(request, way, text)
     if row.status == "held" and way.next is not None:

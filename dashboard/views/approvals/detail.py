@@ -18,7 +18,7 @@ from dashboard.fields.parameters import FLAG
 from dashboard.identity.permissions import require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, live_page, say, show, wants_regions
+from dashboard.views.base import SeeOther, actor, flash, live_page, show, wants_regions
 
 from . import after_verdict, confirmation, flow
 from . import edit as editing
@@ -117,7 +117,7 @@ def take_back(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         raise
     except errors.ActionError as error:
         return _page(request, approval_id, {"notice": error.detail}, status=error.status)
-    say(request, "Taken back. Nothing was done; the request is open again.")
+    flash(request, "Taken back. Nothing was done; the request is open again.")
     return SeeOther(reverse("approval", args=[approval_id]))
 
 

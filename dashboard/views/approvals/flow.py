@@ -19,7 +19,7 @@ from dashboard.actions import may
 from dashboard.fields.parameters import ID, TEXT, Values, one_of
 from dashboard.identity.seats import person_of
 from dashboard.pages.inbox import BOX, OLD_NAMES, InboxPage, page_from
-from dashboard.views.base import SeeOther, actor, say, wants_regions
+from dashboard.views.base import SeeOther, actor, flash, wants_regions
 
 HELD: Final = "held"  # names in an address what its reader decided on the page before
 # A list, and what the address of a request carries of the list that it was opened from.
@@ -71,12 +71,12 @@ def way(request: HttpRequest, approval_id: UUID) -> Way | None:
 def onward(request: HttpRequest, way: Way, text: str) -> SeeOther:
     """Go to the next request of the list, or back to the list when it is empty."""
     if way.next is None:
-        say(request, f"{text} That was the last one here.")
+        flash(request, f"{text} That was the last one here.")
         query = way.page.query(cursor="") or f"box={BOX}"
         return SeeOther(f"{reverse('approvals')}?{query}")
     n = f"{WALKED:,}+" if way.left >= WALKED else f"{way.left:,}"
     left = f"{n} request{'' if way.left == 1 else 's'} left to review."
-    say(request, f"{text} {left}")
+    flash(request, f"{text} {left}")
     return SeeOther(f"{reverse('approval', args=[way.next])}?{way.page.trail}")
 
 

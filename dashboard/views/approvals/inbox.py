@@ -24,10 +24,10 @@ from dashboard.views.addresses import takes
 from dashboard.views.base import (
     SeeOther,
     actor,
+    flash,
     live_page,
     member,
     next_url,
-    say,
     show,
     wants_regions,
 )
@@ -111,7 +111,7 @@ def together(request: HttpRequest) -> HttpResponse:
     back = next_url(request, reverse("approvals"))
     context: dict[str, Any] = {"verdict": verdict, "comment": comment, "back": back}
     if not items:
-        say(request, "Nothing was ticked, so nothing was decided.")
+        flash(request, "Nothing was ticked, so nothing was decided.")
         return SeeOther(back)
     if verdict not in bulk.TOGETHER:
         raise errors.Invalid("$.verdict", f"together it is {' or '.join(bulk.TOGETHER)} only")
@@ -127,7 +127,7 @@ def together(request: HttpRequest) -> HttpResponse:
     if refused:
         context |= {"done": done, "refused": refused, "results": True, "did": DONE[verdict]}
         return render(request, SHEET, context, status=200 if done else 409)
-    say(request, _notice(results, DONE[verdict]))
+    flash(request, _notice(results, DONE[verdict]))
     return SeeOther(back)
 
 
