@@ -138,8 +138,8 @@ def held_by_any(thread: UUID, *, workspace: UUID) -> Work | None:
 def _held(
     thread: UUID, workspace: UUID, where: str, *params: UUID, along: Sequence[prepared.Asked] = ()
 ) -> Work | None:
-    asked = _HOLDING + where, (thread, workspace, *params)
-    result, *brought = prepared.fetch_all(asked, *along)
+    query = _HOLDING + where, (thread, workspace, *params)
+    result, *brought = prepared.fetch_all(query, *along)
     if not result:
         return None
     row = returned(_HELD)(result[0])

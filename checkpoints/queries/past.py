@@ -62,7 +62,7 @@ def state_at(thread_id: UUID, checkpoint_id: UUID) -> dict[str, Any]:
 
 
 def checkpoint_query(thread_id: UUID, checkpoint_id: UUID) -> prepared.Asked:
-    """What `checkpoint` asks the database."""
+    """The question that `checkpoint` asks the database."""
     return _BY_ID, (thread_id, checkpoint_id)
 
 

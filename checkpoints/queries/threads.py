@@ -65,8 +65,8 @@ THREAD = (
 
 
 @dataclass(frozen=True, slots=True)
-class StandingRow:
-    """How a thread stands: what an agent that works elsewhere is told after each call."""
+class ThreadSummary:
+    """The columns of a thread that its agent elsewhere is answered after each call."""
 
     id: UUID
     workspace: UUID
@@ -84,15 +84,15 @@ class StandingRow:
     lease_until: datetime | None
 
 
-_standing_of = Reader(
-    StandingRow,
+_summary_of = Reader(
+    ThreadSummary,
     tables.THREAD,
     alias="th",
     sql={"workspace": "workspace_id"},
     decode={"status": Status, "next_nodes": names},
 )
-_STANDING = (
-    f"SELECT {_standing_of.select} FROM gp_thread th "
+_SUMMARY = (
+    f"SELECT {_summary_of.select} FROM gp_thread th "
     "WHERE th.id = %s::uuid AND th.workspace_id = %s::uuid"
 )
 
@@ -120,12 +120,12 @@ def thread(thread_id: UUID, *, workspace: UUID) -> ThreadRow:
     return thread_of(result[0])
 
 
-def standing(thread_id: UUID, *, workspace: UUID) -> StandingRow:
-    """How a thread stands, from its own row alone; raises NotFound as `thread` does."""
-    result = prepared.fetch(_STANDING, (thread_id, workspace))
+def thread_summary(thread_id: UUID, *, workspace: UUID) -> ThreadSummary:
+    """Read how a thread stands, from its own row alone; raises NotFound as `thread` does."""
+    result = prepared.fetch(_SUMMARY, (thread_id, workspace))
     if not result:
         raise NotFound("There is no such thread in this workspace.")
-    return _standing_of(result[0])
+    return _summary_of(result[0])
 
 
 def thread_named(name: str, *, agent: str, workspace: UUID) -> ThreadRow | None:

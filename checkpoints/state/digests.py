@@ -232,7 +232,7 @@ class Digests:
 
     @property
     def weight(self) -> int:
-        """How many channels and members are held one by one."""
+        """The number of channels and members that are held one by one."""
         return len(self._parts) + sum(
             part.members for part in self._parts.values() if isinstance(part, _Tree)
         )

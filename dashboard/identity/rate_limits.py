@@ -61,7 +61,7 @@ class Limit:
 
     @property
     def most(self) -> int:
-        """How often in a period; 0 is as often as wanted."""
+        """The number of uses in a period; 0 is as many as wanted."""
         return int(getattr(settings, self.setting))
 
     def spend(self, who: str) -> None:

@@ -20,7 +20,7 @@ from .permissions import Actor, may
 
 
 def user_query(which: prepared.Asked) -> prepared.Asked:
-    """What to ask for `user_of`; `which` is the condition on the user's row `u`."""
+    """The question behind `user_of`; `which` is the condition on the user's row `u`."""
     table, _, columns = _users()
     return member_query(which, table=table, own=columns)
 

@@ -189,7 +189,7 @@ def member(user_id: int, *, table: str, own: Sequence[str]) -> Member | None:
 
 
 def member_query(which: prepared.Asked, *, table: str, own: Sequence[str]) -> prepared.Asked:
-    """What to ask for `member_of`; `which` is the condition on the user's row `u`."""
+    """The question behind `member_of`; `which` is the condition on the user's row `u`."""
     condition, values = which
     columns = ", ".join(f'u."{name}"' for name in own)
     return (

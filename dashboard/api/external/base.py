@@ -8,7 +8,7 @@ from uuid import UUID
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
-from checkpoints.queries.threads import standing
+from checkpoints.queries.threads import thread_summary
 from dashboard.actions import external
 from dashboard.api.protocol.base import MemberView
 from dashboard.api.shapes.external_answers import ThreadNow
@@ -48,7 +48,7 @@ class ExternalView(MemberView):
 
     def now(self, thread_id: UUID) -> ThreadNow:
         """The thread as it stands."""
-        return ThreadNow.of(standing(thread_id, workspace=self.actor.workspace))
+        return ThreadNow.of(thread_summary(thread_id, workspace=self.actor.workspace))
 
 
 class LeasedView(ExternalView):

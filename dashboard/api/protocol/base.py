@@ -97,7 +97,7 @@ class MemberView(APIView):
         return act()
 
     def before_replay(self) -> None:
-        """What has to hold before a former answer is given again; raises ActionErrors."""
+        """Check what has to hold before a former answer is given again; raises ActionErrors."""
 
     def _changes(self, request: Request) -> str:
         """The action that a request performs, empty for one that only reads."""

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from approvals.policies import node_policies
 from approvals.queries import ApprovalRow
-from checkpoints.queries.threads import StandingRow
+from checkpoints.queries.threads import ThreadSummary
 from checkpoints.store import NewCheckpoint
 from checkpoints.views import ActivityRow, CheckpointRow, ThreadRow
 from dashboard.documents.state_shape import Shape
@@ -42,7 +42,7 @@ class ThreadNow(Shape):
     )
 
     @classmethod
-    def of(cls, row: ThreadRow | StandingRow) -> Self:
+    def of(cls, row: ThreadRow | ThreadSummary) -> Self:
         """The row as it was read."""
         own = {name: getattr(row, name) for name in cls.model_fields if hasattr(row, name)}
         more = {

@@ -85,8 +85,8 @@ def test_remembered_digests_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> Non
         digests = Digests.of({"a": 1, "b": 2, "c": 3}, {})
         assert digests.weight == 3
         recent_digests.remember(thread, point, digests)
-    kept = [recent_digests.take(thread, point) is not None for point in points]
-    assert kept == [False, False, False, True, True, True]
+    remembered = [recent_digests.take(thread, point) is not None for point in points]
+    assert remembered == [False, False, False, True, True, True]
 
 
 def test_a_call_asks_valkey_twice_with_all_limits_on(
@@ -94,14 +94,14 @@ def test_a_call_asks_valkey_twice_with_all_limits_on(
 ) -> None:
     for limit in rate_limits.LIMITS:
         setattr(settings, limit.setting, 10_000)
-    asked: list[int] = []
+    trips: list[int] = []
     attempt = rate_limits.attempt
-    monkeypatch.setattr(rate_limits, "attempt", lambda call: (asked.append(1), attempt(call))[1])
+    monkeypatch.setattr(rate_limits, "attempt", lambda call: (trips.append(1), attempt(call))[1])
     commit(working, 1)
-    assert len(asked) == 2, "by the address and strangers, then by the token"
-    del asked[:]
+    assert len(trips) == 2, "by the address and strangers, then by the token"
+    del trips[:]
     working.get("")
-    assert len(asked) == 2, "by the address and strangers, then by the token and its person"
+    assert len(trips) == 2, "by the address and strangers, then by the token and its person"
 
 
 def test_what_a_person_wants_happens_also_after_a_commit_that_was_cut_off(
