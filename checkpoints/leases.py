@@ -52,7 +52,7 @@ class Code:
     any_other: bool = False
 
     def guard(self) -> str:
-        """Whether the thread `th` may be taken; one parameter, `param`."""
+        """SQL that is true if the thread `th` may be taken; one parameter, `param`."""
         mine = "th.agent_version_id = ANY(%s::uuid[])"
         return f"(NOT th.pinned OR {mine})" if self.any_other else mine
 
@@ -117,7 +117,7 @@ def _work(
 
 
 def held(
-    thread: UUID, *, token: UUID, workspace: UUID, along: Sequence[prepared.Asked] = ()
+    thread: UUID, *, token: UUID, workspace: UUID, along: Sequence[prepared.Query] = ()
 ) -> Work | None:
     """The work of whoever has this lease, as the thread's row is now; None where nobody has.
 
@@ -136,7 +136,7 @@ def held_by_any(thread: UUID, *, workspace: UUID) -> Work | None:
 
 
 def _held(
-    thread: UUID, workspace: UUID, where: str, *params: UUID, along: Sequence[prepared.Asked] = ()
+    thread: UUID, workspace: UUID, where: str, *params: UUID, along: Sequence[prepared.Query] = ()
 ) -> Work | None:
     query = _HOLDING + where, (thread, workspace, *params)
     result, *brought = prepared.fetch_all(query, *along)
@@ -151,7 +151,7 @@ def acquire(
     *,
     owner: str,
     code: Code | None = None,
-    along: Sequence[prepared.Asked] = (),
+    along: Sequence[prepared.Query] = (),
     seconds: float | None = None,
     flushed: bool = False,
     past_breakers: bool = False,

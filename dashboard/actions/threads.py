@@ -148,7 +148,7 @@ def send_input(
 def preview_edit(
     actor: Actor, thread_id: UUID, changes: Mapping[str, Any], expected_version: int | None = None
 ) -> EditPlan:
-    """What an edit of the head with these values would change and withdraw."""
+    """Plan an edit of the head: values it would change, requests it would withdraw."""
     thread = thread_for(actor, "edit", thread_id)
     _same_version(thread, expected_version)
     old, new = changed_states(actor, thread, thread.head, changes)
@@ -186,7 +186,7 @@ def edit(
 
 @translated()
 def preview_roll_back(actor: Actor, thread_id: UUID, checkpoint_id: UUID) -> RollBackPlan:
-    """What a rollback to this checkpoint would undo, leave and withdraw."""
+    """Plan a rollback to this checkpoint: effects undone or left, requests withdrawn."""
     return roll_back_plan(thread_for(actor, "roll_back", thread_id), checkpoint_id)
 
 

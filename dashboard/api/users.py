@@ -16,11 +16,11 @@ from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import ROLES
 
 from .protocol.base import MemberView, answer, refusals
-from .shapes.requests import Asked
+from .shapes.requests import RequestShape
 from .shapes.texts import NotBlank, OneOf
 
 
-class ChangeUser(Asked):
+class ChangeUser(RequestShape):
     """Other values of a user; what is left out stays."""
 
     email: Annotated[str, Field(max_length=LIMITS["email"])] | None = None
@@ -32,7 +32,7 @@ class ChangeUser(Asked):
     )
 
     def values(self) -> dict[str, Any]:
-        """What is given, without the roles."""
+        """The members that were sent, without the roles."""
         values = self.model_dump(exclude={"roles", "username", "password"})
         return {name: value for name, value in values.items() if value is not None}
 
@@ -118,13 +118,13 @@ class OneUser(MemberView):
         summary="Change a user and their roles",
     )
     def post(self, request: Request, user_id: int) -> Response:
-        """What is left out stays."""
+        """Change the members that are sent; the others stay."""
         body = self.body(ChangeUser)
         who = Administrator(self.actor, superuser=False)
         return answer(User.of(actions.edit_user(who, user_id, body.values(), roles=body.roles)))
 
 
-class UnlinkUser(Asked):
+class UnlinkUser(RequestShape):
     """A provider that speaks for a user no more."""
 
     issuer: Annotated[str, Field(max_length=ISSUER_MAX)] = Field(

@@ -1,4 +1,4 @@
-"""How much one address, account or token may ask for in a time; counted for all web processes.
+"""Rate limits of an address, account or token; counted for all web processes.
 
 Valkey counts. While it is away each process counts for itself: limits are looser then, and nobody
 is kept out. A limit of 0 is none.
@@ -57,7 +57,7 @@ class Limit:
 
     setting: str
     seconds: int
-    said: str
+    message: str
 
     @property
     def most(self) -> int:
@@ -68,10 +68,10 @@ class Limit:
         """Count one more; raises TooMany beyond the limit."""
         (state,) = count(Use(self, who))
         if state is not None and state.left < 0:
-            raise TooMany(self.said, state.seconds)
+            raise TooMany(self.message, state.seconds)
 
     def give_back(self, who: str) -> None:
-        """What was counted was no guess after all."""
+        """Take back one count: it was no guess after all."""
         count(Use(self, who, more=-1))
 
     def key(self, who: str) -> str:
@@ -164,5 +164,5 @@ LIMITS: Final = (
 
 
 def address_of(request: HttpRequest) -> str:
-    """What limits per address count for this request."""
+    """The key of limits per address for this request."""
     return limited_as(client_address(request))

@@ -1,4 +1,4 @@
-"""Who somebody is where requests name people and teams: user name and groups."""
+"""A person's names in the seats of requests: user name and groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from checkpoints.queries.installation.fleet import member_of, member_query
 from .permissions import Actor, may
 
 
-def user_query(which: prepared.Asked) -> prepared.Asked:
+def user_query(which: prepared.Query) -> prepared.Query:
     """The question behind `user_of`; `which` is the condition on the user's row `u`."""
     table, _, columns = _users()
     return member_query(which, table=table, own=columns)

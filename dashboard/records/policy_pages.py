@@ -184,9 +184,9 @@ def switch(request: HttpRequest, policy_id: UUID) -> str:
 
 @_button
 def move(request: HttpRequest, policy_id: UUID) -> str:
-    """To another place of the order."""
-    place = _number(request, "position")
-    row, _ = actions.edit_policy(_actor(request), policy_id, position=place)
+    """Move a policy to another position in the order."""
+    position = _number(request, "position")
+    row, _ = actions.edit_policy(_actor(request), policy_id, position=position)
     return f"The policy {row.name} has another place."
 
 

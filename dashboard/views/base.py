@@ -1,4 +1,4 @@
-"""What all page views share: who asks, whole page or some regions, refusals as pages."""
+"""Shared base of page views: the actor, whole page or some regions, refusals as pages."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ def live_page[**P](view: View[P]) -> View[P]:
 
 
 def actor(request: HttpRequest) -> Actor:
-    """Who asks, as `member` found out."""
+    """The person who makes the request, as read by `member`."""
     actor: Actor = request.actor  # type: ignore[attr-defined]
     return actor
 
 
 def wants_regions(request: HttpRequest) -> bool:
-    """Whether this is a poll for some regions of a page."""
+    """True if the request is a poll for some regions of a page."""
     return REGIONS_HEADER in request.headers
 
 
@@ -145,13 +145,13 @@ def _elsewhere(request: HttpRequest) -> tuple[UUID, str] | None:
     if who is None or match is None:
         return None
     thread, approval = match.kwargs.get("thread_id"), match.kwargs.get("approval_id")
-    for place in who.places:
-        if place[0] == who.workspace:
+    for membership in who.places:
+        if membership[0] == who.workspace:
             continue
-        if thread and queries.in_workspace([thread], workspace=place[0]):
-            return place
-        if approval and gates.in_workspace(approval, workspace=place[0]):
-            return place
+        if thread and queries.in_workspace([thread], workspace=membership[0]):
+            return membership
+        if approval and gates.in_workspace(approval, workspace=membership[0]):
+            return membership
     return None
 
 

@@ -59,7 +59,7 @@ def committed(
     report: Report,
     rows: Sequence[tuple[Any, ...]] | None = None,
 ) -> CheckpointRow | None:
-    """What stands under this id already; raises PositionTaken where it is something else.
+    """The checkpoint with this id, if committed already; raises PositionTaken if it differs.
 
     `rows` are the answer to `past.checkpoint_query` where somebody has it.
     """
@@ -86,7 +86,7 @@ def _filled(delta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parent_of(thread: UUID, ident: UUID) -> UUID | None:
-    """What a committed checkpoint stands on; None while there is none of this id."""
+    """The parent of a committed checkpoint; None while there is none of this id."""
     try:
         return queries.checkpoint(thread, ident).parent
     except NotFound:
@@ -115,7 +115,7 @@ def whole(
 
 
 def _has_grown(before: Any, value: Any) -> bool:
-    """Whether a list has only got more items."""
+    """Answer True if a list has only got more items."""
     if not isinstance(before, list) or not isinstance(value, list):
         return False
     return len(value) > len(before) and _same(value[: len(before)], before)

@@ -87,7 +87,7 @@ def announced_agent(version_id: UUID) -> AgentRow:
 
 
 def code_of_version(version_id: UUID) -> dict[str, Any] | None:
-    """What its code consists of (`checkpoints.code_parts`); None where nobody recorded it."""
+    """The code parts of a version (`checkpoints.code_parts`); None where none are recorded."""
     result = rows("SELECT code::text FROM gp_agent_version WHERE id = %s::uuid", (version_id,))
     code: dict[str, Any] | None = decoded(result[0][0]) if result and result[0][0] else None
     return code
@@ -188,7 +188,7 @@ def member(user_id: int, *, table: str, own: Sequence[str]) -> Member | None:
     return member_of(prepared.fetch(*member_query(which, table=table, own=own)))
 
 
-def member_query(which: prepared.Asked, *, table: str, own: Sequence[str]) -> prepared.Asked:
+def member_query(which: prepared.Query, *, table: str, own: Sequence[str]) -> prepared.Query:
     """The question behind `member_of`; `which` is the condition on the user's row `u`."""
     condition, values = which
     columns = ", ".join(f'u."{name}"' for name in own)

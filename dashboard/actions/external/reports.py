@@ -1,4 +1,4 @@
-"""What an agent that works elsewhere reports, and asks before it acts; each under its lease."""
+"""Reports and questions of an agent that works elsewhere; each under its lease."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _reporting(
     token: UUID,
     step: int | None,
     *,
-    along: Sequence[reads.Asked] = (),
+    along: Sequence[reads.Query] = (),
 ) -> Iterator[Work]:
     """The work under a lease; what the floors below refuse comes out as ActionErrors."""
     work = lease_of(actor, thread_id, token, along=along)

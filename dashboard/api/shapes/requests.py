@@ -1,4 +1,4 @@
-"""What requests carry, as strict shapes: no value is turned into another type."""
+"""Bodies of requests, as strict shapes: no value is turned into another type."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Changes = Annotated[
 ]
 
 
-class Asked(BaseModel):
+class RequestShape(BaseModel):
     """A body without unknown members."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -86,7 +86,7 @@ Channels = Annotated[
 ]
 
 
-class AnnouncedTool(Asked):
+class AnnouncedTool(RequestShape):
     """A tool that changes the outside world."""
 
     idempotent: bool = Field(False, description="Calling it again with the same key does no harm.")
@@ -99,7 +99,7 @@ class AnnouncedTool(Asked):
     description: Annotated[str, Field(max_length=1_000)] = ""
 
 
-class ExternalAgent(Asked):
+class ExternalAgent(RequestShape):
     """An agent that works elsewhere and reports; it needs no code of ours."""
 
     framework: Annotated[str, Field(max_length=60)] = ""
@@ -136,7 +136,7 @@ class ExternalAgent(Asked):
         )
 
 
-class StartThread(Asked):
+class StartThread(RequestShape):
     """A new thread, or the continuation of the one of that name."""
 
     agent: Annotated[str, NotBlank(AGENT_MAX)]
@@ -159,11 +159,11 @@ class StartThread(Asked):
     )
 
 
-class Nothing(Asked):
+class Nothing(RequestShape):
     """An empty body."""
 
 
-class Pause(Asked):
+class Pause(RequestShape):
     """A pause at the next step, or before a node."""
 
     before_node: Annotated[str, Field(max_length=NODE_MAX)] = Field(
@@ -172,13 +172,13 @@ class Pause(Asked):
     children: bool = Field(False, description="Let it reach the threads that it started as well.")
 
 
-class Resume(Asked):
+class Resume(RequestShape):
     """The end of a pause."""
 
     children: bool = Field(False, description="Let it reach the threads that it started as well.")
 
 
-class Settle(Asked):
+class Settle(RequestShape):
     """The answer to what a thread asks about one effect."""
 
     activity: Id = Field(description="The effect: `why_waiting.facts.activity`.")
@@ -194,20 +194,20 @@ class Settle(Asked):
     reason: Reason = ""
 
 
-class ChooseCode(Asked):
-    """What shall become of a thread whose agent's code changed."""
+class ChooseCode(RequestShape):
+    """A choice for a thread whose agent's code changed."""
 
     choice: Annotated[str, OneOf(code_choice.CHOICES)]
 
 
-class ChooseCodeMany(Asked):
+class ChooseCodeMany(RequestShape):
     """The same choice for several threads, each by itself."""
 
     choice: Annotated[str, OneOf(code_choice.CHOICES)]
     threads: Annotated[list[Id], Field(min_length=1, max_length=code_choice.AT_ONCE)]
 
 
-class Skip(Asked):
+class Skip(RequestShape):
     """A node that the thread goes past."""
 
     node: Node
@@ -216,7 +216,7 @@ class Skip(Asked):
     )
 
 
-class Cancel(Asked):
+class Cancel(RequestShape):
     """The end of a thread."""
 
     reason: Reason = ""
@@ -229,7 +229,7 @@ class Cancel(Asked):
     children: bool = Field(False, description="Let it reach the threads that it started as well.")
 
 
-class Rename(Asked):
+class Rename(RequestShape):
     """Another title for a thread."""
 
     title: Annotated[str, NotBlank(TITLE_MAX)]
@@ -238,20 +238,20 @@ class Rename(Asked):
     )
 
 
-class SendInput(Asked):
+class SendInput(RequestShape):
     """A message for the next step: any JSON that fits an item of the agent's message channel."""
 
     message: Any = Field(description=f"At most {MESSAGE_BYTES:,} bytes.")
 
 
-class Edit(Asked):
+class Edit(RequestShape):
     """New values over the head; `reason` is required unless it is a preview."""
 
     changes: Changes
     reason: Reason = ""
 
 
-class ForkBudget(Asked):
+class ForkBudget(RequestShape):
     """The limits at which a fork pauses; what it starts counts. Resuming grants them once more."""
 
     cost: Annotated[str, Field(max_length=16, pattern=f"^(?:{COST.pattern})$")] | None = Field(
@@ -263,7 +263,7 @@ class ForkBudget(Asked):
     )
 
 
-class InsteadOf(Asked):
+class InsteadOf(RequestShape):
     """A finished call of the thread, and the output that it had in the fork."""
 
     activity: Id
@@ -273,7 +273,7 @@ class InsteadOf(Asked):
     )
 
 
-class Fork(Asked):
+class Fork(RequestShape):
     """A new thread from a checkpoint of this one."""
 
     checkpoint: Id | None = Field(
@@ -304,7 +304,7 @@ class Fork(Asked):
         return more | ({"budget": budget} if budget else {})
 
 
-class RollBack(Asked):
+class RollBack(RequestShape):
     """The head moved back; `reason` is required unless it is a preview."""
 
     checkpoint: Id
@@ -320,7 +320,7 @@ Word = Annotated[str, NotBlank(decisions.WORD_MAX)]
 Hash = Annotated[str, NotBlank(decisions.HASH_MAX)]
 
 
-class Decide(Asked):
+class Decide(RequestShape):
     """A verdict on exactly the proposal of this hash."""
 
     verdict: Word = Field(description="One of `verdicts` of the request: approve, edit, ...")

@@ -35,7 +35,7 @@ def takes_version(parser: argparse.ArgumentParser) -> None:
 
 
 def takes_reason(parser: argparse.ArgumentParser) -> None:
-    """Why; kept in the log."""
+    """Add --reason, which is saved in the log."""
     parser.add_argument("--reason", default="", help="kept in the log")
 
 

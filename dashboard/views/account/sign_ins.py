@@ -1,4 +1,4 @@
-"""Where one is signed in, and the end of it."""
+"""The person's sign-ins, and the end of each."""
 
 from __future__ import annotations
 

@@ -69,10 +69,10 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     require(actor(request), "decide")
     seen = request.POST.get("proposal_hash", "")
     page = page_for(request, approval_id, seen=seen)
-    way = flow.way(request, approval_id)  # before the request leaves its box
+    following = flow.next_request(request, approval_id)  # before the request leaves its box
     verdict = request.POST.get("verdict", "")
     if verdict == "edit":
-        return editing.send(request, page, way)
+        return editing.send(request, page, following)
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     answers = verdict == "respond" and page.approval.kind == "question"
     args, problems = _answer(request, page.approval) if answers else (None, {})
@@ -101,7 +101,7 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         return _page(request, approval_id, draft, status=error.status, seen=before)
     payload = notice(page_for(request, approval_id), row, verdict)
     return after_verdict.onward(
-        request, row, payload, None if row.open and verdict == "respond" else way
+        request, row, payload, None if row.open and verdict == "respond" else following
     )
 
 

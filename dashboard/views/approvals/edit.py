@@ -16,7 +16,7 @@ from checkpoints import queries
 from dashboard import actions, errors
 from dashboard.drawing.differences import same
 from dashboard.fields import form as fields
-from dashboard.fields.faults import beside, named, place, schema_faults, sentence
+from dashboard.fields.faults import beside, location, named, schema_faults, sentence
 from dashboard.identity.permissions import require
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.views import forms
@@ -45,7 +45,9 @@ def edit(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     return _form(request, page, {}, 200)
 
 
-def send(request: HttpRequest, page: ApprovalPage, way: flow.Way | None) -> HttpResponse:
+def send(
+    request: HttpRequest, page: ApprovalPage, following: flow.NextRequest | None
+) -> HttpResponse:
     """Take the edited arguments, or show what they change; what is refused comes back at its field.
 
     A preview decides nothing.
@@ -60,7 +62,7 @@ def send(request: HttpRequest, page: ApprovalPage, way: flow.Way | None) -> Http
         if page.changed:  # The form comes back with the changes of both first.
             return _form(request, page, {}, 409)
         return _form(request, page, {}, 200, _changes(page, args))
-    void = page.standing.got
+    void = page.progress.got
     try:
         done = actions.decide(
             confirmation.confirmed(request),
@@ -79,7 +81,7 @@ def send(request: HttpRequest, page: ApprovalPage, way: flow.Way | None) -> Http
         if asks := confirmation.needed(request, error):
             return _form(request, again, {}, error.status, asks)
         return _form(request, again, problems_of(error), error.status)
-    return onward(request, done, notice(page_for(request, row.id), done, "edit", void), way)
+    return onward(request, done, notice(page_for(request, row.id), done, "edit", void), following)
 
 
 def _ended(request: HttpRequest, row: ApprovalRow) -> HttpResponse:
@@ -139,7 +141,7 @@ def problems_of(error: errors.ActionError) -> dict[str, str]:
         elif fault.path == "$.comment":
             results["comment"] = sentence(fault.message)
         else:
-            label = "The arguments" if fault.path == "$.args" else place(fault.path)[0]
+            label = "The arguments" if fault.path == "$.args" else location(fault.path)[0]
             results[forms.WHOLE] = sentence(f"{label} {fault.message}")
     return results
 
@@ -183,7 +185,7 @@ def _form(
     context = {
         "approval": row,
         "based_on": based_on,
-        "standing": page.standing,
+        "standing": page.progress,
         "fields": shown,
         "raw": raw,
         "as_json": (raw_chosen and "args" in (posted or {"args": ""})) or not shown,
@@ -197,11 +199,11 @@ def _form(
 
 
 def _changes(page: ApprovalPage, args: Any) -> dict[str, Any]:
-    """What a preview shows: the new arguments beside those that stand."""
-    standing = page.approval.shown_args
+    """The context of a preview: the new arguments beside the current ones."""
+    current = page.approval.shown_args
     return {
-        "plan": {"patch": queries.diff(standing, args)},
-        "old_state": standing,
+        "plan": {"patch": queries.diff(current, args)},
+        "old_state": current,
         "new_state": args,
         "schema": page.schema,
     }
@@ -232,7 +234,7 @@ def _raw(page: ApprovalPage, posted: dict[str, str] | None) -> tuple[str, str]:
 
 
 def _merged(opened: dict[str, Any], wanted: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """What stands now, with the arguments that one person changed, added or removed."""
+    """Merge one person's changed, added and removed arguments into the current ones."""
     merged = {name: value for name, value in now.items() if name in wanted or name not in opened}
     for name, value in wanted.items():
         if name not in opened or not same(value, opened[name]):

@@ -1,4 +1,4 @@
-"""What news of incidents somebody gets: subscriptions and quiet hours."""
+"""A person's subscriptions to news of incidents, and quiet hours."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def settle(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     reason = request.POST.get("f-reason", "").strip()
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
-        query = unknown_effects.asked_of(thread)
+        query = unknown_effects.effect_question_of(thread)
         inputs = (
             ()
             if query is None
