@@ -17,13 +17,13 @@ from .breakers.rule import STOPPED_BY
 from .limits import CRASHES_ALLOWED, lease_seconds
 from .log.seals import LEASE_V
 from .postgres import reads as prepared
-from .postgres.named_rows import fetch_named
 from .queries import savings
 from .queries.installation.live_code import SERVED, WORKER_ALIVE_SECONDS
 from .records import STOP, Work, environment
 from .state import deltas
 from .states import EventKind, Status
-from .store.statement.moves import Move, NewEvent, perform
+from .store.statement.moves import Move, NewEvent, perform, returned
+from .store.statement.text import ALWAYS
 
 # What `Work` calls as the thread's row does.
 _ALIKE = (
@@ -32,7 +32,11 @@ _ALIKE = (
     *("started_by", "base", "parent", "root", "depth"),
 )
 _COLUMNS = (*_ALIKE, "agent_version_id", "next_nodes::text", "rollback::text")
-_HELD = ("workspace_id", "last_seq", "status", "lease_owner", "lease_token")
+_HELD = ("lease_owner", "lease_token", *_COLUMNS)
+_HOLDING = (
+    f"SELECT {', '.join(ALWAYS + _HELD)} FROM gp_thread WHERE id = %s::uuid "
+    "AND workspace_id = %s::uuid AND "
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +116,15 @@ def _work(
     )
 
 
-def held(thread: UUID, *, token: UUID, workspace: UUID) -> Work | None:
+def held(
+    thread: UUID, *, token: UUID, workspace: UUID, along: Sequence[prepared.Query] = ()
+) -> Work | None:
     """The work of whoever has this lease, as the thread's row is now; None where nobody has.
 
     For holders that keep nothing between two calls. An expired lease that nobody took still counts.
+    `along` is asked in the same round trip; the answers are `brought`.
     """
-    return _held(thread, workspace, " AND lease_token = %s::uuid", token)
+    return _held(thread, workspace, "lease_token = %s::uuid", token, along=along)
 
 
 def held_by_any(thread: UUID, *, workspace: UUID) -> Work | None:
@@ -125,19 +132,18 @@ def held_by_any(thread: UUID, *, workspace: UUID) -> Work | None:
 
     For what only reports and decides nothing: spans that come in carry no token.
     """
-    return _held(thread, workspace, " AND lease_token IS NOT NULL")
+    return _held(thread, workspace, "lease_token IS NOT NULL")
 
 
-def _held(thread: UUID, workspace: UUID, where: str, *params: UUID) -> Work | None:
-    result = fetch_named(
-        f"SELECT {', '.join((*_HELD, *_COLUMNS))} FROM gp_thread WHERE id = %s::uuid "
-        f"AND workspace_id = %s::uuid{where}",
-        (thread, workspace, *params),
-    )
+def _held(
+    thread: UUID, workspace: UUID, where: str, *params: UUID, along: Sequence[prepared.Query] = ()
+) -> Work | None:
+    query = _HOLDING + where, (thread, workspace, *params)
+    result, *brought = prepared.fetch_all(query, *along)
     if not result:
         return None
-    (row,) = result
-    return _work(thread, row, row.lease_owner, row.lease_token, [])
+    row = returned(_HELD)(result[0])
+    return _work(thread, row, row.lease_owner, row.lease_token, brought)
 
 
 def acquire(

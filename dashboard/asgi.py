@@ -11,6 +11,8 @@ os.environ.setdefault("GATEPOST_ROLE", "web")
 django.setup(set_prefix=False)
 
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from django.core.signals import request_started  # noqa: E402
+from django.db import close_old_connections, reset_queries  # noqa: E402
 
 import workers.celery  # noqa: E402, F401  (else the first doorbell waits for its import)
 from dashboard.live.origins import SameOrigin  # noqa: E402
@@ -42,6 +44,10 @@ async def lifespan(
             return
 
 
+# A request's thread gives its connection back at the end: there is none to look at when it begins,
+# and each receiver of this signal would send the request to its thread once more.
+for looks in (reset_queries, close_old_connections):
+    request_started.disconnect(looks)
 pages_and_calls = OneThread()
 mcp_server = McpServer(pages_and_calls)
 application = ProtocolTypeRouter(

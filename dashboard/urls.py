@@ -36,6 +36,8 @@ INCIDENT = "incidents/<uuid:incident_id>"
 SUBSCRIPTION = "subscriptions/<uuid:subscription_id>"
 
 urlpatterns = [
+    # First: what is called most is compared with the fewest patterns.
+    path("api/", include("dashboard.api.urls")),
     path("", board.board, name="board"),
     path("threads/new/", start.new, name="thread_new"),
     path("threads/many/", many.many, name="threads_many"),
@@ -121,7 +123,6 @@ urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
-    path("api/", include("dashboard.api.urls")),
     path("scim/v2/", include("dashboard.api.scim.urls")),
     path("admin/", admin.site.urls),
 ]

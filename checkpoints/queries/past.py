@@ -12,6 +12,7 @@ import jsonpatch
 from .. import payloads
 from ..errors import CorruptHistory, NotFound
 from ..log.pins import accepted_after
+from ..postgres import reads as prepared
 from ..postgres.named_rows import fetch_named
 from ..state import references
 from ..tables import columns as tables
@@ -36,6 +37,10 @@ checkpoint_of = Reader(
     decode={"nodes": names, "next_nodes": names, "delta": lambda text: decoded(text) or {}},
 )
 CHECKPOINT = f"SELECT {checkpoint_of.select} FROM gp_checkpoint c "
+_BY_ID = (
+    CHECKPOINT.format(delta="c.delta::text", abandoned="false")
+    + "WHERE c.thread_id = %s::uuid AND c.id = %s::uuid"
+)
 # The part of a thread's way to its head that lies in the thread itself.
 _OWN_WAY = """
 WITH RECURSIVE seg AS (
@@ -56,13 +61,19 @@ def state_at(thread_id: UUID, checkpoint_id: UUID) -> dict[str, Any]:
     return materialized.materialise(thread_id, checkpoint_id).state
 
 
-def checkpoint(thread_id: UUID, checkpoint_id: UUID) -> CheckpointRow:
-    """One checkpoint of this thread; raises NotFound."""
-    result = rows(
-        CHECKPOINT.format(delta="c.delta::text", abandoned="false")
-        + "WHERE c.thread_id = %s::uuid AND c.id = %s::uuid",
-        (thread_id, checkpoint_id),
-    )
+def checkpoint_query(thread_id: UUID, checkpoint_id: UUID) -> prepared.Query:
+    """The question that `checkpoint` asks the database."""
+    return _BY_ID, (thread_id, checkpoint_id)
+
+
+def checkpoint(
+    thread_id: UUID, checkpoint_id: UUID, rows: Sequence[tuple[Any, ...]] | None = None
+) -> CheckpointRow:
+    """One checkpoint of this thread; raises NotFound.
+
+    `rows` are the answer to `checkpoint_query` where somebody has it.
+    """
+    result = prepared.fetch(*checkpoint_query(thread_id, checkpoint_id)) if rows is None else rows
     if not result:
         raise NotFound("There is no such checkpoint in this thread.")
     return checkpoint_of(result[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -12,6 +13,7 @@ from ..agent_versions import External
 from ..breakers.rule import STOPPED, STOPPED_BY, stopped_row
 from ..errors import InvalidValue, NotFound
 from ..log.closed_threads import ERASED_OF, erased_row
+from ..postgres import reads as prepared
 from ..state import deltas
 from ..states import FINISHED, LIVE, Status
 from ..tables import columns as tables
@@ -62,6 +64,39 @@ THREAD = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ThreadSummary:
+    """The columns of a thread that its agent elsewhere is answered after each call."""
+
+    id: UUID
+    workspace: UUID
+    status: Status
+    version: int
+    last_seq: int
+    head: UUID
+    number: int
+    step: int
+    branch: int
+    next_nodes: tuple[str, ...]
+    wish: str
+    pause_at: str
+    fence: int
+    lease_until: datetime | None
+
+
+_summary_of = Reader(
+    ThreadSummary,
+    tables.THREAD,
+    alias="th",
+    sql={"workspace": "workspace_id"},
+    decode={"status": Status, "next_nodes": names},
+)
+_SUMMARY = (
+    f"SELECT {_summary_of.select} FROM gp_thread th "
+    "WHERE th.id = %s::uuid AND th.workspace_id = %s::uuid"
+)
+
+
 def _cursor_out(at: datetime, ident: UUID) -> str:
     return base64.urlsafe_b64encode(f"{at.isoformat()} {ident}".encode()).decode().rstrip("=")
 
@@ -83,6 +118,14 @@ def thread(thread_id: UUID, *, workspace: UUID) -> ThreadRow:
     if not result:
         raise NotFound("There is no such thread in this workspace.")
     return thread_of(result[0])
+
+
+def thread_summary(thread_id: UUID, *, workspace: UUID) -> ThreadSummary:
+    """Read how a thread stands, from its own row alone; raises NotFound as `thread` does."""
+    result = prepared.fetch(_SUMMARY, (thread_id, workspace))
+    if not result:
+        raise NotFound("There is no such thread in this workspace.")
+    return _summary_of(result[0])
 
 
 def thread_named(name: str, *, agent: str, workspace: UUID) -> ThreadRow | None:

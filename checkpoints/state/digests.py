@@ -77,6 +77,10 @@ class _Tree:
         self._inside = 0  # bytes of the members, a comma each
         self.grow(members)
 
+    @property
+    def members(self) -> int:
+        return sum(map(len, self._buckets.values()))
+
     def grow(self, members: dict[str, Any]) -> None:
         touched = set()
         for key, value in members.items():
@@ -227,6 +231,13 @@ class Digests:
         """The length of the state's canonical JSON in bytes."""
         inside = sum(self._heads[channel][1] + part.size for channel, part in self._parts.items())
         return inside + 1 if inside else 2
+
+    @property
+    def weight(self) -> int:
+        """The number of channels and members that are held one by one."""
+        return len(self._parts) + sum(
+            part.members for part in self._parts.values() if isinstance(part, _Tree)
+        )
 
     def _channels(self) -> list[str]:
         if self._order is None:

@@ -72,7 +72,13 @@ from .installation.workspaces import (
     require_second_factor,
     withdraw,
 )
-from .keyframes import drop_keyframe, keep_state, known_digests, write_keyframe
+from .keyframes import (
+    drop_keyframe,
+    keep_state,
+    known_digests,
+    remember_digests,
+    write_keyframe,
+)
 from .overview.budgets import band_data, reach_bands, set_budget
 from .overview.day_figures import Turn, fold_due
 from .rollbacks import (
@@ -214,6 +220,7 @@ __all__ = [
     "reencrypt",
     "refuse_erasure",
     "release_breaker",
+    "remember_digests",
     "rename",
     "rename_workspace",
     "report_progress",

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
-from ..queries.states import keyframes, materialized, saved_digests
+from ..queries.states import keyframes, materialized, recent_digests, saved_digests
 from ..state import deltas
 from ..state.channels import Digests
 
@@ -60,4 +60,13 @@ def known_digests(
 
     `rows` are the answer to `kept.asked` where somebody has it.
     """
-    return saved_digests.digests_at(thread, checkpoint, rows) or trusted(thread, checkpoint)[1]
+    return (
+        recent_digests.take(thread, checkpoint)
+        or saved_digests.digests_at(thread, checkpoint, rows)
+        or trusted(thread, checkpoint)[1]
+    )
+
+
+def remember_digests(thread: UUID, checkpoint: UUID, digests: Digests) -> None:
+    """Keep the digests of a new head for the next step, once its transaction is committed."""
+    transaction.on_commit(lambda: recent_digests.remember(thread, checkpoint, digests), robust=True)

@@ -220,6 +220,7 @@ _view: list[URLPattern] = [
 ]
 
 _v1: list[URLPattern | URLResolver] = [
+    path("threads/<uuid:thread_id>/", include(_thread)),
     path("agents/", Agents.as_view(), name="agents"),
     path("agents/<str:name>/", OneAgent.as_view(), name="agent"),
     path("threads/", Threads.as_view(), name="threads"),
@@ -227,7 +228,6 @@ _v1: list[URLPattern | URLResolver] = [
     path("threads/code/", CodeThreads.as_view(), name="code_many"),
     path("threads/stuck/", StuckThreads.as_view(), name="stuck"),
     path("threads/counts/", ThreadCounts.as_view(), name="counts"),
-    path("threads/<uuid:thread_id>/", include(_thread)),
     path("approvals/", Approvals.as_view(), name="approvals"),
     path("approvals/decide/", DecideApprovals.as_view(), name="decide_many"),
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),

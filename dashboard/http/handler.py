@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.core.handlers.asgi import ASGIHandler
 from django.db import close_old_connections
 from django.http.response import HttpResponseBase
@@ -34,12 +35,15 @@ BUSY: Final = Refusal(
 class OneThread(ASGIHandler):
     """Django's handler with the synchronous chain of middleware, entered once per request.
 
-    Answers 503 with Retry-After, without a thread, while REQUESTS_MAX requests are at work.
+    Answers 503 with Retry-After, without a thread, while REQUESTS_MAX requests are at work. A
+    thread that has ended one request is used by the next one: the library's own context would
+    start two for each, and Django would build its connection anew in it.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._at_work: set[int] = set()
+        self._free: list[ThreadPoolExecutor] = []  # of one thread each, the last used on top
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Work on one request, or refuse it."""
@@ -47,10 +51,13 @@ class OneThread(ASGIHandler):
             await refuse(scope, send, BUSY)
             return
         self._at_work.add(id(scope))
+        thread = self._free.pop() if self._free else ThreadPoolExecutor(max_workers=1)
         try:
-            await super().__call__(scope, receive, send)
+            async with ThreadSensitiveContext(executor=thread):
+                await super().__call__(scope, receive, send)
         finally:
             self._at_work.discard(id(scope))
+            self._free.append(thread)
 
     def load_middleware(self, is_async: bool = False) -> None:
         """Build the synchronous chain, whatever is asked for."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import sesame.backends
 from django.contrib.auth import backends, get_user_model
 
-from checkpoints import queries
+from checkpoints.postgres import reads
+
+from .seats import user_of, user_query
 
 
 class _WithRoles:
@@ -17,17 +18,10 @@ class _WithRoles:
     def get_user(self, user_id: Any) -> Any:
         """The user of this id as they are now, or None; also where they may not sign in."""
         model: Any = get_user_model()
-        names, columns = _columns()
-        row = queries.member(
-            model._meta.pk.to_python(user_id), table=model._meta.db_table, own=columns
-        )
-        if row is None:
-            return None
-        user = model.from_db("default", names, row.own)
-        user.read_now = row
-        user.factor_roles = row.factor_roles
+        which = "u.id = %s::bigint", (model._meta.pk.to_python(user_id),)
+        user = user_of(reads.fetch(*user_query(which)))
         backend: Any = self
-        return user if backend.user_can_authenticate(user) else None
+        return user if user is not None and backend.user_can_authenticate(user) else None
 
 
 class Passwords(_WithRoles, backends.ModelBackend):
@@ -44,9 +38,3 @@ class SingleSignOn(_WithRoles, backends.BaseBackend):
     def user_can_authenticate(self, user: Any) -> bool:
         """True unless the login is disabled."""
         return bool(user.is_active)
-
-
-@cache
-def _columns() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    fields = get_user_model()._meta.concrete_fields
-    return tuple(f.attname for f in fields), tuple(str(f.column) for f in fields)

@@ -59,47 +59,63 @@ class Limit:
     seconds: int
     message: str
 
+    @property
+    def most(self) -> int:
+        """The number of uses in a period; 0 is as many as wanted."""
+        return int(getattr(settings, self.setting))
+
     def spend(self, who: str) -> None:
         """Count one more; raises TooMany beyond the limit."""
-        most = int(getattr(settings, self.setting))
-        if most and self._count(who, 1) > most:
-            raise TooMany(self.message, self._left())
-
-    def spent(self, who: str, name: str) -> LimitState | None:
-        """Count one more and say how it stands, below 0 left beyond the limit; None without one."""
-        most = int(getattr(settings, self.setting))
-        if not most:
-            return None
-        return LimitState(name, most, self.seconds, most - self._count(who, 1), self._left())
-
-    def check(self, who: str) -> None:
-        """Raise TooMany where the limit is used up; counts nothing."""
-        most = int(getattr(settings, self.setting))
-        if most and self._count(who, 0) >= most:
-            raise TooMany(self.message, self._left())
+        (state,) = count(Use(self, who))
+        if state is not None and state.left < 0:
+            raise TooMany(self.message, state.seconds)
 
     def give_back(self, who: str) -> None:
         """Take back one count: it was no guess after all."""
-        if getattr(settings, self.setting):
-            self._count(who, -1)
+        count(Use(self, who, more=-1))
 
-    def _left(self) -> int:
-        return max(1, round(self.seconds - time.time() % self.seconds))
-
-    def _count(self, who: str, more: int) -> int:
-        """Add `more` to the count of the current period, and return the new count."""
+    def key(self, who: str) -> str:
+        """Names the count of somebody in the present period."""
         # A name may hold anything, and a key is no place for people's names.
         digest = hashlib.sha256(f"{self.setting}:{who}".encode()).hexdigest()[:32]
-        key = f"{PREFIX}{digest}:{int(time.time() // self.seconds)}"
+        return f"{PREFIX}{digest}:{int(time.time() // self.seconds)}"
 
-        def count(valkey: Any) -> int:
-            with valkey.pipeline(transaction=False) as pipe:
-                pipe.incrby(key, more)
-                pipe.expire(key, self.seconds)
-                return int(pipe.execute()[0])
 
-        result = attempt(count)
-        return _local.count(key, more) if result is None else result
+@dataclass(frozen=True, slots=True)
+class Use:
+    """So many more uses of a limit by somebody; 0 only looks. `name` is that of the answer."""
+
+    limit: Limit
+    who: str
+    name: str = ""
+    more: int = 1
+
+
+def count(*uses: Use) -> list[LimitState | None]:
+    """Count uses in one round trip, and say how each limit stands; None where there is none.
+
+    Beyond the limit `left` is below 0.
+    """
+    due = [(use.limit.key(use.who), use) for use in uses if use.limit.most]
+
+    def counts(valkey: Any) -> list[int]:
+        with valkey.pipeline(transaction=False) as pipe:
+            for key, use in due:
+                pipe.incrby(key, use.more)
+                pipe.expire(key, use.limit.seconds)
+            return [int(value) for value in pipe.execute()[::2]]
+
+    result = attempt(counts) if due else []
+    if result is None:
+        result = [_local.count(key, use.more) for key, use in due]
+    states = {id(use): _state(use, value) for (_, use), value in zip(due, result, strict=True)}
+    return [states.get(id(use)) for use in uses]
+
+
+def _state(use: Use, counted: int) -> LimitState:
+    most, seconds = use.limit.most, use.limit.seconds
+    left = max(1, round(seconds - time.time() % seconds))
+    return LimitState(use.name, most, seconds, most - counted, left)
 
 
 class _Local:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -13,8 +13,40 @@ from approvals.inbox.boxes import Person
 from approvals.queries import deputies
 from approvals.rules.deputies import Mandate
 from checkpoints import queries
+from checkpoints.postgres import reads as prepared
+from checkpoints.queries.installation.fleet import member_of, member_query
 
 from .permissions import Actor, may
+
+
+def user_query(which: prepared.Query) -> prepared.Query:
+    """The question behind `user_of`; `which` is the condition on the user's row `u`."""
+    table, _, columns = _users()
+    return member_query(which, table=table, own=columns)
+
+
+def user_of(result: Sequence[tuple[Any, ...]]) -> Any:
+    """The user of these rows, with what `permissions.actor_of` will ask; None where there is none.
+
+    Also one who may not sign in.
+    """
+    row = member_of(result)
+    if row is None:
+        return None
+    model: Any = get_user_model()
+    user = model.from_db("default", _users()[1], row.own)
+    user.read_now = row
+    user.factor_roles = row.factor_roles
+    return user
+
+
+@cache
+def _users() -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """(the table of users, the names of its fields, their columns)."""
+    model = get_user_model()._meta
+    fields = model.concrete_fields
+    names, columns = tuple(f.attname for f in fields), tuple(str(f.column) for f in fields)
+    return str(model.db_table), names, columns
 
 
 def person_of(actor: Actor) -> Person:

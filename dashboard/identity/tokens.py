@@ -8,13 +8,14 @@ the database's.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import secrets
 import string
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -22,12 +23,14 @@ from django.db.models.functions import Now
 
 from checkpoints import queries, store
 from checkpoints.log.recorded import RowChange
+from checkpoints.postgres import reads
 from checkpoints.states import WorkspaceEventKind as K
 from dashboard.errors import Forbidden, Invalid, Missing
 from dashboard.fields.validation import check_text
 from dashboard.models import Token
 
 from .permissions import RIGHTS, SCOPES, Actor, Grant, actor_of
+from .seats import user_of, user_query
 
 LABEL_MAX = 60
 # Only by name: to read what is encrypted, to decide, to change rules, people and where news go, and
@@ -40,6 +43,31 @@ _PREFIX: Final = re.compile(r"[a-z0-9]{8}")
 _TOKEN: Final = re.compile(rf"gp_({_PREFIX.pattern})_([A-Za-z0-9_-]{{43}})")
 _SPAN: Final = re.compile(r"([0-9]{1,6})([mhdw])")
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+_USER: Final = (
+    "u.id = (SELECT user_id FROM gp_token WHERE prefix = %s::varchar AND secret_hash = %s::bytea)"
+)
+
+
+class _Presented(NamedTuple):
+    """A token as it is looked at when it was sent."""
+
+    id: UUID
+    prefix: str
+    name: str
+    workspace: UUID
+    scopes: str
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+    now: datetime
+
+
+_PRESENTED: Final = (
+    "SELECT id, prefix, name, workspace_id, scopes::text, expires_at, last_used_at, revoked_at, "
+    "statement_timestamp() FROM gp_token WHERE prefix = %s::varchar AND secret_hash = %s::bytea"
+)
 
 
 class Refused(Exception):
@@ -185,34 +213,39 @@ def revoke(value: str, *, by: str) -> TokenRow:
 
 
 def presented(text: str) -> tuple[Any, Grant]:
-    """The user and the grant behind a whole token, by one statement; raises Refused with why."""
+    """The user and the grant behind a whole token, in one round trip; raises Refused with why.
+
+    The user comes with their roles of this moment, for the first `permissions.actor_of`.
+    """
     parts = _TOKEN.fullmatch(text)
     if parts is None:
         raise Refused("This is not a token of Gatepost; one begins with gp_.")
-    token = (
-        Token.objects.select_related("user", "workspace")
-        .annotate(now=Now())
-        # By the hash: how long the look takes says nothing about the secret.
-        .filter(prefix=parts[1], secret_hash=_hash(parts[2]))
-        .first()
-    )
-    if token is None:
+    # By the hash: how long the look takes says nothing about the secret.
+    named = parts[1], _hash(parts[2])
+    tokens, users = reads.fetch_all((_PRESENTED, named), user_query((_USER, named)))
+    if not tokens:
         raise Refused("This token is unknown.")
+    token = _Presented._make(tokens[0])
     if token.revoked_at is not None:
         raise Refused(f"This token was revoked on {token.revoked_at:%Y-%m-%d}.")
     if _expired(token):
         raise Refused(f"This token expired on {token.expires_at:%Y-%m-%d}; ask for a new one.")
-    if not token.user.is_active:
+    user = user_of(users)
+    if not user.is_active:
         raise Refused("The user of this token is disabled.")
     if token.last_used_at is None or token.now - token.last_used_at > timedelta(minutes=1):
         _used(token.id)
-    return token.user, Grant(
+    names = {ident: name for ident, name, _ in user.read_now.memberships}
+    needing = user.factor_roles.get(token.workspace)
+    if needing is None:  # no member, such as a superuser
+        ((_, names[token.workspace], needing),) = queries.second_factor_rules(token.workspace)
+    return user, Grant(
         prefix=token.prefix,
-        label=str(token),
-        workspace=token.workspace_id,
-        workspace_name=token.workspace.name,
-        scopes=frozenset(token.scopes),
-        factor_roles=frozenset(token.workspace.second_factor_roles),
+        label=token.name or token.prefix,
+        workspace=token.workspace,
+        workspace_name=names[token.workspace],
+        scopes=frozenset(json.loads(token.scopes)),
+        factor_roles=needing,
     )
 
 

@@ -53,12 +53,20 @@ def id_of(work: Work, report: Report) -> UUID | None:
     return uuid5(work.thread, f"{work.branch}/{report.step}")
 
 
-def committed(thread: UUID, ident: UUID | None, report: Report) -> CheckpointRow | None:
-    """The checkpoint with this id, if committed already; raises PositionTaken if it differs."""
+def committed(
+    thread: UUID,
+    ident: UUID | None,
+    report: Report,
+    rows: Sequence[tuple[Any, ...]] | None = None,
+) -> CheckpointRow | None:
+    """The checkpoint with this id, if committed already; raises PositionTaken if it differs.
+
+    `rows` are the answer to `past.checkpoint_query` where somebody has it.
+    """
     if ident is None:
         return None
     try:
-        row = queries.checkpoint(thread, ident)
+        row = queries.checkpoint(thread, ident, rows)
     except NotFound:
         return None
     same = (list(row.nodes), list(row.next_nodes)) == (list(report.nodes), list(report.next_nodes))
@@ -134,7 +142,7 @@ def go_back(work: Work, target: CheckpointRow) -> None:
 
 
 def commit(work: Work, ident: UUID | None, report: Report) -> NewCheckpoint:
-    """Commit the step in progress as reported; stops where people or policies want it.
+    """Commit the step in progress as reported; `stop_where_due` comes after it.
 
     Raises LeaseLost, InvalidValue, PositionTaken.
     """
@@ -168,12 +176,17 @@ def commit(work: Work, ident: UUID | None, report: Report) -> NewCheckpoint:
         store.commit_step(work, checkpoint, before=before, taken=report.taken)
     except IntegrityError as error:
         raise PositionTaken from error
+    store.remember_digests(work.thread, checkpoint.id, digests)
     if checkpoint.number % KEPT_EVERY == 0:
         store.keep_state(work.thread, checkpoint.id, checkpoint.number)
+    return checkpoint
+
+
+def stop_where_due(work: Work) -> None:
+    """Leave the thread after a step where people, a breaker or a policy want it."""
     ledger = ReportedLedger()
     if not obey_wish(work, work.next_nodes, ledger) and ledger.asks_before_nodes(work):
         stop_before(work, work.next_nodes)
-    return checkpoint
 
 
 def _digests(work: Work, delta: Mapping[str, Any]) -> Digests:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from approvals import queries as approval_queries
 from approvals.queries import ApprovalRow
 from checkpoints import queries
+from checkpoints.queries.installation.fleet import announced_agent
 from checkpoints.records import Position, Work
 from checkpoints.state import deltas
 from checkpoints.states import EventKind, Status
@@ -253,7 +254,7 @@ def stop_before(work: Work, nodes: Collection[str]) -> bool:
 
 
 def _is_watched(work: Work) -> bool:
-    external = queries.agent_version(work.agent_version).external
+    external = announced_agent(work.agent_version).external
     return external is not None and external.watched
 
 

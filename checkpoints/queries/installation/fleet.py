@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from checkpoints.errors import NotFound
+from checkpoints.postgres import reads as prepared
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.tables.columns import AGENT_VERSION
 from checkpoints.tables.readers import Reader, record_of
@@ -72,6 +74,16 @@ def agent_version(version_id: UUID) -> AgentRow:
     if not result:
         raise NotFound("There is no such agent version.")
     return _agent(result[0])
+
+
+@lru_cache(maxsize=64)
+def announced_agent(version_id: UUID) -> AgentRow:
+    """An agent version as it was announced, read once in a process; raises NotFound.
+
+    Its id follows from its content. What may change beside it (label, description, queue,
+    workers) is as it was at the first read.
+    """
+    return agent_version(version_id)
 
 
 def code_of_version(version_id: UUID) -> dict[str, Any] | None:
@@ -172,16 +184,27 @@ class Member:
 
 def member(user_id: int, *, table: str, own: Sequence[str]) -> Member | None:
     """A user of the table of users, with `own` columns of it; None where there is none."""
+    which = "u.id = %s::bigint", (user_id,)
+    return member_of(prepared.fetch(*member_query(which, table=table, own=own)))
+
+
+def member_query(which: prepared.Query, *, table: str, own: Sequence[str]) -> prepared.Query:
+    """The question behind `member_of`; `which` is the condition on the user's row `u`."""
+    condition, values = which
     columns = ", ".join(f'u."{name}"' for name in own)
-    result = rows(
+    return (
         f"SELECT w.id, w.name, m.role, ARRAY(SELECT g.name FROM auth_user_groups ug "
         "JOIN auth_group g ON g.id = ug.group_id WHERE ug.user_id = u.id), "
         "ARRAY(SELECT jsonb_array_elements_text(w.second_factor_roles)), "
         f'{columns} FROM "{table}" u LEFT JOIN (gp_membership m JOIN gp_workspace w '
-        "ON w.id = m.workspace_id) ON m.user_id = u.id WHERE u.id = %s "
+        f"ON w.id = m.workspace_id) ON m.user_id = u.id WHERE {condition} "
         "ORDER BY w.created_at, m.role",
-        (user_id,),
+        values,
     )
+
+
+def member_of(result: Sequence[tuple[Any, ...]]) -> Member | None:
+    """The user of these rows; None where there are none."""
     if not result:
         return None
     memberships = [(ident, name, role) for ident, name, role, *_ in result if ident is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -10,6 +11,7 @@ from uuid import UUID
 from checkpoints import errors as ground
 from checkpoints import leases, queries, store
 from checkpoints.agent_versions import is_of_gateway
+from checkpoints.postgres import reads
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ThreadRow
@@ -51,10 +53,15 @@ def is_own(actor: Actor, owner: str) -> bool:
     return person == actor.person and "agent:" in rest
 
 
-def lease_of(actor: Actor, thread_id: UUID, token: UUID) -> Work:
-    """The work under this lease; raises LeaseLost where it is not the actor's, or not any more."""
+def lease_of(
+    actor: Actor, thread_id: UUID, token: UUID, *, along: Sequence[reads.Query] = ()
+) -> Work:
+    """The work under this lease; raises LeaseLost where it is not the actor's, or not any more.
+
+    `along` is asked in the same round trip; the answers are `brought`.
+    """
     require(actor, "work")
-    work = leases.held(thread_id, token=token, workspace=actor.workspace)
+    work = leases.held(thread_id, token=token, workspace=actor.workspace, along=along)
     if work is not None and is_own(actor, work.owner) and not is_of_gateway(work.agent):
         return work
     raise _lost(_open(actor, thread_id, watches=True))

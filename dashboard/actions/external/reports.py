@@ -11,9 +11,13 @@ from django.db import transaction
 
 from checkpoints import errors as ground
 from checkpoints import queries, store
+from checkpoints.postgres import reads
+from checkpoints.queries.installation.fleet import announced_agent
+from checkpoints.queries.past import checkpoint_query
 from checkpoints.records import Work
 from checkpoints.signals import activity_progressed
 from checkpoints.state import deltas
+from checkpoints.store import NewCheckpoint
 from checkpoints.views import ActivityRow, CheckpointRow
 from dashboard.errors import Invalid, LeaseLost, PositionTaken, Stale, translated
 from dashboard.fields.credentials import check_credentials, exempt_of, without_credentials
@@ -28,11 +32,20 @@ from workers.node.forecasts import Forecast
 
 from .leases import lease_of
 
+type Committed = CheckpointRow | NewCheckpoint
+
 
 @contextmanager
-def _reporting(actor: Actor, thread_id: UUID, token: UUID, step: int | None) -> Iterator[Work]:
+def _reporting(
+    actor: Actor,
+    thread_id: UUID,
+    token: UUID,
+    step: int | None,
+    *,
+    along: Sequence[reads.Query] = (),
+) -> Iterator[Work]:
     """The work under a lease; what the floors below refuse comes out as ActionErrors."""
-    work = lease_of(actor, thread_id, token)
+    work = lease_of(actor, thread_id, token, along=along)
     if step is not None and step != work.step + 1:
         raise Stale(
             f"Step {work.step + 1} is in progress, not {step}.",
@@ -57,18 +70,23 @@ def commit(
     *,
     parent: UUID | None = None,
     state: Mapping[str, Any] | None = None,
-) -> tuple[CheckpointRow, bool]:
+) -> tuple[Committed, bool]:
     """(the checkpoint, whether it is new); what is committed already under its id is answered.
 
     `state` is the whole state after it, in the place of a delta. Another `parent` than the head
-    sets the head back first, on a new branch.
+    sets the head back first, on a new branch. What a wish or a policy wants after a commit that
+    was cut off there is done by who sends it again.
     """
-    with _reporting(actor, thread_id, token, None) as work:
+    along = [] if report.id is None else [checkpoint_query(thread_id, report.id)]
+    with _reporting(actor, thread_id, token, None, along=along) as work:
+        brought, work.brought = work.brought, []
         ident = committed.id_of(work, report)
         if state is not None:
             report = _with_delta(thread_id, ident, work, report, parent, state)
         try:
-            if known := committed.committed(thread_id, ident, report):
+            if known := committed.committed(thread_id, ident, report, *brought):
+                if known.id == work.head:
+                    committed.stop_where_due(work)
                 return known, False
             if parent is None and report.step not in (None, work.step + 1):
                 raise Stale(
@@ -76,14 +94,34 @@ def commit(
                     step=work.step + 1,
                     version=work.version,
                 )
-            with transaction.atomic():
-                if parent is not None and parent != work.head:
-                    committed.go_back(work, queries.checkpoint(thread_id, parent))
-                _check(actor, work, report)
-                made = committed.commit(work, ident, report)
+            try:
+                made = _commit(actor, work, ident, report, parent)
+            except ground.LeaseLost:
+                # Sent twice at once: the other one may have committed it just now.
+                if known := committed.committed(thread_id, ident, report):
+                    return known, False
+                raise
+            committed.stop_where_due(work)
         except committed.PositionTaken as error:
             raise PositionTaken("Another checkpoint has this id.") from error
-    return queries.checkpoint(thread_id, made.id), True
+    return made, True
+
+
+def _commit(
+    actor: Actor,
+    work: Work,
+    ident: UUID | None,
+    report: committed.Report,
+    parent: UUID | None,
+) -> NewCheckpoint:
+    """The checkpoint after the head, or after a parent that the head is set back to with it."""
+    if parent is None or parent == work.head:
+        _check(actor, work, report)
+        return committed.commit(work, ident, report)
+    with transaction.atomic():
+        committed.go_back(work, queries.checkpoint(work.thread, parent))
+        _check(actor, work, report)
+        return committed.commit(work, ident, report)
 
 
 def _with_delta(
@@ -99,7 +137,7 @@ def _with_delta(
     base = parent or work.head
     if ident is not None and (known := committed.parent_of(thread_id, ident)):
         base = known
-    version = queries.agent_version(work.agent_version)
+    version = announced_agent(work.agent_version)
     appended = [n for n, spec in version.channels.items() if spec["reducer"] == "append"]
     delta = committed.whole(queries.state_at(thread_id, base), state, appended)
     return committed.with_delta(report, delta)
@@ -107,7 +145,7 @@ def _with_delta(
 
 def _check(actor: Actor, work: Work, report: committed.Report) -> None:
     """Refuse a state that the announced schema does not allow; nothing where none was announced."""
-    agent = queries.agent_version(work.agent_version)
+    agent = announced_agent(work.agent_version)
     delta = deltas.validate_delta(dict(report.delta))
     names = {"nodes": list(report.nodes), "next_nodes": list(report.next_nodes)}
     check_credentials("$", names)
@@ -195,7 +233,7 @@ def _check_new(work: Work, at: Mapping[str, Any], values: Mapping[str, Any]) -> 
 
 def _announced(work: Work, tool: str) -> Mapping[str, Any]:
     """A tool as the agent announced it; nothing of one that it did not name."""
-    described: Mapping[str, Any] = queries.agent_version(work.agent_version).tools.get(tool, {})
+    described: Mapping[str, Any] = announced_agent(work.agent_version).tools.get(tool, {})
     return described
 
 

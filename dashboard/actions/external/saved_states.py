@@ -61,7 +61,7 @@ def save_state(
         report = Report(id=None, step=None, nodes=(NODE,), next_nodes=(NODE,), delta={})
         saved, _ = commit(actor, thread, work.token, report, state=state)
         release(actor, thread, work.token, "queued", "The state is saved.", None)
-    return saved
+    return queries.checkpoint(thread, saved.id)
 
 
 def _thread(actor: Actor, bucket: str, name: str) -> UUID:

@@ -8,7 +8,7 @@ from uuid import UUID
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
-from checkpoints import queries
+from checkpoints.queries.threads import thread_summary
 from dashboard.actions import external
 from dashboard.api.protocol.base import MemberView
 from dashboard.api.shapes.external_answers import ThreadNow
@@ -48,7 +48,7 @@ class ExternalView(MemberView):
 
     def now(self, thread_id: UUID) -> ThreadNow:
         """The thread as it stands."""
-        return ThreadNow.of(queries.thread(thread_id, workspace=self.actor.workspace))
+        return ThreadNow.of(thread_summary(thread_id, workspace=self.actor.workspace))
 
 
 class LeasedView(ExternalView):
@@ -57,12 +57,15 @@ class LeasedView(ExternalView):
     lease: UUID
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """The lease is looked at first: nothing is answered from former calls without it."""
+        """The header is needed; the action looks whether it names the thread's lease."""
         super().initial(request, *args, **kwargs)
         if request.method != "POST":
             return
         token = token_of(request)
         if token is None:
             raise Malformed(f"{NAME} is missing: it takes the token of your lease.", path=NAME)
-        external.lease_of(self.actor, kwargs["thread_id"], token)
         self.lease = token
+
+    def before_replay(self) -> None:
+        """No former answer without the lease."""
+        external.lease_of(self.actor, self.kwargs["thread_id"], self.lease)

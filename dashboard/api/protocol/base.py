@@ -93,8 +93,11 @@ class MemberView(APIView):
             return act()
         act = partial(_or_asked, act)
         if self.keyed and (call := idempotency_key.call_of(self.request, self.actor)):
-            return idempotency_key.once(call, act)
+            return idempotency_key.once(call, act, self.before_replay)
         return act()
+
+    def before_replay(self) -> None:
+        """Check what has to hold before a former answer is given again; raises ActionErrors."""
 
     def _changes(self, request: Request) -> str:
         """The action that a request performs, empty for one that only reads."""

@@ -8,6 +8,7 @@ answer without its change, is never in the database.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +25,9 @@ from checkpoints.postgres.named_rows import named_rows
 from checkpoints.postgres.sql_files import sql_file
 from dashboard.errors import KeyReused, StillWorking
 
-SWEPT_AT_ONCE = 50
+# After every so many changes so many old keys are deleted: more go than come.
+SWEPT_EVERY, SWEPT_AT_ONCE = 16, 50
+_changes = itertools.count()
 SQL = sql_file(__file__)
 
 
@@ -103,12 +106,17 @@ def keep(call: Call, answer: Answer) -> None:
         )
 
 
-def sweep() -> int:
-    """Delete some keys older than GATEPOST_IDEMPOTENCY_HOURS; how many.
+def sweep_in_turn() -> None:
+    """Sweep after the first change of a process, and then after each SWEPT_EVERY of them.
 
-    Comes after each change under a new key: more go than come, and no worker or timer needs to
-    know this table.
+    No worker or timer needs to know this table.
     """
+    if next(_changes) % SWEPT_EVERY == 0:
+        sweep()
+
+
+def sweep() -> int:
+    """Delete some keys older than GATEPOST_IDEMPOTENCY_HOURS; how many."""
     with connection.cursor() as cursor:
         cursor.execute(
             "DELETE FROM gp_idempotency_key WHERE id = ANY(ARRAY(SELECT id FROM gp_idempotency_key "

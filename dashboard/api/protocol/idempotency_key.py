@@ -62,16 +62,14 @@ def call_of(request: Request, actor: Actor) -> Call | None:
     )
 
 
-def once[**P](
-    call: Call, act: Callable[P, Response], /, *args: P.args, **kwargs: P.kwargs
-) -> Response:
-    """The answer of `act`, or the one that the same call had before.
+def once(call: Call, act: Callable[[], Response], before_replay: Callable[[], None]) -> Response:
+    """The answer of `act`, or the one that the same call had before, after `before_replay`.
 
     Key, change and answer are one transaction: an exception of `act` takes all of them back and
     leaves the key free. Signals and doorbells go out after its commit.
     """
     try:
-        return _once(call, act, *args, **kwargs)
+        return _once(call, act, before_replay)
     except ActionError as error:
         # A refusal that has to be on record; it went with the transaction.
         if error.afterwards is not None:
@@ -79,16 +77,15 @@ def once[**P](
         raise
 
 
-def _once[**P](
-    call: Call, act: Callable[P, Response], /, *args: P.args, **kwargs: P.kwargs
-) -> Response:
+def _once(call: Call, act: Callable[[], Response], before_replay: Callable[[], None]) -> Response:
     with transaction.atomic():
         result = idempotency.take(call)
         if result is None:
-            response = act(*args, **kwargs)
+            response = act()
             headers = {name: response[name] for name in KEPT_HEADERS if name in response}
             idempotency.keep(call, Answer(response.status_code, headers, response.data))
             # Last of all, after doorbells and hints; it may not fail what is done.
-            transaction.on_commit(idempotency.sweep, robust=True)
+            transaction.on_commit(idempotency.sweep_in_turn, robust=True)
             return response
+        before_replay()
     return Response(result.data, result.status, headers={**result.headers, REPLAYED: "true"})

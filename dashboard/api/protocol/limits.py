@@ -15,7 +15,14 @@ from rest_framework.request import Request
 from dashboard.api.shapes.django_request import django_request
 from dashboard.identity import rate_limits
 from dashboard.identity.permissions import Grant
-from dashboard.identity.rate_limits import Limit, LimitState, TooMany
+from dashboard.identity.rate_limits import (
+    API_PERSON,
+    STRANGERS,
+    Limit,
+    LimitState,
+    TooMany,
+    Use,
+)
 
 POLICY: Final = "RateLimit-Policy"
 LIMIT: Final = "RateLimit"
@@ -34,24 +41,35 @@ def known(
     agents are counted by address and token alone.
     """
     address = rate_limits.address_of(django_request(request))
-    _spend(request, by_address, address, "address")
-    sent = "Authorization" in request.headers
-    if sent:
-        rate_limits.STRANGERS.check(address)
+    uses = [Use(by_address, address, "address")]
+    if "Authorization" in request.headers:
+        uses.append(Use(STRANGERS, address, more=0))
+    row, *strangers = rate_limits.count(*uses)
+    _note(request, by_address, row)
+    for state in strangers:
+        if state is not None and state.left <= 0:
+            raise TooMany(STRANGERS.message, state.seconds)
     try:
         authenticate(request)
     except AuthenticationFailed:
-        rate_limits.STRANGERS.spend(address)
+        STRANGERS.spend(address)
         raise
     if not request.user.is_authenticated:
-        rate_limits.STRANGERS.spend(address)
+        STRANGERS.spend(address)
         return
     grant, person = request.auth, f"user:{request.user.pk}"
-    by_token = isinstance(grant, Grant)
-    who = f"token:{grant.prefix}" if isinstance(grant, Grant) else person
-    _spend(request, by_account, who, "token" if by_token else "login")
-    if by_account is rate_limits.API_ACCOUNT:
-        _spend(request, rate_limits.API_PERSON, person, "person")
+    if isinstance(grant, Grant):
+        account = Use(by_account, f"token:{grant.prefix}", "token")
+    else:
+        account = Use(by_account, person, "login")
+    if by_account is not rate_limits.API_ACCOUNT:
+        _note(request, by_account, *rate_limits.count(account))
+        return
+    row, of_person = rate_limits.count(account, Use(API_PERSON, person, "person"))
+    if row is not None and row.left < 0:
+        API_PERSON.give_back(person)  # a token that runs wild keeps nobody's others out
+    _note(request, by_account, row)
+    _note(request, API_PERSON, of_person)
 
 
 def announce(request: Any, response: Any) -> None:
@@ -70,8 +88,8 @@ def hook(request: Request, hook_id: str) -> None:
     rate_limits.HOOKS.spend(f"hook:{hook_id[:100]}")
 
 
-def _spend(request: Request, limit: Limit, who: str, name: str) -> None:
-    row = limit.spent(who, name)
+def _note(request: Request, limit: Limit, row: LimitState | None) -> None:
+    """Keep how a limit stands for the answer; raises TooMany beyond it."""
     if row is None:
         return
     setattr(request, _STANDINGS, [*getattr(request, _STANDINGS, []), row])

@@ -11,6 +11,8 @@ from pydantic import Field
 
 from approvals.policies import node_policies
 from approvals.queries import ApprovalRow
+from checkpoints.queries.threads import ThreadSummary
+from checkpoints.store import NewCheckpoint
 from checkpoints.views import ActivityRow, CheckpointRow, ThreadRow
 from dashboard.documents.state_shape import Shape
 
@@ -40,7 +42,7 @@ class ThreadNow(Shape):
     )
 
     @classmethod
-    def of(cls, row: ThreadRow) -> Self:
+    def of(cls, row: ThreadRow | ThreadSummary) -> Self:
         """The row as it was read."""
         own = {name: getattr(row, name) for name in cls.model_fields if hasattr(row, name)}
         more = {
@@ -110,8 +112,8 @@ class KeptCheckpoint(Shape):
     parent: UUID | None
 
     @classmethod
-    def of(cls, row: CheckpointRow) -> Self:
-        """The row as it was read."""
+    def of(cls, row: CheckpointRow | NewCheckpoint) -> Self:
+        """The row as it was read, or has just been written."""
         return cls.model_validate(row)
 
 

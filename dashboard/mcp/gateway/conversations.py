@@ -130,6 +130,7 @@ def finish(work: Work, outcome: str, reason: str = "") -> None:
         id=None, step=work.step + 1, nodes=(NODE,), next_nodes=(), delta=delta
     )
     committed.commit(work, committed.id_of(work, report), report)
+    committed.stop_where_due(work)
     if work.status is Status.RUNNING:
         store.leave(work, EventKind.THREAD_SUCCEEDED, reason=reason)
 

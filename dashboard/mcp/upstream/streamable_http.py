@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import httpx2
@@ -96,7 +97,7 @@ class HttpServers:
         """Send one message; raises NotSent and Broken."""
         raw = json.dumps(sending.message, separators=(",", ":"), ensure_ascii=False).encode()
         request = self._client.build_request(
-            "POST", server.url, content=raw, headers=headers_of(server, sending)
+            "POST", _url(server.url), content=raw, headers=headers_of(server, sending)
         )
         try:
             response = await self._client.send(request, stream=True)
@@ -125,6 +126,12 @@ class HttpServers:
     async def close(self) -> None:
         """Close all connections."""
         await self._client.aclose()
+
+
+@lru_cache(maxsize=256)
+def _url(text: str) -> httpx2.URL:
+    """An address that was read before: it is the same for each call."""
+    return httpx2.URL(text)
 
 
 def _why(error: Exception) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gatepost_client.wire import requests
+from gatepost_client.wire.door import Door
 from gatepost_client.wire.errors import Refused, Unreachable
 from gatepost_client.wire.flow import Answer, Disconnected, Send, Sleep
 
@@ -70,6 +71,18 @@ def test_two_requests_have_two_keys_and_a_read_has_none() -> None:
     }
     assert len(keys) == 2
     assert "Idempotency-Key" not in play(requests.request("GET", "/x/"), [DONE])[0][0].headers
+
+
+def test_a_commit_is_named_by_its_own_id_and_needs_no_key() -> None:
+    at = Door("01a0", "7d")
+    flows = [at.commit("work", {}, step=1), at.commit_point({"id": "9c", "delta": {}})]
+    for flow in flows:
+        sent, _, _ = play(flow, [Disconnected("reset"), DONE])
+        assert len(sent) == 2
+        assert sent[0].body == sent[1].body
+        assert sent[0].body["id"]
+        assert "Idempotency-Key" not in sent[0].headers
+    assert "Idempotency-Key" in play(at.renew(60), [DONE])[0][0].headers
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 412, 413, 422, 500])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from datetime import timedelta
@@ -396,6 +397,7 @@ def test_old_keys_go_a_few_at_a_time(
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     settings.GATEPOST_IDEMPOTENCY_HOURS = 24
+    monkeypatch.setattr(idempotency, "SWEPT_EVERY", 1)
     monkeypatch.setattr(idempotency, "SWEPT_AT_ONCE", 3)
     for n in range(6):
         keyed(operator, "/threads/", START, key=f"old {n}")
@@ -412,3 +414,15 @@ def test_old_keys_go_a_few_at_a_time(
     with django_capture_on_commit_callbacks(execute=True):
         keyed(operator, "/threads/", START, key="newer")
     assert {k.key for k in IdempotencyKey.objects.all()} == {"new", "newer"}
+
+
+def test_most_changes_sweep_nothing_and_more_keys_go_than_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    swept: list[int] = []
+    monkeypatch.setattr(idempotency, "_changes", itertools.count())
+    monkeypatch.setattr(idempotency, "sweep", lambda: swept.append(1))
+    for _ in range(3 * idempotency.SWEPT_EVERY):
+        idempotency.sweep_in_turn()
+    assert len(swept) == 3
+    assert idempotency.SWEPT_AT_ONCE > idempotency.SWEPT_EVERY

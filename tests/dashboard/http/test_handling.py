@@ -159,6 +159,14 @@ async def test_a_request_stays_in_one_thread(app: OneThread) -> None:
     assert threading.get_ident() not in threads
 
 
+async def test_requests_one_after_the_other_use_one_thread(app: OneThread) -> None:
+    for _ in range(10):
+        browser = Browser("/plain", b"12345")
+        await app(browser.scope, browser.receive, browser.send)
+        assert browser.text == b"POST 5"
+    assert len({ident for _, ident in seen}) == 1
+
+
 @pytest.mark.parametrize("announced", [True, False])
 async def test_a_form_is_read_also_where_its_length_is_not_announced(
     app: OneThread, announced: bool

@@ -113,11 +113,11 @@ class Door:
             body["taken"] = list(taken)
         if thoughts:
             body["thoughts"] = [{"node": node, "text": text} for text in thoughts]
-        return self._post("checkpoints/", body)
+        return self._post("checkpoints/", body, keyed=False)
 
     def commit_point(self, body: Mapping[str, Any]) -> Flow[Json]:
         """Commit a checkpoint under an id and a parent of the framework's own."""
-        return self._post("checkpoints/", dict(body))
+        return self._post("checkpoints/", dict(body), keyed=False)
 
     def record(self, records: Sequence[Json], checkpoint: str | None) -> Flow[Json]:
         """Record values at the step after a checkpoint, else after the head."""
@@ -172,13 +172,16 @@ class Door:
         where = {} if step is None else {"step": step}
         return self._post("approvals/", {**where, "ask": list(queries)})
 
-    def _post(self, path: str, body: Json, *, patience: float = 300) -> Flow[Json]:
+    def _post(
+        self, path: str, body: Json, *, patience: float = 300, keyed: bool = True
+    ) -> Flow[Json]:
         answer = yield from request(
             "POST",
             f"/threads/{self.thread}/{path}",
             body,
             headers=_lease(self.token),
             patience=patience,
+            keyed=keyed,
         )
         return _object(answer)
 

@@ -25,14 +25,16 @@ def request(
     headers: Mapping[str, str] | None = None,
     timeout: float = 30.0,
     patience: float = PATIENCE,
+    keyed: bool = True,
 ) -> Flow[Answer]:
     """Send a request and give its answer; raises Refused or Unreachable.
 
     What has no answer is sent again until `patience` seconds are over. A POST bears one
-    idempotency key through all of that, so that it is done once.
+    idempotency key through all of that, so that it is done once; `keyed` is False for one whose
+    body has an id of its own, which serves the same.
     """
     named = dict(headers or {})
-    if method == "POST":
+    if method == "POST" and keyed:
         named.setdefault("Idempotency-Key", str(uuid4()))
     send = Send(method, API + path, body, named, timeout)
     ends_at = time.monotonic() + patience
