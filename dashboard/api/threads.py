@@ -151,7 +151,7 @@ class ThreadCounts(MemberView):
 
     @extend_schema(responses={200: Counts, **refusals()}, summary="Threads per status")
     def get(self, request: Request) -> Response:
-        """Live ones exactly, finished ones up to `cap`."""
+        """Each status is counted up to `cap`."""
         counts = queries.counts(workspace=self.actor.workspace)
         return answer(
             Counts(
