@@ -180,7 +180,7 @@ def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
 
 
 def _windows() -> Iterator[int]:
-    """How many events each statement of an answer looks at."""
+    """Numbers of events that the statements of an answer look at."""
     # A question that most events answer is counted to its end in a few of them.
     first = min(FIRST, WINDOW)
     yield first

@@ -50,7 +50,7 @@ class Watchers:
         self.opened = self._line()
 
     def report(self) -> dict[str, Any]:
-        """What came since the last report."""
+        """Messages since the last report."""
         assert self.process.stdin is not None
         self.process.stdin.write("report\n")
         self.process.stdin.flush()

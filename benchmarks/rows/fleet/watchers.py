@@ -27,7 +27,7 @@ AT_ONCE = 50  # handshakes under way
 
 
 class Seen:
-    """What all sockets of this process have received since the last report."""
+    """Messages that all sockets of this process have received since the last report."""
 
     def __init__(self) -> None:
         self.joined = 0

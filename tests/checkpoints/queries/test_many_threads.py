@@ -1,4 +1,4 @@
-"""What a board of many threads reads: rows of pages and counts, however many threads there are."""
+"""Rows that a board of many threads reads, for pages and counts: no more than it shows."""
 
 from __future__ import annotations
 
