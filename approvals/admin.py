@@ -135,7 +135,7 @@ class DecisionRecords(Records):
     refusal = REFUSAL
 
     def asked(self, row: Any) -> Any:
-        """What the approval is called."""
+        """The title of the approval."""
         return self.desk.cell(row.approval, "title")
 
     def value_of(self, row: Any, name: str) -> Any:

@@ -45,7 +45,7 @@ class Names(models.Field):  # type: ignore[type-arg]
 
 
 class Approval(models.Model):
-    """What an agent asks people: one proposal at one position of one thread."""
+    """A request of an agent to people: one proposal at one position of one thread."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
@@ -164,7 +164,7 @@ class Decision(models.Model):
 
 
 class Look(models.Model):
-    """When a person opened a request for the first time; never updated, never deleted."""
+    """The first time that a person opened a request; never updated, never deleted."""
 
     pk = models.CompositePrimaryKey("approval_id", "person")
     workspace_id = models.UUIDField()
@@ -177,7 +177,7 @@ class Look(models.Model):
 
 
 class News(models.Model):
-    """What has to be told to others, written with the change that it tells of: the outbox.
+    """A notification to send, written with the change that it reports: the outbox.
 
     `done_at` is set once everybody who wanted it has a delivery of their own.
     """
@@ -248,7 +248,7 @@ class Policy(models.Model):
 
 
 class PolicyVersion(models.Model):
-    """What a policy said from a time on; never changed. `deadline` counts seconds to decide."""
+    """A policy's content from a time on; never changed. `deadline` counts seconds to decide."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
@@ -275,7 +275,7 @@ class PolicyVersion(models.Model):
 
 
 class SpendCap(models.Model):
-    """How much threads may spend before they pause; `agent` is empty where all are meant."""
+    """A limit of spending at which threads pause; `agent` is empty where it holds for all."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
@@ -301,7 +301,7 @@ class SpendCap(models.Model):
 
 
 class CarriedOut(models.Model):
-    """What became of an approved operation: one row per approval, so it is done at most once."""
+    """The outcome of an approved operation: one row per approval, so it is done at most once."""
 
     approval = models.OneToOneField(
         Approval, models.PROTECT, primary_key=True, related_name="+", db_column="approval_id"

@@ -36,7 +36,7 @@ _NAMING = _VERDICTS | {
 }
 _CARRIED_OUT = {str(K.OPERATION_DONE): "done", str(K.OPERATION_FAILED): "failed"}
 # Each with what is wrong when it is not what the events say.
-_STANDS = {
+_COMPARED = {
     "status": "the request it names does not stand where its events left it",
     "decided_at": "the time at which the request ended was altered",
     "effective_at": "the time at which the decision counts was altered",
@@ -66,21 +66,21 @@ _OPEN: dict[str, Any] = {
     "effective_at": None,
 }
 # Beside these: how often it was reminded of, of which former versions told nothing.
-_OPEN_ANSWER = APPROVAL.only("id", "terms", *_STANDS, "requested_at", "imported", "reminded")
+_OPEN_ANSWER = APPROVAL.only("id", "terms", *_COMPARED, "requested_at", "imported", "reminded")
 _AT_ONCE = 200
 # Seconds: the sweep reads its clock a little before it writes.
 _ROUNDED = 1.0
 
 
 @dataclass(slots=True)
-class _Course:
-    """What the events say of one request so far; `edits` are arguments by their hash.
+class _RequestState:
+    """The state of one request according to its events; `edits` are arguments by their hash.
 
-    Of a time that its event did not tell yet, when it was written, nothing is expected.
+    Times that older events did not record are not compared.
     """
 
     seq: int
-    stands: dict[str, Any]
+    columns: dict[str, Any]
     untold: set[str] = field(default_factory=set)
     reminded: int = 0
     votes: list[Vote] = field(default_factory=list)
@@ -98,7 +98,7 @@ class Approvals:
         self._workspace = workspace
         self._requested = self._ended = self._decided = 0
         self._imports: list[tuple[int, UUID]] | None = None
-        self._open: dict[UUID, _Course] = {}
+        self._open: dict[UUID, _RequestState] = {}
         self._operations: dict[UUID, tuple[str, str]] = {}
 
     def see(self, events: Sequence[Event]) -> None:
@@ -120,19 +120,21 @@ class Approvals:
             if event.kind == K.APPROVAL_REQUESTED:
                 self._check_request(event, data, row)
                 begins = {"standing_args": None, "standing_hash": "", "decide_by": None}
-                self._open[ident] = _Course(event.seq, _OPEN | begins | {"escalated_at": None})
+                self._open[ident] = _RequestState(
+                    event.seq, _OPEN | begins | {"escalated_at": None}
+                )
                 continue
-            course = self._open.get(ident)
-            if course is None:
+            request = self._open.get(ident)
+            if request is None:
                 raise Broken(event.seq, "the request it names was opened again")
-            course.seq = event.seq
+            request.seq = event.seq
             result = None
             if event.kind in _VERDICTS:
                 result = decided.get(UUID(data["decision"]))
                 self._check_decision(event, data, row, result)
-            _follow(course, event, data, result)
-            if course.stands["status"] in _FINAL:
-                self._compare(course, row)
+            _follow(request, event, data, result)
+            if request.columns["status"] in _FINAL:
+                self._compare(request, row)
                 self._ended += 1
                 del self._open[ident]
 
@@ -141,10 +143,10 @@ class Approvals:
         for some in batched(list(self._open), _AT_ONCE):
             rows = _rows(_OPEN_ANSWER, some)
             for ident in some:
-                course = self._open[ident]
+                request = self._open[ident]
                 if ident not in rows:
-                    raise Broken(course.seq, "the request it names is missing")
-                self._compare(course, rows[ident])
+                    raise Broken(request.seq, "the request it names is missing")
+                self._compare(request, rows[ident])
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT count(*), count(*) FILTER (WHERE status NOT IN ('pending', 'held')), "
@@ -171,16 +173,16 @@ class Approvals:
             if n != payload:
                 raise Broken(last_seq, f"the {what} are not those that the events name")
 
-    def _compare(self, course: _Course, row: dict[str, Any]) -> None:
-        current = course.stands | _counted(course, row)
-        for name, message in _STANDS.items():
-            if name not in course.untold and row[name] != current[name]:
-                raise Broken(course.seq, message)
+    def _compare(self, request: _RequestState, row: dict[str, Any]) -> None:
+        current = request.columns | _counted(request, row)
+        for name, message in _COMPARED.items():
+            if name not in request.untold and row[name] != current[name]:
+                raise Broken(request.seq, message)
         # A former version reminded without an event: so many as were due by then it may have sent.
         # Of what came with a capsule nobody is reminded here.
-        least, most = (0, 0) if row["imported"] else (course.reminded, _due(row))
+        least, most = (0, 0) if row["imported"] else (request.reminded, _due(row))
         if not least <= row["reminded"] <= max(least, most):
-            raise Broken(course.seq, "how often people were reminded of it was altered")
+            raise Broken(request.seq, "how often people were reminded of it was altered")
 
     def _check_request(self, event: Event, data: dict[str, Any], row: dict[str, Any]) -> None:
         self._requested += 1
@@ -199,7 +201,7 @@ class Approvals:
         """The workspace in which an event was written; None for this one: imports name theirs."""
         if self._imports is None:
             self._imports = queries.imports_of(self._thread)
-        return next((place for last, place in self._imports if last >= event.seq), None)
+        return next((workspace for last, workspace in self._imports if last >= event.seq), None)
 
     def _check_decision(
         self,
@@ -252,16 +254,16 @@ class Approvals:
 
 
 def _follow(
-    course: _Course, event: Event, data: dict[str, Any], results: dict[str, Any] | None
+    request: _RequestState, event: Event, data: dict[str, Any], results: dict[str, Any] | None
 ) -> None:
     """Take over what an event says of a request."""
-    current = course.stands
+    current = request.columns
     if results is not None:
         of_vote = ("reviewer", "reviewer_name", "verdict", "proposal_hash", "for_person")
         columns = {name: results[name] for name in of_vote}
-        course.votes.append(Vote(results["id"], **columns))
+        request.votes.append(Vote(results["id"], **columns))
     if results is not None and results["verdict"] == "edit":
-        course.edits[data["standing_hash"]] = results["args"]
+        request.edits[data["standing_hash"]] = results["args"]
         current |= {"standing_args": results["args"], "standing_hash": data["standing_hash"]}
     match event.kind:
         case K.APPROVAL_DECIDED if results is not None:
@@ -280,12 +282,12 @@ def _follow(
                 "effective_at": _time(data.get("effective_at")),
             }
             if "effective_at" not in data:
-                course.untold.add("effective_at")
+                request.untold.add("effective_at")
         case K.DECISION_TAKEN_BACK:
             back = data["standing_hash"]
-            current |= _OPEN | {"standing_hash": back, "standing_args": course.edits.get(back)}
+            current |= _OPEN | {"standing_hash": back, "standing_args": request.edits.get(back)}
         case K.APPROVAL_REMINDED:
-            course.reminded = data["reminder"]
+            request.reminded = data["reminder"]
         case K.APPROVAL_SETTLED:
             current["status"] = "settled"
         case K.APPROVAL_ESCALATED:
@@ -295,18 +297,18 @@ def _follow(
             current |= _OPEN | {"status": ends, "comment": data.get("reason", "")}
             current["decided_at"] = _time(data.get("decided_at"))
             if "decided_at" not in data:
-                course.untold.add("decided_at")
+                request.untold.add("decided_at")
 
 
-def _counted(course: _Course, row: dict[str, Any]) -> dict[str, Any]:
-    """Who has voted and whose turn it is, by the decisions that the events name."""
-    escalated = course.stands["escalated_at"] is not None
-    now = progress(readable_terms(row["terms"]), course.votes, escalated=escalated)
-    return (now if course.stands["status"] == "pending" else now.closed()).columns
+def _counted(request: _RequestState, row: dict[str, Any]) -> dict[str, Any]:
+    """Compute the votes and the turn from the decisions that the events name."""
+    escalated = request.columns["escalated_at"] is not None
+    now = progress(readable_terms(row["terms"]), request.votes, escalated=escalated)
+    return (now if request.columns["status"] == "pending" else now.closed()).columns
 
 
 def _due(row: dict[str, Any]) -> int:
-    """How many reminders of a request can have been sent by its end, or by now."""
+    """Count the reminders of a request that can have been sent by its end, or by now."""
     times = (row["terms"] or {}).get("reminders") or ()
     if not times:
         return 0

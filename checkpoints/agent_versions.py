@@ -23,7 +23,7 @@ CAN: Final = ("edit", "fork", "roll_back")
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """What an agent that works elsewhere says of itself: its framework, what it can go on from.
+    """Facts of an agent that works elsewhere: its framework, and the actions that it supports.
 
     `can` names what people may do to its threads: edit, fork, roll_back. `is_open`: it announced no
     schema, so its state has any channels. `watched`: what it does is only observed; nothing that
@@ -37,7 +37,7 @@ class External:
 
     @classmethod
     def of(cls, payload: Mapping[str, Any] | None) -> External | None:
-        """What the graph of an agent version says; None of an agent of ours."""
+        """Read the facts from the graph of an agent version; None for an agent that runs here."""
         if payload is None:
             return None
         can, watched = tuple(payload["can"]), bool(payload.get("watched"))

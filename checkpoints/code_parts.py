@@ -76,21 +76,21 @@ def _of_file(
     old: Mapping[tuple[str, str], Mapping[str, Any]],
     new: Mapping[tuple[str, str], Mapping[str, Any]],
 ) -> Iterator[Change]:
-    places = dict.fromkeys(p for p in (*new, *old) if p[0] == file)
-    if all(p not in old for p in places) or all(p not in new for p in places):
-        added = next(iter(places)) in new
+    keys = dict.fromkeys(p for p in (*new, *old) if p[0] == file)
+    if all(p not in old for p in keys) or all(p not in new for p in keys):
+        added = next(iter(keys)) in new
         whole = (new if added else old).get((file, ""), {}).get("text")
         yield Change(file, "", "added" if added else "removed", *_only(whole, new=added))
         return
-    for place in places:
-        was, now = old.get(place), new.get(place)
+    for key in keys:
+        was, now = old.get(key), new.get(key)
         if was is not None and now is not None:
             if was["digest"] != now["digest"]:
-                yield Change(*place, "changed", was.get("text"), now.get("text"))
+                yield Change(*key, "changed", was.get("text"), now.get("text"))
         elif now is not None:
-            yield Change(*place, "added", *_only(now.get("text"), new=True))
+            yield Change(*key, "added", *_only(now.get("text"), new=True))
         elif was is not None:
-            yield Change(*place, "removed", *_only(was.get("text"), new=False))
+            yield Change(*key, "removed", *_only(was.get("text"), new=False))
 
 
 def _only(text: str | None, *, new: bool) -> tuple[str | None, str | None]:

@@ -48,7 +48,7 @@ class Code:
     any_other: bool = False
 
     def guard(self) -> str:
-        """Whether the thread `th` may be taken; one parameter, `param`."""
+        """SQL that is true if the thread `th` may be taken; one parameter, `param`."""
         mine = "th.agent_version_id = ANY(%s::uuid[])"
         return f"(NOT th.pinned OR {mine})" if self.any_other else mine
 
@@ -145,7 +145,7 @@ def acquire(
     *,
     owner: str,
     code: Code | None = None,
-    along: Sequence[prepared.Asked] = (),
+    along: Sequence[prepared.Query] = (),
     seconds: float | None = None,
     flushed: bool = False,
     past_breakers: bool = False,

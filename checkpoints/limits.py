@@ -12,7 +12,7 @@ TITLE_MAX, NAME_MAX, NODE_MAX, AGENT_MAX = 300, 255, 100, 100
 
 
 def lease_seconds() -> float:
-    """How long a lease lives without renewal, in seconds."""
+    """Seconds that a lease lives without renewal."""
     return float(getattr(settings, "GATEPOST_LEASE_SECONDS", 15))
 
 
@@ -32,15 +32,15 @@ def folder_seconds() -> float:
 
 
 def answer_seconds() -> float:
-    """How long the database may leave a statement unanswered before its connection is given up."""
+    """Seconds that a statement may stay unanswered before its connection is given up."""
     return float(getattr(settings, "GATEPOST_ANSWER_SECONDS", 32))
 
 
 def step_seconds() -> float:
-    """How long a node may work in one go where its agent does not say."""
+    """Seconds that a node may work in one go, unless its agent sets another limit."""
     return float(getattr(settings, "GATEPOST_STEP_SECONDS", 900))
 
 
 def nodes_at_once() -> int:
-    """How many nodes of one step work at the same time where their agent does not say."""
+    """Number of nodes of one step that work at the same time, unless its agent sets another."""
     return int(getattr(settings, "GATEPOST_NODES_AT_ONCE", 8))

@@ -21,7 +21,7 @@ CURSOR_BYTES = 1 << 20
 
 @cache
 def environment() -> dict[str, str]:
-    """What this process works with, as the event of each lease says."""
+    """The versions of this process, as the event of each lease records them."""
     return {"python": platform.python_version(), "gatepost": __version__}
 
 
@@ -73,7 +73,7 @@ class Work:
 
     @property
     def has_been_here(self) -> bool:
-        """Whether the steps ahead may have been taken before: in a base, or before a rollback."""
+        """Answer True if the next steps may be repeats: after a fork or a rollback."""
         return self.base is not None or self.branch > 0
 
     @property
@@ -84,7 +84,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where in the graph's course an activity stands; its idempotency key derives from it."""
+    """The position of an activity in the graph; its idempotency key derives from it."""
 
     branch: int
     step: int

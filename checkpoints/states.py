@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 
 class Status(StrEnum):
-    """Where a thread stands."""
+    """The statuses of a thread."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -27,7 +27,7 @@ class Status(StrEnum):
 
 
 class EventKind(StrEnum):
-    """What an entry of a thread's log says; always `noun.past_participle`."""
+    """The kinds of events in a thread's log; always `noun.past_participle`."""
 
     # Events that move a thread from one status to another.
     THREAD_STARTED = "thread.started"
@@ -93,6 +93,7 @@ class EventKind(StrEnum):
     OPERATION_DONE = "operation.done"
     OPERATION_FAILED = "operation.failed"
     PAUSE_REQUESTED = "pause.requested"
+    THREAD_RENAMED = "thread.renamed"
     CODE_CHANGED = "code.changed"
     CODE_PINNED = "code.pinned"
     CODE_UNPINNED = "code.unpinned"
@@ -104,7 +105,7 @@ class EventKind(StrEnum):
 
 
 class WorkspaceEventKind(StrEnum):
-    """What an entry of a workspace's own log says; the same form."""
+    """The kinds of events in a workspace's own log; the same form."""
 
     WORKSPACE_CREATED = "workspace.created"
     WORKSPACE_RENAMED = "workspace.renamed"

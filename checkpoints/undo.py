@@ -88,7 +88,7 @@ def chosen(fates: Iterable[EffectFate], *, unknown: bool = False) -> list[Effect
 
 
 def staying(fates: Sequence[EffectFate], *, unknown: bool = False) -> list[str]:
-    """What is not taken back, and why, last first."""
+    """Describe the effects that are not undone, and why, last first."""
     taken = {f.activity.id for f in chosen(fates, unknown=unknown)}
     why = {"stays": "cannot be undone", "unknown": "nobody knows whether it happened"}
     return [

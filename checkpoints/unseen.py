@@ -40,7 +40,7 @@ def _script(char: str) -> str:
 
 
 def strangers(text: str) -> frozenset[int]:
-    """Where a letter stands in a word of another script: `pаypal` with one Cyrillic letter.
+    """Find the letters in a word of another script: `pаypal` with one Cyrillic letter.
 
     The script that most letters of the word have is its own; of two as frequent the Latin one.
     """
@@ -64,7 +64,7 @@ def places(text: str) -> list[int]:
 
 
 def has_hidden(text: object) -> bool:
-    """Whether the text holds a character that a reader would not see or would take for another."""
+    """Answer True if the text has a character that readers would not see or would mistake."""
     raw = str(text)
     return bool(HIDDEN.search(raw) or strangers(raw))
 

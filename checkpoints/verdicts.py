@@ -45,7 +45,7 @@ MEANING: Final[dict[Verdict, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a thread asks about one effect. `kind` is unknown or effect (other arguments).
+    """A question of a thread about one effect. `kind` is unknown or effect (other arguments).
 
     `args` are the new ones, None where they are too large to be shown; `once` that the tool never
     acts twice.
@@ -72,7 +72,7 @@ class Question:
 
 
 def question_of(status: str, waiting_on: Any) -> Question | None:
-    """What the thread needs to know; None when it asks nothing of this sort."""
+    """The thread's open question; None when it has none of this sort."""
     if status != Status.ATTENTION or not isinstance(waiting_on, Mapping):
         return None
     if waiting_on.get("kind") not in ("unknown", "effect"):
@@ -91,7 +91,7 @@ def question_of(status: str, waiting_on: Any) -> Question | None:
 
 
 def args_hash(args: Any) -> str:
-    """What binds an answer to the arguments that were asked about: hex sha256."""
+    """Hash the arguments, to bind an answer to those that were shown: hex sha256."""
     return sha256(deltas.canonical(args)).hexdigest()
 
 

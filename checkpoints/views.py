@@ -23,7 +23,7 @@ class Page[T]:
 
 @dataclass(frozen=True, slots=True)
 class VerificationRow:
-    """What the last verification of a record found, and of damage when and by whom it was found."""
+    """The result of a record's last verification; of damage also when and by whom it was found."""
 
     n_events: int
     intact: bool
@@ -110,13 +110,13 @@ class ThreadRow:
 
     @property
     def damage(self) -> VerificationRow | None:
-        """What is wrong with its record; None as long as nothing was found."""
+        """The verification that found damage; None as long as none did."""
         result = self.integrity
         return None if result is None or result.intact else result
 
     @property
     def live(self) -> bool:
-        """Whether anything can still happen by itself or by a decision."""
+        """Answer True if anything can still happen by itself or by a decision."""
         return self.status in LIVE
 
     @property
@@ -246,7 +246,7 @@ class ActivityRow:
 
     @property
     def sentence(self) -> str:
-        """How the tool described this effect; empty where it did not."""
+        """The tool's description of this effect; empty where it gave none."""
         used = self.usage if isinstance(self.usage, dict) else {}
         return str(used.get("sentence") or "")
 
@@ -283,7 +283,7 @@ class AgentRow:
 
     @property
     def external(self) -> External | None:
-        """What it says of itself where it works elsewhere; None of an agent of ours."""
+        """Facts of an agent that works elsewhere; None for an agent that runs here."""
         return External.of(self.graph.get("external"))
 
 
@@ -305,7 +305,7 @@ class WorkerRow:
 
 @dataclass(frozen=True, slots=True)
 class StorageRow:
-    """What a thread takes in the database and in files; `file_bytes` of `bytes` are contents there.
+    """The bytes of a thread in the database and in files; `file_bytes` of `bytes` are in files.
 
     `bytes` is added up over a sample of rows; `sampled_all` says that it was all of them.
     """
@@ -349,7 +349,7 @@ class SavedRow:
 
 @dataclass(frozen=True, slots=True)
 class EffectFate:
-    """What a rollback would do about one effect: undoable, stays or unknown."""
+    """The effect of a rollback on one activity: undoable, stays or unknown."""
 
     activity: ActivityRow
     fate: str
@@ -358,7 +358,7 @@ class EffectFate:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a thread stands still, in one sentence, and what can be done about it."""
+    """An explanation of why a thread does not move, in one sentence, and what can be done."""
 
     kind: str
     sentence: str
@@ -383,7 +383,7 @@ class Awaited:
 
 @dataclass(frozen=True, slots=True)
 class HeadRow:
-    """How a log (`of` a thread or a workspace) stands: its chain, an event's number and hash."""
+    """The head of a log (`of` a thread or a workspace): its chain, an event's number and hash."""
 
     of: str
     ident: UUID

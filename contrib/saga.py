@@ -33,9 +33,9 @@ PATIENT = "More steps may follow; cancel it with undo to take back those that ar
 
 
 class Compensation(tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]):
-    """(function, args, kwargs); `kept` is where it is written, None where it is in memory only."""
+    """(function, args, kwargs); `recorded` is its record, None if it is in memory only."""
 
-    kept: tuple[Record, NewActivity] | None = None
+    recorded: tuple[Record, NewActivity] | None = None
 
 
 class SagaManager:
@@ -129,26 +129,26 @@ class SagaManager:
         if saved is not None:
             saved[0].ended(saved[1])
 
-    def _started(self, name: str, given: dict[str, Any]) -> tuple[Record, NewActivity] | None:
-        """Where a step is written that begins; None where there is no database at all."""
+    def _started(self, name: str, payload: dict[str, Any]) -> tuple[Record, NewActivity] | None:
+        """Record the start of a step; None where there is no database at all."""
         try:
             if self._record is None:
                 self._record = Record.begin(self._title or f"Saga: {name}", self._workspace)
             self._record.take()
         except (ImproperlyConfigured, AppRegistryNotReady) as error:
-            log.warning("saga.in_process", call=given["call"], why=f"no database: {error}")
+            log.warning("saga.in_process", call=payload["call"], why=f"no database: {error}")
             return None
-        return self._record, self._record.started(name, given)
+        return self._record, self._record.started(name, payload)
 
     def _remember(
         self,
         call: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
-        kept: tuple[Record, NewActivity] | None,
+        recorded: tuple[Record, NewActivity] | None,
     ) -> None:
         entry = Compensation((call, args, dict(kwargs)))
-        entry.kept = kept
+        entry.recorded = recorded
         self.compensations.append(entry)
 
     # ---- back --------------------------------------------------------------------------------
@@ -176,8 +176,8 @@ class SagaManager:
         if self._record is not None:
             wanted[self._record.thread] = (self._record, [])
         for entry in reversed(self.compensations):
-            if entry.kept is not None:
-                record, activity = entry.kept
+            if entry.recorded is not None:
+                record, activity = entry.recorded
                 wanted.setdefault(record.thread, (record, []))[1].append(activity.id)
         for record, idents in wanted.values():
             try:
@@ -192,13 +192,13 @@ class SagaManager:
     def _take_back(self, entry: Compensation) -> Exception | None:
         """Make one call, unless a worker does; what went wrong."""
         call, args, kwargs = entry
-        if entry.kept is None:
+        if entry.recorded is None:
             try:
                 call(*args, **kwargs)
             except Exception as error:
                 return error
             return None
-        record, activity = entry.kept
+        record, activity = entry.recorded
         undoing = record.undoing
         if undoing is None:
             return record.away

@@ -42,7 +42,7 @@ from .records import cells as showing
 from .records.site import RecordsSite
 from .views.base import SeeOther
 
-KEPT = "Users are not deleted, since the logs refer to them: take away “Active” instead."
+NOT_DELETED = "Users are not deleted, since the logs refer to them: take away “Active” instead."
 NEEDS_ADMIN = "Users are looked after by admins."
 ROLE_HELP = {
     "viewer": "reads",
@@ -184,7 +184,7 @@ class SavedViewRecords(Records):
 
 @admin.register(get_user_model())
 class PeopleAdmin(Logged, UserAdmin):  # type: ignore[type-arg]
-    """Who may sign in; admins see the people of their own workspace."""
+    """People who may sign in; admins see those of their own workspace."""
 
     form, add_form, change_password_form = ChangedUser, NewUser, PasswordForm
     list_display = ("username", "first_name", "last_name", "email", "is_active", "last_login")
@@ -218,9 +218,11 @@ class PeopleAdmin(Logged, UserAdmin):  # type: ignore[type-arg]
     ) -> Any:
         form = super().get_form(request, obj, change=change, **more)
         if obj is not None and "roles" in form.base_fields:
-            place = self.site.member(request).actor.workspace
+            workspace_id = self.site.member(request).actor.workspace
             form.base_fields["roles"].initial = [
-                role for workspace, _, role in queries.memberships(obj.pk) if workspace == place
+                role
+                for workspace, _, role in queries.memberships(obj.pk)
+                if workspace == workspace_id
             ]
         return form
 
@@ -308,4 +310,4 @@ class PeopleAdmin(Logged, UserAdmin):  # type: ignore[type-arg]
 
     def delete_view(self, *_: Any, **__: Any) -> HttpResponse:
         """Refuse, and say what to do."""
-        raise PermissionDenied(KEPT)
+        raise PermissionDenied(NOT_DELETED)

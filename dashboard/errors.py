@@ -1,4 +1,4 @@
-"""What a person's action can be refused with: an HTTP status, a title, a sentence, a JSON path.
+"""Refusals of a person's action: an HTTP status, a title, a sentence, a JSON path.
 
 Pages, API and commands show the same refusals. `translated` turns the errors of the floors below
 into these; errors of the database pass through.
@@ -60,7 +60,7 @@ class ActionError(Exception):
 
 
 class Malformed(ActionError):
-    """What was sent cannot be read."""
+    """The request cannot be read."""
 
     status, code, title = 400, "malformed", "The request can’t be read"
 
@@ -105,7 +105,7 @@ class Missing(ActionError):
 
 
 class Conflict(ActionError):
-    """It does not fit what is there now."""
+    """The request does not fit the current state."""
 
     status, code, title = 409, "conflict", "Not possible now"
 

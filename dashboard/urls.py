@@ -46,6 +46,7 @@ urlpatterns = [
     path(f"{THREAD}/rollback/", changes.rollback, name="thread_rollback"),
     path(f"{THREAD}/edit/", edit.edit, name="thread_edit"),
     path(f"{THREAD}/pause/", threads.pause, name="thread_pause"),
+    path(f"{THREAD}/rename/", threads.rename, name="thread_rename"),
     path(f"{THREAD}/resume/", threads.resume, name="thread_resume"),
     path(f"{THREAD}/retry/", threads.retry, name="thread_retry"),
     path(f"{THREAD}/skip/", skip.skip, name="thread_skip"),

@@ -42,7 +42,7 @@ class WarmFixup(DjangoFixup):
 
 
 def fixup(application: Celery) -> WarmFixup:
-    """What Celery calls in place of its built-in fixups."""
+    """Install WarmFixup in place of Celery's built-in fixups."""
     warm = WarmFixup(application)
     warm.install()
     return warm

@@ -29,7 +29,7 @@ def lease_is_fresh() -> None:
 
 
 def busy() -> bool:
-    """Whether a slot's lease is fresh enough that the slot must be at work."""
+    """Answer True if a slot's lease is fresh enough that the slot must be at work."""
     (at,) = struct.unpack_from("d", _page, _FRESH)
     return bool(at) and time.monotonic() - at < lease_seconds() / 2
 
@@ -40,13 +40,13 @@ def answered() -> None:
 
 
 def last_answer() -> float:
-    """When a slot last answered a canary, on the monotonic clock; 0 before the first."""
+    """The time when a slot last answered a canary, on the monotonic clock; 0 before the first."""
     (at,) = struct.unpack_from("d", _page, _ANSWERED)
     return float(at)
 
 
 def at_work() -> int:
-    """How many slots that are processes hold a lease."""
+    """Count the slots that are processes and hold a lease."""
     held = 0
     for index in range(SLOTS_MAX):
         pid, _ = _SLOT.unpack_from(_page, _SLOTS + index * _SLOT.size)
@@ -67,7 +67,7 @@ def holding_off(seconds: float) -> None:
 
 
 def any_held_off() -> bool:
-    """Whether something may want to be left in peace."""
+    """Answer True if a service may be in backoff."""
     (until,) = struct.unpack_from("d", _page, _HELD_OFF)
     return bool(time.monotonic() < until)
 
@@ -76,19 +76,19 @@ def any_held_off() -> bool:
 
 
 def enter(index: int) -> None:
-    """This process is a slot of the pool, that of `index`."""
+    """Register this process as the slot of `index`."""
     global _index
     _index = index if 0 <= index < SLOTS_MAX else -1
     rest()
 
 
 def own_process() -> bool:
-    """Whether this process is a slot by itself, so that it can end without taking others along."""
+    """Answer True if this process is a slot of its own, so that it can end without others."""
     return _index >= 0
 
 
 def turn() -> None:
-    """This slot has a lease and its heart beats; whoever holds the interpreter still lets go."""
+    """Count one heartbeat of this slot; shows that the interpreter lock is still released."""
     global _beats
     if _index >= 0:
         _beats += 1  # over all leases: many short ones are no standstill
@@ -96,7 +96,7 @@ def turn() -> None:
 
 
 def rest() -> None:
-    """This slot has no lease."""
+    """Record that this slot has no lease."""
     if _index >= 0:
         _SLOT.pack_into(_page, _SLOTS + _index * _SLOT.size, 0, 0)
 

@@ -131,7 +131,7 @@ def _fitting(question: str, known: Mapping[str, metadata.Distribution]) -> list[
 
 
 def _about(name: str, distribution: metadata.Distribution) -> str:
-    """What a package says of itself, and the names of its sources."""
+    """The text to search for a package: its metadata, and the names of its sources."""
     about = distribution.metadata
     sources = " ".join(str(path) for path in distribution.files or () if is_source(path))
     return (
@@ -171,7 +171,7 @@ def _ranked(package: Mapping[str, str], terms: Sequence[str]) -> list[dict[str, 
 
 
 def is_source(path: PurePosixPath) -> bool:
-    """Whether this file of a package is text for readers; nothing outside of its folder is."""
+    """Answer True if this file of a package is text for readers and inside of its folder."""
     if path.is_absolute() or ".." in path.parts or _LEFT_OUT & set(path.parts[:-1]):
         return False
     if path.parts[0].endswith((".dist-info", ".egg-info")):

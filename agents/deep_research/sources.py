@@ -37,7 +37,7 @@ def text_of(source: Mapping[str, str], upload: Path | None = None) -> tuple[str,
 
 
 def path_of(source: Mapping[str, str]) -> Path:
-    """Where a file of an installed package lies on this machine; raises UnreadableSource."""
+    """The path of an installed package's file on this machine; raises UnreadableSource."""
     path = PurePosixPath(source["file"])
     if not is_source(path):
         raise UnreadableSource("it is no source of a package")

@@ -109,7 +109,7 @@ def _version(result: Row) -> str:
 
 
 def _row(result: Row) -> Row:
-    """What the lead keeps of a child's state."""
+    """The part of a child's state that the lead keeps."""
     return {
         "name": result["name"],
         "version": _version(result),

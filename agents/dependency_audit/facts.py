@@ -78,7 +78,7 @@ def dates_of(name: str) -> str:
 
 
 def _source(distribution: metadata.Distribution) -> str:
-    """Where it was installed from, if that was no index."""
+    """The address that it was installed from, if that was no index."""
     try:
         value = json.loads(distribution.read_text("direct_url.json") or "{}")
     except ValueError:

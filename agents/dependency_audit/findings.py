@@ -130,7 +130,7 @@ def _of_the_name(package: Mapping[str, Any]) -> list[Finding]:
 
 
 def _numbered(name: str, other: str) -> bool:
-    """Whether two names differ in a number at the end only, as psycopg and psycopg2 do."""
+    """Answer True if two names differ only in a number at the end, as psycopg and psycopg2 do."""
     return name.rstrip("0123456789") == other.rstrip("0123456789")
 
 

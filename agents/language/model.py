@@ -8,7 +8,7 @@ from gatepost import Context, current
 
 
 def find_model() -> bool:
-    """Whether there is a model to ask; an activity, so that the answer holds after a restart."""
+    """Answer True if there is a model; an activity, so that the answer holds after a restart."""
     return current().has_model
 
 

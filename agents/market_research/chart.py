@@ -77,7 +77,7 @@ def chart(analysis: Mapping[str, Any], *, source: str) -> dict[str, bytes]:
 
 
 def alt_text(analysis: Mapping[str, Any]) -> str:
-    """What the picture shows, for those who do not see it."""
+    """Describe the picture for those who do not see it."""
     bars, timed = chart_data(analysis)["bars"], analysis["trend"]
     parts = []
     if bars:
@@ -131,7 +131,7 @@ def _head(picture: Picture, analysis: Mapping[str, Any], height: float) -> None:
 
 
 def _columns(picture: Picture, analysis: Mapping[str, Any], bars: list[Any]) -> tuple[float, float]:
-    """Where the two columns of figures end, in inches from the right edge of the bars."""
+    """The right edges of the two columns of figures, in inches from the right edge of the bars."""
     means = [_number(bar["mean"], analysis["places"]) for bar in bars]
     first = 0.2 + _label_width(picture, [*means, "Mean"])
     return first, first + 0.25 + _label_width(picture, [*(f"{b['rows']:,}" for b in bars), "Rows"])

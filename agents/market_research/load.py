@@ -113,7 +113,7 @@ class _Rows:
                     saved.append(cell)
 
     def odd(self) -> list[dict[str, Any]]:
-        """What did not fit the header: [{"what", "count", "why"}]."""
+        """List the rows that did not fit the header: [{"what", "count", "why"}]."""
         results = []
         if self.short:
             why = "the fields that are not there count as gaps"

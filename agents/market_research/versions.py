@@ -22,7 +22,7 @@ def ignore(state: dict[str, Any]) -> dict[str, Any]:
 
 @upgrades.step(2)
 def totals(state: dict[str, Any]) -> dict[str, Any]:
-    """What cleaning counted; nothing before the table is clean."""
+    """Add the counts of cleaning; empty before the table is clean."""
     summary = state.get("summary") or {}
     if not summary:
         return {**state, "totals": {}}

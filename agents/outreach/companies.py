@@ -82,7 +82,7 @@ def find(
 
 
 def _score(cells: Mapping[str, str], terms: Sequence[str]) -> tuple[int, list[str]]:
-    """How well a company fits and why; each term counts once, where it weighs most."""
+    """Score a company's fit, with the reasons; each term counts once, where it weighs most."""
     score, why = 0, []
     held = {field: {term_of(word) for word in words_of(cells.get(field, ""))} for field in WEIGHTS}
     for term in terms:
@@ -94,7 +94,7 @@ def _score(cells: Mapping[str, str], terms: Sequence[str]) -> tuple[int, list[st
 
 
 def _refusal(cells: Mapping[str, str], refused: set[str], mails: set[str]) -> str:
-    """Why nobody may be written to; empty where one may."""
+    """Explain why nobody may write to the company; empty where one may."""
     if cells["company"].casefold() in refused:
         return "you never write to it"
     if cells.get("allowed", "").casefold() in NO:

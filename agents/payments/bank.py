@@ -19,7 +19,7 @@ SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Response:
-    """What the bank answered, as far as it matters for a retry."""
+    """The bank's response, as far as it matters for a retry."""
 
     status_code: int
     headers: dict[str, str] = field(default_factory=dict)
@@ -66,14 +66,14 @@ def post(url: str, op: str, body: dict[str, Any], *, key: str) -> dict[str, Any]
 
 
 def payments(url: str, suppliers: Iterable[str]) -> list[dict[str, str]]:
-    """What the bank has paid to these suppliers."""
+    """List the payments of the bank to these suppliers."""
     query = urlencode([("supplier", supplier) for supplier in suppliers])
     results: list[dict[str, str]] = _call(url, "GET", f"/payments?{query}")["payments"]
     return results
 
 
 def health(url: str, seconds: float = SECONDS) -> dict[str, Any]:
-    """What the bank says of itself."""
+    """The bank's own report of its health."""
     return _call(url, "GET", "/health", seconds=seconds)
 
 

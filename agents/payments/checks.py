@@ -28,7 +28,7 @@ _OF_ONE = {
 
 
 def title(check: str, number: int) -> str:
-    """What is wrong with so many invoices, as a verb that goes with their number."""
+    """Describe the problem of so many invoices, with a verb that agrees with their number."""
     return (_OF_ONE if number == 1 else {}).get(check, TITLES[check])
 
 
@@ -133,7 +133,7 @@ def accounts(
 
 
 def checks_out(account: str) -> bool:
-    """Whether the check digits of an IBAN fit (ISO 13616: the number modulo 97 is 1)."""
+    """Check the check digits of an IBAN (ISO 13616: the number modulo 97 is 1)."""
     if not re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{6,30}", account, re.ASCII):
         return False
     digits = "".join(str(int(sign, 36)) for sign in account[4:] + account[:4])

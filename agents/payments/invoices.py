@@ -63,7 +63,7 @@ SUPPLIERS = (
 
 
 def problem(line: Mapping[str, str], check: str, why: str) -> Problem:
-    """What is wrong with a line, and which check says so."""
+    """The problem of a line, with the check that found it."""
     saved = {name: line[name] for name in ("line", "invoice", "supplier", "amount")}
     return {**saved, "check": check, "why": why}
 

@@ -53,7 +53,7 @@ def drafts(
 
 
 def is_address(text: str) -> bool:
-    """Whether this is one plain mail address."""
+    """Answer True for one plain mail address."""
     return bool(re.fullmatch(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+", text))
 
 

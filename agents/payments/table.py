@@ -20,7 +20,7 @@ SEPARATORS = (",", ";", "\t", "|")
 
 @dataclass(frozen=True)
 class Field:
-    """What a file must say: its name here, other names for it, and whether it may be missing."""
+    """A required or optional column of a file: its name here, and other names for it."""
 
     name: str
     others: tuple[str, ...]

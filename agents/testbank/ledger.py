@@ -38,7 +38,7 @@ class Busy(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """What the caller is told."""
+    """The response to a caller."""
 
     status: int
     body: dict[str, Any]

@@ -30,7 +30,7 @@ KEY_MAX = 255
 
 @dataclass
 class Fault:
-    """What befalls the next `times` calls of `op`, or of any."""
+    """A fault of the next `times` calls of `op`, or of any."""
 
     kind: str
     times: int = 1
@@ -200,7 +200,7 @@ class PortBank(_Counter, socketserver.TCPServer):
 
     @property
     def where(self) -> str:
-        """How it is called."""
+        """The URL of the bank."""
         return f"http://127.0.0.1:{self.socket.getsockname()[1]}"
 
 
@@ -209,7 +209,7 @@ class SocketBank(_Counter, socketserver.UnixStreamServer):
 
     @property
     def where(self) -> str:
-        """How it is called."""
+        """The address of the bank's socket."""
         return f"unix:{self.server_address}"
 
 

@@ -19,7 +19,7 @@ from checkpoints.errors import InvalidValue
 
 from ..notify.channels import addresses, mail, webhook
 from ..notify.channels import signature as signing
-from ..notify.channels.addresses import Place
+from ..notify.channels.addresses import Target
 from ..notify.texts.kinds import NotDelivered
 from ..notify.texts.letters import Letter
 from . import time_stamps
@@ -85,7 +85,7 @@ def stamp(destination: Destination, anchor: Anchor) -> bytes:
     """The time stamp of an anchor by an authority; its token, checked."""
     parts = urlsplit(destination.address)
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    target = Place(parts.scheme, str(parts.hostname), port, parts.path or "/")
+    target = Target(parts.scheme, str(parts.hostname), port, parts.path or "/")
     query, request = time_stamps.request(anchor.hash)
     _, answer = webhook.exchange(
         target,

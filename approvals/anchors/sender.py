@@ -71,9 +71,9 @@ def _send(one: Destination, known_state: Progress, anchor: Anchor, sign: Sign) -
     try:
         number = _hand_over(one, known_state, anchor, sign)
     except NotDelivered as error:
-        log.warning("anchor.not_delivered", destination=one.name, error=error.said)
-        progress.note_refused(one.name, error.said)
-        return Sent(one.name, anchor.number, error.said)
+        log.warning("anchor.not_delivered", destination=one.name, error=error.text)
+        progress.note_refused(one.name, error.text)
+        return Sent(one.name, anchor.number, error.text)
     except Exception as error:
         log.exception("anchor.failed", destination=one.name)
         message = f"Sending failed: {type(error).__name__}."

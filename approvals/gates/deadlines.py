@@ -63,11 +63,11 @@ def expire(approval_id: UUID, *, thread: UUID, workspace: UUID) -> bool:
 def _end(due: tuple[UUID, UUID, UUID]) -> bool:
     approval, _, workspace = due
     row = queries.approval(approval, workspace=workspace)
-    return _over(row, terms_of(row.terms))
+    return _expire(row, terms_of(row.terms))
 
 
-def _over(row: ApprovalRow, terms: Terms) -> bool:
-    """Let the time of a request be over; False where somebody was faster."""
+def _expire(row: ApprovalRow, terms: Terms) -> bool:
+    """Expire, escalate or reject a request whose time is over; False where somebody was faster."""
     if terms.on_expiry == "escalate" and row.escalated_at is None:
         return _escalate(row, terms)
     if terms.on_expiry == "reject":
@@ -167,7 +167,7 @@ def _reject(row: ApprovalRow) -> bool:
 
 
 def policy_name(row: ApprovalRow) -> str:
-    """Who decided where nobody did."""
+    """The policy's name, recorded as the decider when a deadline passes."""
     rule = terms_of(row.terms).rule
     return f"the policy: {rule}"[:200] if rule else "the policy"
 
@@ -175,7 +175,7 @@ def policy_name(row: ApprovalRow) -> str:
 def _swapped(
     row: ApprovalRow, sets: str, *params: Any, decision: tuple[Any, ...] = ()
 ) -> datetime | None:
-    """When it was, written only if the request is still open and its time is over."""
+    """Update an open request whose time is over; returns the time, None if somebody was faster."""
     message = f", said AS ({decision_rows.DECISION})" if decision else ""
     with connection.cursor() as cursor:
         cursor.execute(

@@ -53,7 +53,7 @@ _OUTCOME = (
     "what_next = %s::varchar, decided_args = %s::jsonb, decided_at = c.now, "
     "effective_at = c.now + make_interval(secs => %s)"
 )
-_STANDING = "standing_args = %s::jsonb, standing_hash = %s::varchar"
+_EDITED_ARGS = "standing_args = %s::jsonb, standing_hash = %s::varchar"
 
 
 def decide(
@@ -198,8 +198,8 @@ def _write(
     if won is None:
         return None
     status, at, effective_at = won
-    if judged.standing is not None:
-        row = replace(row, standing_args=judged.standing[0], standing_hash=judged.standing[1])
+    if judged.edit is not None:
+        row = replace(row, standing_args=judged.edit[0], standing_hash=judged.edit[1])
     row = replace(row, **judged.progress.columns)
     payload: dict[str, Any] = {
         "decision": ident,
@@ -269,9 +269,9 @@ def _swapped(
 ) -> tuple[str, datetime, datetime | None] | None:
     """(status, when, from when it counts), written only if the request still stands as seen."""
     sets, params = [decision_rows.TALLY], [*decision_rows.tallied(judged.progress)]
-    if judged.standing is not None:
-        sets.append(_STANDING)
-        params += [decision_rows.as_json(judged.standing[0]), judged.standing[1]]
+    if judged.edit is not None:
+        sets.append(_EDITED_ARGS)
+        params += [decision_rows.as_json(judged.edit[0]), judged.edit[1]]
     if outcome:
         sets.append(_OUTCOME)
         params += outcome

@@ -1,7 +1,7 @@
 """Requests for what a person wants to do to a thread: a second person decides on it.
 
 Unlike a gate's, such a request stops nothing: the thread goes on, and the request names what was
-asked. It stands at the thread's place of now, under a key of its own.
+asked. It has the thread's current position, under a key of its own.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def request_operation(
         undo_window=0,
     )
     with transaction.atomic():
-        agent_version, branch, step, deadline = _place(thread, workspace, rule.expires_in)
+        agent_version, branch, step, deadline = _position_of(thread, workspace, rule.expires_in)
         proposal = Proposal(
             position=Position(branch, step, NODE, 0, f"{operation}:{ident}"),
             kind=KIND,
@@ -145,8 +145,10 @@ def note_carried_out(row: ApprovalRow, *, done: bool, text: str, actor: str) -> 
     return True
 
 
-def _place(thread: UUID, workspace: UUID, expires_in: float | None) -> tuple[UUID, int, int, Any]:
-    """The thread's place of now, locked: (agent version, branch, step, deadline)."""
+def _position_of(
+    thread: UUID, workspace: UUID, expires_in: float | None
+) -> tuple[UUID, int, int, Any]:
+    """The thread's current position, locked: (agent version, branch, step, deadline)."""
     rows = fetch_named(
         "SELECT th.agent_version_id, th.branch, c.step, clock_timestamp() + "
         "make_interval(secs => %s::float8) AS deadline FROM gp_thread th JOIN gp_checkpoint c "

@@ -57,16 +57,16 @@ def remind_due(*, limit: int = 200) -> int:
 def _remind(due: _Due) -> bool:
     ident, thread, workspace, title, sentence, reminded, terms, age = due
     times = terms_of(_decoded(terms)).reminders
-    over = max(sum(1 for seconds in times if seconds <= age), reminded + 1)
+    n_due = max(sum(1 for seconds in times if seconds <= age), reminded + 1)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE gp_approval SET reminded = %s::smallint WHERE id = %s::uuid "
             "AND status = 'pending' AND reminded = %s::smallint",
-            (over, ident, reminded),
+            (n_due, ident, reminded),
         )
         if not cursor.rowcount:
             return False
-    payload = {"reminder": over, "reminders": len(times)}
+    payload = {"reminder": n_due, "reminders": len(times)}
     message = {"approval": str(ident)} | named(title, sentence) | payload
     store.add_event(thread, store.NewEvent(EventKind.APPROVAL_REMINDED, message, SWEEP))
     outbox.tell(

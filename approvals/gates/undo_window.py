@@ -139,7 +139,7 @@ def taken_back(
 
 
 def nothing(row: ApprovalRow, reviewer: Reviewer) -> Exception:
-    """Why a decision could not be taken back."""
+    """Explain why a decision could not be taken back."""
     if row.status == "pending":
         return NothingToTakeBack("Nobody has decided this request; it is still open.")
     if row.status in ("expired", "withdrawn"):

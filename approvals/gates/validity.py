@@ -31,22 +31,22 @@ class AskedBack:
     by_name: str
 
 
-def _query(row: ApprovalRow) -> prepared.Asked:
+def _query(row: ApprovalRow) -> prepared.Query:
     """The look: a row for everybody who was counted, whether they still may, whether it is late."""
     return SQL.look, (terms_of(row.terms).valid_for, DECIDES, DECIDES, row.id)
 
 
-def holds(row: ApprovalRow) -> prepared.Asked:
+def holds(row: ApprovalRow) -> prepared.Query:
     """The condition that `doubts` has none, for the very statement that lets it happen."""
     look, values = _query(row)
     return f"NOT EXISTS (SELECT 1 FROM ({look}) r WHERE r.late OR NOT r.may)", values
 
 
 def doubts(row: ApprovalRow) -> str:
-    """Why what was decided may not happen any more, as a sentence; empty while it may.
+    """Explain why an approved action may no longer happen, as a sentence; empty while it may.
 
-    Everybody who was counted still has to be a reviewer here, and one of those whom their stage
-    names, or the deputy of such a one.
+    Everybody who was counted still has to be a reviewer here, and be named by their stage or be the
+    deputy of somebody it names.
     A policy's own decision has no person whose rights could be withdrawn.
     """
     rows = prepared.fetch(*_query(row))
@@ -68,7 +68,7 @@ def outlived(row: ApprovalRow, valid_for: float) -> str:
 
 
 def asked_back(approval: UUID) -> list[AskedBack]:
-    """What reviewers asked instead of deciding, oldest first."""
+    """List the questions that reviewers asked instead of deciding, oldest first."""
     rows = fetch_named(
         "SELECT id AS decision, comment AS text, reviewer_name AS by_name FROM gp_decision "
         "WHERE approval_id = %s::uuid AND verdict = 'respond' ORDER BY at, id",

@@ -27,7 +27,7 @@ SECRET_PAGE = "records/hook_secret.html"  # noqa: S105
 
 
 class HookEditor(Editor, Protocol):
-    """What the site does for the forms below; each is an event, or is refused."""
+    """The site's side of the forms below; each change is an event, or is refused."""
 
     def create_hook(self, request: HttpRequest, name: str) -> tuple[UUID, str]: ...
     def rotate_hook(self, request: HttpRequest, workspace: UUID, hook: UUID) -> str: ...
@@ -85,11 +85,11 @@ class HookAdmin(Edited):
         if not change:
             obj.pk, obj.shown_once = self.desk.create_hook(request, obj.name)
             return
-        place = obj.workspace_id
+        workspace = obj.workspace_id
         if "active" in form.changed_data:
-            self.desk.switch_hook(request, place, obj.pk, obj.active)
+            self.desk.switch_hook(request, workspace, obj.pk, obj.active)
         if form.cleaned_data.get("new_secret"):
-            obj.shown_once = self.desk.rotate_hook(request, place, obj.pk)
+            obj.shown_once = self.desk.rotate_hook(request, workspace, obj.pk)
 
     def response_add(self, request: HttpRequest, obj: Any, *_: Any, **__: Any) -> HttpResponse:
         return self._shown(request, obj)
@@ -162,8 +162,8 @@ class HookIdentityAdmin(Edited):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         user = form.cleaned_data["user"]
-        place = obj.hook.workspace_id
-        obj.pk = self.desk.map_identity(request, place, obj.hook_id, obj.identity, user.pk)
+        workspace = obj.hook.workspace_id
+        obj.pk = self.desk.map_identity(request, workspace, obj.hook_id, obj.identity, user.pk)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         self.desk.unmap_identity(request, obj.workspace_id, obj.hook_id, obj.identity)

@@ -30,7 +30,7 @@ class Presented:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What came under one id before; `answer` is the JSON text that was answered."""
+    """An earlier delivery of one id; `answer` is the JSON text of our response."""
 
     body_hash: bytes
     status: int

@@ -59,7 +59,7 @@ class HookIdentity(models.Model):
 
 
 class HookDelivery(models.Model):
-    """What a hook carried here under one id, and what it was answered; never changed."""
+    """A delivery of a hook under one id, and our response to it; never changed."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()

@@ -45,9 +45,9 @@ def signature(secret: str, *, ident: str, timestamp: int, body: bytes) -> str:
 
 
 def holds(value: str, valid: Iterable[str], *, ident: str, timestamp: int, body: bytes) -> bool:
-    """Whether one of the signatures in the header was made with one of the valid secrets.
+    """Check that one of the header's signatures was made with one of the valid secrets.
 
-    Every pair is compared, each in constant time: how long it takes tells nothing.
+    Every pair is compared, each in constant time: the time taken reveals nothing.
     """
     named = [one.encode() for one in value.split()[:NAMED_MAX]]
     result = False

@@ -63,7 +63,7 @@ _ORDERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who looks into their own boxes: `user:7`, the user name, the names of their groups."""
+    """The owner of a personal inbox: `user:7`, the user name, the names of their groups."""
 
     id: str
     user: str
@@ -72,7 +72,7 @@ class Person:
 
     @property
     def seats(self) -> list[str]:
-        """What names them in a request's terms; `*` is any reviewer."""
+        """The names by which a request's terms mean this person; `*` is any reviewer."""
         return [*names_of(self.user, self.teams)]
 
     @property
@@ -101,7 +101,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What somebody looks for; `alike` is a request whose equals are wanted."""
+    """The filter of a list; `alike` is a request whose equals are wanted."""
 
     workspace: UUID
     box: str = "open"
@@ -118,7 +118,7 @@ class Wanted:
 
     @property
     def grouped(self) -> bool:
-        """Whether equal requests are one entry; decided ones and those of one kind are not."""
+        """Answer True if equal requests are one entry: not in `done`, nor in a list of equals."""
         return self.box != "done" and self.alike is None
 
 
@@ -142,7 +142,7 @@ class Entry:
 
     @property
     def whole(self) -> bool:
-        """Whether `rows` are all of them, so that a sum over them is one over all."""
+        """Answer True if `rows` are all of them, so that a sum over them is complete."""
         return not self.more and self.total == len(self.rows)
 
 
@@ -288,7 +288,7 @@ def walk(wanted: Wanted, *, after: UUID | None, limit: int) -> tuple[list[UUID],
 
 
 def counts(workspace: UUID, person: Person | None) -> dict[str, int]:
-    """How many wait in each box, up to COUNTED + 1: one statement; mine only with a person."""
+    """Count the requests in each box, up to COUNTED + 1: one statement; mine only with a person."""
     with planned_for_this():
         params = _seats(workspace, person) | {"limit": COUNTED + 1}
         (row,) = fetch_named(SQL.counts, params)

@@ -42,13 +42,13 @@ class Habit:
 
     @property
     def worth_a_word(self) -> bool:
-        """Whether somebody should look at how this person approves."""
+        """Answer True if somebody should look at how this person approves."""
         return self.streak >= STREAK or self.quick >= max(QUICK_MANY, self.counted // 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What waits for one seat: `user:ada`, `team:finance`, or `*` for any reviewer."""
+    """The requests that wait for one seat: `user:ada`, `team:finance`, or `*` for any reviewer."""
 
     seat: str
     waiting: int

@@ -65,22 +65,22 @@ class InboxRow:
 
     @property
     def votes(self) -> int:
-        """How many people have approved."""
+        """The number of people who have approved."""
         return self.progress.approvals
 
     @property
     def needed(self) -> int:
-        """How many people have to approve."""
+        """The number of people who have to approve."""
         return sum(seat.count for seat in self.terms.stages)
 
     @property
     def opens(self) -> bool:
-        """Whether it is decided on its own page only, and never together with others."""
+        """Answer True if it is decided on its own page only, never together with others."""
         return bool(self.alone)
 
     @property
     def alone(self) -> str:
-        """Why it is decided on its own page only, as a sentence; empty where it need not be."""
+        """Explain why it is decided on its own page only, as a sentence; else empty."""
         if self.kind == "operation":
             return f"What a person wants to do to a thread {ON_ITS_PAGE}"
         if self.kind == REPEAT:
@@ -94,9 +94,9 @@ class InboxRow:
         return ""
 
     def not_together(self, verdict: str) -> str:
-        """Why this verdict is not taken together with others; the one rule of page and API.
+        """Explain why this verdict is not taken together with others; the one rule of page and API.
 
-        Of what is closed the door itself says best who was first.
+        Empty for a closed request: deciding it answers who was first.
         """
         if not self.open:
             return ""

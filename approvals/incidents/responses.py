@@ -164,7 +164,7 @@ def log_dropped(workspace: UUID, was: dict[str, recorded.Columns], *, days: floa
 
 
 def _locked(ident: UUID, workspace: UUID) -> recorded.Rows:
-    """What people set on an incident before this change; the row is locked."""
+    """Lock the incident's row and read what people set in it, as it was before this change."""
     _do(
         "SELECT 1 FROM gp_incident WHERE id = %s::uuid AND workspace_id = %s::uuid "
         "FOR NO KEY UPDATE",

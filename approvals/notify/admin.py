@@ -31,7 +31,7 @@ FIELDS = ("kind", "name", "target", "events", "digest", "people", "teams")
 
 
 class Changes(Protocol):
-    """What can be done about an endpoint; each is an event, or is refused."""
+    """The possible changes of an endpoint; each is an event, or is refused."""
 
     def make(self, kind: str, values: Mapping[str, Any]) -> tuple[UUID, str]: ...
     def change(self, endpoint_id: UUID, values: Mapping[str, Any]) -> None: ...
@@ -90,7 +90,7 @@ class EndpointForm(UnsavedForm):
 
 @admin.register(Endpoint)
 class EndpointAdmin(Edited):
-    """Where notifications go: mail, chats and webhooks."""
+    """Destinations of notifications: mail, chats and webhooks."""
 
     form = EndpointForm
     change_form_template = "records/endpoint.html"
@@ -99,7 +99,7 @@ class EndpointAdmin(Edited):
     ordering = ("name",)
 
     def changes(self, request: HttpRequest, obj: Any = None) -> Changes:
-        """What may be done to this one."""
+        """The changes that this person may make to the endpoint."""
         desk = cast(Desk, self.admin_site)
         return desk.endpoint(request, None if obj is None else obj.workspace_id)
 
@@ -248,7 +248,7 @@ class DeliveryRecords(Records):
         return plain(row.endpoint.name)
 
     def why(self, row: Any) -> str:
-        """What went wrong, or why nothing was sent."""
+        """The delivery's error, or the reason why nothing was sent."""
         return row.error or row.skipped or "–"
 
     def related(self, row: Any) -> list[tuple[str, str]]:

@@ -42,7 +42,7 @@ class Useless(Exception):
 
 
 def prepared(claimed: Claim) -> Callable[[], int]:
-    """What sends the message, once called, without the database; it returns the answer's code.
+    """Build the call that sends the message without the database; it returns the answer's code.
 
     Raises NotDelivered where it cannot be sent, Useless where it need not be.
     """
@@ -71,10 +71,10 @@ def _webhook(claimed: Claim) -> Callable[[], int]:
 
     def send() -> int:
         try:
-            place = addresses.parse(address)
+            target = addresses.parse(address)
         except InvalidValue:
             raise NotDelivered("The address of the endpoint is not allowed any more.") from None
-        return webhook.post(place, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
+        return webhook.post(target, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
 
     return send
 
@@ -124,13 +124,13 @@ def _push(claimed: Claim, written: Letter) -> Callable[[], int]:
 
 def _send_to(device: DeviceRow, message: bytes, *, now: datetime) -> int:
     try:
-        place = addresses.parse(device.subscribed.address)
+        target = addresses.parse(device.subscribed.address)
     except InvalidValue:
         raise NotDelivered("The address of the device is not allowed any more.") from None
     keys = device.subscribed
     body = push.encrypted(message, p256dh=keys.p256dh, auth=keys.auth)
-    headers = push.headers(place, now=now)
-    return webhook.post(place, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
+    headers = push.headers(target, now=now)
+    return webhook.post(target, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
 
 
 def _push_page(claimed: Claim) -> str:
@@ -240,7 +240,7 @@ def _incident_letter(news: Sequence[UUID], claimed: Claim) -> Letter:
 
 
 def _page(kind: str, thread: UUID | None, approval: UUID | None, data: Mapping[str, Any]) -> str:
-    """Where people look at it."""
+    """The address of the page that shows it."""
     if kind in MESSAGES:
         return f"{base()}{incident_path(data['incident'])}"
     if approval is not None:
@@ -255,7 +255,7 @@ def _page(kind: str, thread: UUID | None, approval: UUID | None, data: Mapping[s
 
 
 def _alarm(news: UUID) -> Alarm | None:
-    """What was found damaged; None where the news is gone."""
+    """Read the damage that was found; None where the news is gone."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT n.thread_id, coalesce(th.title, w.name), n.data::text, n.at, n.kind "
@@ -310,5 +310,5 @@ def _name(endpoint: UUID) -> str:
 
 
 def base() -> str:
-    """Where people open Gatepost."""
+    """The address under which people open Gatepost."""
     return str(settings.GATEPOST_BASE_URL).rstrip("/")

@@ -128,7 +128,7 @@ def _taken(endpoint: Any, due: Sequence[Any]) -> Claim:
 
 
 def claim_seconds() -> float:
-    """How long a claim holds without being renewed."""
+    """Seconds that a claim holds without being renewed."""
     return float(settings.GATEPOST_SEND_SECONDS) * 2 + 5
 
 
@@ -166,7 +166,7 @@ def note_done(claimed: Claim, *, code: int | None = None, skipped: str = "") -> 
 
 
 def note_failure(claimed: Claim, error: NotDelivered) -> bool:
-    """It did not arrive: later again, with a little chance in it, or failed for good."""
+    """Record a failed attempt: due again after a pause with some jitter, or failed for good."""
     pauses = [float(pause) for pause in settings.GATEPOST_DELIVERY_PAUSES]
     with connection.cursor() as cursor:
         cursor.execute(
@@ -178,7 +178,7 @@ def note_failure(claimed: Claim, error: NotDelivered) -> bool:
             f"WHERE claim = %s::uuid AND {OPEN}",
             (
                 error.code,
-                error.said[:300],
+                error.text[:300],
                 error.final,
                 pauses,
                 error.retry_after,

@@ -46,7 +46,7 @@ OVERLAP_MAX: Final = 7 * 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an endpoint shall be; None leaves a value as it is (or usual, of a new one)."""
+    """The wanted values of an endpoint; None leaves a value as it is (or the default, if new)."""
 
     name: str | None = None
     target: str | None = field(default=None, repr=False)  # a chat's address is a secret
@@ -251,7 +251,7 @@ def _names(path: str, values: Sequence[str]) -> list[str]:
 
 
 def _shown(row: _Row) -> dict[str, Any]:
-    """What a log may hold: a mail address is a person's, and stays out."""
+    """The values that a log may hold: a mail address is a person's, and stays out."""
     values = {n: getattr(row, n) for n in ("name", "events", "digest", "people", "teams")}
     return values | ({} if row.kind == "email" else {"target": row.target})
 

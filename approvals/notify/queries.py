@@ -48,7 +48,7 @@ class EndpointRow:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far the outbox is behind: news that nobody took, deliveries past their time, failures."""
+    """The backlog of the outbox: news that nobody took, deliveries past their time, failures."""
 
     news: int
     news_seconds: float
@@ -90,7 +90,7 @@ def deliveries(endpoint_id: UUID, *, workspace: UUID, limit: int = 20) -> list[A
 
 
 def mails() -> bool:
-    """Whether any active endpoint sends mail."""
+    """Answer True if any active endpoint sends mail."""
     (row,) = fetch_named(
         "SELECT EXISTS (SELECT 1 FROM gp_endpoint WHERE active AND kind = 'email') AS mails"
     )

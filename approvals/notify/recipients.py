@@ -77,7 +77,7 @@ def deciders(workspace: UUID) -> list[Person]:
 
 
 def wanted(person: Person, *, people: Sequence[str], teams: Sequence[str]) -> bool:
-    """Whether an endpoint that names these means the person; nobody named: everybody."""
+    """Answer True if an endpoint that names these means the person; nobody named: everybody."""
     return Seat(tuple(people), tuple(teams)).admits(person.names)
 
 

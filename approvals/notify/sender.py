@@ -157,7 +157,7 @@ class Sender:
             endpoint=str(claimed.endpoint),
             news=str(claimed.news[0][0]),
             code=error.code,
-            error=error.said,
+            error=error.text,
         )
         due_deliveries.note_failure(claimed, error)
 

@@ -61,9 +61,9 @@ class Undone:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """How many requests need more than before, by where they stand; `complete`: all were looked at.
+    """The numbers of requests that need more than before, by status; `complete`: all were counted.
 
-    `open` ones also where they stand under an older version of the policy that changes.
+    `open` includes those under an older version of the changed policy.
     """
 
     open: int = 0
@@ -88,22 +88,22 @@ def changed(
     there = list(rows)
     if policy is None:
         there.append(_NEW)
-    place = next(i for i, row in enumerate(there) if row.policy == (policy or _NEW.policy))
-    row = there.pop(place)
+    index = next(i for i, row in enumerate(there) if row.policy == (policy or _NEW.policy))
+    row = there.pop(index)
     if draft is not None:
         payload = {name: getattr(draft, name) for name in DRAFTED}
         row = replace(row, **payload, number=row.number + 1)
     if active is not None:
         row = replace(row, active=active)
-    there.insert(place if position is None else position - 1, row)
+    there.insert(index if position is None else position - 1, row)
     return [one for one in there if one.active]
 
 
 def touched(workspace: UUID, active: Sequence[VersionRow], *, older_than: str = "") -> Touched:
-    """What becomes of requests under these active policies, in their order.
+    """Count the requests that need more under these active policies, in their order.
 
-    `older_than` is the label (`<uuid>@3`) of a policy's newest version: what waits under an older
-    one counts as well.
+    `older_than` is the label (`<uuid>@3`) of a policy's newest version: requests that wait under an
+    older one count as well.
     """
     counts = {"pending": 0, "held": 0, "settled": 0}
     looked_at = 0
@@ -114,7 +114,7 @@ def touched(workspace: UUID, active: Sequence[VersionRow], *, older_than: str = 
 
 
 def is_touched(row: Undone, active: Sequence[VersionRow], older_than: str) -> bool:
-    """Whether an open request stands under an older version, or one needs more than it met."""
+    """Answer True if an open request is under an older version, or one needs more than it met."""
     return (row.open and _is_older(row.policy_version, older_than)) or _demands_more(row, active)
 
 
@@ -127,7 +127,7 @@ def _demands_more(row: Undone, active: Sequence[VersionRow]) -> bool:
 
 
 def _is_older(version: str, newest: str) -> bool:
-    """Whether a request stands under an older version of this policy."""
+    """Answer True if a request is under an older version of this policy."""
     policy, _, _ = newest.rpartition("@")
     return bool(policy) and version.startswith(f"{policy}@") and version != newest
 

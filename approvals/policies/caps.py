@@ -43,40 +43,42 @@ _SPENT: Final = {
 }
 
 
-def caps_query(thread: UUID) -> prepared.Asked:
-    """What `over` asks the database first, for whoever takes the thread to ask along."""
+def caps_query(thread: UUID) -> prepared.Query:
+    """The query of `spend_refusal`; it can be sent in the same round trip as the lease."""
     return queries_policies.active_caps_asked(thread)
 
 
-def over(*, workspace: UUID, thread: UUID, agent: str, rows: Sequence[Any] | None = None) -> str:
-    """Why the thread may spend nothing more now, as a sentence; empty while it may.
+def spend_refusal(
+    *, workspace: UUID, thread: UUID, agent: str, rows: Sequence[Any] | None = None
+) -> str:
+    """Explain why the thread may spend nothing more now, as a sentence; empty while it may.
 
     A day is one of UTC by the database's clock. The thread's own caps come first, since they are
-    the cheapest to look at; without caps it is one query, and none with `rows`, the answer to
-    `asked`.
+    the cheapest to look at; without caps it is one query, and none with `rows`, the result of
+    `caps_query`.
     """
     caps = [
         cap
         for cap in queries_policies.caps(workspace, active_only=True, rows=rows)
         if cap.agent in ("", agent)
     ]
-    place = {"workspace": workspace, "thread": thread, "agent": agent}
+    params = {"workspace": workspace, "thread": thread, "agent": agent}
     order = ("thread", "agent", "workspace")
     for cap in sorted(caps, key=lambda c: (order.index(c.scope), c.per)):
-        spent = _spent(cap, place)
+        spent = _spent(cap, params)
         if spent >= cap.max_cost:
             return _sentence(cap, agent, spent, in_tree=cap.scope == "thread" and _has_kin(thread))
     return ""
 
 
-def _spent(cap: CapRow, place: dict[str, Any]) -> Decimal:
+def _spent(cap: CapRow, params: dict[str, Any]) -> Decimal:
     with connection.cursor() as cursor:
-        cursor.execute(_SPENT[cap.scope, cap.per], place)
+        cursor.execute(_SPENT[cap.scope, cap.per], params)
         return Decimal(cursor.fetchone()[0])
 
 
 def _has_kin(thread: UUID) -> bool:
-    """Whether a thread has parents or children."""
+    """Answer True if a thread has parents or children."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT th.root IS NOT NULL OR EXISTS (SELECT 1 FROM gp_thread c "

@@ -161,7 +161,7 @@ def set_cap(
 
 
 def draft_of(row: VersionRow) -> Draft:
-    """What a version says, as a draft."""
+    """Copy a version into a draft."""
     return Draft(
         name=row.name,
         condition=row.condition,

@@ -41,7 +41,7 @@ _PARTS: Final = {"property": PROPERTY, "class": CLASS, "wide": WIDE}
 
 @dataclass(slots=True)
 class Cost:
-    """What the text of a condition does with its values; counted while it is looked through."""
+    """The operations in the text of a condition, counted while it is parsed."""
 
     mentions: int = 0  # of variables, outside of list macros
     calls: int = 0  # of helpers that go through a value

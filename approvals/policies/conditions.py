@@ -15,8 +15,6 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-import cel
-
 from checkpoints.errors import InvalidValue
 
 from .condition_cost import SECONDS_MAX, Cost, check_patterns
@@ -74,11 +72,13 @@ class Condition:
     cost: Cost
 
     def holds(self, values: Mapping[str, Any]) -> bool:
-        """Whether it is true of these values, one for each of VARIABLES; raises Unanswered."""
+        """Evaluate the condition; `values` has each of VARIABLES. Raises Unanswered."""
         if self.cost.rounds:
             _bounded(values)
         if self.cost.seconds(values) > SECONDS_MAX:
             raise Unanswered("the arguments are too large for this condition")
+        import cel
+
         try:
             context = cel.Context(dict(values))
             for name, function in _HELPERS.items():
@@ -109,6 +109,8 @@ def condition(text: str) -> Condition:
             "condition",
             f"names a node and {other[0]!r}: before a node there is none; write two policies",
         )
+    import cel  # with it comes a toolkit of terminals, 0.2 s: not with each start
+
     try:
         program = cel.compile(text)
     except BaseException as error:
@@ -127,7 +129,7 @@ def condition(text: str) -> Condition:
 
 
 def refusal(text: str) -> str:
-    """Why the condition of a saved policy is no longer taken; empty where it is."""
+    """Explain why the condition of a saved policy is no longer valid; empty where it is."""
     try:
         condition(text)
     except InvalidValue as error:

@@ -29,7 +29,7 @@ ON_EXPIRY: Final = ("expire", "reject", "escalate")
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a version of a policy says. `deadline`: seconds to decide; None: as long as it takes."""
+    """The content of a policy version. `deadline`: seconds to decide; None: no limit."""
 
     name: str
     condition: str

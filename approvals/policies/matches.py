@@ -15,9 +15,9 @@ from .queries import VersionRow
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a rule may look at; `cost` is what the thread has spent so far, a decimal string.
+    """The facts that a rule may read; `cost` is the thread's spend so far, a decimal string.
 
-    `operation` is what a person wants to do to a thread, `node` the one that a thread comes to;
+    `operation` is an operation of a person on a thread, `node` the node that a thread comes to;
     both are empty for an effect of an agent.
     """
 
@@ -41,10 +41,10 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What the policies say of an action: ask people on these terms, or let it happen.
+    """The policies' decision on an action: ask people on these terms, or let it happen.
 
     `version` names the policy and its version (`<uuid>@3`); a request's hash binds it.
-    `expires_in`: seconds in which people have to decide; None leaves them as long as they like.
+    `expires_in`: seconds in which people have to decide; None sets no limit.
     """
 
     action: Literal["ask", "allow"]
@@ -58,7 +58,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class PolicyAnswer:
-    """What the policies say of an action; `policies` names them (`queries_policies.mark_of`)."""
+    """The result of asking the policies; `policies` names them (`queries_policies.mark_of`)."""
 
     rule: Rule | None
     policies: str = ""
@@ -70,10 +70,10 @@ def rule_for(facts: Facts) -> Rule | None:
 
 
 def ask(facts: Facts) -> PolicyAnswer:
-    """What the first active policy that matches says, and which policies were asked.
+    """Find the first active policy that matches; also names the policies that were read.
 
-    Read anew each time: what an admin changed counts for the very next action. A condition that
-    cannot be answered for this action fails closed: a policy that asks matches then, one that
+    Read anew each time: a change by an admin counts for the very next action. A condition that
+    cannot be evaluated for this action fails closed: a policy that asks matches then, one that
     allows does not.
     """
     active = queries_policies.active(facts.workspace)
@@ -81,7 +81,7 @@ def ask(facts: Facts) -> PolicyAnswer:
 
 
 def first_match(versions: Iterable[VersionRow], facts: Facts) -> Rule | None:
-    """What the first of these policies that matches says."""
+    """The rule of the first of these policies that matches; None without a match."""
     values = values_of(facts)
     for version in versions:
         matched, problem = matches(version, values, facts.subject)

@@ -80,8 +80,8 @@ def against_the_past(
     """
     request = condition(text)
     until = time.monotonic() + SECONDS_MAX
-    place = {"workspace": workspace, "limit": limit + 1}  # one more: whether there are more
-    both = [fetch_named(sql, place) for sql in (_REQUESTS, _EFFECTS)]
+    params = {"workspace": workspace, "limit": limit + 1}  # one more: whether there are more
+    both = [fetch_named(sql, params) for sql in (_REQUESTS, _EFFECTS)]
     ends = [rows[limit - 1].at for rows in both if len(rows) > limit]
     rows = [row for some in both for row in some[:limit]]
     rows.sort(key=lambda row: row.at, reverse=True)

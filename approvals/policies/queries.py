@@ -46,7 +46,7 @@ class VersionRow:
 
     @property
     def label(self) -> str:
-        """How requests name it: `<uuid>@3`."""
+        """The name by which requests refer to it: `<uuid>@3`."""
         return f"{self.policy}@{self.number}"
 
 
@@ -96,7 +96,7 @@ def money(amount: Decimal) -> str:
 
 
 def active(workspace: UUID) -> list[VersionRow]:
-    """What the active policies of a workspace say now, in their order; one query."""
+    """The newest versions of a workspace's active policies, in their order; one query."""
     return _versions(
         _NEWEST + "WHERE p.workspace_id = %s::uuid AND p.active ORDER BY p.position, p.id",
         (workspace,),
@@ -104,7 +104,7 @@ def active(workspace: UUID) -> list[VersionRow]:
 
 
 def mark_of(active_ones: Sequence[VersionRow]) -> str:
-    """What names these active policies, their versions and their order: hex sha256."""
+    """Hash these active policies, their versions and their order: hex sha256."""
     return sha256(",".join(version.label for version in active_ones).encode()).hexdigest()
 
 
@@ -113,7 +113,7 @@ def mark(workspace: UUID) -> str:
     return str(prepared.fetch(f"SELECT {_MARK}", (workspace,))[0][0])
 
 
-def unchanged(workspace: UUID, seen: str) -> prepared.Asked:
+def unchanged(workspace: UUID, seen: str) -> prepared.Query:
     """The condition that the active policies are those of `seen`, for a guarded statement."""
     return f"{_MARK} = %s::text", (workspace, seen)
 
@@ -149,7 +149,7 @@ def versions(policy_id: UUID, *, workspace: UUID) -> list[VersionRow]:
 
 
 def waiting(policy_id: UUID, *, workspace: UUID) -> int:
-    """How many requests wait under any version of a policy."""
+    """Count the requests that wait under any version of a policy."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM gp_approval WHERE workspace_id = %s::uuid "
@@ -168,8 +168,8 @@ _ACTIVE_FOR = (
 )
 
 
-def active_caps_asked(thread: UUID) -> prepared.Asked:
-    """What `caps` asks the database of the active ones, where only a thread is known."""
+def active_caps_asked(thread: UUID) -> prepared.Query:
+    """The query of `caps` for the active ones, where only a thread is known."""
     return _ACTIVE_FOR, (thread,)
 
 

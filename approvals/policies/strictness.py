@@ -17,7 +17,7 @@ from ..states import RISKS
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What it takes before an effect may happen; nobody is asked where `asks` is false.
+    """The conditions for an effect to happen; nobody is asked where `asks` is false.
 
     `escalated`: nobody decided in time, so those who are called in then could decide as well.
     """
@@ -29,19 +29,19 @@ class Demand:
 
 
 def given_under(row: ApprovalRow | None) -> Demand:
-    """What an approval met; None is an effect for which nobody was asked."""
+    """The demand that an approval met; None is an effect for which nobody was asked."""
     if row is None:
         return Demand()
     return met(row.risk, terms_of(row.terms), row.escalated_at is not None, row.decided_by)
 
 
 def met(risk: str, terms: Terms, escalated: bool, decided_by: str) -> Demand:
-    """What a request of these columns met; where a policy decided nobody was asked."""
+    """The demand that a request of these columns met; none where a policy decided."""
     return Demand() if decided_by.startswith("policy:") else Demand(True, risk, terms, escalated)
 
 
 def stricter(now: Demand, then: Demand) -> str:
-    """What is demanded now and was not then, as a sentence; empty where nothing is.
+    """Explain what is demanded now and was not then, as a sentence; empty where nothing is.
 
     Of two different demands at least one is stricter than the other; none is stricter than itself.
     """
@@ -76,13 +76,13 @@ def _joined(seat: Seat, more: Seat) -> Seat:
 
 
 def _covered(wanted: Sequence[Seat], seats: Sequence[Seat]) -> bool:
-    """Whether each stage that is wanted has a stage of its own among those given, in this order."""
+    """Check that each wanted stage has a stage of its own among `seats`, in this order."""
     left = iter(seats)
     return all(any(_fills(one, seat) for one in left) for seat in wanted)
 
 
 def _fills(seat: Seat, wanted: Seat) -> bool:
-    """Whether enough people, all of whom may sit in the wanted seat, were needed for the other."""
+    """Check that `seat` needed enough people, all of whom may sit in the wanted seat."""
     if seat.count < wanted.count:
         return False
     if not wanted.people and not wanted.teams:

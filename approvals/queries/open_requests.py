@@ -14,13 +14,13 @@ OPEN_CAP = 1_000  # open requests are shown as a number up to this
 
 
 def open_count(*, workspace: UUID) -> int:
-    """How many requests wait for somebody, counted up to OPEN_CAP + 1."""
+    """Count the open requests, up to OPEN_CAP + 1."""
     (row,) = fetch_named(SQL.open_count, (workspace, OPEN_CAP + 1))
     return int(row.n)
 
 
 def overdue(*, seconds: float) -> int:
-    """How many open requests of all workspaces passed their deadline longer ago than `seconds`."""
+    """Count the open requests of all workspaces more than `seconds` past their deadline."""
     (row,) = fetch_named(SQL.overdue, (seconds,))
     return int(row.n)
 

@@ -54,7 +54,7 @@ def by_id(ids: Sequence[UUID], *, workspace: UUID) -> dict[UUID, ApprovalRow]:
 
 
 def in_workspace(approval_id: UUID, *, workspace: UUID) -> bool:
-    """Whether a request lies in the workspace."""
+    """Answer True if a request belongs to the workspace."""
     return bool(fetch_named(SQL.in_workspace, (approval_id, workspace)))
 
 
@@ -82,7 +82,7 @@ def for_thread(thread_id: UUID, *, open_only: bool = False) -> list[ApprovalRow]
 
 
 def unsettled(thread_id: UUID) -> list[ApprovalRow]:
-    """What would be withdrawn with a thread: open requests, decisions that do not count yet."""
+    """List what is withdrawn with a thread: open requests, decisions that do not count yet."""
     return _of_thread(thread_id, list(UNSETTLED))
 
 
@@ -110,8 +110,8 @@ def approvals(
     return Page(tuple(requests[:limit]), next_cursor)
 
 
-def next_step_asked(thread_id: UUID) -> reads.Asked:
-    """What `at_step` asks of the step after the thread's head, as it is then."""
+def next_step_asked(thread_id: UUID) -> reads.Query:
+    """The query of `at_step` for the step after the thread's current head."""
     return SQL.at_next_step, (thread_id,)
 
 

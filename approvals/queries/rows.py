@@ -88,7 +88,7 @@ class ApprovalRow:
 
     @property
     def shown_sentence(self) -> str:
-        """How the tool describes what stands; empty where it does not, and after an edit."""
+        """The tool's description of the current arguments; empty without one, and after an edit."""
         return self.sentence if self.standing_args is None else ""
 
     @property
@@ -98,28 +98,28 @@ class ApprovalRow:
 
     @property
     def open(self) -> bool:
-        """Whether somebody can still decide it."""
+        """Answer True if somebody can still decide it."""
         return self.status == "pending"
 
     @property
     def progress(self) -> Progress:
-        """Who has voted and whose turn it is, as the gate wrote it with the last verdict."""
+        """The votes and the turn, as the gate wrote them with the last verdict."""
         terms, seats = readable_terms(self.terms), self.due_seats
         return Progress.read(self.tally, terms, due_seats=seats, due_except=self.due_except)
 
     @property
     def effect(self) -> bool:
-        """Whether approving it makes something happen outside."""
+        """Answer True if approving it makes something happen outside."""
         return self.gate and bool(self.tool)
 
     @property
     def gate(self) -> bool:
-        """Whether it stands before something that the agent would do."""
+        """Answer True if the agent waits for it before an action."""
         return self.kind in GATES
 
     @property
     def repeat(self) -> bool:
-        """Whether the same was done before."""
+        """Answer True if the same was done before."""
         return self.kind == REPEAT
 
 

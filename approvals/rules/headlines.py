@@ -10,7 +10,7 @@ SENTENCE: Final = "CASE WHEN a.standing_args IS NULL THEN a.sentence ELSE '' END
 
 
 def headline(title: str, sentence: str) -> str:
-    """What lists, messages and the log call a request; the title alone where it says the same."""
+    """The headline of a request in lists, messages and the log: title and tool's sentence."""
     title = title.rstrip()
     if not sentence or sentence in title:
         return title
@@ -18,7 +18,7 @@ def headline(title: str, sentence: str) -> str:
 
 
 def named(title: str, sentence: str) -> dict[str, str]:
-    """How the data of an event names a request."""
+    """The fields by which the data of an event names a request."""
     return {"title": title} | ({"sentence": sentence} if sentence else {})
 
 

@@ -23,7 +23,7 @@ class Line:
 
     @property
     def again(self) -> bool:
-        """Whether it would be done a second time."""
+        """Answer True if it would be done a second time."""
         return self.before is not None and self.now is not None
 
 
@@ -37,17 +37,17 @@ class Overlap:
 
     @property
     def again(self) -> int:
-        """How many lines would be done a second time."""
+        """Count the lines that would be done a second time."""
         return sum(line.again for line in self.lines)
 
     @property
     def new(self) -> int:
-        """How many lines were not done before."""
+        """Count the lines that were not done before."""
         return sum(line.before is None for line in self.lines)
 
 
 def overlaps(before: Any, now: Any, schema: Any = None) -> list[Overlap]:
-    """What the lists right inside two arguments have in common, line by line."""
+    """Compare the lists right inside two arguments, line by line; only those that overlap."""
     if not isinstance(before, Mapping) or not isinstance(now, Mapping):
         return []
     whole = Part.of(schema)

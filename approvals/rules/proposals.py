@@ -22,12 +22,12 @@ TITLE_MAX = 300
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What would be done, or is asked, at one position; canonical JSON arguments.
+    """A proposed action or question at one position; canonical JSON arguments.
 
     `allowed_by` names the rule by which the policy `policy_version` lets it happen without people.
     `policies` names all that were asked (`queries_policies.mark_of`). `repeats` is what
     was done before, for a repeat: {activity, thread, title, at, state, args, result, approval,
-    approved_by, fork}. `sentence` is how the tool describes the call; empty where it does not.
+    approved_by, fork}. `sentence` is the tool's description of the call; empty without one.
     `origin` is on whose behalf a child asks: its parents from the root down, [{thread, agent,
     title}].
     """
@@ -65,7 +65,7 @@ def proposal_hash(
     deadline: datetime | None,
     origin: Any = None,
 ) -> str:
-    """What a decision binds to, as hex sha256; an upgrade of the checkpoint leaves it alone."""
+    """Hash the content that a decision binds to, as hex sha256; an upgrade leaves it unchanged."""
     p = position
     return hashlib.sha256(
         b"gatepost-proposal-1"
@@ -101,9 +101,9 @@ def titled(text: str) -> str:
 
 
 def request_seal(row: Mapping[str, Any]) -> str:
-    """What the event of a request binds: every sealed column; JSON as values.
+    """Seal the columns that the event of a request binds: every sealed column; JSON as values.
 
-    A request without what came later was made before, and its seal is as it was then.
+    Columns added later are left out while they have their default: seals of older requests hold.
     """
     deadline = row["deadline"]
     times = {"deadline": None if deadline is None else deadline.astimezone(UTC).isoformat()}

@@ -18,7 +18,7 @@ VALID_FOR: Final = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Whose approval one stage needs, and from how many of them; nobody named means any reviewer.
+    """The people whose approval one stage needs, and how many of them; nobody named: any reviewer.
 
     `people` are user names, `teams` names of groups.
     """
@@ -34,13 +34,13 @@ class Seat:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Who may sit here, as `names_of` names a person; `*` is any reviewer."""
+        """The names of those who may sit here, in the form of `names_of`; `*` is any reviewer."""
         named = [f"user:{name}" for name in self.people] + [f"team:{name}" for name in self.teams]
         return tuple(named) or (ANYONE,)
 
     @property
     def in_words(self) -> str:
-        """Who may sit here: "ada, grace or team finance", "any reviewer"."""
+        """Describe who may sit here: "ada, grace or team finance", "any reviewer"."""
         named = [*self.people, *(f"team {team}" for team in self.teams)]
         if not named:
             return "any reviewer"
@@ -48,7 +48,7 @@ class Seat:
         return f"{', '.join(most)} or {last}" if most else last
 
     def admits(self, names: Iterable[str]) -> bool:
-        """Whether a person with these names (`names_of`) may sit here."""
+        """Answer True if a person with these names (`names_of`) may sit here."""
         return not set(self.names).isdisjoint(names)
 
 

@@ -41,12 +41,12 @@ class Vote:
 
     @property
     def person(self) -> str:
-        """Who it was, whatever they acted through."""
+        """The person who voted, whatever they acted through."""
         return person(self.reviewer)
 
 
 class Part(StrEnum):
-    """What part a person has in an open request."""
+    """The part of a person in an open request."""
 
     BARRED = "barred"  # four eyes keep them out
     VOTED = "voted"  # their approval counts already
@@ -83,7 +83,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a request is and whose turn it is: the answer that every reader reads.
+    """The progress of a request and whose turn it is: the answer that every reader reads.
 
     `got` of `needed` people in `stage` of `stages` (from 1); `missing` are needed in all. `seats`
     are those of the terms, `counted` the votes that count, one tuple per stage. It is the turn of
@@ -157,12 +157,12 @@ class Progress:
 
     @property
     def complete(self) -> bool:
-        """Whether nobody is missing."""
+        """Answer True if nobody is missing."""
         return not self.missing
 
     @property
     def seat(self) -> Seat:
-        """Whose turn it is, by the terms."""
+        """The seat whose turn it is, by the terms."""
         return self.seats[self.stage - 1]
 
     @property
@@ -187,7 +187,7 @@ class Progress:
 
     @property
     def approvals(self) -> int:
-        """How many people have approved, over all stages."""
+        """The number of people who have approved, over all stages."""
         return sum(map(len, self.counted))
 
     def part(self, who: str, names: Sequence[str]) -> Part:
@@ -290,7 +290,7 @@ def _counted(seats: Sequence[Seat], votes: Iterable[Vote]) -> list[list[Vote]]:
         full = all(len(some) >= _needed(seat) for some, seat in zip(counted, seats, strict=True))
         if full and vote.verdict == "approve":
             continue  # nobody could be asked for it
-        at = _place(seats, counted, vote.person)
+        at = _stage_of(seats, counted, vote.person)
         if vote.verdict == "take_back":
             for some in counted:
                 some[:] = [v for v in some if v.person != vote.person]
@@ -303,7 +303,7 @@ def _counted(seats: Sequence[Seat], votes: Iterable[Vote]) -> list[list[Vote]]:
     return counted
 
 
-def _place(seats: Sequence[Seat], counted: Sequence[Sequence[Vote]], who: str) -> int:
+def _stage_of(seats: Sequence[Seat], counted: Sequence[Sequence[Vote]], who: str) -> int:
     """The stage in which a person has voted, else the one whose turn it is."""
     for at, some in enumerate(counted):
         if any(vote.person == who for vote in some):

@@ -36,7 +36,7 @@ CHAIN = ("Chain", ("hash", "prev_hash", "data_hash", "salt"))
 
 
 def of_thread(thread: UUID) -> list[tuple[str, str]]:
-    """Where a thread and everything that belongs to it can be read."""
+    """List (label, address) of the pages that show a thread and everything that belongs to it."""
     nouns = ("checkpoint", "content", "event", "activity")
     lists = (*(f"checkpoints_{noun}" for noun in nouns), "approvals_approval")
     return [
@@ -54,7 +54,7 @@ def of_thread(thread: UUID) -> list[tuple[str, str]]:
 
 
 def record_of(thread: UUID) -> str:
-    """What verifying the thread found last, and when."""
+    """Describe the result and the time of the thread's last verification."""
     result = verification(thread)
     if result is None:
         return "Record: not verified yet"

@@ -35,16 +35,16 @@ TITLES = {"says": "what happened", "asked": "approval"}  # of columns that no ta
 
 
 class Desk(Protocol):
-    """What the site knows: who asks, what they may see, how values are written as HTML."""
+    """The site, as these lists need it: who reads, what they may see, values as HTML."""
 
     def scope(self, request: HttpRequest) -> UUID | None:
         """The workspace whose rows a person may read; None for all."""
 
     def may_administer(self, request: HttpRequest) -> bool:
-        """Whether a person may change users, roles and workspaces."""
+        """Answer True if a person may change users, roles and workspaces."""
 
     def actors_named(self, name: str) -> list[str]:
-        """How logs name the user of that name."""
+        """List the names under which logs know the user of that name."""
 
     def prepare(self, rows: Sequence[Any], actors: Iterable[str], threads: Iterable[UUID]) -> None:
         """Look up names of people and titles of threads for all rows of a page at once."""
@@ -59,13 +59,13 @@ class Desk(Protocol):
         """Which participant created the account behind a decision, where that needs a look."""
 
     def sentence(self, row: Any) -> Any:
-        """What an event says."""
+        """Describe an event in one sentence."""
 
     def marked(self, row: Any, value: Any) -> Any:
         """The first value of a row in a list, with a mark where its record is damaged."""
 
     def damage(self, row: Any) -> str:
-        """What is wrong with the record that a row is part of; empty where nothing is known."""
+        """Describe the damage of the record that a row is part of; empty where none is known."""
 
 
 class Logged:
@@ -80,7 +80,7 @@ class Logged:
         """Nothing beside the row is saved."""
 
     def history_view(self, *_: Any, **__: Any) -> HttpResponse:
-        """Where the events are read."""
+        """Redirect to the list of events."""
         return HttpResponseRedirect(reverse("admin:checkpoints_workspaceevent_changelist"))
 
 
@@ -314,15 +314,15 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
         return TemplateResponse(request, "records/detail.html", context)
 
     def name_of(self, row: Any) -> str:
-        """What the headline of a row's page calls it."""
+        """The row's name in the headline of its page."""
         return ".".join(str(getattr(row, n))[-8:] for n in self.key)
 
     def value_of(self, row: Any, name: str) -> Any:
-        """What the page of a row shows under a name: all of a column."""
+        """A column's full value, for the page of the row."""
         return self.desk.full(row, name)
 
     def called(self, name: str) -> str:
-        """What a column is called."""
+        """The title of a column."""
         return TITLES.get(name, name.removesuffix("_id").replace("_", " "))
 
     # --- and nothing else ------------------------------------------------------------------------

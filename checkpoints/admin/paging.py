@@ -51,7 +51,7 @@ class Walk:
 
 
 class BadCursor(Exception):
-    """What should say where a page begins does not."""
+    """The cursor that names the first row of a page cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

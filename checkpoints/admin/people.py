@@ -50,7 +50,7 @@ class WorkspaceEventRecords(Records):
 
 
 class Editor(Desk, Protocol):
-    """What the site does for the forms below; each is one event at least, or is refused."""
+    """The site's side of the forms below; each change writes at least one event, or is refused."""
 
     def is_superuser(self, request: HttpRequest) -> bool: ...
     def choose_from(self, request: HttpRequest) -> QuerySet[Any]:

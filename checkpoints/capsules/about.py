@@ -37,7 +37,7 @@ class About:
 
 
 def about_of(reader: Reader, folder: str = "") -> About:
-    """What thread.json in a folder of a capsule says; raises BadCapsule, InvalidValue."""
+    """Read and check thread.json in a folder of a capsule; raises BadCapsule, InvalidValue."""
     name = folder + layout.THREAD
     payload = reader.json(name)
     if not isinstance(payload, dict) or payload.get("exporter") != "gatepost":

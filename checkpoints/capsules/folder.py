@@ -19,7 +19,7 @@ _NEWEST = re.compile(r"checkpoint-([0-9]{6,10})")
 
 
 def name_of(number: int) -> str:
-    """What the folder of a checkpoint is called."""
+    """The name of a checkpoint's folder."""
     return f"checkpoint-{number:06}"
 
 
@@ -64,13 +64,13 @@ def _open(root: Path, name: str) -> IO[bytes]:
 
 
 def _member(root: Path, name: str) -> Path:
-    """Where a member lies; never beyond the folder, nor where a link leads."""
+    """Resolve the path of a member; refuses links, missing files and names beyond the folder."""
     layout.check_name(name)
-    place = root
+    path = root
     for part in name.split("/"):
-        place = place / part
-        if place.is_symlink():
+        path = path / part
+        if path.is_symlink():
             raise BadCapsule(f"{name} in the capsule is a link.")
-    if not place.is_file():
+    if not path.is_file():
         raise BadCapsule(f"{name} is missing in the capsule.")
-    return place
+    return path

@@ -66,37 +66,37 @@ def check_name(name: str) -> None:
 
 
 def sha_of(raw: bytes) -> str:
-    """What MANIFEST would call these bytes."""
+    """The hash of these bytes as MANIFEST lists it: hex sha256."""
     return hashlib.sha256(raw).hexdigest()
 
 
 def checkpoint_name(number: int) -> str:
-    """Where the checkpoint of this number stands in the folder of its thread."""
+    """The name of a checkpoint's file in the folder of its thread."""
     return f"checkpoints/{number:06}.json"
 
 
 def content_name(sha: str) -> str:
-    """Where a large value stands in the folder of its thread."""
+    """The name of a large value's file in the folder of its thread."""
     return f"{CONTENTS}{sha}.json"
 
 
 def base_folder(thread: object) -> str:
-    """Where a thread that another was forked from stands."""
+    """The folder of a thread that another was forked from."""
     return f"bases/{thread}/"
 
 
 def child_folder(thread: object) -> str:
-    """Where a thread of the tree below stands."""
+    """The folder of a thread of the tree below."""
     return f"children/{thread}/"
 
 
 def agent_name(version: object) -> str:
-    """Where an agent version stands."""
+    """The name of an agent version's file."""
     return f"agents/{version}.json"
 
 
 def artifact_name(sha: str) -> str:
-    """Where the bytes of a file stand."""
+    """The name of an artifact's file."""
     return f"artifacts/{sha}"
 
 
@@ -168,7 +168,7 @@ class Writer:
 
     @property
     def files(self) -> dict[str, Any]:
-        """What opens each file, by its hash."""
+        """The callables that open each file, by its hash."""
         return self._files
 
     def chunks(self) -> Iterator[bytes]:
@@ -210,7 +210,7 @@ def _info(name: str) -> zipfile.ZipInfo:
 
 
 class _Sink:
-    """What a zip file is written to when nobody can go back in it."""
+    """A write-only target for a zip file that cannot be sought."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -224,7 +224,7 @@ class _Sink:
         """Nothing is held back."""
 
     def taken(self) -> bytes:
-        """What was written since the last time."""
+        """Take the bytes written since the last call."""
         text = b"".join(self._parts)
         self._parts.clear()
         return text
@@ -250,7 +250,7 @@ class Reader:
         return [name for name in self._sizes if name != MANIFEST]
 
     def has(self, name: str) -> bool:
-        """Whether there is such a member."""
+        """Answer True if the capsule has a member of this name."""
         return name in self._sizes
 
     def size(self, name: str) -> int:

@@ -177,17 +177,17 @@ class Activities:
 
 
 def _writes(event: Event, data: dict[str, Any]) -> bool:
-    """Whether an event tells of a write to the row: some verdicts of people leave it as it is."""
+    """Answer True if an event wrote to the row; some verdicts of people leave it as it is."""
     return event.kind != EventKind.EFFECT_SETTLED or "seal" in data
 
 
 def _in_place(event: Event, data: dict[str, Any], row: dict[str, Any]) -> bool:
-    """Whether a row is where its event saw it, however often it was called since."""
-    place = {name: data.get(name, row[name]) for name in ("branch", "step", "node", "key")}
-    place["index"] = data.get("index", 0 if "key" in data and event.v > 1 else row["index"])
+    """Check that a row has the position its event recorded, however often it was called since."""
+    position = {name: data.get(name, row[name]) for name in ("branch", "step", "node", "key")}
+    position["index"] = data.get("index", 0 if "key" in data and event.v > 1 else row["index"])
     # An effect that is none any more would be forgotten: what is at work needs no event.
     effect = row["kind"] == "effect" or event.kind not in _EFFECTS
-    return effect and all(row[name] == value for name, value in place.items())
+    return effect and all(row[name] == value for name, value in position.items())
 
 
 def _phase(state: str) -> int:

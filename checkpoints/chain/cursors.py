@@ -1,4 +1,4 @@
-"""Where calls stand, beside the events that kept it: each cursor must be the one told of last."""
+"""Verify that each saved cursor matches the last event that records it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """What an event says of a cursor: its hash, the input that it belongs to, when, which call."""
+class _SavedCursor:
+    """A cursor as its event recorded it: hash, input it belongs to, time, attempt."""
 
     cursor: str
     input: str
@@ -34,18 +34,18 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class _Stand:
-    """What the log says so far of one activity that is not done; `seq` is the last that names it.
+    """The last events of one unfinished activity; `seq` is the last event that names it.
 
     `untold`: before that a worker of a former version may have kept a cursor, without an event.
     """
 
     seq: int
-    kept: _Kept | None
+    saved: _SavedCursor | None
     untold: bool = False
 
 
 class Cursors:
-    """Follows each activity from one cursor to the next, and compares where it stands at the end.
+    """Follows each activity from one cursor to the next, and compares the last one with its row.
 
     A worker of a former version kept cursors without events. The log tells when such a one held
     the lease, and only what it can have written meanwhile is believed. What is done is forgotten
@@ -54,7 +54,7 @@ class Cursors:
 
     def __init__(self, thread: UUID) -> None:
         self._thread = thread
-        self._stands: dict[UUID, _Stand] = {}
+        self._calls: dict[UUID, _Stand] = {}
         self._former = False
         self._former_until = 0  # the last event while such a worker held the lease
 
@@ -71,33 +71,33 @@ class Cursors:
     def _follow(self, event: Event, data: Mapping[str, Any]) -> None:
         ident, attempt = UUID(data["activity"]), data.get("attempt", 1)
         if event.kind == EventKind.CURSOR_KEPT:
-            saved = _Kept(data["cursor_hash"], data["input_hash"], event.at, attempt)
-            self._stands[ident] = _Stand(event.seq, saved)
+            saved = _SavedCursor(data["cursor_hash"], data["input_hash"], event.at, attempt)
+            self._calls[ident] = _Stand(event.seq, saved)
         elif event.kind in _FAILED:
-            was = self._stands.get(ident, _Stand(1, None))
+            was = self._calls.get(ident, _Stand(1, None))
             # A first call finds nothing that it could leave as it is.
             untold = attempt > 1 and self._may_be_untold(was)
-            self._stands[ident] = _Stand(event.seq, was.kept, untold)
+            self._calls[ident] = _Stand(event.seq, was.saved, untold)
         else:
-            self._stands.pop(ident, None)
+            self._calls.pop(ident, None)
 
     def _may_be_untold(self, stand: _Stand) -> bool:
         return stand.untold or self._former_until >= stand.seq
 
     def begun_again(self, activity: UUID) -> None:
         """Refuse a failed call that is at work again, and has told of no cursor; raises Broken."""
-        stand = self._stands.get(activity)
-        if stand is not None and stand.kept is None and not self._may_be_untold(stand):
+        stand = self._calls.get(activity)
+        if stand is not None and stand.saved is None and not self._may_be_untold(stand):
             raise Broken(stand.seq, "the activity it names had failed, and was begun again")
 
-    def end(self, last_seq: int, standing: int) -> None:
-        """Compare what is open; refuse a cursor, of `standing`, that no event tells of."""
+    def end(self, last_seq: int, n_cursors: int) -> None:
+        """Compare the open calls; refuse a stored cursor (of `n_cursors`) that no event names."""
         self._check_kept()
-        if standing:
+        if n_cursors:
             self._check_untold(last_seq)
 
     def _check_kept(self) -> None:
-        positions = [i for i, s in self._stands.items() if s.kept and not self._may_be_untold(s)]
+        positions = [i for i, s in self._calls.items() if s.saved and not self._may_be_untold(s)]
         for some in batched(positions, _WHOLE_AT_ONCE):
             result = fetch_named(
                 "SELECT id, state, attempts, salt, input_hash, started_at, cursor::text "
@@ -105,8 +105,8 @@ class Cursors:
                 (list(some),),
             )
             for row in result:
-                stand = self._stands[row.id]
-                saved = stand.kept
+                stand = self._calls[row.id]
+                saved = stand.saved
                 if saved is None:
                     continue
                 at_work = row.state == "started"
@@ -129,11 +129,11 @@ class Cursors:
                 (self._thread, after, _AT_ONCE),
             )
             for row in result:
-                stand = self._stands.get(row.id, _Stand(1, None))
-                seq = stand.seq if row.id in self._stands else last_seq
+                stand = self._calls.get(row.id, _Stand(1, None))
+                seq = stand.seq if row.id in self._calls else last_seq
                 if row.state not in ("started", "failed") or row.kind in ("effect", "node"):
                     raise Broken(seq, f"{row.tool!r} has a cursor, and goes on nowhere")
-                payload = stand.kept is not None and stand.kept.input == row.input_hash.hex()
+                payload = stand.saved is not None and stand.saved.input == row.input_hash.hex()
                 if not payload and not self._may_be_untold(stand):
                     raise Broken(seq, f"no event tells of the cursor of {row.tool!r}")
             if len(result) < _AT_ONCE:

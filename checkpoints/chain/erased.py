@@ -23,7 +23,7 @@ from .links import Broken, fits, link
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What the database says of the erasure of a thread."""
+    """The recorded facts of a thread's erasure."""
 
     id: UUID
     remains: str

@@ -62,7 +62,7 @@ class Log:
     erased: bool = False
 
     def batches(self) -> Iterator[list[Event]]:
-        """What is not yet verified in order, also entries that should not be there."""
+        """Read the entries not yet verified in batches, also those that should not exist."""
         table, column = _TABLES[self.of]
         seq = self.n_verified or -(2**62)
         while True:

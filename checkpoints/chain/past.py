@@ -59,12 +59,12 @@ class _Checkpoint:
     digests: bytes | None
 
     def fits(self, named: Mapping[str, Any]) -> bool:
-        """Whether the row is as the event of its commit names it."""
+        """Check that the row is as the event of its commit names it."""
         config_hash = None
         if self.config is not None:
             raw = deltas.canonical(deltas.decode(self.config))
             config_hash = sha256(self.salt + raw).hexdigest()
-        place = {
+        position = {
             "checkpoint": str(self.id),
             "number": self.number,
             "step": self.step,
@@ -82,9 +82,9 @@ class _Checkpoint:
                 agent_version=self.agent_version,
                 config_hash=config_hash,
             )
-            return place | {"seal": result} == named
+            return position | {"seal": result} == named
         # Before there were seals each column was named; in the first days two were not.
-        listed = place | {
+        listed = position | {
             "branch": self.branch,
             "parent": None if self.parent is None else str(self.parent),
             "source": self.source,
@@ -173,7 +173,7 @@ class Past:
             raise Broken(event.seq, f"its checkpoint cannot be applied ({why})") from error
         if (self._digests.root, self._digests.size) != (c.state_hash, c.state_bytes):
             raise Broken(event.seq, "the state at its checkpoint does not fit its hash")
-        if c.digests is not None and c.digests != self._digests.kept():
+        if c.digests is not None and c.digests != self._digests.to_bytes():
             raise Broken(event.seq, "the digests kept with its checkpoint are not those of it")
         if c.number in self._keyframes:
             self._check_keyframe(event, c)
@@ -245,7 +245,7 @@ class Past:
         self._digests = Digests.of(self._folder.state, reducers)
 
     def _check_parent(self, event: Event, c: _Checkpoint) -> None:
-        """Where a branch begins, its parent must be the checkpoint of that thread and number."""
+        """Check that a branch begins at the checkpoint (thread, number) it names as parent."""
         if c.parent is not None:
             with connection.cursor() as cursor:
                 cursor.execute(

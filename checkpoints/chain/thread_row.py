@@ -61,8 +61,8 @@ read_row = Reader(
 N_ROW: Final = len(fields(Row))
 
 
-class Told:
-    """The same as the events tell it, followed one by one."""
+class LoggedRow:
+    """The same row as the events record it, followed one by one."""
 
     def __init__(self) -> None:
         self._version: str | None = None
@@ -98,6 +98,8 @@ class Told:
                 payload = deltas.decode(event.data)
                 self._version = payload["to"]
                 self._set("queue", payload.get("queue"))
+            case EventKind.THREAD_RENAMED:
+                self._title = deltas.decode(event.data)["title"]
             case EventKind.PAUSE_REQUESTED:
                 self._set("pause_at", deltas.decode(event.data).get("before"))
             case EventKind.THREAD_PAUSED:
@@ -189,7 +191,7 @@ def _of(row: Row) -> dict[str, Any]:
 
 
 def _moves(statuses: set[Status], kind: str) -> bool:
-    """Whether with an event a thread with one of these statuses rests no more as it did."""
+    """Answer True if an event takes a thread out of one of these statuses."""
     # An edit answers what a thread asks, also where it stays in `attention`.
     if kind in _BIRTHS or kind == EventKind.STATE_EDITED:
         return True

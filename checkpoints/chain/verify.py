@@ -19,7 +19,7 @@ from .erased import erasure_of, verify_erased
 from .events import EVENTS_AT_ONCE, Event, Log
 from .links import Broken
 from .past import NAMING, Past
-from .thread_row import N_ROW, Row, Told, read_row
+from .thread_row import N_ROW, LoggedRow, Row, read_row
 from .versions import altered_versions
 
 # A thread that is worked on grows meanwhile; after so many looks the rest is for the next time.
@@ -30,7 +30,7 @@ CHECKS: Final = ("records", "files", "anchor")
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """What a verification found; `first_broken_seq` is where, `what` says it in words.
+    """The result of a verification; `what` describes the damage at event `first_broken_seq`.
 
     `ident` is the thread or the workspace whose log it is. `since` is when the record of what
     steers began, where that was later than its birth: before, nothing of it is proved. `checks`
@@ -51,7 +51,7 @@ class ChainReport:
 def report(
     log: Log, broken: Broken | None = None, *, since: datetime | None = None, erased: str = ""
 ) -> ChainReport:
-    """What came out of verifying a log."""
+    """Build the report of one verified log."""
     if broken is None:
         return ChainReport(log.ident, True, log.n_verified, None, "", since, erased=erased)
     what = f"Event {broken.seq}: {broken}."
@@ -195,7 +195,7 @@ class _Verification:
         self._brought = (0, -1)
         self._origin: tuple[str, str | None, str | None] = ("", None, None)
         self._pinned = False
-        self._told = Told()
+        self._logged_row = LoggedRow()
         self._past = Past(log.ident, facts.workspace, upto=facts.highest_number)
         makers: tuple[WitnessFor, ...] = (Activities, Children, *witnesses)
         self._witnesses = [make(log.ident, facts.workspace) for make in makers]
@@ -222,7 +222,7 @@ class _Verification:
                 raise Broken(self._log.last_seq, "the pin is not what the log tells of")
             if self._facts.closed:
                 raise Broken(self._log.last_seq, "it is marked as closed, by no approved erasure")
-            if wrong := self._told.differs(self._facts.columns, n_steps=self._past.n_steps):
+            if wrong := self._logged_row.differs(self._facts.columns, n_steps=self._past.n_steps):
                 raise Broken(self._log.last_seq, f"{wrong} is not what the log tells of")
             for _, wrong in altered_versions(self._facts.columns.agent_version):
                 raise Broken(self._log.last_seq, wrong)
@@ -276,4 +276,4 @@ class _Verification:
                 self._brought = (payload["seq"], self._at_head[1])
                 # Whoever brought it counts as its initiator.
                 self._origin = (event.actor, *self._origin[1:])
-        self._told.follow(event, self._past.agent_version)
+        self._logged_row.follow(event, self._past.agent_version)

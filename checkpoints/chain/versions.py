@@ -80,7 +80,7 @@ def former_versions() -> dict[str, str | None]:
 
 
 def _recorded() -> dict[UUID, UUID | None] | None:
-    """What is on record of versions with ids of before; None where a former version began it."""
+    """Read the recorded versions with older ids; None where a former version began the record."""
     with connection.cursor() as cursor:
         cursor.execute(_RECORDED)
         begun = cursor.fetchall()

@@ -183,7 +183,7 @@ class Settings:
 
 
 def _differs(columns: recorded.Columns | None, stored: recorded.Columns | None) -> str:
-    """What of a row is not as it was told of, in words; "" when it fits."""
+    """Describe how a row differs from its last event; "" when it fits."""
     if columns is None or stored is None:
         if columns is stored:
             return ""

@@ -61,7 +61,7 @@ def event_of(
 def leaving(
     by: EventKind, *, reason: str, data: Mapping[str, Any] | None = None, waiting_on: Any = None
 ) -> dict[str, Any]:
-    """What the event says by which a worker leaves its thread."""
+    """Build the payload of the event with which a worker leaves its thread."""
     payload: dict[str, Any] = {"reason": reason} if reason else {}
     payload |= data or {}
     if by is EventKind.THREAD_PAUSED:
@@ -70,5 +70,5 @@ def leaving(
 
 
 def waiting_hash(waiting_on: Any) -> str:
-    """What an event says of what its thread waits for, which stands in the row alone."""
+    """Hash what a thread waits for: the event binds the hash, the row alone holds the value."""
     return sha256(b"gatepost-waiting-1" + deltas.canonical(waiting_on)).hexdigest()

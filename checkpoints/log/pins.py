@@ -14,7 +14,7 @@ SAME_CODE: Final = "same"
 
 
 def pinned_after(before: bool, kind: str, data: str) -> bool:
-    """Whether it is pinned after an event of this kind and stored JSON, given whether it was."""
+    """Answer True if a thread is pinned after an event of this kind and stored JSON."""
     if kind == EventKind.CODE_PINNED:
         return True
     if kind == EventKind.CODE_UNPINNED:

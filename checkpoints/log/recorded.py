@@ -127,7 +127,7 @@ class RowChange:
     made: Mapping[str, Iterable[Any]] = field(default_factory=dict)
 
     def as_data(self) -> dict[str, Any]:
-        """What the event holds of it: the rows as they stand now."""
+        """Build the event's data: the rows as they are now."""
         data: dict[str, Any] = {"rows": rows_now(self.rows) | rows_now(self.made)}
         if self.columns is not None:
             data["columns"] = {table: list(self.columns) for table in self.rows}

@@ -35,7 +35,7 @@ def checkpoint_seal(
     agent_version: UUID,
     config_hash: str | None,
 ) -> str:
-    """What an event binds of a checkpoint beside where it stands."""
+    """Seal the columns of a checkpoint that its event does not name itself."""
     return seal(
         "checkpoint",
         {
@@ -52,7 +52,7 @@ def checkpoint_seal(
 
 
 def activity_seal(row: Mapping[str, Any]) -> str:
-    """What an event binds of an activity, as it stands after that event."""
+    """Seal the columns of an activity as they are after that event."""
     return seal("activity", {name: row[name] for name in ACTIVITY.sealed})
 
 

@@ -262,7 +262,7 @@ class Child(models.Model):
 
 
 class LastVerification(models.Model):
-    """What the last verification of a record has found, and since when it is damaged.
+    """The result of the last verification of a record, and since when the record is damaged.
 
     `checks` names what was looked at (`chain.verify.CHECKS`): damage is cleared only by a
     verification that looks at least at what the one did that found it.

@@ -48,7 +48,7 @@ def place(chunks: Iterable[bytes], path_of: Callable[[str], str]) -> tuple[str, 
 
 @contextmanager
 def _taken() -> Iterator[None]:
-    """What the storage itself refuses, as people are told."""
+    """Turn an error of the storage into ContentAway, with its reason for people."""
     try:
         yield
     except OSError as error:
@@ -57,9 +57,9 @@ def _taken() -> Iterator[None]:
 
 
 def on_disk() -> bool:
-    """Whether the storage is a disk of ours, where a rename is at once.
+    """Answer True if the storage is a local disk, where a rename is atomic.
 
-    Asked by its kind: the one in memory that Django has answers paths as well.
+    Checked by class: Django's storage in memory answers paths as well.
     """
     return isinstance(default_storage, FileSystemStorage)
 
@@ -71,7 +71,7 @@ def replaced(path: str) -> None:
 
 
 def _incoming() -> Path:
-    """Where files of this disk are written before they get their name."""
+    """The folder in which files of this disk are written before they get their name."""
     folder = Path(default_storage.path("artifacts/incoming"))
     folder.mkdir(parents=True, exist_ok=True)
     # What a killed process left behind; one that still writes is younger.

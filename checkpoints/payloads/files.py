@@ -22,12 +22,12 @@ FOLDER = "threads"
 
 
 def thread_folder(thread: UUID) -> str:
-    """Where all of a thread lies, as a path in the storage."""
+    """The folder of a thread, as a path in the storage."""
     return f"{FOLDER}/{thread}"
 
 
 def content_path(thread: UUID, sha: str) -> str:
-    """Where a content of a thread lies."""
+    """The path of one of a thread's contents."""
     return f"{thread_folder(thread)}/contents/{sha}.json"
 
 
@@ -67,7 +67,7 @@ class FilePayloads:
         return results
 
     def there(self, threads: Sequence[UUID]) -> bool:
-        """Whether the storage has a folder of any of these threads."""
+        """Answer True if the storage has a folder of any of these threads."""
         return any(_is_there(thread_folder(thread)) for thread in threads)
 
     def held(self, thread: UUID) -> tuple[int, int] | None:
@@ -83,7 +83,7 @@ class FilePayloads:
 
 
 def _whole(path: str, raw: bytes) -> bool:
-    """Whether these very bytes lie there; what cannot be read is written over, or fails there."""
+    """Answer True if exactly these bytes are stored; an unreadable file is written again."""
     try:
         return default_storage.size(path) == len(raw) and _read(path) == raw
     except (OSError, ContentAway):

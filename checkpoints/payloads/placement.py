@@ -30,7 +30,7 @@ _kinds: dict[UUID, str] = {}
 
 
 def kind_of(agent_version: UUID) -> str:
-    """What the agent chose. Its row never changes, so one query per process is enough."""
+    """The agent's choice of storage. Its row never changes, so one query per process is enough."""
     if agent_version in _kinds:
         return _kinds[agent_version]
     with connection.cursor() as cursor:

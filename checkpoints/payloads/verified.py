@@ -56,7 +56,7 @@ class _Proven(io.RawIOBase):
         self._row = row
         self._digest = sha256()
         self._hashed = 0
-        self._at = self._stands = 0  # as asked for, and where the file is
+        self._at = self._file_at = 0  # as asked for, and where the file is
 
     def readable(self) -> bool:
         return True
@@ -84,12 +84,12 @@ class _Proven(io.RawIOBase):
 
     def _pass(self, most: int) -> bytes:
         """The next bytes, hashed where they were not yet; the last ones only if all fit."""
-        if self._stands != self._at:
+        if self._file_at != self._at:
             self._file.seek(self._at)
         text: bytes = self._file.read(most)
         new = text[self._hashed - self._at :] if self._at <= self._hashed else b""
         self._at += len(text)
-        self._stands = self._at
+        self._file_at = self._at
         self._digest.update(new)
         self._hashed += len(new)
         ended = not text or self._hashed >= self._row.size

@@ -78,7 +78,7 @@ def _failed_before(part: str) -> set[UUID]:
 
 
 def is_busy(error: Exception) -> bool:
-    """Whether the database could not give a lock in time."""
+    """Answer True if the database could not give a lock in time."""
     return getattr(error.__cause__, "sqlstate", None) in _BUSY
 
 

@@ -37,14 +37,14 @@ def sqlstate(error: BaseException) -> str:
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Whether the database is away or cannot store anything now, whatever was sent."""
+    """Answer True if the database is away or cannot store anything now, whatever was sent."""
     if not isinstance(error, DatabaseError | InterfaceError):
         return False
     return isinstance(error, OperationalError | InterfaceError) or sqlstate(error) in _OUTAGES
 
 
 def refuses_value(error: BaseException) -> bool:
-    """Whether the database refuses what was sent, so that sending it again is of no use."""
+    """Answer True if the database refuses the value itself: sending it again is of no use."""
     return sqlstate(error)[:2] in _REFUSING
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from .row_texts import Take
 
-type Asked = tuple[str, Sequence[Any]]
+type Query = tuple[str, Sequence[Any]]
 
 
-def both(one: Asked | None, other: Asked | None) -> Asked | None:
+def both(one: Query | None, other: Query | None) -> Query | None:
     """The condition that two conditions hold; None where there is none."""
     if one is None or other is None:
         return one or other
@@ -23,7 +23,7 @@ def fetch(text: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
     return result
 
 
-def fetch_all(*request: Asked) -> list[list[tuple[Any, ...]]]:
+def fetch_all(*request: Query) -> list[list[tuple[Any, ...]]]:
     """The rows of several such statements, which do not need each other's, in one round trip."""
     # Here: whoever keeps a ledger in memory has no driver.
     from . import statements
@@ -31,7 +31,7 @@ def fetch_all(*request: Asked) -> list[list[tuple[Any, ...]]]:
     return statements.fetch(*request)
 
 
-def stream(request: Asked, take: Take) -> None:
+def stream(request: Query, take: Take) -> None:
     """Hand each row of such a statement to `take` as it arrives; what that raises ends it."""
     from . import streams
 

@@ -104,7 +104,7 @@ def grant(role: str, *, password: str = "") -> None:
 
 
 def excess(role: str = "") -> list[str]:
-    """What `role` (default: the one of this connection) could do to logs beyond reading and adding.
+    """List what `role` (default: this connection's) may do to logs beyond reading and adding.
 
     Empty is safe; otherwise one sentence each, for `doctor`.
     """

@@ -6,7 +6,7 @@ import select
 
 
 def is_quiet(socket: int) -> bool:
-    """Whether nothing has come that nobody asked for: a server that ends its side says so."""
+    """Answer True if nothing is readable; a server that closed its side shows as readable."""
     poller = select.poll()
     poller.register(socket, select.POLLIN)
     return not poller.poll(0)

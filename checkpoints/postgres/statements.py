@@ -29,7 +29,7 @@ from ..limits import answer_seconds
 from .socket_idle import is_quiet
 
 type Formed = tuple[list[bytes | None], list[int]]
-type Asked = tuple[str, Sequence[Any]]
+type Query = tuple[str, Sequence[Any]]
 """A statement with %s parameters, each with its cast, and their values."""
 
 _TEXT, _BINARY = 0, 1
@@ -64,14 +64,14 @@ class Link:
     names: dict[str, bytes]
 
 
-class _Kept(threading.local):
+class _ThreadLink(threading.local):
     """The connection that this thread last used, and what it knows."""
 
     database: BaseDatabaseWrapper | None = None
     link: Link | None = None
 
 
-_saved = _Kept()
+_saved = _ThreadLink()
 # A pool hands one connection to many threads, one after the other: what is prepared on it stays.
 _prepared_on: WeakKeyDictionary[Any, dict[str, bytes]] = WeakKeyDictionary()
 _meeting = threading.Lock()
@@ -101,7 +101,7 @@ def send(text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
 
 
 def send_and_fetch(
-    text: str, values: Mapping[str, Any], *request: Asked
+    text: str, values: Mapping[str, Any], *request: Query
 ) -> tuple[tuple[Any, ...] | None, list[list[tuple[Any, ...]]]]:
     """`send`, and in the same round trip and transaction what is asked once that is done.
 
@@ -121,7 +121,7 @@ def send_and_fetch(
         return row, [by_cursor(database, value, sent) for value, sent in request]
 
 
-def fetch(*request: Asked) -> list[list[tuple[Any, ...]]]:
+def fetch(*request: Query) -> list[list[tuple[Any, ...]]]:
     """All rows of each statement, asked in one round trip; Django's errors.
 
     For texts that are the same at each call: every one stays prepared on its connection.
@@ -138,7 +138,7 @@ def fetch(*request: Asked) -> list[list[tuple[Any, ...]]]:
     return [by_cursor(database, text, values) for text, values in request]
 
 
-def _ready(requests: Sequence[Asked]) -> list[tuple[str, bytes, Formed]] | None:
+def _ready(requests: Sequence[Query]) -> list[tuple[str, bytes, Formed]] | None:
     """Questions as they travel; None where the ordinary cursor has to ask one of them."""
     formed = [(text, by_place(text), form(values)) for text, values in requests]
     ready = [(text, numbered, sent) for text, numbered, sent in formed if sent is not None]

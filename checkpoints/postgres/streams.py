@@ -40,7 +40,7 @@ def stream(text: str, values: Sequence[Any], take: Take) -> None:
 
 
 def _streamed(link: statements.Link, text: str, formed: statements.Formed, take: Take) -> Any:
-    """What the server says of a failure, or None; the connection is at rest again."""
+    """Stream the rows to `take`; returns the server's failure or None. The connection is idle."""
     server = link.psycopg.pgconn
     failed: Any = None
     complete = False

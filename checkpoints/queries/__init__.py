@@ -120,6 +120,7 @@ from .overview.figures import FigureRow, figures
 from .participants import hands_on
 from .past import (
     accepted_from,
+    branch_ranges,
     checkpoint,
     checkpoint_by_number,
     checkpoints,
@@ -132,7 +133,6 @@ from .past import (
     steps_before,
     upgraded_from,
     values_set,
-    way,
 )
 from .proof import (
     damaged_from,
@@ -148,7 +148,7 @@ from .proof import (
     workspace_verification,
     workspaces_damaged_from,
 )
-from .repeated_effects import Range, at_place, course, settled
+from .repeated_effects import Range, at_place, branches_to_head, settled
 from .reuse import PURE, reusable, touched_after
 from .savings import fleet_saved, saved
 from .search.bounded import SHOWN_MAX, Selection, bounded_counts
@@ -254,6 +254,8 @@ __all__ = [
     "below",
     "board_look",
     "bounded_counts",
+    "branch_ranges",
+    "branches_to_head",
     "breaker",
     "breaker_progress",
     "breakers",
@@ -278,7 +280,6 @@ __all__ = [
     "config_at",
     "config_of",
     "counts",
-    "course",
     "creators_of",
     "cursor_rows",
     "damaged_from",
@@ -391,7 +392,6 @@ __all__ = [
     "verification",
     "version_threads",
     "waiting_inputs",
-    "way",
     "workers",
     "workspace_events",
     "workspace_of_rows",

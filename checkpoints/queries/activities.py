@@ -12,7 +12,7 @@ from ..postgres.named_rows import fetch_named
 from ..tables import columns as tables
 from ..tables.readers import Reader
 from ..views import ActivityRow, CheckpointRow, EffectFate, ThreadRow
-from .past import checkpoint, way
+from .past import branch_ranges, checkpoint
 from .rows import rows
 
 activity_of = Reader(
@@ -90,7 +90,7 @@ def activities_until(
     troubled: bool = False,
 ) -> list[ActivityRow]:
     """Save points on the thread's own way to a checkpoint, newest first; all or `troubled` ones."""
-    own = [(branch, step) for owner, branch, *_, step in way(thread_id, checkpoint_id)
+    own = [(branch, step) for owner, branch, *_, step in branch_ranges(thread_id, checkpoint_id)
            if owner == thread_id]  # fmt: skip
     branches, steps = [branch for branch, _ in own], [step for _, step in own]
     result = rows(
@@ -117,17 +117,17 @@ def activity_under(approval: UUID) -> ActivityRow | None:
     return activity_of(result[0]) if result else None
 
 
-def next_step_asked(thread_id: UUID) -> prepared.Asked:
-    """What `step_activities` asks of the step after the thread's head, as it is then."""
+def next_step_asked(thread_id: UUID) -> prepared.Query:
+    """The query of `step_activities` for the step after the thread's current head."""
     return _AT_NEXT_STEP, (thread_id,)
 
 
 def step_activities(
     thread_id: UUID, *, branch: int, step: int, rows: Sequence[Any] | None = None
 ) -> list[ActivityRow]:
-    """What is recorded at one step, oldest first, newest revision of a position last.
+    """List the activities of one step, oldest first, newest revision of a position last.
 
-    `rows` are the answer to `next_step_asked` where somebody has it.
+    `rows` is the result of `next_step_asked`, if the caller has it.
     """
     if rows is None:
         rows = prepared.fetch(_AT_STEP, (thread_id, branch, step))
@@ -163,11 +163,11 @@ def activities_after(
 
 
 def effects_after(thread_id: UUID, checkpoint_id: UUID) -> list[EffectFate]:
-    """What happened outside after a checkpoint on the way to the head, last first, and its fate."""
+    """List the effects between a checkpoint and the head, last first, each with its fate."""
     target = checkpoint(thread_id, checkpoint_id)
     head = rows("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread_id,))[0][0]
     activities: list[ActivityRow] = []
-    for i, (owner, branch, lo, hi, hi_step) in enumerate(way(thread_id, head)):
+    for i, (owner, branch, lo, hi, hi_step) in enumerate(branch_ranges(thread_id, head)):
         if owner != thread_id:
             break
         here = lo <= target.number <= hi
@@ -187,7 +187,7 @@ def effects_after(thread_id: UUID, checkpoint_id: UUID) -> list[EffectFate]:
 
 
 def fate_of(a: ActivityRow) -> EffectFate:
-    """What a rollback would do about this effect, from its record alone."""
+    """Predict from its record alone what a rollback would do about this effect."""
     if a.state != "done":
         return EffectFate(a, "unknown", "had started; nobody knows yet whether it happened")
     if a.undo:
@@ -220,7 +220,7 @@ def usage_by_step(thread_id: UUID, since: int) -> dict[tuple[int, int], dict[str
 
 
 def unpriced_calls(thread: ThreadRow) -> int:
-    """How many model calls of a thread are in no sum, since nobody knows their price."""
+    """Count a thread's model calls that are in no sum, because their price is unknown."""
     if not thread.tokens:
         return 0
     ((count,),) = rows(_UNPRICED, (thread.id,))

@@ -146,9 +146,9 @@ def _whole(row: CheckpointRow) -> dict[str, Any]:
 def values_set(
     thread_id: UUID, checkpoints: Sequence[UUID], channels: Sequence[str]
 ) -> dict[UUID, dict[str, Any]]:
-    """What each of these checkpoints itself set these channels to; one query, no state.
+    """Read the values that each checkpoint itself set in these channels; one query, no state.
 
-    A large value that is kept beside its delta is left out.
+    A large value that is stored beside its delta is left out.
     """
     if not checkpoints or not channels:
         return {}
@@ -173,14 +173,14 @@ WITH RECURSIVE seg AS (
   JOIN gp_checkpoint p ON p.thread_id = f.parent_thread AND p.number = f.parent_number
 )
 """
-_WAY = f"{BRANCHES} SELECT thread_id, branch, lo, hi, hi_step FROM seg ORDER BY depth"
+_BRANCH_RANGES = f"{BRANCHES} SELECT thread_id, branch, lo, hi, hi_step FROM seg ORDER BY depth"
 
 
-def way(thread_id: UUID, checkpoint_id: UUID) -> list[tuple[UUID, int, int, int, int]]:
+def branch_ranges(thread_id: UUID, checkpoint_id: UUID) -> list[tuple[UUID, int, int, int, int]]:
     """Ranges (thread, branch, first number, last number, last step), newest first."""
     return [
         (thread, branch, first, last, step)
-        for thread, branch, first, last, step in rows(_WAY, (thread_id, checkpoint_id))
+        for thread, branch, first, last, step in rows(_BRANCH_RANGES, (thread_id, checkpoint_id))
     ]
 
 
@@ -189,7 +189,7 @@ def lineage(thread_id: UUID, *, limit: int = 200) -> list[CheckpointRow]:
     own = list(checkpoints(thread_id, limit=limit).rows)
     if own and own[-1].number == 0 and own[-1].parent_thread not in (None, thread_id):
         first = own[-1]
-        for base, _, lo, hi, _ in way(first.thread, first.id)[1:]:
+        for base, _, lo, hi, _ in branch_ranges(first.thread, first.id)[1:]:
             if len(own) >= limit:
                 break
             result = rows(
@@ -269,6 +269,6 @@ def accepted_from(thread_id: UUID) -> set[UUID]:
 
 
 def diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
-    """What changed between two states, as RFC 6902 operations."""
+    """List the differences between two states as RFC 6902 operations."""
     results: list[dict[str, Any]] = jsonpatch.make_patch(old, new).patch
     return results

@@ -17,7 +17,7 @@ from .rows import rows
 
 AT_ONCE = 1_000
 _FIRST = UUID(int=0)
-_FOUND = "SELECT to_jsonb(k)::text FROM {table} k WHERE k.{owner} = %s::uuid"
+_VERIFICATION = "SELECT to_jsonb(k)::text FROM {table} k WHERE k.{owner} = %s::uuid"
 # A value that differs when something in a workspace was damaged or verified again.
 DAMAGE_MARK = """
 SELECT array_agg(k.at ORDER BY k.at) FROM (SELECT found_at AS at FROM gp_verification
@@ -52,15 +52,15 @@ class IntegrityRow:
 
 
 def verification(thread_id: UUID) -> VerificationRow | None:
-    """What the last verification of a thread found; None when there was none."""
-    result = rows(_FOUND.format(table="gp_verification", owner="thread_id"), (thread_id,))
+    """The result of a thread's last verification; None when there was none."""
+    result = rows(_VERIFICATION.format(table="gp_verification", owner="thread_id"), (thread_id,))
     return verification_of(result[0][0]) if result else None
 
 
 def workspace_verification(workspace: UUID) -> VerificationRow | None:
     """The same of a workspace's own log."""
     table = "gp_workspace_verification"
-    result = rows(_FOUND.format(table=table, owner="workspace_id"), (workspace,))
+    result = rows(_VERIFICATION.format(table=table, owner="workspace_id"), (workspace,))
     return verification_of(result[0][0]) if result else None
 
 
@@ -136,7 +136,7 @@ def damages(*, workspace: UUID | None = None, limit: int = 50) -> list[DamageRow
 
 
 def integrity(*, workspace: UUID | None = None) -> IntegrityRow:
-    """How many records are damaged and when everything was verified, in one workspace or in all.
+    """Count the damaged records and date the last full verification, in one workspace or in all.
 
     Of several workspaces the one that was verified longest ago counts.
     """

@@ -9,7 +9,7 @@ from uuid import UUID
 from ..records import Position
 from ..views import ActivityRow
 from .activities import ACTIVITY, activity_of
-from .past import way
+from .past import branch_ranges
 from .rows import rows
 
 # (thread, branch, after this step, up to this step)
@@ -28,16 +28,20 @@ SELECT * FROM (
 """
 
 
-def course(thread_id: UUID, head: UUID) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
+def branches_to_head(
+    thread_id: UUID, head: UUID
+) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
     """([(thread, branch, last step) on the way, newest first], {thread: its newest branch})."""
-    results = [(owner, branch, step) for owner, branch, _, _, step in way(thread_id, head)]
+    results = [
+        (owner, branch, step) for owner, branch, _, _, step in branch_ranges(thread_id, head)
+    ]
     owners = list({owner for owner, _, _ in results})
     newest = rows("SELECT id, branch FROM gp_thread WHERE id = ANY(%s::uuid[])", (owners,))
     return results, {row[0]: row[1] for row in newest}
 
 
 def at_place(ranges: Sequence[Range], position: Position, *, limit: int) -> list[ActivityRow]:
-    """What is recorded at one node, index and key in these ranges, at most `limit` of each.
+    """List the activities at one node, index and key in these ranges, at most `limit` of each.
 
     In the order of the ranges, then by step; of several revisions the newest last.
     """

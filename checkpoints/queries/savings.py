@@ -60,7 +60,7 @@ def _recorded_work(sql: str, thread_id: UUID) -> SavedRow | None:
 
 
 def as_json(work: SavedRow | None) -> dict[str, Any]:
-    """What the event that ends a fault says of it; nothing where nothing was recorded."""
+    """The saved work as the event that ends a fault records it; {} where nothing was recorded."""
     if work is None or not work.calls:
         return {}
     unpriced = {"unpriced_calls": work.unpriced_calls} if work.unpriced_calls else {}
@@ -77,7 +77,7 @@ def as_json(work: SavedRow | None) -> dict[str, Any]:
 
 
 def saved(thread: ThreadRow) -> SavedRow:
-    """What a thread has not done again, added up over its faults; nothing before it went on."""
+    """Add up the work a thread did not repeat after faults; zero before it first resumed."""
     if thread.fence < 2:
         return NOTHING
     query = {"workspace": thread.workspace, "thread": thread.id, "newest": NEWEST}

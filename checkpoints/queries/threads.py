@@ -324,7 +324,7 @@ def counts(
 
 
 def children_beside(*, workspace: UUID, statuses: Iterable[Status] = ()) -> int:
-    """How many children the filter `top` leaves out, up to COUNT_CAP + 1."""
+    """Count the children that the filter `top` leaves out, up to COUNT_CAP + 1."""
     wanted = [str(s) for s in statuses]
     return int(
         rows(

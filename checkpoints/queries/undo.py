@@ -8,14 +8,14 @@ from uuid import UUID
 from ..errors import NotFound
 from ..views import ActivityRow, CheckpointRow, EffectFate
 from .activities import ACTIVITY, activity_of, effects_after
-from .past import CHECKPOINT, checkpoint_of, way
+from .past import CHECKPOINT, branch_ranges, checkpoint_of
 from .rows import rows
 
 
 def effects_of(thread_id: UUID) -> list[EffectFate]:
-    """What a thread did outside on the way to its head, last first; not what its base did.
+    """List the effects of a thread on the path to its head, last first; without those of its base.
 
-    Of a thread whose first checkpoint was deleted no way is known.
+    Empty for a thread whose first checkpoint was deleted: its path is unknown.
     """
     first = "SELECT id FROM gp_checkpoint WHERE thread_id = %s::uuid AND number = 0"
     result = rows(first, (thread_id,))
@@ -23,7 +23,7 @@ def effects_of(thread_id: UUID) -> list[EffectFate]:
 
 
 def effects_left(thread_id: UUID, on_way: Sequence[EffectFate]) -> list[EffectFate]:
-    """What a thread did outside on branches that rollbacks left, and what stayed done, last first.
+    """List the effects on branches that rollbacks left, and those that stayed done, last first.
 
     `on_way` are those of `effects_of`. No undo of the thread takes the others back.
     """
@@ -48,7 +48,7 @@ def checkpoint_before(activity: ActivityRow) -> CheckpointRow:
     """The newest checkpoint, on the way to the head, that knows nothing of an activity on it."""
     thread = activity.thread
     head = rows("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread,))[0][0]
-    for owner, branch, lo, hi, _ in way(thread, head):
+    for owner, branch, lo, hi, _ in branch_ranges(thread, head):
         if owner == thread and branch == activity.branch:
             result = rows(
                 CHECKPOINT.format(delta="NULL", abandoned="false") + "WHERE c.thread_id = %s::uuid "

@@ -14,7 +14,7 @@ from ..views import Awaited, StuckRow, ThreadRow, Why, WorkerRow
 
 
 class OpenRequest(Protocol):
-    """What is needed of a request for approval; the floor above has the whole of it.
+    """The fields of a request for approval that this module needs; `approvals` has all of them.
 
     `decide_by` is the deadline that counts now: another one once others were called in.
     """
@@ -152,7 +152,7 @@ def sentence(text: str) -> str:
 
 
 def _no_worker(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why | None:
-    """Why no worker can take the thread, or None where one can."""
+    """Explain why no worker can take the thread; None where one can."""
     alive = [w for w in workers if w.alive]
     if not alive:
         seen = max((w.seen_at for w in workers), default=None)

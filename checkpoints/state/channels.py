@@ -43,7 +43,7 @@ type Joined = tuple[Literal["set", "append", "merge"], Any]
 
 @dataclass(frozen=True)
 class Reducer(ABC):
-    """How the updates of one step join a channel's current value (None where there is none yet)."""
+    """Joins the updates of one step with a channel's current value (None: no value yet)."""
 
     name: ClassVar[str]
 

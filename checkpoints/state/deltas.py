@@ -60,7 +60,7 @@ __all__ = [
 
 
 class Delta(TypedDict, total=False):
-    """What one checkpoint changed; needs no agent code to apply."""
+    """The changes of one checkpoint; needs no agent code to apply."""
 
     set: JsonObject
     append: dict[str, list[Json]]
@@ -107,7 +107,7 @@ def validate_delta(obj: object, limits: Limits = LIMITS) -> Delta:
 
 
 def is_empty(delta: Mapping[str, Any]) -> bool:
-    """Whether it changes nothing: no operation names a channel."""
+    """Answer True if it changes nothing: no operation names a channel."""
     return not any(delta.values())
 
 

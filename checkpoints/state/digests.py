@@ -47,7 +47,7 @@ class _Chain:
         self.grow(items)
 
     @classmethod
-    def standing(cls, digest: bytes, size: int) -> _Chain:
+    def from_digest(cls, digest: bytes, size: int) -> _Chain:
         """The chain of a list of which only this is known; it grows as the whole one would."""
         chain = cls([])
         chain.digest, chain._inside = digest, size - 1 if size > 2 else 0
@@ -97,7 +97,7 @@ class _Tree:
         return self._inside + 1 if self._inside else 2
 
 
-class _Standing:
+class _DigestOnly:
     """A channel of which only kind, digest and size are known: it can be replaced, not grow."""
 
     def __init__(self, kind: bytes, digest: bytes, size: int) -> None:
@@ -126,7 +126,7 @@ class Digests:
 
     def __init__(self, reducers: Mapping[str, HasName]) -> None:
         self._reducers = reducers
-        self._parts: dict[str, _Whole | _Chain | _Tree | _Standing] = {}
+        self._parts: dict[str, _Whole | _Chain | _Tree | _DigestOnly] = {}
         self._heads: dict[str, tuple[bytes, int]] = {}
         self._order: list[str] | None = None
 
@@ -135,31 +135,31 @@ class Digests:
         """The digests of a whole state; a channel without a reducer counts as `LastValue`."""
         digests = cls(reducers)
         for channel, value in state.items():
-            digests._place(channel, value)
+            digests._digest(channel, value)
         return digests
 
     def update(self, delta: Mapping[str, Any], state: Mapping[str, Any]) -> bytes:
         """Take in a delta, given the state after it; answers the new root (32 bytes)."""
         for channel in delta.get("set", ()):
-            self._place(channel, state[channel])
+            self._digest(channel, state[channel])
         for channel, items in delta.get("append", {}).items():
             part = self._parts.get(channel)
             if isinstance(part, _Chain):
                 part.grow(items)
             else:
-                self._place(channel, state[channel])
+                self._digest(channel, state[channel])
         for channel, members in delta.get("merge", {}).items():
             part = self._parts.get(channel)
             if isinstance(part, _Tree):
                 part.grow(members)
             else:
-                self._place(channel, state[channel])
+                self._digest(channel, state[channel])
         for channel in delta.get("unset", ()):
             if self._parts.pop(channel, None):
                 self._order = None
         return self.root
 
-    def kept(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """All that is needed to go on without the state, as `resumed` reads it.
 
         For each channel in code point order: length of its name in UTF-8 (4 bytes, big endian) |
@@ -182,7 +182,7 @@ class Digests:
             digest, size = bytes(rest[at + 1 : at + 33]), bytes(rest[at + 33 : at + 41])
             if len(size) != 8:
                 raise ValueError("kept digests are cut off")
-            make = _Chain.standing if kind == _Chain.kind else partial(_Standing, kind)
+            make = _Chain.from_digest if kind == _Chain.kind else partial(_DigestOnly, kind)
             digests._put(name.decode(), make(digest, int.from_bytes(size)))
             rest = rest[at + 41 :]
         return digests
@@ -193,16 +193,18 @@ class Digests:
         Raises NeedsState where it adds to a value that is known by its digest only.
         """
         for channel, value in stored.get("set", {}).items():
-            self._place(channel, value)
+            self._digest(channel, value)
         for channel, payload in named(stored.get(PUT, {})).items():
             if self._joined_by(channel) in (_APPEND, _MERGE):
                 raise NeedsState
-            self._put(channel, _Standing(_Whole.kind, bytes.fromhex(payload.sha256), payload.size))
+            self._put(
+                channel, _DigestOnly(_Whole.kind, bytes.fromhex(payload.sha256), payload.size)
+            )
         for op, kind in (("append", _Chain), ("merge", _Tree)):
             for channel, added in stored.get(op, {}).items():
                 part = self._parts.get(channel)
                 if part is None:
-                    self._place(channel, added)
+                    self._digest(channel, added)
                 elif isinstance(part, kind):
                     part.grow(added)
                 else:
@@ -235,7 +237,7 @@ class Digests:
         reducer = self._reducers.get(channel)
         return reducer.name if reducer else "last_value"
 
-    def _place(self, channel: str, value: Any) -> None:
+    def _digest(self, channel: str, value: Any) -> None:
         joined_by = self._joined_by(channel)
         if joined_by == _APPEND and isinstance(value, list):
             self._put(channel, _Chain(value))
@@ -244,7 +246,7 @@ class Digests:
         else:
             self._put(channel, _Whole(value))
 
-    def _put(self, channel: str, part: _Whole | _Chain | _Tree | _Standing) -> None:
+    def _put(self, channel: str, part: _Whole | _Chain | _Tree | _DigestOnly) -> None:
         if channel not in self._parts:
             name = channel.encode()
             # The second figure: the name as canonical JSON, a colon and a comma.

@@ -42,7 +42,7 @@ def list_key(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> str:
 
 
 def identity(item: Mapping[str, Any], key: str) -> Identity:
-    """How an item is recognised: 1 and "1" are two things, and so are 1 and true."""
+    """The identity of an item: 1 and "1" differ, and so do 1 and true."""
     return type(item[key]), item[key]
 
 
@@ -52,7 +52,7 @@ def _named_as_keys(item: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _common(new: Sequence[Any], old: Sequence[Any], field: str) -> int | None:
-    """How many values of a field both lists have; None where it does not name each item of both."""
+    """Count the values of a field that both lists have; None where it does not name every item."""
     sides: list[set[Identity]] = []
     for items in (new, old):
         seen: set[Identity] = set()

@@ -15,7 +15,7 @@ MEMBERS = ("model", "temperature", "prompts")
 
 
 def prompt_hash(text: str) -> str:
-    """What a prompt text is called by its content."""
+    """The hash that names a prompt text by its content."""
     return sha256(text.encode()).hexdigest()
 
 

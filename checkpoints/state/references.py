@@ -37,7 +37,7 @@ class Elsewhere:
 
 
 def named(body: Any) -> dict[str, Elsewhere]:
-    """What a `put` operation names, by channel; InvalidValue where it is none."""
+    """Read the references in a `put` operation, by channel; raises InvalidValue otherwise."""
     if not isinstance(body, dict):
         raise InvalidValue(at("$", PUT), "must be an object")
     results = {}

@@ -24,7 +24,7 @@ type JsonObject = dict[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is taken: sizes in bytes of canonical or sent JSON, keys in characters."""
+    """Upper bounds: sizes in bytes of canonical or sent JSON, keys in characters."""
 
     max_depth: int = 100
     key_chars: int = 1_000
@@ -76,7 +76,7 @@ class _Fault:
 
 
 def _text_fault(text: str) -> str:
-    """Why this text cannot be stored, or nothing."""
+    """Explain why this text cannot be stored; "" if it can."""
     if "\0" in text:
         return "a NUL character cannot be stored"
     if not text.isascii():

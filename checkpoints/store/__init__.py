@@ -11,7 +11,7 @@ from .activities import (
 )
 from .clock_steps import bring_back_sleepers, note_clock_step
 from .code import accept, pin, unpin
-from .control import cancel, edit, pause, resume, retry, skip
+from .control import cancel, edit, pause, rename, resume, retry, skip
 from .cursors import keep_cursor
 from .erasure.carrying_out import carry_on as carry_on_erasures
 from .erasure.carrying_out import carry_out as carry_out_erasure
@@ -210,6 +210,7 @@ __all__ = [
     "reencrypt",
     "refuse_erasure",
     "release_breaker",
+    "rename",
     "rename_workspace",
     "report_progress",
     "request_erasure",

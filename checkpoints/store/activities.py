@@ -15,12 +15,12 @@ from ..postgres import reads as prepared
 from ..records import STOP, NewActivity, Position, Work
 from ..state import deltas
 from ..states import EventKind
-from ..tables.columns import ACTIVITY, PLACE
+from ..tables.columns import ACTIVITY, POSITION
 from .statement.moves import Insert, Move, NewEvent, perform
 from .statement.text import row_sql
 from .steps import SEEN, leased, refresh, update_work
 
-_POSITION = f"(thread_id, {', '.join(PLACE)})"
+_POSITION = f"(thread_id, {', '.join(POSITION)})"
 
 
 # Of events that name an activity; since 2 a first attempt and the first place go without saying.
@@ -28,7 +28,7 @@ NAMING_V = 2
 
 
 def name_activity(activity: NewActivity) -> dict[str, Any]:
-    """How an event names an activity."""
+    """The fields by which an event names an activity."""
     p = activity.position
     named = {
         "activity": str(activity.id),
@@ -46,7 +46,7 @@ def name_activity(activity: NewActivity) -> dict[str, Any]:
 
 
 def described(usage: Any) -> dict[str, str]:
-    """What the event of an effect repeats of its record: how the tool describes the call."""
+    """The tool's description of the call, which the event of an effect repeats from its record."""
     sentence = usage.get("sentence") if isinstance(usage, dict) else ""
     return {"sentence": str(sentence)} if sentence else {}
 
@@ -57,11 +57,11 @@ _COLUMNS = ACTIVITY.without("cursor", "progress", "undo_result")
 # A row of this position may stand there as merely started (progress was shown, or the worker died
 # in the call); what is done is never written over. All that the event seals is written anew: also
 # the idempotency key, which formerly activities had too.
-_WRITTEN_ANEW = _COLUMNS.without("id", "thread_id", "workspace_id", *PLACE, "kind")
+_WRITTEN_ANEW = _COLUMNS.without("id", "thread_id", "workspace_id", *POSITION, "kind")
 
 
 def upsert(**more: str) -> str:
-    """What becomes of a row that stands there; `more` are columns with their SQL."""
+    """SQL that updates a row that exists already; `more` are columns with their SQL."""
     anew = {column: f"EXCLUDED.{column}" for column in _WRITTEN_ANEW} | more
     return (
         f"ON CONFLICT {_POSITION} DO UPDATE SET "
@@ -94,7 +94,7 @@ _SHOW = (
 )
 # What `as_written` reads.
 WRITTEN = ACTIVITY.only(
-    *("id", *PLACE, "kind", "tool", "state", "args", "salt", "attempts", "usage"),
+    *("id", *POSITION, "kind", "tool", "state", "args", "salt", "attempts", "usage"),
     *("idempotency_key", "undo", "approval_id"),
 )
 
@@ -190,7 +190,7 @@ def written_as(
 
 
 def failing(error: str, retry_in: float | None) -> dict[str, Any]:
-    """What the event of a failed attempt says besides: why, and in how many seconds the next is."""
+    """The event's fields of a failed attempt: its error, and the seconds until the next attempt."""
     payload: dict[str, Any] = {"error": error} if error else {}
     return payload if retry_in is None else payload | {"retry_in": round(retry_in, 3)}
 
@@ -205,7 +205,7 @@ def told_by(activity: NewActivity, error: str) -> EventKind:
 
 
 class Outcome(TypedDict, total=False):
-    """What came of a call: its result or error, seconds until the next attempt, its usage."""
+    """The outcome of a call: its result or error, seconds until the next attempt, its usage."""
 
     result: Any
     error: str
@@ -214,7 +214,7 @@ class Outcome(TypedDict, total=False):
 
 
 class EffectOutcome(Outcome):
-    """What came of an effect, and the state in which that leaves it."""
+    """The outcome of an effect, and the state in which that leaves it."""
 
     state: Required[str]
 
@@ -320,7 +320,7 @@ def start_activity(
     activity: NewActivity,
     *,
     events: Sequence[NewEvent] = (),
-    only_if: prepared.Asked | None = None,
+    only_if: prepared.Query | None = None,
 ) -> bool:
     """Commit that an effect is about to happen, before it happens; raises LeaseLost.
 

@@ -75,7 +75,7 @@ def is_over(set_at: str, until: str) -> str:
 
 
 def was_noticed() -> bool:
-    """Whether a step back is on record."""
+    """Answer True if a step back is on record."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT EXISTS (SELECT 1 FROM gp_clock_step WHERE seconds < 0)")
         return bool(cursor.fetchone()[0])

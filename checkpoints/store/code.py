@@ -11,7 +11,7 @@ from .statement.guards import refuse, versioned
 from .statement.moves import Move, NewEvent, perform
 
 # The engine parked it for its code and wrote down what can be chosen; no rollback stopped half-way.
-_ASKED: Final = (
+_PARKED: Final = (
     "th.status = 'attention' AND th.rollback IS NULL AND th.waiting_on -> 'choices' ? %s::text"
 )
 # Pinned since, and nobody has taken it: what was asked still stands.
@@ -23,7 +23,7 @@ def pin(thread: UUID, *, actor: str, expected_version: int | None = None) -> Non
 
     It stays pinned until `accept` or `unpin`, at later gates too.
     """
-    move = versioned(Move(thread, _ASKED, ("pin",)), expected_version)
+    move = versioned(Move(thread, _PARKED, ("pin",)), expected_version)
     move.to_status(Status.QUEUED)
     move.express("pinned", "TRUE")
     move.express("wish", "''")
@@ -73,7 +73,7 @@ def accept(
         NewEvent(EventKind.CODE_CHANGED, changed, actor),
         NewEvent(EventKind.THREAD_RETRIED, {}, actor),
     )
-    for where, events in ((_ASKED, both), (_WAITS, both[:1])):
+    for where, events in ((_PARKED, both), (_WAITS, both[:1])):
         guard = (
             f"{where} AND th.waiting_on ->> 'version' = %s::text AND th.agent_version_id = %s::uuid"
         )

@@ -76,6 +76,37 @@ def pause(
     raise AssertionError("unreachable")
 
 
+def rename(
+    thread: UUID,
+    *,
+    title: str,
+    actor: str,
+    current: str | None = None,
+    expected_version: int | None = None,
+) -> None:
+    """Give a thread another title, in any status; a worker that holds it goes on.
+
+    With `current` only while that is its title: raises StaleVersion where somebody was quicker.
+    """
+    check_texts(title=title)
+    wanted = Move(thread) if current is None else Move(thread, "th.title = %s", (current,))
+    move = versioned(wanted, expected_version)
+    move.set("title", title)
+    move.express("version", "th.version + 1")
+    move.events = [NewEvent(EventKind.THREAD_RENAMED, {"title": title}, actor)]
+    if perform(move) is not None:
+        return
+    [*now] = fetch_named(
+        "SELECT title, version, status FROM gp_thread WHERE id = %s::uuid AND erasure IS NULL "
+        "AND title <> coalesce(%s, title)",
+        (thread, current),
+    )
+    if now:
+        message = f"Somebody else has renamed this thread meanwhile: “{now[0].title}”."
+        raise StaleVersion(message, version=now[0].version, status=now[0].status)
+    refuse(thread, expected_version=expected_version, wanted="Renaming")
+
+
 # A rollback that parked before its end: its plan still stands in the row.
 _UNDONE_HALF = "(th.status = 'attention' AND th.rollback IS NOT NULL)"
 

@@ -15,7 +15,7 @@ from ..errors import LeaseLost
 from ..records import CURSOR_BYTES, NewActivity, Work
 from ..state import deltas
 from ..states import EventKind
-from ..tables.columns import ACTIVITY, PLACE
+from ..tables.columns import ACTIVITY, POSITION
 from .activities import NAMING_V, OF_THREAD, salted_hash, upsert, written_as
 from .statement.moves import Insert, NewEvent, perform
 from .statement.text import row_sql
@@ -24,7 +24,7 @@ from .steps import SEEN, leased, update_work
 # The database counts attempts in two bytes, and there is one more to come.
 ATTEMPTS_MAX = 2**15 - 1
 
-_KEPT = row_sql(
+_CURSOR_ROW = row_sql(
     ACTIVITY.without("undo_result"),
     OF_THREAD | {"finished_at": "NULL::timestamptz"},
     # A call that tells no numbers leaves those of the one before.
@@ -35,7 +35,7 @@ _KEPT = row_sql(
 def cursor_event(
     work: Work, activity: NewActivity, payload: Mapping[str, Any], cursor: bytes
 ) -> NewEvent:
-    """The event that seals where an activity stands; `told` is what it says of the row at work."""
+    """The event that seals an activity's cursor; `payload` describes the row at work."""
     data = dict(payload) | {
         "input_hash": salted_hash(activity, deltas.canonical(activity.args)).hex(),
         "cursor_hash": salted_hash(activity, cursor).hex(),
@@ -65,7 +65,7 @@ def keep_cursor(
     # The row of the thread is written in any case: who takes it over waits, or is waited for.
     move.express("crash_count", "0" if moved_on else "th.crash_count")
     at_work = row.params._asdict() | {"cursor": cursor.decode(), "progress": shown}
-    move.inserts = [Insert(_KEPT, _KEPT.values(**at_work))]
+    move.inserts = [Insert(_CURSOR_ROW, _CURSOR_ROW.values(**at_work))]
     move.events = [*events, cursor_event(work, activity, payload, cursor)]
     move.returning = SEEN
     seen = perform(move)
@@ -83,7 +83,8 @@ _BROUGHT = (
     + " ON CONFLICT (id) DO UPDATE SET cursor = EXCLUDED.cursor"
     + " WHERE gp_activity.thread_id = EXCLUDED.thread_id AND gp_activity.state = 'failed'"
     + "".join(
-        f" AND gp_activity.{one} = EXCLUDED.{one}" for one in (*PLACE, "kind", "tool", "input_hash")
+        f" AND gp_activity.{one} = EXCLUDED.{one}"
+        for one in (*POSITION, "kind", "tool", "input_hash")
     )
 )
 

@@ -49,7 +49,7 @@ class Underway:
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """How the event of the change names it."""
+        """The effect as the event of the change names it."""
         return {"activity": str(self.id), "tool": self.tool, "idempotency_key": self.key}
 
     def event(self, actor: str, why: str) -> NewEvent:
@@ -99,12 +99,12 @@ def mark(move: Move, effects: Sequence[Underway], *, actor: str, why: str) -> No
 
 
 def as_json(effects: Sequence[Underway]) -> dict[str, Any]:
-    """What the event of the change says of them; nothing where there are none."""
+    """The effects as the event of the change records them; {} where there are none."""
     return {"unknown": [effect.as_json for effect in effects]} if effects else {}
 
 
 def sentence(tools: Sequence[str]) -> str:
-    """What people read of effects that had started; empty where there are none."""
+    """Describe effects that had started, for people; "" where there are none."""
     names = list(dict.fromkeys(tools))
     if not names:
         return ""

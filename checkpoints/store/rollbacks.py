@@ -50,8 +50,8 @@ def roll_back(
         raise NotAllowedNow("The thread is already at this checkpoint.")
     [target] = rows
     # Beside the way there is no "after": the plan would undo what the target's past rests on.
-    way = queries.way(thread, head)
-    if not any(owner == thread and lo <= target.number <= hi for owner, _, lo, hi, _ in way):
+    ranges = queries.branch_ranges(thread, head)
+    if not any(owner == thread and lo <= target.number <= hi for owner, _, lo, hi, _ in ranges):
         raise NotAllowedNow(
             "An earlier rollback left this checkpoint behind; fork from it to continue there."
         )

@@ -162,7 +162,7 @@ def _answer(
 def settled_data(
     effect: NewActivity, question: Question, verdict: Verdict, *, result: Any, reason: str
 ) -> dict[str, Any]:
-    """What the event of an answer says; with a seal where the record is written."""
+    """Build the payload of the event of an answer; with a seal where the record is written."""
     payload = name_activity(effect) | {"verdict": str(verdict), "about": question.kind}
     if reason:
         payload["reason"] = reason
@@ -229,7 +229,7 @@ def _look(thread: UUID, activity: UUID) -> _Seen:
 
 
 def _not_asked(thread: UUID, activity: UUID, status: Status) -> NotAllowedNow:
-    """Why there is nothing to answer: mostly somebody else was first."""
+    """Explain why there is nothing to answer: mostly somebody else was first."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT actor, data ->> 'verdict' FROM gp_event WHERE thread_id = %s::uuid "

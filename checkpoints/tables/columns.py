@@ -157,7 +157,7 @@ ACTIVITY: Final = listed(
     """,
 )
 # Where in the graph's course an activity or a request stands, with how often that changed.
-PLACE: Final = ("branch", "step", "node", "index", "key", "revision")
+POSITION: Final = ("branch", "step", "node", "index", "key", "revision")
 # What is sealed makes the id, in this order.
 AGENT_VERSION: Final = listed(
     "gp_agent_version",

@@ -50,7 +50,7 @@ class Reader[T]:
         self._kind = kind
         by_type = {"bytea": _bytes} if json_as_text else {"bytea": _bytes, "jsonb": decoded}
         selected, decoders = [], []
-        for place, field in enumerate(fields(cast(Any, kind))):
+        for index, field in enumerate(fields(cast(Any, kind))):
             text, type_ = sql.get(field.name, field.name), ""
             if text in columns:
                 type_, text = columns[text].type, columns.only(text).select(alias)
@@ -59,13 +59,13 @@ class Reader[T]:
             selected.append(text)
             decoder = decode.get(field.name) or by_type.get(type_)
             if decoder is not None:
-                decoders.append((place, decoder))
+                decoders.append((index, decoder))
         self.select: Final = ", ".join(selected)
         self._decoders: Final = tuple(decoders)
 
     def __call__(self, values: Sequence[Any]) -> T:
         """The record of a row that was selected by `select`."""
         row = list(values)
-        for place, decoder in self._decoders:
-            row[place] = decoder(row[place])
+        for index, decoder in self._decoders:
+            row[index] = decoder(row[index])
         return self._kind(*row)

@@ -33,7 +33,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ItemResult:
     """An item as its sheet or the results show it; `why` says why it is not (or was not) decided.
 
     `row` is None where there is no such request in the workspace; `after` is the request as its
@@ -68,8 +68,8 @@ def read_items(messages: Iterable[str]) -> list[Item]:
     return list(items.values())
 
 
-def preview(actor: Actor, items: Sequence[Item], verdict: str = "approve") -> list[Told]:
-    """What the sheet shows: each item as it stands now; two statements."""
+def preview(actor: Actor, items: Sequence[Item], verdict: str = "approve") -> list[ItemResult]:
+    """List the items for the bulk sheet as they are now; two statements."""
     require(actor, "decide")
     about = inbox_rows.rows([item.id for item in items], workspace=actor.workspace)
     who = person_of(actor)
@@ -80,7 +80,7 @@ def preview(actor: Actor, items: Sequence[Item], verdict: str = "approve") -> li
 
 def decide_together(
     actor: Actor, items: Sequence[Item], verdict: str, comment: str = ""
-) -> list[Told]:
+) -> list[ItemResult]:
     """Decide what may be decided together, each on its own hash; raises Invalid for all at once."""
     if verdict not in TOGETHER:
         raise Invalid("$.verdict", f"together it is {' or '.join(TOGETHER)} only")
@@ -107,7 +107,7 @@ def decide_together(
     return [_came(item, came[item.item.id]) if item.item.id in came else item for item in judged]
 
 
-def _came(payload: Told, one: Decided) -> Told:
+def _came(payload: ItemResult, one: Decided) -> ItemResult:
     why = one.error.detail if one.error else ""
     return replace(payload, why=why, after=one.row)
 
@@ -121,17 +121,17 @@ def _closed(row: InboxRow) -> str:
     return "Nobody decided in time." if row.status == "expired" else "It was withdrawn."
 
 
-def _judged(item: Item, row: InboxRow | None, who: Person, verdict: str) -> Told:
+def _judged(item: Item, row: InboxRow | None, who: Person, verdict: str) -> ItemResult:
     if row is None:
-        return Told(item, None, "There is no such request in this workspace.")
+        return ItemResult(item, None, "There is no such request in this workspace.")
     if not row.open:
-        return Told(item, row, _closed(row))
+        return ItemResult(item, row, _closed(row))
     if row.alone:
-        return Told(item, row, row.alone)
+        return ItemResult(item, row, row.alone)
     mine = own_part(row.progress, who.id, who.seats, lambda: who.acts_for.mandates, request=row.id)
     # A veto is open to whoever sits in any stage.
     if why := mine.why or (mine.waits if verdict == "approve" else ""):
-        return Told(item, row, why)
+        return ItemResult(item, row, why)
     if row.standing_hash != item.seen:
-        return Told(item, row, "It changed since your list was made. Open it to see how.")
-    return Told(item, row)
+        return ItemResult(item, row, "It changed since your list was made. Open it to see how.")
+    return ItemResult(item, row)

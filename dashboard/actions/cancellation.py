@@ -1,4 +1,4 @@
-"""How a thread is ended, with or without undoing what it did; part of the door `actions`."""
+"""End a thread, with or without undoing what it did; part of the door `actions`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def cancel_plan(
 def preview_cancel(
     actor: Actor, thread_id: UUID, *, undo_effects: bool = True, undo_unknown: bool = False
 ) -> CancelPlan:
-    """What cancelling would undo, leave and withdraw."""
+    """Plan a cancellation: effects it would undo or leave, requests it would withdraw."""
     require(actor, "cancel")
     thread = queries.thread(thread_id, workspace=actor.workspace)
     return cancel_plan(thread, undo_effects=undo_effects, undo_unknown=undo_unknown)

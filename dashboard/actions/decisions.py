@@ -33,7 +33,7 @@ HASH_MAX: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What became of one verdict of many: the request afterwards, or why it was refused."""
+    """The outcome of one verdict of many: the request afterwards, or the error that refused it."""
 
     id: UUID
     row: ApprovalRow | None = None

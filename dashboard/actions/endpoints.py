@@ -1,4 +1,4 @@
-"""What admins do about endpoints, the places that are told news: part of `actions`.
+"""Administer endpoints, the receivers of notifications: part of `actions`.
 
 The same shape as there: the right first, then the domain call, errors as ActionError. Nothing is
 sent here: a worker does that, also for a test.

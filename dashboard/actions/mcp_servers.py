@@ -1,4 +1,4 @@
-"""What admins do about MCP servers behind the gateway, and their tools: part of `actions`.
+"""Administer MCP servers behind the gateway, and their tools: part of `actions`.
 
 The same shape as there: the right first, then the domain call, errors as ActionError.
 """

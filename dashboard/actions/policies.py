@@ -1,4 +1,4 @@
-"""What admins do about policies and spend caps: a part of the door `actions`.
+"""Administer policies and spend caps: a part of the door `actions`.
 
 Admins make the rules and decide nothing under them: the right `policy` is theirs, `decide` is not.
 """
@@ -68,25 +68,25 @@ def edit_policy(
         raise Invalid("$.draft", "is required with number and waiting")
     if waiting not in ("", *WAITING):
         raise Invalid("$.waiting", "must be keep or reopen")
-    place: Any = {"workspace": actor.workspace, "actor": actor.id}
+    scope: Any = {"workspace": actor.workspace, "actor": actor.id}
     with transaction.atomic():
         if draft is not None and seen is not None:
             with translated(within=DRAFT):
                 _check_seats(actor, draft, within=DRAFT)
                 check_credentials("$", draft.content(), within=DRAFT)
                 _check_waiting(actor, policy_id, draft, waiting)
-                policies.change(policy_id, draft, seen=seen, **place)
+                policies.change(policy_id, draft, seen=seen, **scope)
         if active is not None:
-            policies.switch(policy_id, active, **place)
+            policies.switch(policy_id, active, **scope)
         if position is not None:
-            policies.move(policy_id, position, **place)
+            policies.move(policy_id, position, **scope)
     policy = queries_policies.policy(policy_id, workspace=actor.workspace)
     if waiting != REOPEN:
         return policy, 0
     # Afterwards, one thread at a time: no change of a policy holds the locks of many threads.
     reason = f"The policy “{policy.name}” was changed; it is asked anew."
     return policy, reopened_requests.withdraw_of_policy(
-        policy_id, policy.label, reason=reason, **place
+        policy_id, policy.label, reason=reason, **scope
     )
 
 
@@ -113,7 +113,7 @@ def preview_policy(
     active: bool | None = None,
     position: int | None = None,
 ) -> Touched:
-    """How many requests a change would touch; None: of a new policy, last in the order."""
+    """Count the requests a change would touch; without an id: of a new policy, last in order."""
     require(actor, "policy")
     rows = queries_policies.policies(actor.workspace)
     known = {row.policy: row for row in rows}
@@ -134,7 +134,7 @@ def preview_policy(
 
 @translated()
 def try_policy(actor: Actor, condition: str, action: str = "ask") -> Tried:
-    """What a condition would have matched among the past; saves nothing."""
+    """Try a condition on past actions and list its matches; saves nothing."""
     require(actor, "policy")
     if action not in ("ask", "allow"):
         raise Invalid("$.action", "must be ask or allow")

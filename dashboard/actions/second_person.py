@@ -65,7 +65,7 @@ def guarded[**P, R](
         signature = inspect.signature(action)
 
         @wraps(action)
-        def asked(actor: Actor, thread_id: UUID, /, *args: P.args, **more: P.kwargs) -> R:
+        def guarded(actor: Actor, thread_id: UUID, /, *args: P.args, **more: P.kwargs) -> R:
             # Whoever may not act is refused by the action itself, and learns nothing of policies.
             if not _approved.get() and may(actor, right or name) and _any(actor.workspace):
                 bound = signature.bind(actor, thread_id, *args, **more)
@@ -76,7 +76,7 @@ def guarded[**P, R](
             return action(actor, thread_id, *args, **more)
 
         _DOORS[name] = cast(Action, action)
-        return asked
+        return guarded
 
     return decorate
 
@@ -149,7 +149,7 @@ def carry_out(approval: ApprovalRow, actor: Actor) -> bool | None:
 
 
 class _Before(Exception):
-    """It was carried out before; whatever was done now is taken back."""
+    """Rolls back the transaction: the operation was already carried out."""
 
 
 def _attempt(approval: ApprovalRow) -> tuple[str, bool]:
@@ -170,7 +170,7 @@ def _attempt(approval: ApprovalRow) -> tuple[str, bool]:
 
 
 def _asker(person: str, workspace: UUID) -> Actor:
-    """Whoever asked, with the roles as they are now."""
+    """Read the person who asked, with their current roles; raises Forbidden."""
     users = get_user_model()._default_manager
     user = users.filter(pk=int(person.removeprefix("user:")), is_active=True).first()
     rows = [] if user is None else queries.memberships(user.pk)
@@ -182,11 +182,11 @@ def _asker(person: str, workspace: UUID) -> Actor:
 
 
 class _Rehearsed(Exception):
-    """It would work; take it back."""
+    """Rolls back a rehearsal that succeeded."""
 
 
 def _rehearse(actor: Actor, name: str, thread_id: UUID, values: Mapping[str, Any]) -> None:
-    """Raise what the action would raise now: nobody is asked for what cannot be."""
+    """Rehearse the action and roll it back; raises what the action would raise now."""
     try:
         with transaction.atomic():
             _DOORS[name](actor, thread_id, **values)

@@ -1,4 +1,4 @@
-"""How a thread is started, or found by its name and let go on; part of the door `actions`."""
+"""Start a thread, or find it by its name and resume it; part of the door `actions`."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from approvals import gates
 from approvals.verification import keep_report
 from checkpoints import queries, store
 from checkpoints.errors import StaleVersion
-from checkpoints.limits import NAME_MAX
+from checkpoints.limits import NAME_MAX, TITLE_MAX
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow, VerificationRow
 from dashboard.capsules.exports import Capsule, capsule_of
@@ -81,6 +81,30 @@ def pause(
 
 
 @translated()
+def rename(
+    actor: Actor,
+    thread_id: UUID,
+    title: str,
+    *,
+    current: str | None = None,
+    expected_version: int | None = None,
+) -> None:
+    """Give a thread another title; Stale where it no longer has the `current` one."""
+    require(actor, "rename")
+    check_text("$.title", title, TITLE_MAX, required=True)
+    thread = queries.thread(thread_id, workspace=actor.workspace)
+    if thread.erased is not None:
+        raise NotAllowedNow(closed(thread.erased), status=str(thread.status))
+    store.rename(
+        thread_id,
+        title=title,
+        actor=actor.id,
+        current=current,
+        expected_version=expected_version,
+    )
+
+
+@translated()
 def resume(
     actor: Actor,
     thread_id: UUID,
@@ -124,7 +148,7 @@ def send_input(
 def preview_edit(
     actor: Actor, thread_id: UUID, changes: Mapping[str, Any], expected_version: int | None = None
 ) -> EditPlan:
-    """What an edit of the head with these values would change and withdraw."""
+    """Plan an edit of the head: values it would change, requests it would withdraw."""
     thread = thread_for(actor, "edit", thread_id)
     _same_version(thread, expected_version)
     old, new = changed_states(actor, thread, thread.head, changes)
@@ -162,7 +186,7 @@ def edit(
 
 @translated()
 def preview_roll_back(actor: Actor, thread_id: UUID, checkpoint_id: UUID) -> RollBackPlan:
-    """What a rollback to this checkpoint would undo, leave and withdraw."""
+    """Plan a rollback to this checkpoint: effects undone or left, requests withdrawn."""
     return roll_back_plan(thread_for(actor, "roll_back", thread_id), checkpoint_id)
 
 

@@ -18,11 +18,11 @@ from dashboard import actions
 from dashboard.documents.state_shape import Shape
 
 from .protocol.base import MemberView, answer, refusals
-from .shapes.requests import Asked
+from .shapes.requests import RequestShape
 
 
 class Cap(Shape):
-    """How much threads may spend before they pause."""
+    """A limit on what threads may spend before they pause."""
 
     id: UUID
     scope: str
@@ -50,7 +50,7 @@ class CapList(Shape):
     results: list[Cap]
 
 
-class SetCap(Asked):
+class SetCap(RequestShape):
     """A spend cap; the one of this scope, agent and span is replaced."""
 
     scope: Literal["thread", "agent", "workspace"] = Field(

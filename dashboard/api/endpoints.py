@@ -82,7 +82,7 @@ class ChangeOneEndpoint(MemberView):
         summary="Change an endpoint",
     )
     def post(self, request: Request, endpoint_id: UUID) -> Response:
-        """What is left out stays."""
+        """Change the members that are sent; the others stay."""
         body = self.body(ChangeEndpoint)
         return answer(
             Endpoint.from_row(actions.change_endpoint(self.actor, endpoint_id, body.wanted()))
@@ -103,7 +103,7 @@ class RotateOneEndpoint(MemberView):
         description="Until `overlap` seconds are over, messages are signed by both.",
     )
     def post(self, request: Request, endpoint_id: UUID) -> Response:
-        """It is shown once."""
+        """The new secret is shown once."""
         overlap = self.body(RotateEndpoint).overlap
         row, secret = actions.rotate_endpoint(self.actor, endpoint_id, overlap)
         return answer(EndpointMade.with_secret(row, secret))

@@ -57,7 +57,7 @@ EVENTS, ACTIVITIES = rows(500), rows(1_000)
 
 
 class Past(MemberView):
-    """What the readers of one thread share."""
+    """Shared base of the views that read a thread's past."""
 
     def thread(self, thread_id: UUID) -> ThreadRow:
         """The thread, or 404 for unknown ids and those of other workspaces alike."""

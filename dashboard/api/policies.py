@@ -25,7 +25,7 @@ from dashboard.actions.policies import draft_from
 from dashboard.documents.state_shape import Shape
 
 from .protocol.base import PREVIEW, MemberView, answer, refusals
-from .shapes.requests import Asked
+from .shapes.requests import RequestShape
 from .shapes.texts import NotBlank
 
 # The floor below refuses a name that comes twice.
@@ -35,16 +35,16 @@ Names = Annotated[
 ]
 
 
-class Seat(Asked):
-    """Whose approval one stage needs, and from how many of them; nobody named: any reviewer."""
+class Seat(RequestShape):
+    """The approvers of one stage and how many of them it needs; nobody named: any reviewer."""
 
     people: Names = Field(default_factory=list, description="User names.")
     teams: Names = Field(default_factory=list)
     count: int = Field(1, ge=1, le=drafts.COUNT_MAX)
 
 
-class Terms(Asked):
-    """What a request demands; times in seconds."""
+class Terms(RequestShape):
+    """The terms of a request; times in seconds."""
 
     stages: list[Seat] = Field(
         default_factory=lambda: [Seat.model_validate({})],
@@ -71,8 +71,8 @@ class Terms(Asked):
     )
 
 
-class PolicyDraft(Asked):
-    """What a policy is to say."""
+class PolicyDraft(RequestShape):
+    """The content of a new policy or version."""
 
     name: Annotated[str, NotBlank(drafts.NAME_MAX)]
     condition: Annotated[str, NotBlank(LENGTH_MAX)] = Field(
@@ -88,8 +88,8 @@ class PolicyDraft(Asked):
     note: str = Field("", max_length=drafts.NOTE_MAX, description="Why; shown to whoever decides.")
 
 
-class PolicyChange(Asked):
-    """A new version, another place, or on and off; what is not given stays."""
+class PolicyChange(RequestShape):
+    """A new version, another position, or on and off; omitted members stay as they are."""
 
     draft: PolicyDraft | None = None
     number: int | None = Field(None, description="With `draft`: the version that was looked at.")
@@ -102,7 +102,7 @@ class PolicyChange(Asked):
     )
 
 
-class TryPolicy(Asked):
+class TryPolicy(RequestShape):
     """A condition that need not be saved."""
 
     condition: Annotated[str, NotBlank(LENGTH_MAX)]
@@ -110,7 +110,7 @@ class TryPolicy(Asked):
 
 
 class PolicyVersion(Shape):
-    """What a policy said from a time on."""
+    """One version of a policy, in force from `made_at`."""
 
     number: int
     condition: str
@@ -161,10 +161,10 @@ class PolicyDetail(Policy):
 
 
 class PolicyPreview(Shape):
-    """How many requests a change touches, by where they stand; nothing is changed.
+    """Number of requests that a change touches, by their state; nothing is changed.
 
-    Open ones under an older version of the policy, and all that need more than they were asked
-    under. `complete` is false where there are more than were looked at.
+    Counts open ones under an older version of the policy, and all that would need more than when
+    they were created. `complete` is false if there are more than were examined.
     """
 
     open: int
@@ -198,7 +198,7 @@ class Past(Shape):
 
 
 class Tried(Shape):
-    """What a condition would have matched; `looked_at` of `there` past actions were tried.
+    """Past actions that a condition would have matched; `looked_at` of `there` were tried.
 
     All actions after `since` were tried; null: all on record.
     """
@@ -234,7 +234,7 @@ class Policies(MemberView):
         summary="Make a policy",
     )
     def post(self, request: Request) -> Response:
-        """It is the last in the order and switched on."""
+        """Create a policy, switched on and last in the order."""
         draft = draft_from(self.body(PolicyDraft).model_dump())
         if self.flag("preview"):
             return answer(preview_of(actions.preview_policy(self.actor, draft=draft)))
@@ -331,19 +331,19 @@ def _version(row: VersionRow) -> dict[str, Any]:
 
 
 def preview_of(counts: Touched) -> PolicyPreview:
-    """How many requests are touched, for the wire."""
+    """Convert the counts of touched requests for the wire."""
     return PolicyPreview.model_validate(counts)
 
 
 def detail_of(row: VersionRow, reopened: int = 0) -> PolicyDetail:
     """A policy with all its versions, for the wire."""
-    place = row.workspace
+    workspace = row.workspace
     return PolicyDetail.of(
         row,
-        waiting=queries_policies.waiting(row.policy, workspace=place),
+        waiting=queries_policies.waiting(row.policy, workspace=workspace),
         reopened=reopened,
         versions=[
             PolicyVersion(**_version(one))
-            for one in queries_policies.versions(row.policy, workspace=place)
+            for one in queries_policies.versions(row.policy, workspace=workspace)
         ],
     )

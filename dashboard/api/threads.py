@@ -123,8 +123,8 @@ class Threads(MemberView):
         external = None if body.external is None else body.external.announcement()
         own["traceparent"] = request.headers.get("traceparent", "")
         thread, new = actions.start_or_continue(self.actor, **own, external=external)
-        place = reverse("api:thread", args=[thread])
-        return detail(self, thread, status=201 if new else 200, Location=place)
+        location = reverse("api:thread", args=[thread])
+        return detail(self, thread, status=201 if new else 200, Location=location)
 
     def _tree(self) -> queries.TreeFilter:
         parent, root = (
@@ -147,11 +147,11 @@ class Threads(MemberView):
 
 
 class ThreadCounts(MemberView):
-    """How many threads there are."""
+    """The number of threads per status."""
 
     @extend_schema(responses={200: Counts, **refusals()}, summary="Threads per status")
     def get(self, request: Request) -> Response:
-        """Each status is counted up to `cap`."""
+        """Count the threads of each status, up to `cap`."""
         counts = queries.counts(workspace=self.actor.workspace)
         return answer(
             Counts(
@@ -167,7 +167,7 @@ class ThreadCounts(MemberView):
 
 
 class Control(MemberView):
-    """What the verbs share: one body, one action, the thread as it is afterwards."""
+    """Shared base of the control verbs: one body, one action, the thread afterwards."""
 
     act: ClassVar[Callable[..., Any]]
 

@@ -101,7 +101,7 @@ from .hooks.changes import (
     SwitchOneHook,
 )
 from .hooks.decisions import DecideHook
-from .one_thread import OneThread, SkipNode
+from .one_thread import OneThread, RenameThread, SkipNode
 from .past import (
     ThreadActivities,
     ThreadAnatomy,
@@ -129,7 +129,7 @@ from .threads import (
     VerifyThread,
 )
 from .unknown_effects import SettleThread
-from .users import OneUser, Users
+from .users import LinkedUser, OneUser, UnlinkedUser, Users
 
 app_name = "api"
 
@@ -145,6 +145,7 @@ _thread: list[URLPattern] = [
     path("pause/", PauseThread.as_view(), name="pause"),
     path("resume/", ResumeThread.as_view(), name="resume"),
     path("retry/", RetryThread.as_view(), name="retry"),
+    path("rename/", RenameThread.as_view(), name="rename"),
     path("skip/", SkipNode.as_view(), name="skip"),
     path("settle/", SettleThread.as_view(), name="settle"),
     path("code/", CodeThread.as_view(), name="code"),
@@ -275,6 +276,8 @@ _v1: list[URLPattern | URLResolver] = [
         RemoveSecondFactorOfUser.as_view(),
         name="user_second_factor_remove",
     ),
+    path("users/<int:user_id>/link/", LinkedUser.as_view(), name="user_link"),
+    path("users/<int:user_id>/unlink/", UnlinkedUser.as_view(), name="user_unlink"),
     path("users/<int:user_id>/password/", PasswordOfUser.as_view(), name="user_password"),
     path("workspace/", OwnWorkspace.as_view(), name="workspace"),
     path(

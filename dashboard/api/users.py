@@ -11,16 +11,16 @@ from rest_framework.response import Response
 
 from dashboard import actions
 from dashboard.actions.people.administration import Administrator
-from dashboard.actions.people.users import LIMITS, UserRow
+from dashboard.actions.people.users import ISSUER_MAX, LIMITS, SUBJECT_MAX, UserRow
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import ROLES
 
 from .protocol.base import MemberView, answer, refusals
-from .shapes.requests import Asked
+from .shapes.requests import RequestShape
 from .shapes.texts import NotBlank, OneOf
 
 
-class ChangeUser(Asked):
+class ChangeUser(RequestShape):
     """Other values of a user; what is left out stays."""
 
     email: Annotated[str, Field(max_length=LIMITS["email"])] | None = None
@@ -32,7 +32,7 @@ class ChangeUser(Asked):
     )
 
     def values(self) -> dict[str, Any]:
-        """What is given, without the roles."""
+        """The members that were sent, without the roles."""
         values = self.model_dump(exclude={"roles", "username", "password"})
         return {name: value for name, value in values.items() if value is not None}
 
@@ -118,7 +118,69 @@ class OneUser(MemberView):
         summary="Change a user and their roles",
     )
     def post(self, request: Request, user_id: int) -> Response:
-        """What is left out stays."""
+        """Change the members that are sent; the others stay."""
         body = self.body(ChangeUser)
         who = Administrator(self.actor, superuser=False)
         return answer(User.of(actions.edit_user(who, user_id, body.values(), roles=body.roles)))
+
+
+class UnlinkUser(RequestShape):
+    """A provider that speaks for a user no more."""
+
+    issuer: Annotated[str, Field(max_length=ISSUER_MAX)] = Field(
+        "", description="Without one the configured provider; `scim` for the directory."
+    )
+
+
+class LinkUser(UnlinkUser):
+    """A provider that speaks for a user, and what it calls them."""
+
+    subject: Annotated[str, NotBlank(SUBJECT_MAX)] = Field(
+        description="The claim `sub` of the provider."
+    )
+
+
+class Linked(Shape):
+    """A provider that speaks for the user now, or does no more."""
+
+    linked: bool
+
+
+class LinkedUser(MemberView):
+    """The provider of single sign-on speaks for a member from now on."""
+
+    changes = "people"
+
+    @extend_schema(
+        operation_id="users_link",
+        request=LinkUser,
+        responses={200: Linked, **refusals(404, 409, 422)},
+        summary="Link a user to a provider of single sign-on",
+        description="For an account that was made here. Another subject takes the former's place.",
+    )
+    def post(self, request: Request, user_id: int) -> Response:
+        """409 where no provider is configured, and for a subject of another account."""
+        body = self.body(LinkUser)
+        who = Administrator(self.actor, superuser=False)
+        actions.link_user(who, user_id, body.subject, issuer=body.issuer)
+        return answer(Linked(linked=True))
+
+
+class UnlinkedUser(MemberView):
+    """The provider speaks for a member no more."""
+
+    changes = "people"
+
+    @extend_schema(
+        operation_id="users_unlink",
+        request=UnlinkUser,
+        responses={200: Linked, **refusals(404, 409, 422)},
+        summary="Unlink a user from a provider of single sign-on",
+        description="Their open sign-ins stay until they end.",
+    )
+    def post(self, request: Request, user_id: int) -> Response:
+        """404 for somebody whom the provider does not know."""
+        body = self.body(UnlinkUser)
+        who = Administrator(self.actor, superuser=False)
+        actions.link_user(who, user_id, "", issuer=body.issuer)
+        return answer(Linked(linked=False))

@@ -108,12 +108,12 @@ def _name_files(apart: Path) -> None:
     for line in (apart / layout.FILES).read_text().splitlines():
         row = json.loads(line)
         name = PurePath(row["name"].replace("\\", "/")).name.lstrip(".") or row["sha256"]
-        place = apart / FILES / name
-        if place.exists():
-            place = apart / FILES / f"{row['sha256'][:8]}-{name}"
-        place.parent.mkdir(exist_ok=True)
+        link = apart / FILES / name
+        if link.exists():
+            link = apart / FILES / f"{row['sha256'][:8]}-{name}"
+        link.parent.mkdir(exist_ok=True)
         try:
-            os.link(apart / layout.artifact_name(row["sha256"]), place)
+            os.link(apart / layout.artifact_name(row["sha256"]), link)
         except OSError:
             continue  # too long a name, or a disk without links: the bytes are there by their hash
 
@@ -144,7 +144,7 @@ def _forget_older(above: str, number: int) -> None:
 
 
 def _forget_left_behind(apart: Path) -> None:
-    """What a killed process was making."""
+    """Delete the unfinished folder that a killed process left."""
     try:
         if time.time() - apart.stat().st_mtime > disk.LEFT_BEHIND_SECONDS:
             shutil.rmtree(apart, ignore_errors=True)

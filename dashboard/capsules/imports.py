@@ -37,9 +37,9 @@ WITHDRAWN = "The thread was imported; working on asks anew."
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came in: the thread, the bases and children that came with it, events verified.
+    """The result of an import: thread, the bases and children with it, events verified.
 
-    `left_out` of its children are not in the capsule.
+    `left_out` counts the children that are not in the capsule.
     """
 
     thread: UUID
@@ -109,7 +109,7 @@ def _files(reader: Reader) -> list[dict[str, Any]]:
 
 
 def _is_agent(payload: Mapping[str, Any]) -> bool:
-    """Whether pages can show what is told of an agent: they read it without asking."""
+    """True if pages can show the agent's description; they read it unchecked."""
     graph, nodes = payload["graph"], payload["graph"]["nodes"]
     Draft202012Validator.check_schema(payload["schema"])
     return (
@@ -117,7 +117,7 @@ def _is_agent(payload: Mapping[str, Any]) -> bool:
         and all(isinstance(tool, dict) for tool in payload["tools"].values())
         and all(isinstance(name, str) for name in graph["entry"])
         and all(isinstance(node["name"], str) for node in nodes)
-        and all(isinstance(way, str) for node in nodes for way in node.get("then", []))
+        and all(isinstance(target, str) for node in nodes for target in node.get("then", []))
     )
 
 
@@ -142,17 +142,17 @@ class _OneImport:
     @contextmanager
     def files_in_place(self) -> Iterator[dict[str, str]]:
         """Path by hash; taken away again where the import fails."""
-        place = self._actor.workspace
+        workspace = self._actor.workspace
         placed: dict[str, str] = {}
         try:
             for row in self._files:
                 sha = row["sha256"]
                 chunks = self._reader.chunks(layout.artifact_name(sha))
-                placed[sha] = store.place_file(place, chunks)[2]
+                *_, placed[sha] = store.place_file(workspace, chunks)
             yield placed
         except BaseException:
             for sha, path in placed.items():
-                store.forget_file(place, sha, path)
+                store.forget_file(workspace, sha, path)
             raise
 
     def agents(self) -> None:
@@ -237,7 +237,7 @@ class _OneImport:
             raise BadCapsule(f"{one} in the capsule describes an agent that its thread never had.")
 
     def _known(self, base: About) -> bool:
-        """Whether a base is here with the very past that the capsule has of it."""
+        """True if a base is here with the capsule's past; NotAllowedNow if its past differs."""
         row = base.row
         head = queries.head("thread", base.id, row["last_seq"])
         if head is None:

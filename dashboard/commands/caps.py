@@ -31,12 +31,12 @@ def set_cap(command: PersonalCommand) -> None:
 def switch_off(command: PersonalCommand) -> None:
     """Switch a cap off; threads that it paused go on once they are resumed."""
     o, actor = command.options, command.actor("policy")
-    place = (o["scope"], o["agent"], o["per"])
+    key = (o["scope"], o["agent"], o["per"])
     caps = [Cap.of(row) for row in queries_policies.caps(actor.workspace)]
     known = {(cap.scope, cap.agent, cap.per): cap for cap in caps}
-    if place not in known:
+    if key not in known:
         raise Missing("There is no such spend cap; `cap list` shows them.")
-    row = actions.set_cap(actor, o["scope"], o["per"], known[place].max_cost, o["agent"], False)
+    row = actions.set_cap(actor, o["scope"], o["per"], known[key].max_cost, o["agent"], False)
     command.tell(Cap.of(row), _table([Cap.of(row)]))
 
 
@@ -51,14 +51,14 @@ def _table(caps: list[Cap]) -> Table:
     )
 
 
-def _place(parser: argparse.ArgumentParser) -> None:
+def _scope_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scope", choices=("thread", "agent", "workspace"), help="whose spending")
     parser.add_argument("per", choices=("total", "day"))
     parser.add_argument("--agent", default="", help="else the cap holds for each agent")
 
 
 def _set_options(parser: argparse.ArgumentParser) -> None:
-    _place(parser)
+    _scope_arguments(parser)
     parser.add_argument("max_cost", metavar="AMOUNT", help="such as 25 or 0.50")
 
 
@@ -71,5 +71,5 @@ VERBS = (
         _set_options,
         "cap set thread total 5\ncap set agent day 100 --agent market-research",
     ),
-    Verb("off", "switches a spend cap off", switch_off, _place, "cap off thread total"),
+    Verb("off", "switches a spend cap off", switch_off, _scope_arguments, "cap off thread total"),
 )

@@ -127,7 +127,7 @@ def check(command: PersonalCommand) -> None:
 
 
 def _examined(module: str, seconds: int) -> dict[str, Any]:
-    """What the child process answers; whatever it does to itself becomes a finding."""
+    """Check a module in a child process; a crash or a timeout becomes a finding."""
     try:
         done = subprocess.run(
             [sys.executable, "-m", "workers.checking", module],
@@ -181,7 +181,8 @@ def _compared(declared: dict[str, Any]) -> tuple[CheckedAgent, list[CheckFinding
         counted = queries.version_threads()
     except (DatabaseError, InterfaceError):
         connection.close()
-        message = f"Not compared with the announced versions: no database answers for {_place()}."
+        location = _database_location()
+        message = f"Not compared with the announced versions: no database answers for {location}."
         fix = "If Gatepost is up elsewhere, name its data folder with --data-dir; else start it."
         return made, [_note(made, "note", message, fix)]
     if not made.fingerprint:
@@ -197,8 +198,8 @@ def _compared(declared: dict[str, Any]) -> tuple[CheckedAgent, list[CheckFinding
     return made, list(_consequences(made, rows, others, schema, on_change, counted, code))
 
 
-def _place() -> str:
-    """Where the database was looked for."""
+def _database_location() -> str:
+    """Name the location at which the database was looked for."""
     return "DATABASE_URL" if os.environ.get("DATABASE_URL") else f"{settings.GATEPOST_DATA}"
 
 

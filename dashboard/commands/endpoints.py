@@ -77,7 +77,7 @@ def _switch(command: PersonalCommand, active: bool) -> None:
 
 
 def _values(options: dict[str, Any]) -> dict[str, Any]:
-    """What the command line names; None leaves a value as it is."""
+    """The endpoint's values from the command line; None leaves a value as it is."""
     lists = {name: options[name] or None for name in ("people", "teams")}
     return {
         "target": options["target"],

@@ -1,4 +1,4 @@
-"""What Django's own commands do to logins, as events of the workspace's log."""
+"""Record changes that Django's own commands make to logins, in the workspace's log."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def _log(actor: str, user: Any, *, created: bool) -> None:
         name=user.get_username(),
         changed=changed,
         actor=actor,
-        workspace=_place(actor),
+        workspace=_default_workspace(actor),
     )
 
 
-def _place(actor: str) -> Any:
+def _default_workspace(actor: str) -> Any:
     try:
         return queries.default_workspace()
     except NotFound:

@@ -104,7 +104,7 @@ def _try_options(parser: argparse.ArgumentParser) -> None:
 
 
 def try_condition(command: PersonalCommand) -> None:
-    """What a condition would have matched among the past; needs the role admin."""
+    """List past actions that a condition would have matched; needs the role admin."""
     actor = command.actor("policy")
     result = actions.try_policy(actor, command.options["condition"], command.options["action"])
     shown = (
@@ -135,7 +135,7 @@ def _preview_options(parser: argparse.ArgumentParser) -> None:
 
 
 def preview(command: PersonalCommand) -> None:
-    """How many open, held and settled requests a change would touch; changes nothing."""
+    """Count the open, held and settled requests a change would touch; changes nothing."""
     actor, options = command.actor("policy"), command.options
     row = _named(actor, options["policy"]) if options["policy"] else None
     draft = None if options["draft"] is None else draft_from(_draft(options["draft"]))

@@ -104,7 +104,7 @@ def _words(text: str) -> list[str]:
 
 
 def _by(command: PersonalCommand) -> str:
-    """Who is noted as the one who did it: the person of --as, else this command."""
+    """Name the author of the change for the log: the person of --as, else this command."""
     name = command.options["as_user"]
     return person(name, "read").id if name else "command:token"
 

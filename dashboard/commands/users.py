@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 
 from dashboard import actions
 from dashboard.actions.people.administration import Administrator, administrator_of
-from dashboard.actions.people.users import UserRow, link_user, user_by_name
+from dashboard.actions.people.users import UserRow, user_by_name
 from dashboard.api.account.second_factor import Removed
 from dashboard.api.account.sign_ins import SignIn, SignInList, SignInsEnded
 from dashboard.api.users import User, UserList
@@ -128,7 +128,7 @@ def unlink(command: PersonalCommand) -> None:
 def _link(command: PersonalCommand, subject: str) -> None:
     who = _administrator(command)
     user_id = user_by_name(who, command.options["name"])
-    link_user(who, user_id, subject, issuer=command.options["issuer"])
+    actions.link_user(who, user_id, subject, issuer=command.options["issuer"])
 
 
 def _edit(command: PersonalCommand, values: dict[str, Any], **more: Any) -> None:

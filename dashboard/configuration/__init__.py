@@ -1,1 +1,1 @@
-"""What differs between installations, read from the environment and from files."""
+"""Configuration of an installation, read from the environment and from files."""

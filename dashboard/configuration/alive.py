@@ -1,4 +1,4 @@
-"""Whether a connection from the pool can be used, asked over the network only now and then."""
+"""Check that a pooled connection can be used, over the network only now and then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where anchors go: GATEPOST_ANCHORS, checked."""
+"""Destinations of anchors: GATEPOST_ANCHORS, checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where Gatepost lies: in a clone, or installed among the packages of an environment."""
+"""The location of Gatepost: in a clone, or installed among an environment's packages."""
 
 import os
 import sysconfig
@@ -9,7 +9,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 def is_installed() -> bool:
-    """Whether every Python of this environment finds Gatepost by itself."""
+    """True if every Python of this environment can import Gatepost."""
     paths = sysconfig.get_paths()
     return ROOT in {Path(paths[name]).resolve() for name in ("purelib", "platlib")}
 

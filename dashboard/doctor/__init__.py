@@ -1,1 +1,1 @@
-"""What `doctor` looks at: is everything there, reachable, safe and up to date; reads only."""
+"""The checks of `doctor`: is everything there, reachable, safe, up to date; reads only."""

@@ -1,4 +1,4 @@
-"""Whether a bank answers; the agent `payments` asks and pays there."""
+"""Check that the bank of the agent `payments` answers."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def wrong(name: str, value: object, do: str) -> Finding:
 
 @dataclass
 class Seen:
-    """What earlier checks found out, for later ones. `has` says what answers."""
+    """Results of earlier checks that later ones need. `has` lists the parts that answer."""
 
     url: str = ""
     deploy: bool = False  # judged as an installation that others reach
@@ -77,17 +77,17 @@ class Seen:
 
     @property
     def own_database(self) -> bool:
-        """Whether the database is another one than that of the data folder."""
+        """True if the database is not the one of the data folder."""
         return str(settings.DATABASES["default"].get("HOST", "")) != str(settings.PLACES.run)
 
     @property
     def own_valkey(self) -> bool:
-        """Whether Valkey is another one than that of the data folder."""
+        """True if Valkey is not the one of the data folder."""
         return str(settings.PLACES.valkey_socket) not in settings.REDIS_URL
 
     @property
     def exposed(self) -> bool:
-        """Whether pages are meant to be opened from other machines."""
+        """True if other machines are supposed to open the pages."""
         if self.deploy:
             return True
         listens = web_address.noted_host(self.data)

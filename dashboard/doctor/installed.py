@@ -1,4 +1,4 @@
-"""What is installed: Python, packages against the lock, versions of the servers."""
+"""Check the installation: Python, packages against the lock, versions of the servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lags behind: migrations, the sweep, queues, leases, timers, deadlines, disk, clocks."""
+"""Check for lag: migrations, the sweep, queues, leases, timers, deadlines, disk, clocks."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def sweep(seen: Seen) -> Iterator[Finding]:
 
 
 def queue_age(seen: Seen) -> Iterator[Finding]:
-    """How long queued threads wait for a slot."""
+    """Judge how long queued threads wait for a slot."""
     result = queries.queues()
     for row in result:
         shown = f"{row.threads} threads, the first for {span(row.oldest_seconds)}"

@@ -1,4 +1,4 @@
-"""Whether others are told: the outbox, the endpoints, the mail server that they need."""
+"""Check notifications: the outbox, the endpoints, the mail server that they need."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def outbox(seen: Seen) -> Iterator[Finding]:
 
 
 def endpoints(seen: Seen) -> Iterator[Finding]:
-    """What does not arrive, and why."""
+    """Report endpoints whose notifications do not arrive, with the last error."""
     result = queries.troubled()
     for row in result:
         shown = f"{row.late} tried again, {row.failed} failed in 7 days: {row.last_error}"

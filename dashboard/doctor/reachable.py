@@ -1,4 +1,4 @@
-"""What answers: database, Valkey, the pages, workers, queues, agents."""
+"""Check that parts answer: database, Valkey, the pages, workers, queues, agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why one thread stands still: the explanation of the page, its facts, what can be done."""
+"""Explain why a thread does not continue: the page's explanation, facts, remedies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from checkpoints import queries
 from checkpoints.states import FINISHED, Status
 from checkpoints.views import ThreadRow, WorkerRow
 from dashboard.actions.stopped.code_choice import WORDS, open_choices
-from dashboard.actions.stopped.unknown_effects import asked_of
+from dashboard.actions.stopped.unknown_effects import effect_question_of
 from dashboard.api.shapes.answers import thread_detail
 from dashboard.api.shapes.rows import Event, Reason
 from dashboard.identity.permissions import Actor, allowed_actions
@@ -36,7 +36,7 @@ class OpenRequest(BaseModel):
 
 
 class Facts(BaseModel):
-    """What the explanation rests on; durations in seconds."""
+    """The facts behind an explanation; durations in seconds."""
 
     agent: str
     version: str
@@ -63,7 +63,7 @@ class Facts(BaseModel):
 
 
 class Remedy(BaseModel):
-    """What can be done, and the command that does it."""
+    """A possible action, and the command that performs it."""
 
     sentence: str
     command: str
@@ -97,26 +97,26 @@ def standstill(actor: Actor, thread_id: UUID) -> Standstill:
 
 def _facts(row: ThreadRow, open_ones: list[ApprovalRow], alive: list[WorkerRow]) -> Facts:
     version = queries.agent_version(row.agent_version_id)
-    place = queries.place_in_queue(row.id)
+    position = queries.place_in_queue(row.id)
     with_code = {w.id for w in alive if str(version.id) in w.agents}
-    of_queue = {w.id for w in alive if place.queue in w.queues}
+    of_queue = {w.id for w in alive if position.queue in w.queues}
     newest = queries.events(row.id, limit=1).rows
     return Facts(
         agent=row.agent,
         version=row.version_label,
         fingerprint=version.fingerprint,
-        queue=place.queue,
-        before_in_queue=place.before if row.status is Status.QUEUED else None,
-        waits_seconds=round(place.seconds, 3),
+        queue=position.queue,
+        before_in_queue=position.before if row.status is Status.QUEUED else None,
+        waits_seconds=round(position.seconds, 3),
         lease_owner=row.lease_owner,
         lease_until=row.lease_until,
-        lease_expired=place.lease_expired,
+        lease_expired=position.lease_expired,
         fence=row.fence,
         crash_count=row.crash_count,
         wish=row.wish,
         pause_at=row.pause_at,
         wake_at=row.wake_at,
-        wake_seq=place.wake_seq,
+        wake_seq=position.wake_seq,
         next_nodes=list(row.next_nodes),
         workers=len(alive),
         workers_with_code=len(with_code),
@@ -128,7 +128,7 @@ def _facts(row: ThreadRow, open_ones: list[ApprovalRow], alive: list[WorkerRow])
 
 
 def _remedies(actor: Actor, row: ThreadRow, kind: str, facts: Facts) -> Iterator[Remedy]:
-    """What helps, likeliest first; what the person may do is said by their allowances."""
+    """List actions that help, likeliest first, among those that the person may perform."""
     for request in facts.approvals:
         yield from _decide(request)
     if row.status in (Status.QUEUED, Status.RUNNING, Status.SLEEPING, Status.ROLLING_BACK):
@@ -168,7 +168,7 @@ def _decide(request: OpenRequest) -> Iterator[Remedy]:
 
 
 def _settle(row: ThreadRow) -> Iterator[Remedy]:
-    request = asked_of(row)
+    request = effect_question_of(row)
     for choice in request.choices if request else ():
         word = str(choice.verdict).replace("_", "-")
         yield _remedy(f"{choice.label}. {choice.help}", f"threads settle {row.id} {word}")

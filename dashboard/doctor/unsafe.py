@@ -1,4 +1,4 @@
-"""What is unsafe: settings, keys, rights in the database, guards of the logs, durability."""
+"""Check for risks: settings, keys, database rights, guards of the logs, durability."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def secret_key(seen: Seen) -> Iterator[Finding]:
 
 
 def demo_file(seen: Seen) -> Path:
-    """Where `up` writes the passwords of demo users."""
+    """The file to which `up` writes the passwords of demo users."""
     return seen.data / "demo-logins.txt"
 
 
@@ -212,7 +212,7 @@ def durability(seen: Seen) -> Iterator[Finding]:
 
 
 def wire(seen: Seen) -> Iterator[Finding]:
-    """What goes to other machines is encrypted."""
+    """Check that connections to other machines are encrypted."""
     host = str(settings.DATABASES["default"].get("HOST", ""))
     near = seen.server.socket or all(is_loopback(h) for h in host.split(","))
     if not near and not seen.server.encrypted:

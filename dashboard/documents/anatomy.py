@@ -34,7 +34,7 @@ GOAL = "goal"  # the channel that says it, where an agent has one
 
 
 def anatomy_of(thread: ThreadRow, point: CheckpointRow, state: Mapping[str, Any]) -> Anatomy:
-    """What is on record at a checkpoint beside its state, which may be {} where it is unread."""
+    """Collect the records at a checkpoint beside its state, which may be {} if unread."""
     version = queries.agent_version(point.agent_version_id)
     calls = queries.calls_around(point.thread, point.id)
     return Anatomy(

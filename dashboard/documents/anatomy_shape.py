@@ -23,7 +23,7 @@ class StepTaken(Shape):
 
 
 class Thought(Shape):
-    """Why the agent went on as it did."""
+    """A recorded reason for the agent's next action."""
 
     thread: UUID
     seq: int
@@ -130,7 +130,7 @@ class Environment(Shape):
 
 
 class Anatomy(Shape):
-    """What is on record at a checkpoint beside its state."""
+    """The records at a checkpoint beside its state."""
 
     thread: UUID
     checkpoint: UUID

@@ -15,7 +15,7 @@ from checkpoints.views import AgentRow
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Why a state could not be read, and when that was tried; `away`: it may soon be."""
+    """The reason why a state could not be read, and when; `away`: a later try may succeed."""
 
     why: str
     at: datetime
@@ -41,7 +41,7 @@ def read(thread_id: UUID, checkpoint_id: UUID, version: AgentRow) -> Read:
 
 
 def unreadable(why: str) -> Read:
-    """What stands in the place of a state whose checkpoint is not there."""
+    """The replacement for a state whose checkpoint is missing."""
     return Read({}, Unread(why, datetime.now(UTC), away=False))
 
 

@@ -27,7 +27,7 @@ class _Dumper(_Base):  # type: ignore[misc, valid-type]
     """Plain JSON as YAML that every reader reads as the same values."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """What is equal is written out again: no anchors."""
+        """Write equal values out again: no anchors."""
         return True
 
 

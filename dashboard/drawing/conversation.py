@@ -45,7 +45,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a message comes from, as far as it is known: who said it, when, at which checkpoint."""
+    """The source of a message, as far as known: its author, time and checkpoint."""
 
     name: str = ""
     href: str = ""
@@ -171,7 +171,7 @@ def _role(item: Any) -> str:
 
 
 def _text(item: Any) -> str:
-    """What a message says; of one in another form all of it."""
+    """The text of a message; all of it as JSON if it has another form."""
     if not isinstance(item, Mapping):
         return item if isinstance(item, str) else as_json(item)
     for key in ("content", "text", "message"):
@@ -229,7 +229,7 @@ def _led_to[T: (ApprovalRow, ActivityRow)](
 
 
 def _same(args: Any, arguments: Any) -> bool:
-    """Whether something was asked for or called with these arguments."""
+    """True if the recorded arguments equal those of the call."""
     if isinstance(args, Mapping) and args.keys() == {"args", "kwargs"} and not args["args"]:
         args = args["kwargs"]  # of a function
     return deltas.canonical(args) == deltas.canonical(arguments)
@@ -263,7 +263,7 @@ CallLook = tuple[str, str, str]  # tone, icon, word
 
 
 def _decided(result: str | None, request: ApprovalRow | None) -> CallLook | None:
-    """What people said to a call; of one that they let through, once there is a result."""
+    """The look of a call by its approval; None if allowed and still without a result."""
     if request is None:
         return None
     if request.open:
@@ -277,7 +277,7 @@ def _decided(result: str | None, request: ApprovalRow | None) -> CallLook | None
 
 
 def _worked(result: str | None, activity: ActivityRow | None) -> CallLook | None:
-    """How a call went, by its result, else by its save point."""
+    """The look of a call by its result, else by its recorded activity."""
     if result is None:
         return STATES.get(activity.state) if activity is not None else None
     if result.startswith(ERROR):
@@ -288,7 +288,7 @@ def _worked(result: str | None, activity: ActivityRow | None) -> CallLook | None
 
 
 def _to_come(request: ApprovalRow | None, status: Status) -> CallLook:
-    """What is to say of a call that nothing is recorded of yet."""
+    """The look of a call that nothing is recorded of yet."""
     if status in (Status.SUCCEEDED, Status.CANCELLED):
         return "t-idle", "cancel", "Not carried out"
     if request is not None and request.outcome:

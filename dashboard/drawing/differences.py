@@ -1,4 +1,4 @@
-"""What differs between two values of JSON: counted and item by item, lists by what their items are.
+"""Differences of two JSON values: counted and item by item, lists by their items' identity.
 
 `Part` walks the JSON Schema beside the values, which may declare the key of a list.
 """
@@ -24,9 +24,9 @@ ACCOUNT = "acc"
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How many values a comparison found added, changed and removed; an item of a list is one.
+    """Counts of values added, changed and removed; an item of a list is one value.
 
-    `accounts` of the changed ones are where money goes.
+    `accounts` counts the changed values that say where money goes.
     """
 
     added: int
@@ -36,7 +36,7 @@ class Changes:
 
     @property
     def words(self) -> str:
-        """The sum in a line, what is most grave first; empty where nothing differs."""
+        """The counts in a line, the most serious first; empty if nothing differs."""
         others = self.changed - self.accounts
         parts = [
             f"~ {number(self.accounts)} account{'' if self.accounts == 1 else 's'} changed",
@@ -100,14 +100,14 @@ def container(value: Any) -> bool:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are the same JSON."""
+    """True if two values are the same JSON."""
     if type(a) is not type(b) or a != b:
         return False
     return not isinstance(a, dict | list) or list_pairs.text_of(a) == list_pairs.text_of(b)
 
 
 def is_file(value: Any) -> bool:
-    """Whether a value is a reference to an artifact and nothing else."""
+    """True if the value is a reference to an artifact and nothing else."""
     return (
         isinstance(value, Mapping)
         and value.keys() <= FILE_KEYS
@@ -115,8 +115,8 @@ def is_file(value: Any) -> bool:
     )
 
 
-def standing(key: str, new: Any, old: Any, part: Part) -> str:
-    """What became of an item: its mark, "" where it is the same."""
+def change_mark(key: str, new: Any, old: Any, part: Part) -> str:
+    """Mark an item as "add", "del" or "chg"; "" if it is the same."""
     if new is MISSING:
         return "del"
     if old is MISSING:
@@ -125,7 +125,7 @@ def standing(key: str, new: Any, old: Any, part: Part) -> str:
 
 
 def account_changed(pair: tuple[str, Any, Any]) -> bool:
-    """Whether where money goes differs: the value itself, or a field of an object that changed."""
+    """True if an account differs: the value itself, or a field of an object that changed."""
     key, new, old = pair
     if new is MISSING or old is MISSING or same(new, old):
         return False

@@ -42,6 +42,7 @@ KIND_ICONS = {
     "thread.parked": "stuck",
     "thread.handed_back": "queued",
     "thread.imported": "file",
+    "thread.renamed": "edit",
     "step.failed": "fail",
     "step.fenced": "key",
     "record.damaged": "fail",

@@ -45,7 +45,7 @@ class FoldedStop:
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """What the head's way visited: times per node, edges taken, last checkpoint of each node."""
+    """Visits on the head's path: times per node, edges taken, last checkpoint of each node."""
 
     visits: Mapping[str, int]
     taken: frozenset[tuple[str, str]]

@@ -17,7 +17,7 @@ CHAR_W = 6.7  # one monospaced character at 11 px
 
 
 def targets_of(node: Mapping[str, Any]) -> tuple[str, ...]:
-    """Where a node's edges lead."""
+    """The targets of a node's edges."""
     return tuple(node.get("then") or ())
 
 
@@ -111,11 +111,11 @@ def route(
 def _by_mean(
     layer: Sequence[str], fixed: Sequence[str], near: Mapping[str, Sequence[str]]
 ) -> list[str]:
-    """`layer` sorted by the mean place of each name's neighbours in the fixed layer."""
-    place = {name: i for i, name in enumerate(fixed)}
+    """`layer` sorted by the mean index of each name's neighbours in the fixed layer."""
+    index = {name: i for i, name in enumerate(fixed)}
     weight: dict[str, float] = {}
     for i, name in enumerate(layer):
-        spots = [place[n] for n in near.get(name, ()) if n in place]
+        spots = [index[n] for n in near.get(name, ()) if n in index]
         weight[name] = sum(spots) / len(spots) if spots else i
     return sorted(layer, key=weight.__getitem__)
 

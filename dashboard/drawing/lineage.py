@@ -87,7 +87,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """What the list draws. `top` is the y of the row that says where the thread stands now."""
+    """The rows and lines to draw. `top` is the y of the row of the thread's current checkpoint."""
 
     rows: tuple[Row, ...]
     lines: tuple[Line, ...]

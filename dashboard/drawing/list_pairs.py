@@ -40,7 +40,7 @@ def pairs(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> list[Pa
 
 
 def reordered(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> bool:
-    """Whether what both lists have stands in another order."""
+    """True if the items common to both lists are in a different order."""
     key = _meeting_key(new, old, declared)
     ids = [[identity(item, key) if key else text_of(item) for item in one] for one in (new, old)]
     both = set(ids[0]) & set(ids[1])
@@ -66,27 +66,27 @@ def _keyed(new: Sequence[Any], old: Sequence[Any], key: str) -> Iterator[Pair]:
 
 def _by_value(new: Sequence[Any], old: Sequence[Any]) -> Iterator[Pair]:
     texts, former = [text_of(item) for item in new], [text_of(item) for item in old]
-    # Equal items in the same place first: of several equal ones none seems to have moved.
+    # Equal items at the same index first: of several equal ones none seems to have moved.
     stayed = {n for n, (a, b) in enumerate(zip(texts, former, strict=False)) if a == b}
-    match = {place: place for place in stayed}
-    places: dict[str, deque[int]] = defaultdict(deque)
-    for place, text in enumerate(former):
-        if place not in stayed:
-            places[text].append(place)
-    for place, text in enumerate(texts):
-        if place not in match and places[text]:
-            match[place] = places[text].popleft()
+    match = {index: index for index in stayed}
+    indexes: dict[str, deque[int]] = defaultdict(deque)
+    for index, text in enumerate(former):
+        if index not in stayed:
+            indexes[text].append(index)
+    for index, text in enumerate(texts):
+        if index not in match and indexes[text]:
+            match[index] = indexes[text].popleft()
     left = set(range(len(old))) - set(match.values())
-    for place in range(len(new)):
-        if place not in match:
-            follows = match.get(place - 1, -2) + 1 if place else 0
+    for index in range(len(new)):
+        if index not in match:
+            follows = match.get(index - 1, -2) + 1 if index else 0
             if follows in left:
-                match[place] = follows
+                match[index] = follows
                 left.discard(follows)
-    for place, item in enumerate(new):
-        yield Pair(str(place), item, old[match[place]] if place in match else MISSING)
-    for place in sorted(left):
-        yield Pair(str(place), MISSING, old[place])
+    for index, item in enumerate(new):
+        yield Pair(str(index), item, old[match[index]] if index in match else MISSING)
+    for index in sorted(left):
+        yield Pair(str(index), MISSING, old[index])
 
 
 def text_of(item: Any) -> str:

@@ -1,4 +1,4 @@
-"""How long a step was queued, worked and waited, from the events of its thread; pure.
+"""Time that a step was queued, worked and waited, from its thread's events; pure.
 
 Between two checkpoints a thread changes its status: queued until a worker takes the lease, working
 until the step is committed, waiting for people, timers or a retry. Each span is split by the
@@ -60,10 +60,10 @@ class Timeline:
         if not self.starts or begin < self.starts[0]:
             return None
         sums = {QUEUED: 0.0, WORKING: 0.0, WAITING: 0.0}
-        place = bisect_right(self.starts, begin) - 1
-        bounds = [begin, *(at for at in self.starts[place + 1 :] if at < end), max(begin, end)]
+        first = bisect_right(self.starts, begin) - 1
+        bounds = [begin, *(at for at in self.starts[first + 1 :] if at < end), max(begin, end)]
         for offset, (one, other) in enumerate(pairwise(bounds)):
-            tone = self.tones[place + offset]
+            tone = self.tones[first + offset]
             if tone in sums:
                 sums[tone] += (other - one).total_seconds()
         return Times(**sums)
@@ -110,7 +110,7 @@ def times_of(
 
 
 def words(times: Times) -> str:
-    """How long a step took by what happened: work first, then a queue or a wait that was felt."""
+    """Describe a step's duration: work first, then a queue or a wait that is long enough."""
     parts = [span(times.working)]
     if times.queued >= FELT:
         parts.append(f"{span(times.queued)} queued")

@@ -40,7 +40,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What led to one checkpoint, in per cent of the bar; `label` is empty if too long."""
+    """The stretch before one checkpoint, in per cent of the bar; `label` is empty if too long."""
 
     checkpoint: CheckpointRow
     x: float
@@ -174,8 +174,8 @@ def _weights(times: Times | None) -> Iterator[tuple[str, float]]:
 
 def _pieces(parts: Sequence[tuple[str, float]], x: float, scale: float) -> Iterator[Piece]:
     last = len(parts) - 1
-    for place, (tone, weight) in enumerate(parts):
+    for n, (tone, weight) in enumerate(parts):
         width = weight * scale
         # A gap to the next segment, none inside of one.
-        yield Piece(tone, round(x, 2), round(max(width - 0.3 * (place == last), 0.3), 2))
+        yield Piece(tone, round(x, 2), round(max(width - 0.3 * (n == last), 0.3), 2))
         x += width

@@ -21,7 +21,7 @@ from dashboard.wording.parties import ACCOUNTS
 from dashboard.wording.text import number, size, visible
 
 from . import list_pairs
-from .differences import account_changed, container, is_file, pairs_of, same, standing
+from .differences import account_changed, change_mark, container, is_file, pairs_of, same
 from .file_links import file_url
 from .list_pairs import MISSING
 from .places import LONG as CUT
@@ -187,7 +187,7 @@ class _Writer:
         """A list beside an older one: the sum, then what changed, came, went and stayed."""
         groups: dict[str, list[tuple[str, Any, Any]]] = {m: [] for m in ("chg", "add", "del", "")}
         for pair in pairs_of(new, old, part):
-            groups[standing(*pair, part)].append(pair)
+            groups[change_mark(*pair, part)].append(pair)
         groups["chg"].sort(key=lambda pair: not account_changed(pair))
         parts = [] if start else [_aside(text, depth) for text in _sum(groups)]
         if self.sides:
@@ -207,7 +207,7 @@ class _Writer:
         return "".join(parts)
 
     def folded(self, pairs: list[tuple[str, Any, Any]], mark: str, depth: int, part: Part) -> str:
-        """What came or went; of more than a handful of objects the rest is behind one fold."""
+        """Draw added or removed items; of more than a handful of objects, fold the rest."""
         large = any(container(old if new is MISSING else new) for _, new, old in pairs)
         if self.whole or not large or len(pairs) <= HANDFUL:
             return self.some(pairs, depth, "compare", part)
@@ -297,7 +297,7 @@ def _mark(new: Any, old: Any, mode: str) -> tuple[str, str]:
 
 
 def _sum(groups: Mapping[str, Sequence[tuple[str, Any, Any]]]) -> Iterator[str]:
-    """What differs between two lists, in a line; nothing where only a little was added."""
+    """Summarise the differences of two lists in a line; nothing if only a little was added."""
     if not groups["chg"] and not groups["del"]:
         return
     names = Counter(

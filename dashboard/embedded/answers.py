@@ -48,7 +48,7 @@ def page_answers(options: UpOptions) -> bool:
 
 
 def worker_answers(pid: int) -> bool:
-    """Whether the worker of this process has given a sign of life since it was announced."""
+    """True if the worker of this process has given a sign of life since it was announced."""
     from django.db import connection
 
     from checkpoints import queries

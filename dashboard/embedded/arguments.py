@@ -13,7 +13,7 @@ from gatepost_command import COMMAND
 
 @dataclass(frozen=True)
 class UpOptions:
-    """How to start."""
+    """The options of `up`."""
 
     host: str
     port: int
@@ -33,7 +33,7 @@ class UpOptions:
 
     @property
     def logins_file(self) -> Path:
-        """Where the demo passwords stand, readable by the owner only."""
+        """The file of the demo passwords, readable by the owner only."""
         return self.data / "demo-logins.txt"
 
 

@@ -1,4 +1,4 @@
-"""What can be known to be in the way before anything starts."""
+"""Checks for obstacles before anything starts."""
 
 import errno
 import ipaddress
@@ -11,7 +11,7 @@ from .process.folders import EmbeddedError
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """True if only this machine can reach the address."""
     if host == "localhost":
         return True
     try:

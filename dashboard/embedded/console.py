@@ -1,4 +1,4 @@
-"""What the person at the terminal sees: one line per part with a tick and seconds, then a table."""
+"""Terminal output of `up`: one line per part with a tick and seconds, then a table."""
 
 import os
 import sys

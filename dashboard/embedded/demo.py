@@ -26,13 +26,13 @@ def is_of_demo(user: Any) -> bool:
 
 
 def logins_exist() -> bool:
-    """Whether this database has demo users who may sign in."""
+    """True if this database has demo users who may sign in."""
     people = get_user_model().objects
     return people.filter(email__endswith=f"@{MAIL_DOMAIN}", is_active=True).exists()
 
 
 def anyone_exists() -> bool:
-    """Whether anybody may sign in."""
+    """True if anybody may sign in."""
     return get_user_model().objects.filter(is_active=True).exists()
 
 

@@ -1,4 +1,4 @@
-"""What `up --fleet` prints: links for the demo's people, and what to look at."""
+"""The output of `up --fleet`: links for the demo's people, and what to look at."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ class Postgres:
         return None
 
     def _users(self) -> list[str]:
-        """Who may come in as the database user: who starts the servers, and their account."""
+        """Users who may connect as the database user: who starts the servers, and their account."""
         try:
             names = {pwd.getpwuid(os.geteuid()).pw_name}
         except KeyError:

@@ -1,4 +1,4 @@
-"""What `up` does: check, start the parts, wait for real answers, show the table, stay.
+"""Run `up`: check, start the parts, wait for real answers, show the table, stay.
 
 Django is imported only after the parts have been started: they and this process then import their
 modules at the same time, and the worker waits at its gate until the tables are there.

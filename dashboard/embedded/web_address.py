@@ -1,4 +1,4 @@
-"""Where `up` listens, noted in the data folder for commands in other terminals."""
+"""The address of `up`, noted in the data folder for commands in other terminals."""
 
 from pathlib import Path
 

@@ -24,7 +24,7 @@ from dashboard.errors import MESSAGE_CHARS, Fault, clip
 from .patterns import described
 
 SHOWN = 5
-DEEPEST = 4  # levels of a place that are named
+DEEPEST = 4  # levels of a location that are named
 OWN_WORDS = "x-message"
 
 # format -> (what to write, how it is read); other formats are hints without a check.
@@ -251,7 +251,7 @@ def inside(inner: str, message: str) -> str:
 _PART = re.compile(r'\.([^.\[\]]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]')
 
 
-def place(path: str) -> tuple[str, str]:
+def location(path: str) -> tuple[str, str]:
     """(input, where inside it): `$.lines[2].amount` is ("lines", "item 3, amount")."""
     parts = [int(part[2]) if part[2] else part[1] or part[3] or "" for part in _PART.finditer(path)]
     inner = [f"item {part + 1}" if isinstance(part, int) else part for part in parts[1:]]
@@ -262,7 +262,7 @@ def place(path: str) -> tuple[str, str]:
 
 def named(fault: Fault) -> str:
     """A fault as a sentence of its own where no input stands beside it."""
-    name, inner = place(fault.path)
+    name, inner = location(fault.path)
     if not name or fault.message[:1].isupper():
         return sentence(fault.message)
     return f"{name}: {inside(inner, fault.message)}"
@@ -270,5 +270,5 @@ def named(fault: Fault) -> str:
 
 def beside(fault: Fault) -> tuple[str, str]:
     """(input, sentence) of a fault as a form shows it."""
-    name, inner = place(fault.path)
+    name, inner = location(fault.path)
     return name, inside(inner, fault.message)

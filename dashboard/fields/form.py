@@ -15,7 +15,7 @@ from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from checkpoints.state.list_keys import resolve
 
-from .faults import beside, inside, place, schema_faults
+from .faults import beside, inside, location, schema_faults
 from .shapes import Field
 
 PREFIX = "f-"
@@ -182,7 +182,7 @@ def from_json(text: str) -> Any:
 
 def _in_words(error: InvalidValue) -> str:
     # The path names the input first; a fault of the text itself has none.
-    return inside(place(f"$.value{error.path.removeprefix('$')}")[1], error.reason)
+    return inside(location(f"$.value{error.path.removeprefix('$')}")[1], error.reason)
 
 
 def _judge(value: Any, part: Mapping[str, Any], schema: Mapping[str, Any]) -> None:

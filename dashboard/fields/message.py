@@ -61,7 +61,7 @@ def _resolved(item: Mapping[str, Any]) -> Any:
 
 
 def _is_conversation(item: Mapping[str, Any]) -> bool:
-    """Whether a message is what the user of a conversation says: a role and a text."""
+    """True if the schema is that of a user's message in a conversation: a role and a text."""
     part = _resolved(item)
     members = part.get("properties") or {}
     return (
@@ -72,7 +72,7 @@ def _is_conversation(item: Mapping[str, Any]) -> bool:
 
 
 def _is_message(text: str) -> bool:
-    """Whether somebody wrote the whole message as JSON."""
+    """True if the text is a whole message, written as JSON."""
     try:
         value = json.loads(text)
     except ValueError:

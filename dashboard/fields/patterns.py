@@ -34,7 +34,7 @@ UNKNOWN = "has a form that is not allowed"
 
 
 def described(pattern: str, schema: Mapping[str, Any]) -> str:
-    """What to write instead of a text that does not fit the pattern."""
+    """Suggest what to write instead of a text that does not fit the pattern."""
     if kind := _kind(pattern):
         return f"use {kind[0]} like {kind[1]}"
     for example in (*_examples(schema), schema.get("default")):

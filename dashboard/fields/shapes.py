@@ -1,4 +1,4 @@
-"""What the templates are handed beside domain rows: small frozen dataclasses, no behaviour.
+"""Values for templates beside domain rows: small frozen dataclasses, no behaviour.
 
 Rows of `checkpoints.queries` and `approvals.queries` go to the templates as they are; only what a
 page adds to them has a shape here.
@@ -27,7 +27,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What a person may do in the workspace; one rendering per value serves many sockets."""
+    """A person's rights in the workspace; one rendering per value serves many sockets."""
 
     start: bool = False
     control: bool = False
@@ -55,7 +55,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class TreeChip:
-    """What of family trees a board shows: a place, children, held ones; `without` is without it."""
+    """A filter of the board by family tree; `without` is the board's address without it."""
 
     name: str
     value: str
@@ -65,7 +65,7 @@ class TreeChip:
 
     @property
     def phrase(self) -> str:
-        """As the end of a sentence: No thread ... among the children of “A test”."""
+        """The filter as the end of a sentence: No thread ... among the children of “A test”."""
         if self.name in ("children", "held"):
             return f"({self.word.lower()})"
         if self.name == "depth":
@@ -94,7 +94,7 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """How many threads have a status under the other filters; `href` chooses or drops it."""
+    """Number of threads in a status under the other filters; `href` chooses or drops it."""
 
     status: str
     n: int
@@ -143,7 +143,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What becomes of the recorded calls ahead: how many are reused, called again, or either.
+    """Expected fates of the recorded calls ahead: numbers reused, called again, or either.
 
     `tokens` and `cost` are of those called again, the `_maybe` ones of those that may be.
     """
@@ -160,13 +160,13 @@ class Ahead:
 
     @property
     def known(self) -> int:
-        """How many calls are recorded ahead."""
+        """The number of calls recorded ahead."""
         return self.reused + self.again + self.maybe
 
 
 @dataclass(frozen=True, slots=True)
 class ForkPreview(Ahead):
-    """What a fork will cost, and before which effect it stops first."""
+    """The expected cost of a fork, and the first effect before which it stops."""
 
     first_effect: str = ""
     config: dict[str, Any] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class ForkPreview(Ahead):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an approval stands among the open ones, for the arrows on its page.
+    """An approval's position among the open ones, for the arrows on its page.
 
     `more`: there are others beyond `total`.
     """

@@ -1,4 +1,4 @@
-"""Whether a person's values fit an agent's state, judged by its stored JSON Schema; no agent code.
+"""Validate a person's values by the agent's stored JSON Schema; runs no agent code.
 
 The agent's own validators speak later, in the worker. Faults carry JSON paths in the state.
 """
@@ -105,14 +105,14 @@ _TELLING = {"$defs", "$schema", "additionalProperties", "default", "description"
 
 
 def _each_by_itself(schema: Mapping[str, Any]) -> bool:
-    """Whether a channel's value can be judged without the others."""
+    """True if a channel's value can be judged without the others."""
     return schema.keys() <= _TELLING and all(
         ref.startswith("#/$defs/") for ref in _references(schema)
     )
 
 
 def _references(schema: Any) -> Iterator[str]:
-    """What a schema refers to; a name of somebody's own that looks like a reference counts too."""
+    """List the references in a schema; an author's own name that looks like one counts too."""
     if isinstance(schema, dict):
         for key, value in schema.items():
             if key in ("$ref", "$dynamicRef"):

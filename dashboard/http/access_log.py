@@ -21,7 +21,7 @@ HEADER = "X-Request-ID"
 
 
 def request_id(request: HttpRequest) -> str:
-    """What a proxy in front named it, where that is a plain word; else a new one."""
+    """The request id that a proxy in front sent, if it is a plain word; else a new one."""
     value = request.headers.get(HEADER, "")
     return value if trace_ids.sane(value) else uuid4().hex
 
@@ -42,7 +42,7 @@ def route_class(request: HttpRequest) -> str:
 
 
 def user_id(request: HttpRequest) -> str:
-    """Who asked, and by which token, where that is known; never a reason to ask the database."""
+    """The user and token of a request, where known; never a reason to query the database."""
     user = request.__dict__.get("user")
     if isinstance(user, SimpleLazyObject):
         user = request.__dict__.get("known_user")

@@ -1,4 +1,4 @@
-"""How much of a request is read, by who sends it: Django keeps a body whole before it asks."""
+"""Limit request bodies by sender, before Django, which keeps a body whole, reads them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UPLOADS: Final = re.compile(r"/api/v1/artifacts/|/threads/(new|[^/]+/(edit|fork)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request gets to no view, as a problem and as a text."""
+    """The reason why a request gets to no view, as a problem and as a text."""
 
     status: int
     code: str
@@ -95,7 +95,7 @@ class _Body:
         self.refusal: Refusal | None = None
 
     async def admit(self, n_bytes: int) -> bool:
-        """Whether so many bytes may be read of this sender; else sets `refusal`."""
+        """Check whether so many bytes may be read from this sender; sets `refusal` if not."""
         if n_bytes > self._limit and not self._is_known:
             try:
                 who = await sync_to_async(self._look_up, thread_sensitive=False)()

@@ -103,7 +103,7 @@ class Static:
 
 
 def _as_known(file: StaticFile) -> bool:
-    """Whether each form of a file has the size and time that its headers tell."""
+    """True if each form of a file has the size and time that its headers state."""
     try:
         for encoding, path, headers in file.alternatives:
             stat, payload = os.stat(path), dict(headers)

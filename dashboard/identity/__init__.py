@@ -1,1 +1,1 @@
-"""Who somebody is and what they may do: logins, tokens, roles, limits."""
+"""Identity and rights of people: logins, tokens, roles, limits."""

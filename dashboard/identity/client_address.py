@@ -34,7 +34,7 @@ def client_address(request: HttpRequest) -> str:
 
 
 def limited_as(address: str) -> str:
-    """What limits per address count: of IPv6 the network that one sender has."""
+    """The key of limits per address: for IPv6 the network that one sender has."""
     parsed = _parsed(address)
     if isinstance(parsed, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((parsed, IPV6_PREFIX), strict=False))

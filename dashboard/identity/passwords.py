@@ -63,7 +63,7 @@ class BoundedHasher(PBKDF2PasswordHasher):
         return False
 
     def is_outdated(self, encoded: str) -> bool:
-        """Whether a hash is weaker than one made now."""
+        """True if the hash is weaker than one made now."""
         return bool(super().must_update(encoded))
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Who may do what: the table of rights, and why a button may not be pressed; no writes.
+"""The table of rights, and the reasons why a button is disabled; no writes.
 
 Roles are rows, read again for each request. `may` and `allowed_actions` look at roles only, and
 at the scopes of whoever comes with a token; so one rendering can serve everybody who is signed in
@@ -42,6 +42,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "work": _OPERATOR,
     "upload": _OPERATOR,
     "pause": _OPERATOR,
+    "rename": _OPERATOR,
     "resume": _OPERATOR,
     "retry": _OPERATOR,
     "skip": _OPERATOR,
@@ -91,7 +92,10 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     # What an agent elsewhere does: it takes threads and reports. It decides nothing.
     "work": frozenset({"read", "work"}),
     "control": frozenset(
-        {"read", "pause", "resume", "retry", "skip", "settle", "code", "cancel", "edit", "breaker"}
+        {
+            *("read", "pause", "resume", "retry", "skip", "settle", "code", "cancel", "edit"),
+            *("breaker", "rename"),
+        }
     ),
     # Taking care of trouble, and choosing what news one gets.
     "incidents": frozenset({"read", "incident", "subscribe"}),
@@ -149,9 +153,9 @@ class HasRoles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a token, or an inbound hook, lets through: a workspace, and scopes that narrow roles.
+    """The grant of a token or an inbound hook: a workspace, and scopes that narrow roles.
 
-    `kind` is token or hook, `prefix` what names it in the log, `factor_roles` are the roles of the
+    `kind` is token or hook, `prefix` its name in the log, `factor_roles` are the roles of the
     workspace that need a second factor where they were read with it.
     """
 
@@ -196,19 +200,19 @@ class Actor:
 
     @property
     def person(self) -> str:
-        """Who they are, whatever they act through: `user:7`."""
+        """The person's id, whatever they act through: `user:7`."""
         return f"user:{self.user_id}"
 
     @property
     def id(self) -> str:
-        """How the log names them: `user:7`, `user:7/token:<prefix>` or `user:7/hook:<name>`."""
+        """The actor's id in the log: `user:7`, `user:7/token:<prefix>` or `user:7/hook:<name>`."""
         grant = self.grant
         return f"{self.person}/{grant.kind}:{grant.prefix}" if grant else self.person
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Whether something may be done now; `why` says in a sentence what is missing."""
+    """Permission for an action now; `why` says in a sentence what is missing."""
 
     allowed: bool
     why: str = ""
@@ -276,7 +280,7 @@ def _default_workspace(user: Any) -> tuple[UUID, str]:
 
 
 def may(actor: HasRoles, action: str) -> bool:
-    """Whether roles and token allow `action`, whatever the thread's status."""
+    """True if roles and token allow `action`, whatever the thread's status."""
     return not lacks(actor, action)
 
 
@@ -287,7 +291,7 @@ def require(actor: HasRoles, action: str) -> None:
 
 
 def lacks(actor: HasRoles, action: str) -> str:
-    """What `action` needs and the actor has not, as a sentence; empty when nothing is missing."""
+    """Explain what `action` needs and the actor lacks, as a sentence; empty if nothing."""
     if RIGHTS[action].isdisjoint(actor.roles):
         return needs(action)
     grant = getattr(actor, "grant", None)
@@ -348,7 +352,7 @@ def reachable(counts: Mapping[str, int], action: str) -> dict[str, int]:
 
 
 def beyond(thread: ThreadRow, action: str) -> str:
-    """Why the agent of a thread could not go on after this, as a sentence; empty where it can."""
+    """Explain why the thread's agent could not continue after this action; empty if it can."""
     external = thread.external
     if external is not None and external.watched and action in THREAD_ACTIONS:
         return f"{thread.agent} is watched, not controlled: nothing done here reaches it."
@@ -375,7 +379,7 @@ def closed(erased: ErasedRow) -> str:
 
 
 def no_message_channel(thread: ThreadRow) -> str:
-    """Why an agent takes no new input, as a sentence."""
+    """Explain in a sentence why an agent takes no new input."""
     return (
         f"{thread.agent} takes no new input: its graph names no message channel. "
         "Edit the state instead."

@@ -1,4 +1,4 @@
-"""How much one address, account or token may ask for in a time; counted for all web processes.
+"""Rate limits of an address, account or token; counted for all web processes.
 
 Valkey counts. While it is away each process counts for itself: limits are looser then, and nobody
 is kept out. A limit of 0 is none.
@@ -57,13 +57,13 @@ class Limit:
 
     setting: str
     seconds: int
-    said: str
+    message: str
 
     def spend(self, who: str) -> None:
         """Count one more; raises TooMany beyond the limit."""
         most = int(getattr(settings, self.setting))
         if most and self._count(who, 1) > most:
-            raise TooMany(self.said, self._left())
+            raise TooMany(self.message, self._left())
 
     def spent(self, who: str, name: str) -> LimitState | None:
         """Count one more and say how it stands, below 0 left beyond the limit; None without one."""
@@ -76,10 +76,10 @@ class Limit:
         """Raise TooMany where the limit is used up; counts nothing."""
         most = int(getattr(settings, self.setting))
         if most and self._count(who, 0) >= most:
-            raise TooMany(self.said, self._left())
+            raise TooMany(self.message, self._left())
 
     def give_back(self, who: str) -> None:
-        """What was counted was no guess after all."""
+        """Take back one count: it was no guess after all."""
         if getattr(settings, self.setting):
             self._count(who, -1)
 
@@ -87,7 +87,7 @@ class Limit:
         return max(1, round(self.seconds - time.time() % self.seconds))
 
     def _count(self, who: str, more: int) -> int:
-        """How often this was counted in the present period, with `more`."""
+        """Add `more` to the count of the current period, and return the new count."""
         # A name may hold anything, and a key is no place for people's names.
         digest = hashlib.sha256(f"{self.setting}:{who}".encode()).hexdigest()[:32]
         key = f"{PREFIX}{digest}:{int(time.time() // self.seconds)}"
@@ -148,5 +148,5 @@ LIMITS: Final = (
 
 
 def address_of(request: HttpRequest) -> str:
-    """What limits per address count for this request."""
+    """The key of limits per address for this request."""
     return limited_as(client_address(request))

@@ -1,4 +1,4 @@
-"""Who somebody is where requests name people and teams: user name and groups."""
+"""A person's names in the seats of requests: user name and groups."""
 
 from __future__ import annotations
 

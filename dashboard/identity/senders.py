@@ -1,4 +1,4 @@
-"""Who sends a request, read from its headers alone: asked before a large body is taken in."""
+"""Identify the sender of a request by its headers alone, before a large body is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is behind a login: found by Django, acting in the workspace that the login has chosen."""
+"""Read the person behind a login: found by Django, acting in the login's workspace."""
 
 from __future__ import annotations
 

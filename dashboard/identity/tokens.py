@@ -42,7 +42,7 @@ _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class Refused(Exception):
-    """What was presented opens nothing; the text says why."""
+    """The credential is not accepted; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def scopes_of(actor: Actor) -> list[str]:
 
 
 def usual_scopes(actor: Actor) -> list[str]:
-    """What a token gets unless told: all that the roles allow but what people do by themselves."""
+    """The default scopes of a token: all that the roles allow but those given on request."""
     return [scope for scope in scopes_of(actor) if scope not in ON_REQUEST]
 
 
@@ -108,7 +108,7 @@ def make(
     name) in the user's oldest. Raises Forbidden, Missing, Invalid.
     """
     check_text("name", name, LABEL_MAX)
-    grant = _place(user, workspace) if workspace else None
+    grant = _workspace_grant(user, workspace) if workspace else None
     try:
         actor = actor_of(user, grant)
     except Forbidden as error:
@@ -258,7 +258,7 @@ def _used(token_id: UUID) -> None:
         )
 
 
-def _place(user: Any, workspace: str) -> Grant:
+def _workspace_grant(user: Any, workspace: str) -> Grant:
     """A grant that only names a workspace, for the roles that the user has there."""
     for ident, name, _ in queries.memberships(user.pk):
         if name == workspace:

@@ -1,4 +1,4 @@
-"""Who is behind a login cookie right now: the same answer for a new socket and an open one."""
+"""Read the person behind a login cookie: the same answer for new and open sockets."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class BadJoin(ValueError):
 
 
 def read_join(text: str | None, *, workspace: UUID) -> dict[topics.Topic, Want]:
-    """What a join message asks for; raises BadJoin.
+    """Parse a join message; raises BadJoin.
 
     {"type": "join", "workspace": id or none, "regions": [{"id", "topic"}], "topics": {name: newest
     number shown}}. Raises OtherWorkspace where the page shows another one.

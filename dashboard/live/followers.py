@@ -1,4 +1,4 @@
-"""Who waits for news of a thread without a socket: streams of events and calls with `?wait=`."""
+"""Followers of a thread without a socket: streams of events and calls with `?wait=`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Followers:
 
 
 async def wait_for_news(news: asyncio.Event, seconds: float) -> bool:
-    """Whether news came within so many seconds."""
+    """Wait for news; True if it came within so many seconds."""
     try:
         async with asyncio.timeout(max(0.0, seconds)):
             await news.wait()

@@ -36,12 +36,12 @@ class Frame:
 
     @cached_property
     def event(self) -> Event:
-        """What changed."""
+        """The regions that changed, encoded."""
         return self.whole if len(self.changed) == len(self.regions) else self._encode(self.changed)
 
     @cached_property
     def whole(self) -> Event:
-        """Everything."""
+        """All regions, encoded."""
         return self._encode(self.regions)
 
 

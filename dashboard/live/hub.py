@@ -39,7 +39,7 @@ Regions = frozenset[str]
 
 
 class Reader(Protocol):
-    """Who may look; only the workspace and the roles matter here."""
+    """A reader of a topic; only the workspace and the roles matter here."""
 
     @property
     def workspace(self) -> UUID: ...
@@ -50,7 +50,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a look at a topic found: its mark and number, and HTML per rights class and region."""
+    """The result of a look at a topic: its mark and number, HTML per rights class and region."""
 
     mark: Any
     seq: int
@@ -58,7 +58,7 @@ class Look:
 
 
 class Floor(Protocol):
-    """What the hub asks the rest of the product, always in a thread; blocking calls."""
+    """The reads that the hub needs from the product, always in a thread; blocking calls."""
 
     def look(
         self, topic: Topic, wanted: Mapping[Roles, Regions], known: Any, memo: dict[str, Any]
@@ -72,12 +72,12 @@ class Floor(Protocol):
         """The mark of each topic as it is now; a mark changes with everything a page shows."""
 
     def readers(self, keys: Iterable[str]) -> Mapping[str, Reader]:
-        """Who is behind each key of a login; those who may not enter any more are left out."""
+        """The reader behind each key of a login, without those who may not enter any more."""
 
 
 @dataclass(slots=True)
 class Want:
-    """What one socket follows of one topic; `seq` is the newest number it has shown."""
+    """One socket's subscription to a topic; `seq` is the newest number it has shown."""
 
     regions: Regions
     seq: int = 0
@@ -240,7 +240,7 @@ class Hub:
 
     # --- sockets ---------------------------------------------------------------------------------
     def sockets_of(self, key: str) -> int:
-        """How many sockets of one login are open here."""
+        """Count the sockets of one login that are open here."""
         return sum(member.key == key for member in self.members)
 
     def enter(self, member: Member) -> None:

@@ -1,4 +1,4 @@
-"""What Prometheus reads: figures of the installation from the database, of this process from it.
+"""Metrics for Prometheus: of the installation from the database, of this process.
 
 Every process of the web answers with the same figures of the installation; what only it knows
 (requests, sockets) carries its name in the label `process`.
@@ -59,15 +59,15 @@ class Installation:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._at = 0.0
-        self._found: list[Metric] = []
+        self._metrics: list[Metric] = []
 
     def collect(self) -> Iterator[Metric]:
         """Called by the registry; a database that is away leaves all but the first one out."""
         with self._lock:
-            if not self._found or time.monotonic() - self._at > KEPT_SECONDS:
-                self._found = self._read()
+            if not self._metrics or time.monotonic() - self._at > KEPT_SECONDS:
+                self._metrics = self._read()
                 self._at = time.monotonic()
-            yield from self._found
+            yield from self._metrics
 
     def _read(self) -> list[Metric]:
         up = "Whether the figures could be read from the database."
@@ -211,7 +211,7 @@ def _spans() -> Iterator[Metric]:
 
 
 class Sockets:
-    """What the hub of this process serves."""
+    """Metrics of this process's hub: its sockets and skipped frames."""
 
     def collect(self) -> Iterator[Metric]:
         """Called by the registry."""

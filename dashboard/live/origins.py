@@ -30,7 +30,7 @@ def split(origin: str) -> tuple[str, str, int] | None:
 
 
 def trusted(origin: str, patterns: Iterable[str]) -> bool:
-    """Whether CSRF_TRUSTED_ORIGINS names this origin; `https://*.example.org` covers subdomains."""
+    """True if CSRF_TRUSTED_ORIGINS names this origin; `https://*.example.org` covers subdomains."""
     parts = split(origin)
     for pattern in patterns:
         wanted = split(pattern.replace("*.", "", 1))
@@ -43,7 +43,7 @@ def trusted(origin: str, patterns: Iterable[str]) -> bool:
 
 
 def allowed(scope: Scope) -> bool:
-    """Whether the page that opens the socket has the scheme, host and port it connects to."""
+    """True if the page that opens the socket has the scheme, host and port it connects to."""
     headers = {name: value.decode("latin-1") for name, value in scope.get("headers", ())}
     origin, host = headers.get(b"origin", ""), headers.get(b"host", "")
     parts = split(origin)

@@ -35,7 +35,7 @@ def tidy[**P, R](call: Callable[P, R]) -> Callable[P, R]:
 
 
 class HubSource:
-    """Where the hub reads: the regions of the pages, and who is still signed in."""
+    """The hub's reads: the regions of the pages, and people who are still signed in."""
 
     @tidy
     def look(
@@ -80,7 +80,7 @@ async def hub() -> Hub:
 
 
 def sockets() -> int:
-    """How many sockets this process serves."""
+    """Count the sockets that this process serves."""
     return sum(len(hub.members) for hub in tuple(_hubs.values()))
 
 

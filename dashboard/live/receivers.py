@@ -42,7 +42,7 @@ def tell_hubs(
 
 @receiver(record_judged, dispatch_uid="dashboard.live.record_judged")
 def tell_of_damage(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
-    """What is known of a record changed; that is no event of its thread."""
+    """Announce a change in what is known of a record; that is no event of its thread."""
     hints.look_again(thread_id, workspace)
 
 

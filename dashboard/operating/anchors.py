@@ -37,7 +37,7 @@ LINE_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """What was written: how many logs, and the signature of the file."""
+    """The written anchor: its path, the number of logs, and the signature."""
 
     path: Path
     n_threads: int
@@ -82,7 +82,7 @@ def write(path: Path) -> Anchored:
 
 
 def deviations(path: Path) -> Iterator[Deviation]:
-    """What does not continue the anchor; raises Invalid for a file that is not ours or altered."""
+    """List records that do not continue the anchor; Invalid if the file is not ours or altered."""
     check_signature(path)
     with path.open("rb") as file:
         for line in _between(file):
@@ -111,7 +111,7 @@ def _deviates(noted: HeadRow, head: HeadRow | None) -> str:
 
 
 def check_signature(path: Path) -> str:
-    """When the anchor was written; raises Invalid unless it is whole and signed with our key."""
+    """Return the anchor's time; raises Invalid unless it is whole and signed with our key."""
     try:
         with path.open("rb") as file:
             seal = hmac.new(anchor_key(), digestmod=sha256)

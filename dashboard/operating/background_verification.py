@@ -83,7 +83,7 @@ def _costs[R](slices: Generator[int, None, R]) -> Generator[int, None, R]:
 
 
 def _verify_thread(thread: UUID, owner: str) -> Generator[int, None, int | None]:
-    """How many of its events are verified; None where its contents cannot be reached now."""
+    """Verify a thread and return its number of events; None if its contents are unreachable now."""
     try:
         report = yield from _costs(proof.verify_in_slices(thread))
     except (ContentAway, NotFound) as error:

@@ -1,4 +1,4 @@
-"""What verification says of each column of each table: proved, derived, or why it is not covered.
+"""Cover of each column of each table by verification: proved, derived, or why not.
 
 The list of columns comes from the models; here stands what holds of each. A test compares the two,
 another one alters every proved column, and docs/columns.md is this list as a page.
@@ -48,7 +48,7 @@ def model_columns() -> Iterator[tuple[str, str]]:
 
 
 def columns() -> list[Column]:
-    """What is said of every column; of one that stands in no list, nothing."""
+    """List the first cover of every column; a column in no list is left out."""
     results = []
     for table, name in model_columns():
         covers = list(_covers(table, name))

@@ -44,7 +44,7 @@ class Health:
 
     @property
     def ready(self) -> bool:
-        """Whether requests should come here."""
+        """True if requests should come here."""
         return all(self.parts.values())
 
 
@@ -71,7 +71,7 @@ def database() -> Look:
 
 
 def _lost(workers: Sequence[WorkerRow]) -> Iterator[str]:
-    """Why no worker counts; a stranger learns no names."""
+    """Explain why no worker counts; names are left out for strangers."""
     if workers and not any(worker.alive for worker in workers):
         last = max(worker.seen_at for worker in workers)
         yield f"No worker gives a sign of life; the last one came at {last:%H:%M:%S} UTC."
@@ -99,7 +99,7 @@ _migrated = False
 
 
 def migrated() -> bool:
-    """Whether every migration of this code has been applied; once true it stays so."""
+    """True if every migration of this code has been applied; once true it stays so."""
     global _migrated
     if not _migrated and not missing_former(connection):
         executor = MigrationExecutor(connection)
@@ -114,7 +114,7 @@ class Watch:
         self._looks = looks
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(len(looks), thread_name_prefix="health")
-        self._asked: dict[Callable[[], Look], Future[Look]] = {}
+        self._pending: dict[Callable[[], Look], Future[Look]] = {}
         self._last: Health | None = None
         self._at = 0.0
 
@@ -129,12 +129,12 @@ class Watch:
 
     def _fresh(self) -> Health:
         for look in self._looks:
-            going = self._asked.get(look)
+            going = self._pending.get(look)
             if going is None or going.done():
-                self._asked[look] = self._threads.submit(look)
-        wait(self._asked.values(), timeout=PATIENCE_SECONDS)
+                self._pending[look] = self._threads.submit(look)
+        wait(self._pending.values(), timeout=PATIENCE_SECONDS)
         result: Look = dict.fromkeys(PARTS, False)
-        for going in self._asked.values():
+        for going in self._pending.values():
             if going.done() and (error := going.exception()) is None:
                 result |= going.result()
             elif going.done():

@@ -1,1 +1,1 @@
-"""What the pages show, read and arranged for templates."""
+"""Contents of the pages, read and arranged for templates."""

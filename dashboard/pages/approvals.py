@@ -33,7 +33,7 @@ from dashboard.wording.young_accounts import young_accounts
 from . import evidence
 from .damage import damage_of
 from .repeats import Repeat, repeat_of
-from .reviewers import Standing, Viewer, own, standing
+from .reviewers import RequestProgress, Viewer, own, progress_of
 from .rights import Class, Roles, rights_of
 
 
@@ -67,7 +67,7 @@ class ApprovalPage:
 
     @cached_property
     def mark(self) -> Any:
-        """What tells the hub that the request or its thread moved."""
+        """The mark that shows the hub whether the request or its thread changed."""
         return queries.thread_marks([self._known_thread]).get(self._known_thread)
 
     @cached_property
@@ -87,7 +87,7 @@ class ApprovalPage:
             name = queries_policies.policy(UUID(payload), workspace=self.workspace).name
         except (ValueError, NotFound):
             return f"Policy {payload[-8:]}, version {number}." if payload else ""
-        known = name in self.standing.terms.rule
+        known = name in self.progress.terms.rule
         return f"Version {number}." if known else f"Policy {name}, version {number}."
 
     @cached_property
@@ -96,25 +96,25 @@ class ApprovalPage:
         return gates.decided_before(self.approval, limit=20) if self.approval.tool else []
 
     @cached_property
-    def standing(self) -> Standing:
-        """Who has approved and who is still needed."""
-        return standing(self.approval, gates.votes(self.id))
+    def progress(self) -> RequestProgress:
+        """The approvals so far and those still needed."""
+        return progress_of(self.approval, gates.votes(self.id))
 
     @cached_property
     def accounts(self) -> dict[UUID, str]:
         """{decision: what is said of a young account that a participant created}."""
-        return young_accounts(self.approval, self.standing.votes)
+        return young_accounts(self.approval, self.progress.votes)
 
     @property
     def decider_account(self) -> str:
         """The same of the vote that decided."""
-        deciding = (v for v in reversed(self.standing.votes) if v.counts or v.verdict == "reject")
+        deciding = (v for v in reversed(self.progress.votes) if v.counts or v.verdict == "reject")
         who = self.approval.decided_by
         return next((self.accounts.get(v.decision, "") for v in deciding if v.reviewer == who), "")
 
     @cached_property
     def nobody(self) -> str:
-        """Why too few people can approve it as rights are now; empty where enough can."""
+        """The reason why too few people can approve it under current rights; else empty."""
         row = self.approval
         asks = row.open and row.kind != "question"
         return nobody_can(row.progress, self.workspace) if asks else ""
@@ -141,15 +141,15 @@ class ApprovalPage:
 
     @cached_property
     def questions(self) -> list[evidence.Question]:
-        """What was asked back, with the agent's replies."""
-        votes = self.standing.votes
+        """The reviewers' questions, with the agent's replies."""
+        votes = self.progress.votes
         if self.approval.kind == "question" or not any(v.verdict == "respond" for v in votes):
             return []
         return evidence.questions(votes, evidence.about(self.approval, self._log))
 
     @cached_property
     def resumed(self) -> evidence.Resumed | None:
-        """What became of a settled decision; None of a request that has none."""
+        """The effect of a settled decision on the thread; None if the request has none."""
         row = self.approval
         payload = row.status in ("settled", "expired") and row.kind != "operation"
         if not payload or row.imported:
@@ -167,13 +167,13 @@ class ApprovalPage:
 
     @property
     def carried_out(self) -> str:
-        """What became of an approved operation, in a sentence."""
+        """The result of an approved operation, in a sentence."""
         row = self.approval
         return carried_out(row, self._log) if row.kind == "operation" and row.outcome else ""
 
     @cached_property
     def fates(self) -> list[EffectFate]:
-        """What a rollback of the thread would undo, last first."""
+        """The effects that a rollback of the thread would undo, newest first."""
         row = self.approval
         return queries.effects_of(row.thread) if row.open and row.gate else []
 
@@ -187,7 +187,7 @@ class ApprovalPage:
 
     @cached_property
     def repeat(self) -> Repeat | None:
-        """What was done before, where this would do it again."""
+        """The earlier action that this one would repeat; None if it repeats none."""
         return repeat_of(self.approval, workspace=self.workspace)
 
     @cached_property
@@ -197,7 +197,7 @@ class ApprovalPage:
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:
-        """What the arguments have to be when a reviewer edits them; None where nobody said."""
+        """The schema of the arguments that a reviewer may edit; None if nobody declared one."""
         return evidence.arguments_schema(self.approval, self.version)
 
     @property
@@ -207,22 +207,22 @@ class ApprovalPage:
 
     @property
     def changed(self) -> bool:
-        """Whether something else stands than what the person has looked at."""
+        """True if the current proposal is not the one that the person has looked at."""
         return self.approval.open and self.looked != self.approval.standing_hash
 
     @property
     def ended(self) -> bool:
-        """Whether somebody else ended it while this person had it open."""
+        """True if somebody else ended the request while this person had it open."""
         row = self.approval
         mine = self.viewer is not None and person(row.decided_by) == self.viewer.person
         return bool(self.seen) and not row.open and not mine
 
     @cached_property
     def seen_args(self) -> Any:
-        """What the person has looked at; None where nobody knows any more."""
+        """The arguments that the person has looked at; None if they are unknown by now."""
         if self.seen == self.approval.proposal_hash:
             return self.approval.args
-        edits = [v for v in self.standing.votes if v.verdict == "edit"]
+        edits = [v for v in self.progress.votes if v.verdict == "edit"]
         return next((v.args for v in edits if v.proposal_hash == self.seen), None)
 
     @cached_property
@@ -242,7 +242,7 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "agent_label": page.version.label,
         "version_label": str(page.version.version),
         "what": recognised(row.shown_args),
-        "standing": page.standing,
+        "standing": page.progress,
         "policy": page.policy,
         "args_schema": page.schema,
         "last": page.last,
@@ -268,7 +268,7 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
 def approval_changed(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
     """Region approval-changed: what moved since the person looked; it is theirs, so fetched."""
     row = page.approval
-    editor = next((v for v in reversed(page.standing.votes) if v.verdict == "edit"), None)
+    editor = next((v for v in reversed(page.progress.votes) if v.verdict == "edit"), None)
     return {
         "approval": row,
         "changed": page.changed,
@@ -295,7 +295,7 @@ def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "verdicts": verdicts,
         "editable": "edit" in verdicts and isinstance(row.shown_args, dict),
         "what": recognised(row.shown_args),
-        "standing": page.standing,
+        "standing": page.progress,
         "accounts": page.accounts,
         "nobody": page.nobody,
         "ended": page.ended,

@@ -77,7 +77,7 @@ class BoardPage(BoardAddress):
 
     @property
     def mark(self) -> Any:
-        """What tells the hub's poll that the board moved."""
+        """The mark that shows the hub's poll whether the board changed."""
         return self._look.mark
 
     @property
@@ -92,7 +92,7 @@ class BoardPage(BoardAddress):
 
     @property
     def filtered(self) -> bool:
-        """Whether this is another board than the one that is pushed."""
+        """True if filters make this another board than the one that is pushed."""
         words = self.agent or self.framework or self.q or self.after
         return bool(
             self.statuses or words or self.damaged or self.tree or self.children or self.held
@@ -159,7 +159,7 @@ class BoardPage(BoardAddress):
 
     @cached_property
     def tree_chips(self) -> list[TreeChip]:
-        """What narrows the board to a place in a tree, each with the board without it."""
+        """Filters that narrow the board to a part of a tree, each with the board without it."""
         ids = {UUID(i) for name, i in self.tree_words.items() if name in ("parent", "root")}
         titles = queries.titles_in(ids, workspace=self.workspace) if ids else {}
         words = {
@@ -206,7 +206,7 @@ class BoardPage(BoardAddress):
         )
 
     @cached_property
-    def _found(self) -> dict[Status, list[ThreadRow]]:
+    def _rows(self) -> dict[Status, list[ThreadRow]]:
         if not self.statuses and not self.problem:
             return queries.lanes(
                 workspace=self.workspace,
@@ -225,22 +225,22 @@ class BoardPage(BoardAddress):
         return results
 
     @cached_property
-    def _asked(self) -> dict[UUID, UUID]:
+    def _first_approvals(self) -> dict[UUID, UUID]:
         """{thread: its first open approval} of the rows that wait for one."""
-        waiting = [row.id for row in self._found[Status.WAITING]]
+        waiting = [row.id for row in self._rows[Status.WAITING]]
         return gates.first_open(waiting) if waiting else {}
 
     @cached_property
     def code_questions(self) -> list[CodeQuestionRow]:
         """The choices of code that threads wait for; read only where a row on the board does."""
-        waiting = (row.waiting_on for row in self._found[Status.ATTENTION])
+        waiting = (row.waiting_on for row in self._rows[Status.ATTENTION])
         if not any(isinstance(on, dict) and on.get("kind") == "code" for on in waiting):
             return []
         return queries.code_questions(workspace=self.workspace, agent=self.agent)
 
     def lanes(self, order: Sequence[Status]) -> list[Lane]:
         """The lanes that have rows, each with how many there are in all."""
-        result = self._found
+        result = self._rows
         sizes = {status: len(result[status]) for status in order}
         rows = board_columns.rows_of(ROWS, self.columns)
         value = sizes if self.statuses else shares(sizes, rows)
@@ -250,7 +250,7 @@ class BoardPage(BoardAddress):
                 "held" if self.held else str(status),
                 # A thread that came between the two reads is counted as well.
                 max(sums[status], len(result[status])),
-                [_with_approval(r, self._asked) for r in result[status][: value[status]]],
+                [_with_approval(r, self._first_approvals) for r in result[status][: value[status]]],
                 self.address([status]),
                 self.code_questions if status is Status.ATTENTION else (),
             )
@@ -271,7 +271,7 @@ class BoardPage(BoardAddress):
 
     @cached_property
     def saved(self) -> SavedRow:
-        """What faults did not cost; of the newest threads where there were many."""
+        """The work that resuming saved; of the newest threads if there are many."""
         return queries.fleet_saved(workspace=self.workspace)
 
     @cached_property

@@ -14,7 +14,7 @@ SHOWN = 3
 
 
 def damage_of(thread: ThreadRow) -> dict[str, Any]:
-    """What components/damage.html needs to say what is wrong with a thread's record."""
+    """The context of components/damage.html: the damage of a thread's record."""
     damage = thread.damage
     return {
         "damage": damage,
@@ -24,7 +24,7 @@ def damage_of(thread: ThreadRow) -> dict[str, Any]:
 
 
 def board_integrity(workspace: UUID) -> dict[str, Any]:
-    """What a board says of all records of its workspace."""
+    """The integrity of all records of a workspace, for its board."""
     integrity = queries.integrity(workspace=workspace)
     damages = queries.damages(workspace=workspace, limit=SHOWN) if integrity.damaged else []
     return {

@@ -1,4 +1,4 @@
-"""What a decision is weighed against: the last comparable action, former revisions, questions."""
+"""Evidence for a decision: the last comparable action, former revisions, questions."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Compared:
 
     @property
     def count(self) -> int:
-        """How many values differ."""
+        """The number of values that differ."""
         return self.changes.added + self.changes.changed + self.changes.removed
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a reviewer asked the agent, and what it answered; None: not yet."""
+    """A reviewer's question to the agent, and its answer; None: not yet."""
 
     vote: Vote
     reply: str | None
@@ -47,7 +47,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """What became of a decision: who took the thread, the checkpoint it saved, or why nobody."""
+    """The effect of a decision: the worker and its checkpoint, or why there is none yet."""
 
     by: str = ""
     checkpoint: int | None = None
@@ -58,7 +58,7 @@ class Resumed:
 def against(
     row: ApprovalRow, other: ApprovalRow, args: Any, schema: Mapping[str, Any] | None
 ) -> Compared:
-    """What stands now beside these arguments of another request."""
+    """Compare the current arguments with these of another request."""
     at = other.decided_at or other.requested_at
     return Compared(other, args, at, differences.changes(row.shown_args, args, schema))
 
@@ -76,17 +76,17 @@ def last_comparable(
 
 def former(row: ApprovalRow, at_step: Sequence[ApprovalRow]) -> ApprovalRow | None:
     """The revision before this one, out of the requests of its step."""
-    place = (row.node, row.index, row.key)
+    position = (row.node, row.index, row.key)
     before = [
         one
         for one in at_step
-        if (one.node, one.index, one.key) == place and one.revision < row.revision
+        if (one.node, one.index, one.key) == position and one.revision < row.revision
     ]
     return max(before, key=lambda one: one.revision, default=None)
 
 
 def reappeared(row: ApprovalRow, before: ApprovalRow) -> str:
-    """Why a request came back, in a sentence; where the engine said it, in its words."""
+    """Explain in a sentence why a request came back; in the engine's words if it gave any."""
     if message := split_again(row.description)[0]:
         return f"Nothing was done under the previous request: {message}"
     if before.status == "expired":
@@ -139,7 +139,7 @@ def split_again(description: str) -> tuple[str, str]:
 
 
 def questions(votes: Sequence[Vote], replies: Sequence[EventRow]) -> list[Question]:
-    """What was asked back about a request, oldest first, with the agent's replies."""
+    """List the questions about a request, oldest first, with the agent's replies."""
     payload: dict[str, EventRow] = {}
     for event in replies:
         payload.setdefault(str(event.data.get("decision", "")), event)
@@ -158,7 +158,7 @@ def resumed(
     log: Sequence[EventRow],
     workers: Sequence[WorkerRow],
 ) -> Resumed:
-    """What followed a settled decision; `log` newest first."""
+    """Find the effect of a settled decision; `log` is newest first."""
     since = row.effective_at or row.decided_at
     after = [e for e in reversed(log) if since is not None and e.at >= since]
     by = next((worker(e.actor) for e in after if e.kind.startswith("lease.")), "")

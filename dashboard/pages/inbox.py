@@ -92,12 +92,12 @@ class InboxPage:
 
     @property
     def mark(self) -> Any:
-        """What tells the hub that the inbox moved."""
+        """The mark that shows the hub whether the inbox changed."""
         return self._mark[1]
 
     @property
     def wanted(self) -> Wanted:
-        """What the floor below is asked for."""
+        """The query for the floor below."""
         return Wanted(
             self.workspace,
             self.box,
@@ -111,7 +111,7 @@ class InboxPage:
 
     @property
     def filtered(self) -> bool:
-        """Whether this is another list than the one that is pushed."""
+        """True if filters make this another list than the one that is pushed."""
         return self.query() != ""
 
     def query(self, **other: Any) -> str:
@@ -130,7 +130,7 @@ class InboxPage:
 
     @property
     def trail(self) -> str:
-        """What a request's address carries so that its page knows the way on; never empty."""
+        """The query that carries this list to a request's page and back; never empty."""
         query = self.query(cursor="")
         return query if query.startswith("box=") else f"box={self.box}{query and '&'}{query}"
 
@@ -161,7 +161,7 @@ class InboxPage:
         return sorted(filter(None, self._agents), key=str.casefold)
 
     def place(self, approval_id: UUID) -> Place | None:
-        """Where a request stands in this list, and what comes before and after it."""
+        """A request's position in this list, with those before and after it; None if not in it."""
         ids = inbox.in_order(self.wanted)
         if approval_id not in ids:
             return None

@@ -1,4 +1,4 @@
-"""What effects have put into the published folder, as their recorded results tell it."""
+"""Files that effects put into the published folder, by their recorded results."""
 
 from __future__ import annotations
 

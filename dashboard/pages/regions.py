@@ -31,7 +31,7 @@ log = structlog.get_logger("gatepost.regions")
 
 
 class Page(Protocol):
-    """What a page reads; `seq` numbers the look, `mark` differs when there is more to see."""
+    """The reads of a page; `seq` numbers the look, `mark` differs when there is more to see."""
 
     topic: str
 
@@ -129,7 +129,7 @@ def of_topic(kind: str) -> frozenset[str]:
 
 
 def context(page: Page, template: str, roles: Roles) -> dict[str, Any]:
-    """What the whole page needs: the contexts of all its regions in one flat dict."""
+    """The context of the whole page: the contexts of all its regions in one flat dict."""
     results: dict[str, Any] = {}
     for region in REGIONS.values():
         if region.template == template:

@@ -41,13 +41,13 @@ class Listed:
 
     @property
     def total(self) -> int:
-        """How many lines would be done now."""
+        """The number of lines that would be done now."""
         return self.again + self.new
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """What was done before; `only_new` are the arguments without it, None where that is no way."""
+    """The earlier action; `only_new` are the arguments without it, None if that is impossible."""
 
     at: datetime
     state: str
@@ -63,12 +63,12 @@ class Repeat:
 
     @property
     def new(self) -> int:
-        """How many lines were not done before."""
+        """The number of lines that were not done before."""
         return self.lists[0].new if self.lists else 0
 
 
 def repeat_of(row: ApprovalRow, *, workspace: UUID) -> Repeat | None:
-    """What a repeat repeats, with the arguments of then as recorded; None of any other request."""
+    """Read the action that a repeat repeats, with its recorded arguments; None if no repeat."""
     payload = row.repeats
     if not row.repeat or not isinstance(payload, dict):
         return None

@@ -1,4 +1,4 @@
-"""Who has approved a request, who is still needed, and what the person who looks may do."""
+"""Reviewers of a request: who has approved, who is still needed, the viewer's rights."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Stage:
 
     @property
     def open(self) -> int:
-        """How many are still missing."""
+        """The number of approvals still missing."""
         return self.count - len(self.given)
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How far a request has come: `got` of `needed` approvals.
+class RequestProgress:
+    """The progress of a request: `got` of `needed` approvals.
 
     `window`: seconds in which a decision can be taken back.
     """
@@ -75,12 +75,12 @@ class Standing:
 
     @property
     def several(self) -> bool:
-        """Whether more than one person has to approve."""
+        """True if more than one person has to approve."""
         return self.needed > 1
 
     @property
     def last(self) -> bool:
-        """Whether the next approval is the last one of several."""
+        """True if the next approval is the last one of several."""
         return self.several and self.needed - self.got == 1
 
     @cached_property
@@ -95,13 +95,13 @@ class Standing:
 
     @property
     def escalates_to(self) -> str:
-        """Who decides when the deadline passes, in words; empty where nobody else does."""
+        """The people who decide when the deadline passes, in words; empty if nobody else does."""
         seat = self.terms.escalate_to
         return seat.in_words if seat else ""
 
 
-def standing(row: ApprovalRow, votes: Sequence[Vote]) -> Standing:
-    """How far a request has come, as the gate wrote it; `votes` bring times and comments."""
+def progress_of(row: ApprovalRow, votes: Sequence[Vote]) -> RequestProgress:
+    """Read a request's progress as the gate wrote it; `votes` bring times and comments."""
     now, by_id = row.progress, {vote.decision: vote for vote in votes}
     stages = tuple(
         Stage(
@@ -114,11 +114,11 @@ def standing(row: ApprovalRow, votes: Sequence[Vote]) -> Standing:
     )
     got, terms = now.approvals, terms_of(row.terms)
     window = round(gates.window_of(row))
-    return Standing(terms, now, stages, got, got + now.missing, tuple(votes), window)
+    return RequestProgress(terms, now, stages, got, got + now.missing, tuple(votes), window)
 
 
 def own(row: ApprovalRow, viewer: Viewer | None) -> Own:
-    """What this person may do with this request now; nobody in particular: whatever roles allow."""
+    """Find what this person may do with this request now; without a viewer, by roles alone."""
     if viewer is None:
         return Own()
     if not row.open:
@@ -136,7 +136,7 @@ def own(row: ApprovalRow, viewer: Viewer | None) -> Own:
 
 
 def seated(seat: Seat) -> str:
-    """Whose approval a seat needs, and of how many: "2 of team finance", "any reviewer"."""
+    """Describe the approvers that a seat needs: "2 of team finance", "any reviewer"."""
     if seat.count <= 1:
         return seat.in_words
     named = seat.people or seat.teams

@@ -21,7 +21,7 @@ class Class:
 
 
 def rights_of(roles: Roles) -> Rights:
-    """What these roles may do at all."""
+    """List the rights that these roles give."""
     who = Class(roles)
     return Rights(
         start=may(who, "start"),

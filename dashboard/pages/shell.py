@@ -1,4 +1,4 @@
-"""What every page's frame shows: who is signed in, where, what waits."""
+"""The frame of every page: the signed-in person, the workspace, the open work."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "may_decide": may(actor, "decide"),
         "workspace_id": actor.workspace,
         "workspace_name": actor.workspace_name,
-        "other_workspaces": [place for place in actor.places if place[0] != actor.workspace],
+        "other_workspaces": [
+            membership for membership in actor.places if membership[0] != actor.workspace
+        ],
         "open_approvals": gates.open_count(workspace=actor.workspace),
     }

@@ -25,7 +25,7 @@ from checkpoints.views import (
     Why,
 )
 from dashboard.actions.stopped.code_choice import choices_for
-from dashboard.actions.stopped.unknown_effects import Asked, asked_of
+from dashboard.actions.stopped.unknown_effects import EffectQuestion, effect_question_of
 from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_reads import Read, read, unreadable
@@ -95,12 +95,12 @@ class ThreadPage:
 
     @cached_property
     def mark(self) -> Any:
-        """What tells the hub that the thread moved; read before the rest where it is asked for."""
+        """The mark that shows the hub whether the thread changed; read before the rest."""
         return queries.thread_marks([self.id]).get(self.id)
 
     @cached_property
     def past(self) -> CheckpointRow | None:
-        """The checkpoint that was asked for, None for the head."""
+        """The requested checkpoint, None for the head."""
         if not self.cp:
             return None
         # The thread first, so that a stranger's thread is unknown whatever is asked of it.
@@ -136,7 +136,7 @@ class ThreadPage:
 
     @cached_property
     def times(self) -> dict[UUID, Times]:
-        """How long each of `rows` was queued, worked and waited, where the newest events tell."""
+        """The time each of `rows` was queued, worked and waited, by the newest events."""
         threads = list({row.thread for row in self.rows})
         return times_of(self.rows, queries.changes_of(threads, STATUS_KINDS))
 
@@ -158,7 +158,7 @@ class ThreadPage:
 
     @cached_property
     def missing(self) -> str:
-        """What a page must say at once of a head that is not there; verified or not."""
+        """The warning about a head that is missing, verified or not; empty if it is there."""
         if any(row.id == self.thread.head for row in self.rows):
             return ""
         left = f"#{self.rows[0].number} is the newest that is left" if self.rows else "none is left"
@@ -181,14 +181,14 @@ class ThreadPage:
 
     @cached_property
     def anatomy(self) -> Anatomy | None:
-        """What is on record at the shown checkpoint; None on the other tabs."""
+        """The records at the shown checkpoint; None on the other tabs."""
         if self.tab != "anatomy" or self.checkpoint is None:
             return None
         return anatomy_of(self.thread, self.checkpoint, self.state.state)
 
     @property
     def passing(self) -> bool:
-        """Whether it shows what the next look may find otherwise, though nothing has moved."""
+        """True if the next look may differ although nothing changed: a state was unreadable."""
         shown: list[Read | None] = [vars(self).get(name) for name in ("state", "before_state")]
         return any(item is not None and item.unread is not None for item in shown)
 
@@ -286,8 +286,8 @@ class ThreadPage:
         return why_waiting(self.thread, approvals=self.approvals)
 
     @cached_property
-    def asked(self) -> Asked | None:
-        return asked_of(self.thread)
+    def effect_question(self) -> EffectQuestion | None:
+        return effect_question_of(self.thread)
 
     @cached_property
     def progress(self) -> dict[str, Any] | None:
@@ -325,6 +325,7 @@ def thread_head(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         # At a checkpoint of the past nothing acts but what acts on it; the note there offers that.
         "actions": [] if page.past else actions_of(roles, page.thread),
         "past": page.past,
+        "rights": rights_of(roles),
     }
 
 
@@ -351,7 +352,7 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         # Whom it waits for stands in a region that follows them.
         "why": None if page.why and page.why.kind == "children" else page.why,
         "thread_approvals": page.approvals,
-        "asked": None if page.past else page.asked,
+        "asked": None if page.past else page.effect_question,
         "may_settle": allowed_actions(Class(roles), page.thread)["settle"],
         "rights": rights_of(roles),
         "failure": page.failure,

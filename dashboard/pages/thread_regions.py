@@ -52,8 +52,8 @@ def _sides(page: ThreadPage) -> Sides | None:
 
 
 def state_key(page: ThreadPage) -> Hashable:
-    """What region thread-state depends on: a checkpoint never changes, only what is known of it."""
-    return _shown(page), page.past, page.tab, _standing(page)
+    """The key of region thread-state: a checkpoint never changes, only what is known of it."""
+    return _shown(page), page.past, page.tab, _integrity(page)
 
 
 def thread_artifacts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
@@ -68,12 +68,12 @@ def thread_artifacts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
 
 
 def artifacts_key(page: ThreadPage) -> Hashable:
-    """What region thread-artifacts depends on: the state, what was recorded, what lies there."""
+    """The key of region thread-artifacts: the state, the recorded activities, the files."""
     lies = tuple((f.slug, f.name) for f in published.files(page.activities))
     return _shown(page), tuple((a.id, a.state) for a in page.activities), lies
 
 
-def _standing(page: ThreadPage) -> tuple[str, bool | None]:
+def _integrity(page: ThreadPage) -> tuple[str, bool | None]:
     result = page.thread.integrity
     return page.missing, None if result is None else result.intact
 

@@ -1,4 +1,4 @@
-"""How the records write values as HTML: everything escaped, hidden characters named, all of it."""
+"""Write values of the records as HTML: escaped, hidden characters named, all of it."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ LINKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What was looked up for the rows of one page."""
+class PageLookups:
+    """Names, titles, imports and damages, read once for the rows of one page."""
 
     people: Mapping[str, str] = field(default_factory=dict)
     titles: Mapping[UUID, str] = field(default_factory=dict)
@@ -51,16 +51,16 @@ class Told:
     damaged: Mapping[UUID, int] = field(default_factory=dict)
 
 
-NOTHING = Told()
+NOTHING = PageLookups()
 
 
 def prepare(rows: Sequence[Any], actors: Iterable[str], threads: Iterable[UUID]) -> None:
     """Look up names and titles once for all rows."""
     wanted = list(threads)
     titles, imports = (queries.titles(wanted), queries.imports(wanted)) if wanted else ({}, {})
-    payload = Told(people(actors), titles, imports, _damaged(rows))
+    payload = PageLookups(people(actors), titles, imports, _damaged(rows))
     for row in rows:
-        row.told = payload
+        row.lookups = payload
 
 
 def _damaged(rows: Sequence[Any]) -> dict[UUID, int]:
@@ -91,7 +91,7 @@ def marked(row: Any, value: Any) -> Any:
 
 
 def damage(row: Any) -> str:
-    """What is wrong with the record that a row is part of, as a sentence; empty where nothing."""
+    """Describe the damage of the record that a row is part of, as a sentence; empty if none."""
     since = _damaged_from(row)
     if since is None:
         return ""
@@ -164,16 +164,16 @@ def account(row: Any) -> SafeString:
 
 
 def sentence(row: Any) -> SafeString:
-    """What an event says, in words."""
+    """Describe an event in words."""
     event = SimpleNamespace(
         kind=row.kind, data=row.data or {}, actor=row.actor, imported=imported(row)
     )
     return prose(_cut(sentences.event_sentence(event, description(row).people)))  # type: ignore[arg-type]
 
 
-def description(row: Any) -> Told:
-    """What was looked up for this row's page."""
-    result: Told = getattr(row, "told", NOTHING)
+def description(row: Any) -> PageLookups:
+    """The lookups of this row's page."""
+    result: PageLookups = getattr(row, "lookups", NOTHING)
     return result
 
 
@@ -183,7 +183,7 @@ def person(row: Any, actor: str) -> SafeString:
 
 
 def imported(row: Any) -> bool:
-    """Whether another installation wrote a row, so that its people are not those of this one."""
+    """True if another installation wrote the row, so its people are not those of this one."""
     match row._meta.model_name:
         case "approval":
             return bool(row.imported)

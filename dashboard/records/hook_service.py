@@ -1,4 +1,4 @@
-"""What the admin site does about inbound hooks: each through `dashboard.actions.hooks`."""
+"""Actions of the admin site on inbound hooks: each through `dashboard.actions.hooks`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class HookAdminService:
     """The part of the records' site that the forms of `approvals.hooks.admin` ask."""
 
     def member(self, request: HttpRequest) -> Administrator:
-        """Who asks."""
+        """The person who makes the request."""
         raise NotImplementedError
 
     def _at(self, request: HttpRequest, workspace: UUID) -> Actor:
-        """Who asks, in the workspace of the row: another one only for superusers."""
+        """The person who makes the request, in the row's workspace; others need a superuser."""
         who = self.member(request)
         if who.superuser:
             return replace(who.actor, workspace=workspace)
@@ -46,11 +46,11 @@ class HookAdminService:
     def map_identity(
         self, request: HttpRequest, workspace: UUID, hook: UUID, identity: str, user: int
     ) -> UUID:
-        """Say whom a word stands for; the id of the row."""
+        """Map an external identity to a user; returns the id of the row."""
         return hooks.map_identity(self._at(request, workspace), hook, identity, user).id
 
     def unmap_identity(
         self, request: HttpRequest, workspace: UUID, hook: UUID, identity: str
     ) -> None:
-        """It stands for nobody any more."""
+        """Remove a mapping: the identity then belongs to no user."""
         hooks.unmap_identity(self._at(request, workspace), hook, identity)

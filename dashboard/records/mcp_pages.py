@@ -28,7 +28,7 @@ from dashboard.mcp.registry.changes import Wanted
 from dashboard.mcp.registry.definitions import MODES, PARTS
 from dashboard.mcp.registry.queries import ServerRow, ToolRow
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, say, say_refusal, words_of
+from dashboard.views.base import SeeOther, flash, flash_refusal, words_of
 from dashboard.wording.savings import counted
 
 FIELDS = ("url", "command", "credential", "credential_to")
@@ -58,7 +58,7 @@ def add(request: HttpRequest) -> HttpResponse:
         except Invalid as error:
             context["problem"], status = words_of(error), error.status
         else:
-            say(request, f"{row.name} is added. Ask it for its tools, then accept them.")
+            flash(request, f"{row.name} is added. Ask it for its tools, then accept them.")
             return SeeOther(_url(row.id))
     return _page(request, "mcp/form.html", "New MCP server", context, status=status)
 
@@ -105,7 +105,7 @@ def change(request: HttpRequest, server_id: UUID) -> HttpResponse:
         except Invalid as error:
             context["problem"], status = words_of(error), error.status
         else:
-            say(request, f"{row.name} is changed.")
+            flash(request, f"{row.name} is changed.")
             return SeeOther(_url(server_id))
     return _page(request, "mcp/form.html", f"Change {row.name}", context, status=status)
 
@@ -117,13 +117,13 @@ def _button(view: Callable[..., str]) -> Callable[..., HttpResponse]:
     @wraps(view)
     def pressed(request: HttpRequest, server_id: UUID) -> HttpResponse:
         try:
-            say(request, view(request, server_id))
+            flash(request, view(request, server_id))
         except Forbidden:
             raise
         except Missing as error:
             raise Http404 from error
         except ActionError as error:
-            say_refusal(request, error)
+            flash_refusal(request, error)
         return SeeOther(_url(server_id))
 
     return pressed
@@ -167,7 +167,7 @@ def remove(request: HttpRequest, server_id: UUID) -> HttpResponse:
     """Remove a server with its tools."""
     row, _ = _known(request, server_id)
     actions.remove_mcp_server(_actor(request), server_id)
-    say(request, f"{row.name} is removed. What was called through it stays on record.")
+    flash(request, f"{row.name} is removed. What was called through it stays on record.")
     return SeeOther(reverse("admin:mcp_servers"))
 
 

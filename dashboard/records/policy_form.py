@@ -113,7 +113,7 @@ class PolicyForm(forms.Form):
     )
 
     def draft(self) -> Draft:
-        """What was written; raises Invalid."""
+        """Build the draft from the form; raises Invalid."""
         value = self.cleaned_data
         to = value["escalate_to"].strip()
         return draft_from(
@@ -171,7 +171,7 @@ def seat_line(seat: Seat) -> str:
 
 
 def as_form(row: VersionRow) -> dict[str, str]:
-    """What a version says, by heading, for comparing two of them."""
+    """Format a version's values by heading, for comparing two of them."""
     shown = {k: v for k, v in form_of(row).items() if k != "name"}
     return {
         name.replace("_", " "): "" if value is None else str(value) for name, value in shown.items()
@@ -187,7 +187,7 @@ def differences(newer: VersionRow, older: VersionRow | None) -> list[tuple[str, 
 
 
 def said_by_default() -> dict[str, str]:
-    """What the form says where nobody wrote anything."""
+    """The form's default values, by heading."""
     plain = Terms()
     return {
         "stages": seat_line(plain.stages[0]),

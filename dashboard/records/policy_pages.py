@@ -27,7 +27,7 @@ from dashboard.errors import ActionError, Conflict, Forbidden, Invalid, Malforme
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, say, say_refusal
+from dashboard.views.base import SeeOther, flash, flash_refusal
 
 from .policy_form import PolicyForm, differences, form_of, seat_line
 
@@ -140,7 +140,7 @@ def _saved(
     draft = form.draft()
     if row is None:
         made = actions.make_policy(who, draft)
-        say(request, f"The policy {made.name} is made and switched on.")
+        flash(request, f"The policy {made.name} is made and switched on.")
         return SeeOther(_url(made))
     waiting = request.POST.get("waiting", "")
     if waiting not in ("", *WAITING):
@@ -151,7 +151,7 @@ def _saved(
     message = f"Version {result.number} holds from now on."
     if reopened:
         message += f" Reopened: {reopened}; they are asked anew."
-    say(request, message)
+    flash(request, message)
     return SeeOther(_url(result))
 
 
@@ -162,13 +162,13 @@ def _button(view: Callable[..., str]) -> Callable[..., HttpResponse]:
     @wraps(view)
     def pressed(request: HttpRequest, **ids: UUID) -> HttpResponse:
         try:
-            say(request, view(request, **ids))
+            flash(request, view(request, **ids))
         except Forbidden:
             raise
         except Missing as error:
             raise Http404 from error
         except ActionError as error:
-            say_refusal(request, error)
+            flash_refusal(request, error)
         return SeeOther(reverse("admin:policies"))
 
     return pressed
@@ -184,9 +184,9 @@ def switch(request: HttpRequest, policy_id: UUID) -> str:
 
 @_button
 def move(request: HttpRequest, policy_id: UUID) -> str:
-    """To another place of the order."""
-    place = _number(request, "position")
-    row, _ = actions.edit_policy(_actor(request), policy_id, position=place)
+    """Move a policy to another position in the order."""
+    position = _number(request, "position")
+    row, _ = actions.edit_policy(_actor(request), policy_id, position=position)
     return f"The policy {row.name} has another place."
 
 

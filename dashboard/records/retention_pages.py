@@ -22,7 +22,7 @@ from dashboard.errors import ActionError, Forbidden, Invalid, Missing
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, say
+from dashboard.views.base import SeeOther, flash
 from dashboard.views.forms import problems_of
 from dashboard.wording.savings import counted
 
@@ -46,7 +46,7 @@ def retention(request: HttpRequest) -> HttpResponse:
             if not values["active"] or request.POST.get("counted") == seen:
                 archive, active = bool(values["archive"]), bool(values["active"])
                 row = actions.set_retention(who, values["agent"], days, archive, active)
-                say(request, _sentence(row))
+                flash(request, _sentence(row))
                 return SeeOther(reverse("admin:retention"))
             due = actions.preview_retention(who, values["agent"], days)
             context |= {"due": _many(due), "seen": seen}

@@ -96,7 +96,7 @@ class RecordsSite(HookAdminService, admin.AdminSite):
 
     # --- who enters ------------------------------------------------------------------------------
     def who(self, request: HttpRequest) -> Administrator | None:
-        """Who asks, with the roles as they are now, read once per request; None for strangers."""
+        """The person who makes the request, with current roles, read once; None for strangers."""
         if not hasattr(request, ASKED_BY):
             try:
                 result = administration.administrator_of(request.user)
@@ -107,7 +107,7 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         return known
 
     def member(self, request: HttpRequest) -> Administrator:
-        """Who asks; PermissionDenied for strangers."""
+        """The person who makes the request; raises PermissionDenied for strangers."""
         result = self.who(request)
         if result is None or not result.may_audit:
             raise PermissionDenied(NEEDS)
@@ -154,15 +154,15 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         return self.member(request).scope
 
     def may_administer(self, request: HttpRequest) -> bool:
-        """Whether a person may change users, roles and workspaces."""
+        """True if the person may change users, roles and workspaces."""
         return self.member(request).may_administer
 
     def is_superuser(self, request: HttpRequest) -> bool:
-        """Whether every workspace is theirs."""
+        """True if the person may see every workspace."""
         return self.member(request).superuser
 
     def actors_named(self, name: str) -> list[str]:
-        """How logs name the user of that name."""
+        """List the ids in logs of users of that name."""
         users = get_user_model()._default_manager.filter(username__iexact=name)
         return [f"user:{pk}" for pk in users.values_list("pk", flat=True)]
 
@@ -183,7 +183,7 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         return showing.account(row)
 
     def sentence(self, row: Any) -> Any:
-        """What an event says."""
+        """Describe an event in words."""
         return showing.sentence(row)
 
     def marked(self, row: Any, value: Any) -> Any:
@@ -191,7 +191,7 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         return showing.marked(row, value)
 
     def damage(self, row: Any) -> str:
-        """What is wrong with the record that a row is part of; empty where nothing is known."""
+        """Describe the damage of the record that a row is part of; empty if none is known."""
         return showing.damage(row)
 
     # --- what the forms below do (checkpoints.admin.Editor) --------------------------------------
@@ -255,7 +255,7 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         ]
 
     def endpoint(self, request: HttpRequest, workspace: UUID | None = None) -> Endpoints:
-        """What can be done about places that are told news; a superuser may in each workspace."""
+        """The actions on notification endpoints; a superuser may perform them in each workspace."""
         return Endpoints(self.member(request), workspace)
 
     def subscription(
@@ -270,7 +270,9 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         who = self.who(request)
         if who is None or who.superuser:
             return result
-        others = [place for place in who.actor.places if place[0] != who.actor.workspace]
+        others = [
+            membership for membership in who.actor.places if membership[0] != who.actor.workspace
+        ]
         return result | {
             "workspace_name": who.actor.workspace_name if others else "",
             "other_workspaces": others,
@@ -286,7 +288,7 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         return super().index(request, payload)
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """What this person may open, by what it is about."""
+        """List what this person may open, by subject."""
         results = {
             model["model"]._meta.model_name: model
             | {"about": (self.get_model_admin(model["model"]).__doc__ or "").partition("\n")[0]}
@@ -336,7 +338,7 @@ def _words(records: admin.ModelAdmin[Any], name: str) -> list[str]:
 def _with_notices(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """A view whose refused changes become a notice above the form they came from."""
 
-    def told(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def with_notices(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return view(request, *args, **kwargs)
         except ActionError as error:
@@ -347,4 +349,4 @@ def _with_notices(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespon
             messages.error(request, error.detail)
             return SeeOther(request.get_full_path())
 
-    return update_wrapper(told, view)
+    return update_wrapper(with_notices, view)

@@ -23,7 +23,7 @@ register = template.Library()
 
 SHOWN = 1_200  # characters of a text before the rest is folded
 _TAKEN_BACK = ("t-idle", "undo", "Taken back")
-_ASKED = ("t-run", "msg", "Asked")
+_QUESTION = ("t-run", "msg", "Asked")
 
 
 @register.filter
@@ -89,7 +89,7 @@ def exact_json(value: Any, wanted: bool = False) -> dict[str, Any]:
 
 @register.simple_tag
 def hides(approval: Any) -> bool:
-    """Whether anything that was written for this request holds characters one would not see."""
+    """True if any text written for this request holds hidden characters."""
     texts = [
         *(
             approval.title,
@@ -114,7 +114,7 @@ def plus(at: datetime | None, seconds: int) -> str:
 
 @register.filter
 def past(at: datetime | None, seconds: int) -> bool:
-    """Whether so many seconds have passed since a time."""
+    """True if so many seconds have passed since a time."""
     return at is not None and datetime.now(UTC) - at >= timedelta(seconds=seconds)
 
 
@@ -126,14 +126,14 @@ def said_of(outcome: str) -> str:
 
 @register.filter
 def did_of(outcome: str) -> str:
-    """What the person who decided did, as a verb."""
+    """The verb for the decision, in the past tense."""
     return "edited and approved" if outcome == "edit" else VERBS.get(outcome, "decided")
 
 
 @register.simple_tag
 def vote_badge(vote: Any, voided_by: Any = None) -> SafeString:
     """Shape, colour and word of one verdict of several; `voided_by` made it void."""
-    looks = VERDICTS | {"take_back": _TAKEN_BACK, "respond": _ASKED}
+    looks = VERDICTS | {"take_back": _TAKEN_BACK, "respond": _QUESTION}
     tone, name, word = looks.get(vote.verdict, _TAKEN_BACK)
     if vote.verdict in ALLOWING and not vote.counts:
         back = voided_by is not None and voided_by.verdict == "take_back"

@@ -102,7 +102,7 @@ def status_badge(status: object, label: str = "", pill: bool = False) -> SafeStr
 
 @register.simple_tag
 def approval_badge(approval: Any, pill: bool = False) -> SafeString:
-    """Where an approval stands: open, held, decided how, expired or withdrawn."""
+    """The badge of an approval: open, held, its outcome, expired or withdrawn."""
     if approval.outcome:
         return _badge(*VERDICTS.get(approval.outcome, VERDICTS["approve"]), pill=pill)
     if approval.status == "pending":
@@ -119,7 +119,7 @@ def risk_badge(risk: str) -> SafeString:
 
 @register.simple_tag
 def fate_badge(fate: str) -> SafeString:
-    """What becomes of an effect when its thread is rolled back."""
+    """The badge of an effect's fate in a rollback."""
     return _badge(*FATES.get(fate, FATES["unknown"]))
 
 
@@ -150,7 +150,7 @@ def status_word(status: object) -> str:
 
 @register.filter
 def status_why(status: object) -> str:
-    """Why threads stand in this lane, in one sentence."""
+    """The reason why threads are in this lane, in one sentence."""
     return sentences.look(status).why
 
 
@@ -184,7 +184,7 @@ def _time(at: datetime, shown: str, attribute: str) -> SafeString:
 
 @register.filter
 def age(at: datetime | None) -> SafeString | str:
-    """How long ago, counted on by times.js."""
+    """The time since then, counted on by times.js."""
     return _time(at, text.since(at), "data-age") if at else "–"
 
 
@@ -201,7 +201,7 @@ def clock(at: datetime | None) -> SafeString | str:
 
 @register.filter
 def left(until: datetime | None) -> SafeString | str:
-    """How much time is left, counted down by times.js."""
+    """The time left, counted down by times.js."""
     return _time(until, text.left(until), "data-left") if until else "–"
 
 
@@ -213,7 +213,7 @@ def seconds_left(until: datetime | None) -> int:
 
 @register.simple_tag
 def deadline_used(since: datetime | None, until: datetime | None) -> int:
-    """How much of the time for a decision has passed, in per cent."""
+    """The part of the time for a decision that has passed, in per cent."""
     if not since or not until or until <= since:
         return 0
     part = (datetime.now(UTC) - since).total_seconds() / (until - since).total_seconds()
@@ -274,7 +274,7 @@ def initials(name: object) -> str:
 
 @register.simple_tag
 def event_sentence(event: Any, people: Mapping[str, str] | None = None) -> SafeString:
-    """What an event says, in plain words."""
+    """Describe an event in plain words."""
     return text.prose(sentences.event_sentence(event, people or None))
 
 
@@ -289,7 +289,7 @@ register.filter("decider", sentences.decider)
 
 @register.filter
 def thread_line(row: Any) -> SafeString:
-    """What a thread is doing, in words."""
+    """Describe in words what a thread is doing."""
     return text.prose(sentences.thread_line(row))
 
 
@@ -314,7 +314,7 @@ def json_tree(
 
 @register.simple_tag
 def json_changes(value: Any, before: Any, schema: Any = None) -> differences.Changes:
-    """How many values were added, changed and removed."""
+    """Count the values added, changed and removed."""
     return differences.changes(value, before, schema)
 
 
@@ -332,7 +332,7 @@ def verb_icon(verb: str) -> str:
 
 @register.filter
 def verb_word(verb: str) -> str:
-    """What an action's button says."""
+    """The label of an action's button."""
     return VERBS.get(verb, ("check", verb, ""))[1]
 
 
@@ -357,13 +357,13 @@ def approval_of(row: Any) -> str:
 
 @register.filter
 def plan_done(plan: Iterable[Any] | None) -> int:
-    """How many steps of a plan are done."""
+    """Count the finished steps of a plan."""
     return sum(1 for step in plan or () if step.state == "done")
 
 
 @register.filter
 def json_hides(value: Any) -> bool:
-    """Whether some text inside holds characters that a reader would not see."""
+    """True if a text in the value holds characters that a reader would not see."""
     return text.has_hidden(json.dumps(value, ensure_ascii=False))
 
 
@@ -375,7 +375,7 @@ def limit(name: str) -> int:
 
 @register.simple_tag
 def fate_counts(fates: Iterable[Any] | None) -> dict[str, int]:
-    """How many effects will be undone, stay and are unknown."""
+    """Count the effects that will be undone, stay or are unknown."""
     results = [fate.fate for fate in fates or ()]
     return {name: results.count(name) for name in FATES}
 

@@ -21,14 +21,14 @@ BESIDE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What a form has to fix: `links` are (input id, label), `whole` belongs to no input."""
+    """The faults of a form: `links` are (input id, label), `whole` belongs to no input."""
 
     links: list[tuple[str, str]]
     whole: list[str]
 
     @property
     def total(self) -> int:
-        """How many things there are to fix."""
+        """The number of faults."""
         return len(self.links) + len(self.whole)
 
 

@@ -1,4 +1,4 @@
-"""What the inbox's rows show beside the filters of all pages."""
+"""Tags for the inbox's rows, beside the filters of all pages."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def sum_of(rows: Any) -> amounts.Sum | None:
 
 @register.filter
 def common_title(rows: Any) -> str:
-    """What the titles of equal requests have in common; an ellipsis where their numbers differ."""
+    """The common title of equal requests; an ellipsis where their numbers differ."""
     titles = {row.title for row in rows}
     return next(iter(titles)) if len(titles) == 1 else _NUMBERS.sub("…", rows[0].title)
 
 
 @register.filter
 def any_ticks(rows: Any) -> bool:
-    """Whether some of these requests can be decided together with others."""
+    """True if some of these requests can be decided together with others."""
     return any(not row.opens for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""What the address of a page may carry: a mistyped parameter or value would show more than asked.
+"""Check the parameters of a page's address: a typo would show more than intended.
 
 `/?statsu=failed` and `/?status=faild` are refused as the API refuses them, with a link to what was
 probably meant. What links in mails and campaigns add (`utm_source`, `fbclid`) and what signing in

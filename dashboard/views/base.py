@@ -1,4 +1,4 @@
-"""What all page views share: who asks, whole page or some regions, refusals as pages."""
+"""Shared base of page views: the actor, whole page or some regions, refusals as pages."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ def live_page[**P](view: View[P]) -> View[P]:
 
 
 def actor(request: HttpRequest) -> Actor:
-    """Who asks, as `member` found out."""
+    """The person who makes the request, as read by `member`."""
     actor: Actor = request.actor  # type: ignore[attr-defined]
     return actor
 
 
 def wants_regions(request: HttpRequest) -> bool:
-    """Whether this is a poll for some regions of a page."""
+    """True if the request is a poll for some regions of a page."""
     return REGIONS_HEADER in request.headers
 
 
@@ -145,13 +145,13 @@ def _elsewhere(request: HttpRequest) -> tuple[UUID, str] | None:
     if who is None or match is None:
         return None
     thread, approval = match.kwargs.get("thread_id"), match.kwargs.get("approval_id")
-    for place in who.places:
-        if place[0] == who.workspace:
+    for membership in who.places:
+        if membership[0] == who.workspace:
             continue
-        if thread and queries.in_workspace([thread], workspace=place[0]):
-            return place
-        if approval and gates.in_workspace(approval, workspace=place[0]):
-            return place
+        if thread and queries.in_workspace([thread], workspace=membership[0]):
+            return membership
+        if approval and gates.in_workspace(approval, workspace=membership[0]):
+            return membership
     return None
 
 
@@ -167,7 +167,9 @@ def refused(
 ) -> HttpResponse:
     """A page that says what was refused and why, with the refusal's status."""
     if isinstance(error, errors.NeedsSecondPerson):
-        say(request, "This needs a second person. Nothing happens until someone else approves it.")
+        flash(
+            request, "This needs a second person. Nothing happens until someone else approves it."
+        )
         return SeeOther(error.facts["url"])
     who = getattr(request, "actor", None)
     if wants_regions(request):
@@ -200,16 +202,16 @@ def words_of(error: errors.ActionError) -> str:
     return " ".join(named(fault) for fault in error.faults)
 
 
-def say(request: HttpRequest, text: str, *, opposite: str = "") -> None:
-    """Tell the person on the next page that something is done.
+def flash(request: HttpRequest, text: str, *, opposite: str = "") -> None:
+    """Show on the next page, once, that something is done.
 
     `opposite` is the address of ours that takes it back by one POST, as the button Undo.
     """
     messages.success(request, text, extra_tags=tags_of(opposite))
 
 
-def say_refusal(request: HttpRequest, error: errors.ActionError) -> None:
-    """Tell the person on this page why something was not done."""
+def flash_refusal(request: HttpRequest, error: errors.ActionError) -> None:
+    """Show on this page why something was not done."""
     messages.error(request, error.detail)
 
 

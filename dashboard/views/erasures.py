@@ -19,7 +19,7 @@ from dashboard.identity.permissions import may, require
 
 from . import forms
 from .addresses import takes
-from .base import SeeOther, actor, member, say, thread_url
+from .base import SeeOther, actor, flash, member, thread_url
 
 SHOWN = 20
 VERDICTS = ("approve", "refuse")
@@ -61,13 +61,13 @@ def erase(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     try:
         if deed == "hold":
             actions.set_hold(who, thread.id, reason)
-            say(request, "A legal hold is set: nothing of this thread is erased.")
+            flash(request, "A legal hold is set: nothing of this thread is erased.")
         elif deed == "lift":
             actions.lift_hold(who, thread.id, reason)
-            say(request, "The legal hold is lifted.")
+            flash(request, "The legal hold is lifted.")
         elif deed == "request":
             row = actions.request_erasure(who, thread.id, scope, reason)
-            say(request, "Requested. Nothing is erased before somebody else approves it.")
+            flash(request, "Requested. Nothing is erased before somebody else approves it.")
             return SeeOther(reverse("erasure", args=[row.id]))
         else:
             raise errors.Invalid("$.do", "is none of count, request, hold, lift")
@@ -121,5 +121,5 @@ def erasure(request: HttpRequest, erasure_id: UUID) -> HttpResponse:
         raise
     except errors.ActionError as error:
         return page(forms.problems_of(error), error.status)
-    say(request, "Approved: the content is being erased." if verdict == "approve" else "Refused.")
+    flash(request, "Approved: the content is being erased." if verdict == "approve" else "Refused.")
     return SeeOther(reverse("erasure", args=[erasure_id]))

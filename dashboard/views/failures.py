@@ -1,4 +1,4 @@
-"""What is answered where no view speaks: pages for people, problem+json below /api/; no queries.
+"""Answers without a view: pages for people, problem+json below /api/; no queries.
 
 Django calls these while the exception is being handled, also for those of middleware.
 """

@@ -1,4 +1,4 @@
-"""What the forms over an agent's state share: fields, files, faults beside their fields."""
+"""Shared parts of the forms over an agent's state: fields, files, faults beside them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def read(
 
 
 def changed_config(known: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """What a posted configuration changes; null for what it leaves out. Raises Invalid."""
+    """Compute the changes of a posted configuration; null for omitted keys. Raises Invalid."""
     try:
         value = deltas.decode_request((text.strip() or "{}").encode())
     except InvalidValue as error:

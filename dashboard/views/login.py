@@ -130,7 +130,7 @@ def welcome(request: HttpRequest) -> HttpResponse:
 
 
 def locked(request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
-    """What axes answers after too many failures."""
+    """Answer for axes after too many failures."""
     context = {
         "status": 429,
         "title": "Too many attempts",

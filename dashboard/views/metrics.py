@@ -37,7 +37,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _from_here(request: HttpRequest) -> bool:
-    """Whether it surely comes from this machine.
+    """True if the request surely comes from this machine.
 
     Behind a proxy of this machine everybody does, so a site with a public name, or a request that
     was handed on, does not count. The name is checked against rebinding.

@@ -11,7 +11,7 @@ from dashboard import errors
 from dashboard.identity.signed_in import WORKSPACE
 from dashboard.wire import hints
 
-from .base import SeeOther, actor, member, next_url, say
+from .base import SeeOther, actor, flash, member, next_url
 
 
 @require_POST
@@ -24,6 +24,6 @@ def choose(request: HttpRequest) -> HttpResponse:
             request.session[WORKSPACE] = wanted
             request.session.save()  # before its other windows are looked at
             hints.logins_changed([str(request.session.session_key)])
-            say(request, f"You are in the workspace {name} now.")
+            flash(request, f"You are in the workspace {name} now.")
             return SeeOther(next_url(request, "/"))
     raise errors.Missing("You belong to no such workspace.")

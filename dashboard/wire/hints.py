@@ -34,7 +34,7 @@ _silent_until = 0.0
 
 
 def client() -> redis.Redis:
-    """This process's client; its pool opens connections of its own after a fork."""
+    """Return this process's client; its pool opens connections of its own after a fork."""
     # Here: a command that only reads has no use for it, and its import takes a while.
     from redis.backoff import NoBackoff
     from redis.retry import Retry

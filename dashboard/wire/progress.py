@@ -1,4 +1,4 @@
-"""How far a thread is: the newest report, kept in Valkey for a minute. Not history."""
+"""The newest progress report of a thread, kept in Valkey for a minute. Not history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a socket may follow: a topic names what changes, never who looks; pure."""
+"""Topics that a socket may follow: each names what changes, never who looks; pure."""
 
 from __future__ import annotations
 

@@ -36,14 +36,14 @@ def money_of(args: Any) -> tuple[Decimal, str] | None:
     """(number, currency or "") that the arguments name; None where they name none."""
     if not isinstance(args, Mapping):
         return None
-    places = [args, *(value for value in args.values() if isinstance(value, Mapping))]
-    for place in places:
+    objects = [args, *(value for value in args.values() if isinstance(value, Mapping))]
+    for fields in objects:
         for name in AMOUNTS:
-            value = place.get(name)
+            value = fields.get(name)
             if isinstance(value, Mapping):
                 continue
             if (number := _number(value)) is not None:
-                return number, currency_of(place) or currency_of(args)
+                return number, currency_of(fields) or currency_of(args)
     return None
 
 
@@ -94,10 +94,10 @@ def _number(value: Any) -> Decimal | None:
         return None
 
 
-def currency_of(place: Mapping[str, Any]) -> str:
+def currency_of(fields: Mapping[str, Any]) -> str:
     """The code that stands beside an amount; empty where there is none."""
     for name in CURRENCIES:
-        value = place.get(name)
+        value = fields.get(name)
         if isinstance(value, str) and _CURRENCY.fullmatch(value):
             return value
     return ""

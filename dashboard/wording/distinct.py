@@ -1,4 +1,4 @@
-"""What tells several requests in a list apart: one line each, from their own arguments; pure."""
+"""Lines that distinguish similar requests in a list, from their arguments; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change of a thread interrupts and whom it reaches, in words that people read before it."""
+"""Warnings about what a change of a thread interrupts and whom it affects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .sentences import LOOKS, look
 
 
 def interrupted(thread: ThreadRow, activities: Iterable[ActivityRow]) -> str:
-    """What is under way and would be lost or unknown; empty where nothing is."""
+    """Describe the work in progress that would be lost or unknown; empty if there is none."""
     messages = []
     if thread.status is Status.RUNNING and thread.next_nodes:
         messages.append(f"What {' and '.join(thread.next_nodes)} is doing now is thrown away.")

@@ -1,4 +1,4 @@
-"""What a person asks another person to allow: a fork, a rollback, an edit, a retry, in words."""
+"""Operations that need another person's approval, in words: fork, rollback, edit, retry."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DETAIL_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Who asked for what; `changes` are new values by channel, `details` (name, text)."""
+    """An operation and its author; `changes` are new values by channel, `details` (name, text)."""
 
     by: str
     words: str
@@ -66,7 +66,7 @@ def operation(row: ApprovalRow) -> Operation:
 
 
 def carried_out(row: ApprovalRow, log: Iterable[EventRow]) -> str:
-    """What became of an approved operation, as the log tells it; empty before."""
+    """The result of an approved operation, from the log; empty before."""
     for event in log:
         if event.kind in OUTCOMES and event.data.get("approval") == str(row.id):
             return str(event.data.get("said") or "Done.")

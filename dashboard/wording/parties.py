@@ -1,4 +1,4 @@
-"""How much, to whom, into which account: what stands in the arguments of an action, if it does.
+"""Recognise amount, payee and account in the arguments of an action.
 
 Nothing is computed or guessed: a value is shown as it stands under a name that says what it is.
 """
@@ -21,7 +21,7 @@ TEXT_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """What is known of an action by the names of its arguments; empty where nothing is."""
+    """The parties of an action, by the names of its arguments; empty where unknown."""
 
     amount: str = ""
     payee: str = ""
@@ -32,23 +32,23 @@ def recognised(args: Any) -> Recognised:
     """The first amount, payee and account of the arguments, top level first."""
     if not isinstance(args, Mapping):
         return Recognised()
-    places = list(_places(args))
+    objects = list(_objects(args))
     return Recognised(
         amount_of(args),
-        next(filter(None, (_text(place, PAYEES) for place in places)), ""),
-        next(filter(None, (_text(place, ACCOUNTS) for place in places)), ""),
+        next(filter(None, (_text(fields, PAYEES) for fields in objects)), ""),
+        next(filter(None, (_text(fields, ACCOUNTS) for fields in objects)), ""),
     )
 
 
-def _places(args: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _objects(args: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The object itself and the objects right inside it."""
     yield args
     yield from (held for held in args.values() if isinstance(held, Mapping))
 
 
-def _text(place: Mapping[str, Any], names: tuple[str, ...]) -> str:
+def _text(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
     for name in names:
-        result = place.get(name)
+        result = fields.get(name)
         if isinstance(result, Mapping):
             result = result.get("name")
         if isinstance(result, str) and 0 < len(result.strip()) <= TEXT_MAX:

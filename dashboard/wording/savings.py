@@ -1,4 +1,4 @@
-"""What resuming has spared, in words."""
+"""The savings of resuming, in words."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def words(saved: SavedRow) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a page says: the words, and after how many faults."""
+    """The text of a page about savings: the words, and after how many faults."""
 
     words: str
     resumes: int

@@ -30,7 +30,7 @@ _USER = re.compile(r"user:([^/]+)(?:/(token|hook):(.+))?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a status is shown: tone class, icon of the sprite, word, and why its lane exists."""
+    """The look of a status: tone class, icon of the sprite, word, and why its lane exists."""
 
     tone: str
     icon: str
@@ -85,7 +85,7 @@ def person(actor: str, people: Mapping[str, str] | None = None, *, imported: boo
 
 
 def decider(row: ApprovalRow) -> str:
-    """Who decided a request, by the name that was noted then; a capsule may note any."""
+    """Name who decided a request, as noted then; a capsule may note any name."""
     name, actor = row.decided_by_name, row.decided_by
     if not row.imported:
         return name or actor
@@ -107,7 +107,7 @@ def worker(owner: str) -> str:
 
 
 def event_sentence(event: EventRow, people: Mapping[str, str] | None = None) -> str:
-    """What happened, in one sentence without a full stop."""
+    """Describe an event in one sentence without a full stop."""
     data, who = event.data, person(event.actor, people, imported=event.imported)
     say = _SAY.get(event.kind)
     if say is None or is_blank(data):
@@ -121,8 +121,8 @@ def _tail(data: Mapping[str, Any]) -> str:
     return f": {_cut(message)}" if message else ""
 
 
-def _way(node: Any, to: Any, because: Any) -> str:
-    """Where a node leads, and what it said of that in words; a capsule may note anything."""
+def _transition(node: Any, to: Any, because: Any) -> str:
+    """Describe a transition and the reason noted for it; a capsule may note anything."""
     names = to if isinstance(to, list) else [to]
     then = " and ".join("the end" if name in ("__end__", None) else str(name) for name in names)
     message = f", since {because}" if isinstance(because, str) and because else ""
@@ -185,7 +185,7 @@ def _again(data: Mapping[str, Any]) -> str:
 
 
 def _rollback(d: Mapping[str, Any], who: str) -> str:
-    """What is wanted: to stand at a checkpoint again, or to end with the effects undone."""
+    """Describe a rollback: to a checkpoint, or to an end with the effects undone."""
     if d.get("then") == "failed":
         message = "Failed; what it did is undone, most recent first"
     elif d.get("then") == "cancelled":
@@ -237,6 +237,7 @@ _SAY: dict[str, Any] = {
     "thread.imported": lambda d, who: (
         f"{who} imported the thread; it was {d.get('status', 'elsewhere')} where it came from"
     ),
+    "thread.renamed": lambda d, who: f"{who} renamed the thread: {d.get('title', '')}",
     "state.edited": lambda d, who: (
         f"{who} edited {', '.join(d.get('changed') or ()) or 'the state'}" + _tail(d)
     ),
@@ -258,7 +259,7 @@ _SAY: dict[str, Any] = {
         if d.get("input")
         else f"Update refused{_at(d)}" + (_tail(d) or f": {_cut(d.get('why', ''))}")
     ),
-    "way.taken": lambda d, who: _way(d.get("from"), d.get("to"), d.get("because")),
+    "way.taken": lambda d, who: _transition(d.get("from"), d.get("to"), d.get("because")),
     "thought.recorded": lambda d, who: _cut(d.get("text") or d.get("thought") or "A thought"),
     "value.recorded": lambda d, who: f"Recorded {_name(d)}{_at(d)}",
     "cursor.kept": lambda d, who: f"Saved the position of {_name(d)}{_at(d)}",
@@ -358,7 +359,7 @@ _SAY: dict[str, Any] = {
 
 
 def thread_line(row: ThreadRow) -> str:
-    """What a thread is doing, for its row on the board; from the row alone."""
+    """Describe what a thread is doing, for its row on the board; from the row alone."""
     where = ", ".join(row.next_nodes)
     status = str(row.status)
     if row.stopped is not None and status in ("queued", "running", "rolling_back"):

@@ -28,7 +28,7 @@ NEXT = {
 
 
 def ended(*, status: str, outcome: str, by_name: str) -> str:
-    """What became of a request, in a few words for a list; empty while it is open."""
+    """The outcome of a request, in a few words for a list; empty while it is open."""
     if outcome:
         return f"Decided by {plain(cut(by_name)) or 'somebody'}: {VERBS.get(outcome, 'decided')}"
     return {"expired": "Expired: nobody decided in time", "withdrawn": "Withdrawn"}.get(status, "")

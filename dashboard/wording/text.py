@@ -129,7 +129,7 @@ def span(seconds: float | None) -> str:
 
 
 def since(at: datetime, *, now: datetime | None = None) -> str:
-    """How long ago: now, 12 s, 14 min, 2 h 10, 3 d; times.js counts on in the same words."""
+    """The time since then: now, 12 s, 14 min, 2 h 10, 3 d; times.js counts on in these words."""
     seconds = int(((now or datetime.now(UTC)) - at).total_seconds())
     if seconds < 5:
         return "now"
@@ -137,7 +137,7 @@ def since(at: datetime, *, now: datetime | None = None) -> str:
 
 
 def left(until: datetime, *, now: datetime | None = None) -> str:
-    """How much time is left: 40:21 under an hour, then as `span`; "over" when it has passed."""
+    """The time left: 40:21 under an hour, then as `span`; "over" when it has passed."""
     seconds = int((until - (now or datetime.now(UTC))).total_seconds())
     if seconds <= 0:
         return "over"

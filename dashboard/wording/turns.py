@@ -1,4 +1,4 @@
-"""What a person may do with a request now, in words: the same for page, API and bulk decisions."""
+"""A person's rights on a request now, in words: for page, API and bulk decisions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ NOBODY = "Nobody can approve this now"
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What the person who looks may do.
+    """The viewer's rights on a request.
 
     `why` says what keeps them from deciding, `waits` what keeps them from approving alone.
-    `acts_for` is the name of whom they would decide for, empty where that is themselves.
+    `acts_for` is the name of the person they would decide for, empty if they decide for themselves.
     """
 
     why: str = ""
@@ -31,7 +31,7 @@ class Own:
 def own_part(
     progress: Progress, person: str, names: Sequence[str], mandates: Mandates, *, request: UUID
 ) -> Own:
-    """What a reviewer (`user:7`, meant in seats by `names`) may do with an open request."""
+    """Find what a reviewer (`user:7`, in seats as `names`) may do with an open request."""
     part, mandate = turn_of(progress, person, names, mandates, request=request)
     who, acts_for = progress.seat.in_words, mandate.name if mandate else ""
     if part is Part.DUE:
@@ -53,7 +53,7 @@ def own_part(
 
 
 def nobody_can(progress: Progress, workspace: UUID) -> str:
-    """Why too few people can approve an open request, as rights are now; empty where enough can."""
+    """Explain why too few people can approve a request under current rights; else empty."""
     people = deciders(workspace)
     due = [one for one in people if progress.part(one.id, one.names) is Part.DUE]
     missing = progress.needed - progress.got

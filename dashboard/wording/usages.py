@@ -1,4 +1,4 @@
-"""What a call took, as the end of a sentence about it."""
+"""The resources that a call used, as the end of a sentence about it."""
 
 from __future__ import annotations
 

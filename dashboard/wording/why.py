@@ -1,4 +1,4 @@
-"""Why a thread stands still, for pages: what `queries.why` explains, or nothing to explain."""
+"""The explanation of a stopped thread for pages: from `queries.why`, or none."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NEED_WORKERS = (Status.QUEUED, Status.RUNNING, Status.SLEEPING, Status.ROLLING_
 
 
 def why_waiting(thread: ThreadRow, *, approvals: Sequence[ApprovalRow] | None = None) -> Why | None:
-    """What holds the thread up and what can be done about it; None while nothing does.
+    """Explain what holds the thread up and what to do about it; None while nothing does.
 
-    `approvals` are its open requests where the caller has read them already.
+    `approvals` are its open requests if the caller has read them already.
     """
     if approvals is None:
         decidable = thread.status in (Status.WAITING, Status.PAUSED)
@@ -40,7 +40,7 @@ def why_waiting(thread: ThreadRow, *, approvals: Sequence[ApprovalRow] | None = 
 
 
 def _held(thread: ThreadRow) -> Why | None:
-    """What waits only for the time in which a decision can be taken back."""
+    """The reason of a thread that waits only for the undo window of a decision; else None."""
     held = [row for row in gates.unsettled(thread.id) if row.effective_at is not None]
     if not held:
         return None

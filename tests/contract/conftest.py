@@ -9,7 +9,7 @@ from pytest_django import DjangoDbBlocker
 
 from tests.cast import make_cast
 from tests.contract.world import World, make_world
-from tests.contract.written import taken_back
+from tests.contract.written import everything, taken_back
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,9 @@ def whole(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
     A module that uses it has no test in a database of its own: all of them share one transaction.
     """
     with django_db_blocker.unblock(), taken_back():
-        yield make_world(make_cast().sign_in())
+        world = make_world(make_cast().sign_in())
+        everything()  # Read once here: what is first read in a test is forgotten with it.
+        yield world
 
 
 @pytest.fixture

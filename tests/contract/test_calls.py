@@ -131,6 +131,8 @@ QUERIES: dict[str, int] = {
     "tokens_list": 4,
     "tokens_revoke": 14,
     "users_password": 16,
+    "users_link": 17,
+    "users_unlink": 14,
     "users_list": 5,
     # A role given: the account locked, a savepoint, the event and the row that it binds.
     "users_make": 28,
@@ -163,6 +165,7 @@ QUERIES: dict[str, int] = {
     "threads_list": 3,
     "threads_many": 25,
     "threads_pause": 9,
+    "threads_rename": 9,
     "threads_resume": 9,  # whether a budget is granted once more
     "threads_retrieve": 6,
     "threads_retry": 11,

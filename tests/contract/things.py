@@ -17,11 +17,14 @@ from dashboard import actions
 from dashboard.actions import hooks
 from dashboard.identity import tokens
 from dashboard.identity.second_factor import codes, proposals, records
+from dashboard.identity.sso import identities
 from dashboard.mcp.registry import changes as mcp_servers
 from dashboard.saved_views import changes as views
 from tests.cast import Cast
 from tests.dashboard import scene
 from tests.dashboard.mcp import listing
+
+ISSUER = "https://login.example.com"
 
 
 def make_token(cast: Cast, name: str) -> str:
@@ -39,6 +42,13 @@ def make_factor(cast: Cast, name: str) -> str:
     user, secret = cast.users[name], codes.new_secret()
     records.add(user, secret, 0, actor=f"user:{user.pk}")
     return secret
+
+
+def linked(cast: Cast, name: str) -> str:
+    """The id of a person for whom a provider speaks."""
+    user = cast.users[name]
+    identities.link(user, ISSUER, uuid4().hex, actor="user:0")
+    return str(user.pk)
 
 
 def code_of(secret: str) -> str:

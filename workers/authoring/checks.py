@@ -24,7 +24,7 @@ def shown(value: Any) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is an int or float, and no bool."""
+    """Answer True for an int or float, not for a bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -42,9 +42,9 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What came of children, in their order: the final state of each that succeeded, and the rest.
+    """The result of a join: the final states of the children that succeeded, and the failures.
 
-    `children` are those that succeeded: the first of them has the first of the `results`.
+    `children` are those that succeeded, in their order: the first has the first of the `results`.
     """
 
     results: list[dict[str, Any]] = field(default_factory=list)
@@ -73,7 +73,7 @@ def child_of(value: Any) -> Child:
 
 
 def needed(need: Any, number: int) -> int:
-    """How many of so many children have to succeed."""
+    """The number of children that have to succeed, of `number`."""
     if need == "all":
         return number
     if need == "any":
@@ -87,7 +87,7 @@ def needed(need: Any, number: int) -> int:
 
 
 def failed_message(joined: Joined, need: int) -> str:
-    """Why a join fails, with the first failures."""
+    """Explain why a join fails, with its first failures."""
     number = len(joined.results) + len(joined.failures)
     listed = "; ".join(str(failure) for failure in joined.failures[:3])
     more = f"; and {len(joined.failures) - 3} more" if len(joined.failures) > 3 else ""
@@ -96,7 +96,7 @@ def failed_message(joined: Joined, need: int) -> str:
 
 
 def check_need(need: Any, failures: Any, children: Sequence[Any]) -> int:
-    """How many have to succeed; refuses what a join does not take."""
+    """Check the arguments of a join; returns the number of children that have to succeed."""
     if failures not in ("raise", "list"):
         raise StepFailed(f'failures= is "raise" or "list", not {shown(failures)}.')
     return needed(need, len(children))

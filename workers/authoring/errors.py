@@ -42,7 +42,7 @@ class Expired(GatepostError):
 
 
 class Refused(BaseException):
-    """What leaves a node at the line that is refused; the guard makes an error of it."""
+    """Leaves a node at the line that is refused; the guard turns it into an error."""
 
 
 class Stop(BaseException):

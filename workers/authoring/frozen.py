@@ -38,7 +38,7 @@ def _change(self: _Frozen, *_args: Any, **_kwargs: Any) -> NoReturn:
 
 
 class _Frozen:
-    """What lists and dicts have in common; `build` makes an author's type of a stored value."""
+    """The base of frozen lists and dicts; `build` makes an author's type of a stored value."""
 
     __slots__ = ("_build", "_built", "_channel", "_items")
 

@@ -300,7 +300,7 @@ class Graph:
 
     @property
     def entry(self) -> tuple[str, ...]:
-        """Where a thread begins."""
+        """The nodes at which a thread begins."""
         return (next(iter(self.nodes)),)
 
     @cached_property
@@ -351,7 +351,7 @@ class Graph:
         self._border.check_state(state)
 
     def describe_channels(self) -> dict[str, Any]:
-        """How AgentVersion.channels shows the state: reducer and default per channel."""
+        """The channels in the form of AgentVersion.channels: reducer and default of each."""
         results = {}
         for name, info in self.state.model_fields.items():
             entry = dict(self.reducers[name].to_json())
@@ -363,11 +363,11 @@ class Graph:
         return results
 
     def describe_schema(self) -> dict[str, Any]:
-        """How AgentVersion.schema shows the state; jsonb keeps no order, so it is named."""
+        """The state in the form of AgentVersion.schema; `x-order`, because jsonb keeps no order."""
         return {**self.state.model_json_schema(), "x-order": list(self.state.model_fields)}
 
     def describe_graph(self) -> dict[str, Any]:
-        """How AgentVersion.graph shows it, for drawing without code."""
+        """The graph in the form of AgentVersion.graph, for drawing without code."""
         return {
             "entry": list(self.entry),
             "nodes": [

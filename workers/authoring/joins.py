@@ -54,7 +54,7 @@ class Joins:
         return now or tuple(frontier)
 
     def waits(self, node: str, other: str) -> bool:
-        """Whether `node` waits while `other` is under way."""
+        """Answer True if `node` waits while `other` is under way."""
         if node not in self.joins or other not in self._ways:
             return False
         if (node, other) not in self._known:
@@ -84,7 +84,7 @@ class Joins:
         return steps
 
     def _reaches(self, begin: str, end: str) -> bool:
-        """Whether a path leads from one to the other within a round."""
+        """Answer True if a path leads from one to the other within a round."""
         shared = self._on_every_way(begin) & self._on_every_way(end)
         if begin in shared or end in shared:
             return False
@@ -106,7 +106,7 @@ class Joins:
         return self._needed[node]
 
     def _closure(self, begin: Sequence[str], *, without: frozenset[str]) -> set[str]:
-        """What can be reached from these nodes, themselves included, on paths around others."""
+        """The nodes reachable from these, themselves included, on paths around `without`."""
         results = {n for n in begin if n not in without}
         left = list(results)
         while left:

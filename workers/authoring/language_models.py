@@ -64,7 +64,7 @@ class ConversationId(LastValue):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a model is asked; it is recorded as it stands.
+    """A request to a model, recorded as it is.
 
     `parts` are texts and other JSON values, in order. `model` is a name that the function knows,
     "" its own choice; `temperature`, `max_tokens` and `seed` None likewise. With `chat` (messages
@@ -106,7 +106,7 @@ class Request:
         return replace(self, chat=rest, system="") if rest else self
 
     def to_json(self) -> dict[str, Any]:
-        """How it is recorded: what was not asked for is left out."""
+        """The request as it is recorded, without the defaults."""
         more = {
             "model": self.model or None,
             "system": self.system or None,
@@ -128,10 +128,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered, and what that took.
+    """A model's answer, and its tokens and cost.
 
-    `model` is the exact name of what answered; `cost` in dollars, as text or Decimal with at most
-    six places, since a float loses parts of a cent; None where the price is not known.
+    `model` is the exact name of the model that answered; `cost` in dollars, as text or Decimal with
+    at most six places, since a float loses parts of a cent; None where the price is not known.
     `tokens_in` includes `tokens_cached`, `tokens_out` includes `tokens_reasoning`. `conversation`
     is the id to go on with, where the provider holds the conversation.
     """
@@ -253,7 +253,7 @@ def recorded_answer(request: Request, reply: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def events_of(returned: Any, result: Any) -> Iterator[tuple[EventKind, dict[str, Any]]]:
-    """What the log says beside the answer: the model's reasoning, each tool call it asks for."""
+    """The events beside the answer: the model's reasoning, and each tool call that it asks for."""
     recorded = result if isinstance(result, dict) else {}
     reasoning = recorded.get("reasoning") or getattr(returned, "reasoning", "")
     if reasoning:

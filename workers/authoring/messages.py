@@ -63,7 +63,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What a model answered to messages.
+    """A model's answer to messages.
 
     `finish_reason` is "stop", "tool_calls", "length", "refusal" or the provider's own word.
     With a response schema `data` is the answer's value, and `error` says why there is none.
@@ -92,7 +92,7 @@ class ModelAnswer:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """How it is recorded; what is empty is left out."""
+        """The answer as it is recorded, without empty fields."""
         more = {
             "tool_calls": [call.to_json() for call in self.tool_calls],
             "finish_reason": self.finish_reason,
@@ -182,7 +182,7 @@ def check_schema(schema: Any, path: str) -> None:
 
 
 def fault(value: Any, schema: Mapping[str, Any]) -> str:
-    """Why a value does not fit a schema, with the path; "" where it does."""
+    """Explain why a value does not fit a schema, with the path; "" where it does."""
     error = jsonschema.exceptions.best_match(
         jsonschema.Draft202012Validator(schema).iter_errors(value)
     )

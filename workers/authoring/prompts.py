@@ -10,7 +10,7 @@ from .errors import GraphError
 
 
 def described_model(temperature: float | None, prompts: Mapping[str, str]) -> dict[str, Any]:
-    """How AgentVersion.graph shows it; what is not declared is left out."""
+    """The declarations in the form of AgentVersion.graph, without those that are missing."""
     return {
         **({} if temperature is None else {"temperature": temperature}),
         **({"prompts": dict(prompts)} if prompts else {}),

@@ -23,13 +23,13 @@ class RetryLater(GatepostError):
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often something is called and how long to wait in between.
+    """A policy for retries: the number of calls, and the seconds to wait in between.
 
     `attempts` counts all calls (1: never again); a person's click on Retry begins to count anew.
     Wait number n is at most `first * factor ** (n - 1)` seconds and never more than `most`;
     `jitter` is the share of it that chance decides (1: between nothing and all of it). What a
     server asks for (Retry-After) is waited in full, up to a day. Errors in `never` fail at once.
-    `plain` says whether errors that say nothing about themselves are tried again.
+    `plain`: errors that say nothing about themselves are tried again.
     """
 
     attempts: int = 5

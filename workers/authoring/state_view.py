@@ -189,13 +189,13 @@ def _items_of(hint: Any) -> tuple[type | None, Any]:
 
 
 def holds_list(hint: Any) -> bool:
-    """Whether a channel of this type can be appended to."""
+    """Answer True if a channel of this type can be appended to."""
     bare = _bare(hint)
     return bare in (Any, list, Sequence) or get_origin(bare) in (list, Sequence)
 
 
 def is_json(hint: Any) -> bool:
-    """Whether values of this type are stored as they are, so that no conversion is needed."""
+    """Answer True if values of this type are stored unchanged, so that no conversion is needed."""
     while get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
     if hint in (str, int, float, bool, type(None), Any, list, dict):

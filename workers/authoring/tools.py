@@ -52,7 +52,7 @@ class Tool:
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """What the function takes; asked at each effect."""
+        """The signature of the function; inspected at each effect."""
         return inspect.signature(self.call)
 
     @cached_property
@@ -77,7 +77,7 @@ class Tool:
         }
 
     def describe_tool(self) -> dict[str, Any]:
-        """How AgentVersion.tools shows it."""
+        """The tool in the form of AgentVersion.tools."""
         return {
             "schema": self.schema,
             "effect": True,

@@ -26,7 +26,7 @@ _PRIORITY: Final = "\x06\x16"
 
 
 class NoDoorbell(Exception):
-    """What was taken from a queue is no doorbell; the text says why."""
+    """The message from a queue is no doorbell; the text says why."""
 
 
 def _thread(name: str) -> str:

@@ -40,7 +40,7 @@ def send(task: str, name: str, **options: Any) -> bool:
 
 
 def count_messages(queue: str) -> int:
-    """How many messages of a queue nobody has taken yet; 0 as well while the broker is away."""
+    """Count the messages of a queue that nobody has taken yet; 0 also while the broker is away."""
     app, away = _broker()
     try:
         with _producer(app) as producer, producer.channel.conn_or_acquire() as client:

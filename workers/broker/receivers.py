@@ -42,5 +42,5 @@ def ring_at(worker: str, *, thread_id: UUID) -> bool:
 
 
 def rings_waiting(queue: str) -> int:
-    """How many doorbells nobody has answered yet; 0 as well while the broker is away."""
+    """Count the doorbells that nobody has answered yet; 0 also while the broker is away."""
     return count_messages(queue)

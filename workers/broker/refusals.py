@@ -19,7 +19,7 @@ _since = float("-inf")
 
 
 def count() -> int:
-    """How many messages this process has refused."""
+    """The number of messages that this process has refused."""
     return _count
 
 

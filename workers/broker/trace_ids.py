@@ -18,16 +18,16 @@ _SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:\-]{0,99}")
 
 
 def sane(value: Any) -> bool:
-    """Whether it is a plain word of up to 100 characters, whoever sent it."""
+    """Answer True for a plain word of up to 100 characters."""
     return isinstance(value, str) and _SANE.fullmatch(value) is not None
 
 
 def headers() -> dict[str, str]:
-    """What a message says of the request that this is done for; nothing outside of one."""
+    """The headers that name the current request in a message; {} outside of a request."""
     name = get_contextvars().get(NAME)
     return {HEADER: str(name)} if sane(name) else {}
 
 
 def bound(value: Any) -> dict[str, str]:
-    """What to bind to log lines for the header of a message."""
+    """The fields to bind to log lines for the header of a message."""
     return {NAME: value} if sane(value) else {}

@@ -86,7 +86,7 @@ def check_calls(agent: str, parts: list[ModuleType], tools: dict[str, Tool]) -> 
 
 
 def _contexts(tree: ast.AST) -> set[str]:
-    """What the context is called in these functions; other things may have an `effect` too."""
+    """The names of the context in these functions; other objects may have an `effect` too."""
     names = {"ctx", "context"}
     for node in ast.walk(tree):
         if isinstance(node, ast.arg) and node.annotation is not None:

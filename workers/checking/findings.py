@@ -38,7 +38,7 @@ class Voice:
         return self._finding("error", text, fix)
 
     def warning(self, text: str, fix: str) -> Finding:
-        """It works, and people may regret it."""
+        """A warning: the code works, and people may regret it."""
         return self._finding("warning", text, fix)
 
     def note(self, text: str, fix: str = "") -> Finding:

@@ -65,10 +65,10 @@ def _ways(graph: Graph) -> Iterator[Finding]:
         )
         return
     for node in graph.nodes.values():
-        for way in node.leads:
-            if way != END and way not in graph.nodes:
+        for target in node.leads:
+            if target != END and target not in graph.nodes:
                 yield voice(graph.name, f"node {node.name}", node.call).error(
-                    f"It leads to {way!r}, and there is no such node.",
+                    f"It leads to {target!r}, and there is no such node.",
                     f"Name one of {', '.join(graph.nodes)}, or END.",
                 )
     yield from _joins(graph)
@@ -185,7 +185,7 @@ def _schema_version(graph: Graph) -> Iterator[Finding]:
 
 
 def _first(error: Any) -> str:
-    """What is wrong, without the address of a manual."""
+    """The first line of an error, without the address of a manual."""
     if isinstance(error, ValidationError):
         return error.errors(include_url=False)[0]["msg"].rstrip(".")
     return " ".join(str(error).strip().splitlines()[:3])[:300].rstrip(".")

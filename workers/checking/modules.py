@@ -84,7 +84,7 @@ def _described(
 
 
 def import_finding(name: str, error: BaseException) -> Finding:
-    """Why a module cannot be imported, at the author's own line."""
+    """Explain why a module cannot be imported, at the author's own line."""
     path, message = f"module {name}", f"{type(error).__name__}: {error}"
     if isinstance(error, ModuleNotFoundError) and error.name and name.startswith(error.name):
         fix = "Is its folder in PYTHONPATH, and is it written package.module?"

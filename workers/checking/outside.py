@@ -49,7 +49,7 @@ def _check(agent: str, path: str, function: Callable[..., Any]) -> Iterator[Find
 
 
 def _names(function: Callable[..., Any]) -> dict[str, Any]:
-    """What the free names of a function stand for."""
+    """The objects behind the free names of a function."""
     if not inspect.isfunction(function):
         return {}
     result = inspect.getclosurevars(function)
@@ -70,7 +70,7 @@ def _calls(tree: ast.AST) -> Iterator[ast.Call]:
 
 
 def _does(call: ast.Call, names: Mapping[str, Any]) -> str:
-    """What a call does outside, empty where nothing is known of it."""
+    """The side effect of a call; "" where none is known."""
     function = call.func
     result = _stands_for(function, names)
     if result is open:

@@ -110,7 +110,7 @@ def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) 
 
 
 def code_of(graph: Graph, parts: Iterable[ModuleType]) -> dict[str, Any]:
-    """What the agent consists of, as AgentVersion.code keeps it; raises GraphError."""
+    """The parts of the agent, in the form of AgentVersion.code; raises GraphError."""
     parts = list(parts)
     modules, others = sources.own_modules(parts)
     result = sources.parts_of_modules(modules)

@@ -116,8 +116,8 @@ def _imported(module: Module) -> Iterator[str]:
         return
     seen: set[str] = set()
     for level, base, names in _imports(_bytes(module.file)):
-        place = _absolute(module, level, base)
-        for name in (place, *(f"{place}.{n}" if place else n for n in names)):
+        origin = _absolute(module, level, base)
+        for name in (origin, *(f"{origin}.{n}" if origin else n for n in names)):
             steps = name.split(".")
             for n in range(1, len(steps) + 1):
                 prefix = ".".join(steps[:n])

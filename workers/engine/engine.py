@@ -76,8 +76,8 @@ class Engine:
         messages_seen = 0  # the wake_seq at the last look: without news there is no look
         while work.status is Status.RUNNING:
             self.heart.check()
-            over = not first and time.monotonic() > ends
-            if leave_if_due(work, graph, ledger, worker_stops=self.stopping, slice_is_over=over):
+            is_over = not first and time.monotonic() > ends
+            if leave_if_due(work, graph, ledger, worker_stops=self.stopping, slice_is_over=is_over):
                 return
             resumed = resumed or work.step < begun_until
             step = self._open_step(work, look=first or resumed, resumed=resumed)

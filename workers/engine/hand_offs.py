@@ -14,10 +14,10 @@ from ..step.step import OpenStep
 
 
 def hand_off_of(step: OpenStep, state: dict[str, Any]) -> HandOff | None:
-    """What a node of this step handed over, with the state after the step; None for nothing.
+    """The hand-off of this step's node, with the state after the step; None without one.
 
-    Channels of the same name keep their values, which are not copied; what was passed comes over
-    them, and the other agent's defaults where there is neither.
+    Channels of the same name keep their values, which are not copied; values that were passed
+    replace them, and the other agent's defaults fill the rest.
     """
     for row in step.records.values():
         if row.tool == HAND_OFF and row.kind == "value" and row.state == "done":

@@ -66,7 +66,7 @@ def judge(
     state: Callable[[], dict[str, Any]],
     former: Callable[[UUID], Mapping[str, Any] | None] = lambda _: None,
 ) -> Judgement:
-    """What would happen to a thread.
+    """Predict what happens to a thread under the installed code.
 
     `state` reads that of its head, `former` the code of a version; both are called when needed.
     """
@@ -134,21 +134,21 @@ def _judged(
 
 
 def _tried(row: SuspendedRow, graph: Graph, state: Callable[[], dict[str, Any]]) -> Judgement:
-    way = f"schema {row.schema_version} to {graph.schema_version}"
+    versions = f"schema {row.schema_version} to {graph.schema_version}"
     try:
         upgraded(graph, state(), row.schema_version)
     except UpgradeFailed as error:
         why, do = error.message, "Correct the upgrade."
     except InvalidValue as error:
-        why = f"After the upgrade from {way} the state does not fit: {error}"
+        why = f"After the upgrade from {versions} the state does not fit: {error}"
         do = "Correct the upgrade, or edit the state."
     except GatepostError as error:
         return _unreadable(row, error)
     except SystemExit as error:
         why, do = f"The upgrade ended the process ({error}).", "Correct the upgrade."
     else:
-        return Judgement("upgrades", way, f"Its state is led from {way}.")
-    return Judgement("stops", f"{way} fails", why, do)
+        return Judgement("upgrades", versions, f"Its state is led from {versions}.")
+    return Judgement("stops", f"{versions} fails", why, do)
 
 
 def _fits(row: SuspendedRow, graph: Graph, state: Callable[[], dict[str, Any]]) -> Judgement:

@@ -70,7 +70,7 @@ type NodeOutcome = Done | Failed | Stopped
 
 
 def ends_step(outcome: NodeOutcome) -> bool:
-    """Whether no other node of the step is worked after it; siblings of one that waits are."""
+    """Answer True if it ends the step; siblings of a waiting node are still worked."""
     if isinstance(outcome, Stopped):
         return not isinstance(outcome.stop, GateReached | ChildrenAwaited | Asleep)
     return isinstance(outcome, Failed)

@@ -53,10 +53,10 @@ def open_thread(work: Work, agent: Agent, ledger: Ledger) -> tuple[dict[str, Any
 
 
 def _other_code(work: Work, agent: Agent, ledger: Ledger, *, upgrades: bool) -> bool:
-    """Whether it is another version than the thread stopped with; Parked where nobody said it may.
+    """Answer True if the thread stopped with another version; Parked if nobody allowed this one.
 
-    Its author says so, or a person. An author who leads the stored state to this code's form wants
-    its threads to go on.
+    Its author allows it, or a person. An author who upgrades the stored state to this code's form
+    wants its threads to go on.
     """
     if work.agent_version == agent.version_id:
         return False

@@ -80,7 +80,7 @@ class Undoing:
 
     @property
     def plan(self) -> dict[str, Any]:
-        """What the thread carries; StepFailed where it carries nothing."""
+        """The plan that the thread carries; raises StepFailed where there is none."""
         if self.work.rollback is None:
             raise StepFailed("There is no plan for this rollback.")
         return self.work.rollback

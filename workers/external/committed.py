@@ -54,7 +54,7 @@ def id_of(work: Work, report: Report) -> UUID | None:
 
 
 def committed(thread: UUID, ident: UUID | None, report: Report) -> CheckpointRow | None:
-    """What stands under this id already; raises PositionTaken where it is something else."""
+    """The checkpoint with this id, if committed already; raises PositionTaken if it differs."""
     if ident is None:
         return None
     try:
@@ -78,7 +78,7 @@ def _filled(delta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parent_of(thread: UUID, ident: UUID) -> UUID | None:
-    """What a committed checkpoint stands on; None while there is none of this id."""
+    """The parent of a committed checkpoint; None while there is none of this id."""
     try:
         return queries.checkpoint(thread, ident).parent
     except NotFound:
@@ -107,7 +107,7 @@ def whole(
 
 
 def _has_grown(before: Any, value: Any) -> bool:
-    """Whether a list has only got more items."""
+    """Answer True if a list has only got more items."""
     if not isinstance(before, list) or not isinstance(value, list):
         return False
     return len(value) > len(before) and _same(value[: len(before)], before)

@@ -59,11 +59,11 @@ def _undo(name: str) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the agent is to do next at a position.
+    """The next thing that the agent has to do at a position.
 
     `call`: call it with `args` and `key`. `answer`: `result` is on record. `wait`: people are
-    asked, the lease is gone. `refused`: they said no, or nothing in time. `stop`: the thread was
-    left for another reason.
+    asked, the lease is gone. `refused`: they rejected it, or did not answer in time. `stop`: the
+    thread was left for another reason.
     """
 
     do: Do

@@ -57,7 +57,7 @@ class Configured:
 
     @property
     def model(self) -> Model:
-        """Who answers now."""
+        """The model that the settings name now."""
         own = _pairs(OF_AGENTS)
         value = own.get(self.agent) or _setting(SETTING)
         return model_of(value, OF_AGENTS if self.agent in own else SETTING) if value else missing
@@ -76,17 +76,17 @@ configured = Configured()
 
 
 def answering(model: Model) -> Model:
-    """Who really answers: the one that the settings name now where they are asked."""
+    """The model that really answers: for a configured one, the model that the settings name now."""
     return model.model if isinstance(model, Configured) else model
 
 
 def is_configured(model: Model, name: str) -> bool:
-    """Whether anyone would be asked: this model, or the one that a thread names in full."""
+    """Answer True if a model would be called: this one, or the one that a thread names in full."""
     return answering(model) is not missing or (isinstance(model, Configured) and is_full(name))
 
 
 def is_full(name: str) -> bool:
-    """Whether a model's name says who is asked, and not only for which of his models."""
+    """Answer True if a model's name includes its provider."""
     return name.partition(":")[0] in NAMED
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from decimal import ROUND_UP, Decimal
 
-from genai_prices import Usage, calc_price
-
 from ..authoring.language_models import COST_PLACES
 
 _SMALLEST = Decimal(1).scaleb(-COST_PLACES)
@@ -21,6 +19,8 @@ def price(
     """
     if not provider or not tokens_in + tokens_out:
         return None  # a server that counts no tokens is not free
+    from genai_prices import Usage, calc_price  # 0.1 s: not with each start
+
     usage = Usage(
         input_tokens=tokens_in,
         output_tokens=tokens_out,

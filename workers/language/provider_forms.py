@@ -67,7 +67,7 @@ def parameters_of(request: Request) -> ModelRequestParameters:
 
 
 def details_of(response: ModelResponse) -> dict[str, Any]:
-    """What the provider said beside the answer; what is empty is left out."""
+    """The provider's details of the answer, without empty ones."""
     return {k: v for k, v in (response.provider_details or {}).items() if v}
 
 

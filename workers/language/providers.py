@@ -112,7 +112,7 @@ class ProviderEndpoint(Endpoint):
             return await direct.model_request(model, **query)
 
     def _client(self, key: str, provider: str) -> Any:
-        """What pydantic-ai calls a provider: the client with its key and address."""
+        """Build pydantic-ai's provider: the client with its key and address."""
         from pydantic_ai.providers import infer_provider_class
 
         kind = infer_provider_class(provider)

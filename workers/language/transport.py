@@ -93,7 +93,7 @@ def _whole(response: httpx2.Response, key: str) -> tuple[dict[str, Any], Mapping
 
 
 def message_of(text: str) -> str:
-    """What an error's body says, in one line: `error.message` in both protocols, or `message`."""
+    """The message of an error's body, in one line: `error.message` or `message`."""
     try:
         body = json.loads(text)
         error = body.get("error", body)

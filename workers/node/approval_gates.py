@@ -42,11 +42,11 @@ NO_ANSWER = "This agent answers no questions. Decide on what is shown, or say wh
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What would be done at a position, as people are shown it; `undo` names what takes it back.
+    """An action at a position, as people are shown it; `undo` names the tool that undoes it.
 
-    `repeats` is what was done before, where it would be done again: high risk, whatever is said.
-    `sentence` is how the tool describes the call; empty where it does not, and `undescribed` says
-    why where it should.
+    `repeats` is what was done before, where it would be done again: always of high risk.
+    `sentence` is the tool's description of the call; empty without one, and then `undescribed` says
+    why where there should be one.
     """
 
     position: Position
@@ -142,13 +142,13 @@ class Gates(Recording):
     def _stricter(
         self, act: Act, gate: Gate | None, answer: PolicyAnswer, approval: ApprovalRow | None
     ) -> str:
-        """What the policies demand beyond what was approved; empty for nothing."""
+        """Explain what the policies demand beyond what was approved; empty for nothing."""
         if approval is not None and answer.policies == policies_of(approval):
             return ""
         return stricter(self._demanded(act, gate, answer.rule), given_under(approval))
 
     def _demanded(self, act: Act, gate: Gate | None, rule: Rule | None) -> Demand:
-        """What has to be approved, and how, before it happens."""
+        """The approval that is needed before the action happens."""
         if rule is not None and rule.action == "ask":
             request = gate or self._gate_of(act, rule, None)
             terms, risk = self._hardened(act, rule.terms, rule.risk or request.risk)
@@ -170,7 +170,7 @@ class Gates(Recording):
         return replace(least, undo_window=window), "high"
 
     def _changed(self, act: Act, approval: ApprovalRow) -> str:
-        """What differs from what was asked and decided, as a sentence; empty for nothing."""
+        """Describe what differs from the decided request, as a sentence; empty for nothing."""
         version = self._sealed_for(approval)
 
         def bound(args: Any, deadline: Any) -> str:
@@ -215,7 +215,7 @@ class Gates(Recording):
         return asked_by if current else work.agent_version
 
     def _rule(self, act: Act, gate: Gate | None, *, strict: bool) -> PolicyAnswer:
-        """What the policies say of it now."""
+        """The policies' decision on the action now."""
         risk = "" if gate is None else gate.risk
         answer = self._step.ledger.rule(self._step.work, act.tool, act.args, risk)
         allows = answer.rule is not None and answer.rule.action == "allow"
@@ -321,7 +321,7 @@ class Gates(Recording):
     # ---- what was done under an approval -------------------------------------------------------
 
     def _as_done(self, known: ActivityRow, value: Any) -> Any:
-        """What people made of `given` before it was done, where it is what they were asked."""
+        """The reviewers' arguments if `value` is what they were asked about, else `value`."""
         approval = None if known.approval is None else self._step.requests.get(known.approval)
         if approval is None or deltas.canonical(approval.args) != deltas.canonical(value):
             return value
@@ -329,7 +329,7 @@ class Gates(Recording):
 
     def _afford(self) -> None:
         """Raise Halted where a cap leaves no room for anything more that costs."""
-        if why := self._step.ledger.over(self._step.work):
+        if why := self._step.ledger.spend_refusal(self._step.work):
             raise Halted(why)
 
 
@@ -349,7 +349,7 @@ def policies_of(approval: ApprovalRow) -> str:
 
 
 def decided_args(approval: ApprovalRow, value: Any) -> Any:
-    """What is carried out: the reviewers' own arguments after an edit, else those asked for."""
+    """The arguments to carry out: the reviewers' own after an edit, else those of the request."""
     return deltas.copied(approval.decided_args) if approval.outcome == "edit" else value
 
 

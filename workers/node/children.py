@@ -302,7 +302,7 @@ class Children(Effects):
     # ---- what came of them -----------------------------------------------------------------------
 
     def _deadline(self, position: Position, within: float | None) -> float | None:
-        """When the time of a join is over, recorded when it is first reached."""
+        """The deadline of a join, recorded when the join is first reached."""
         if within is None:
             return None
         clock = self._step.ledger.clock
@@ -311,7 +311,7 @@ class Children(Effects):
         return float(until)
 
     def _joined(self, result: Sequence[Mapping[str, Any]], handles: Sequence[Child]) -> Joined:
-        """What a join answers, from its record; states are read where they were joined."""
+        """The result of a join, from its record; states are read where they were joined."""
         joined = Joined()
         points = []
         for child, row in zip(handles, result, strict=True):

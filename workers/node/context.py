@@ -68,7 +68,7 @@ def progress(
 
 
 def cursor() -> Any:
-    """Where a former call of the working activity stopped; None at the first, and outside."""
+    """The cursor saved by the activity's last call; None at the first call, and outside."""
     context: Context | None = here.get()
     return None if context is None else context.cursor
 
@@ -208,7 +208,7 @@ class Context(Children):
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a model for `model` to ask; read it in an activity to record it."""
+        """True if there is a model for `model` to ask; read it in an activity to record it."""
         return is_configured(self._step.model, str(self.config.get("model") or ""))
 
     def _spared(
@@ -305,7 +305,7 @@ class Context(Children):
             stamps = self._scratch.stamps(cursor)
             ends = done is not None and done == total
             stops = step.stopping() and not ends
-            if self._told.tell(cursor, every, stamps) or stops or ends:
+            if self._cursors.tell(cursor, every, stamps) or stops or ends:
                 saved = self._keep_cursor(activity, visible)
         if visible is not None:
             now = time.monotonic()
@@ -318,8 +318,8 @@ class Context(Children):
 
     @property
     def cursor(self) -> Any:
-        """Where a former call of the working activity stopped; None at the first."""
-        return None if self._current is None else self._told.cursor
+        """The cursor saved by the activity's last call; None at the first."""
+        return None if self._current is None else self._cursors.cursor
 
     @property
     def traceparent(self) -> str:
@@ -354,7 +354,7 @@ class Context(Children):
         return self._step.ledger.open_artifact(self._step.work, sha_of(ref))
 
     def artifact_path(self, ref: Mapping[str, Any]) -> Path:
-        """Where the file lies on this machine; read only."""
+        """The path of the file on this machine; read only."""
         return self._step.ledger.artifact_path(self._step.work, sha_of(ref))
 
     def secret(self, name: str) -> str:

@@ -29,10 +29,10 @@ KEEP_SECONDS = 1.0
 
 
 @dataclass
-class Told:
-    """What one call of an activity has told of where it stands; `given` is canonical JSON."""
+class CursorState:
+    """The cursors of one call of an activity; `former` is the last call's, as canonical JSON."""
 
-    given: bytes | None = None
+    former: bytes | None = None
     newest: bytes | None = None  # None: what was told last is kept
     calls: int = 0
     kept_at: float = field(default_factory=lambda: time.monotonic())
@@ -41,8 +41,8 @@ class Told:
 
     @property
     def cursor(self) -> Any:
-        """Where a former call stopped, as a copy of its own; None where none told."""
-        return None if self.given is None else deltas.decode(self.given.decode())
+        """The cursor of a former call, as a copy; None where there is none."""
+        return None if self.former is None else deltas.decode(self.former.decode())
 
     def tell(
         self, cursor: Any, every: int | None, stamps: Mapping[Path, Stamp] | None = None
@@ -59,7 +59,7 @@ class Told:
         return time.monotonic() - self.kept_at >= KEEP_SECONDS
 
     def take(self) -> bytes | None:
-        """What is to be kept; None for nothing."""
+        """Take the cursor that is to be saved; None for nothing."""
         if self.newest is None:
             return None
         taken, self.newest, self.calls = self.newest, None, 0

@@ -104,12 +104,16 @@ class Effects(Interrupts):
         if known is None and approval is None:  # else it stands on record, or is judged as decided
             self._step.refuse_secrets(value, f"What {tool.name!r} is called with", of=tool.name)
         expected = value if known is None else self._as_done(known, value)
-        way = None if known is None else unknown_effects.course(self._step, tool, known, expected)
-        if known is not None and way is unknown_effects.Course.ANSWER:
+        continuation = (
+            None
+            if known is None
+            else unknown_effects.continuation_of(self._step, tool, known, expected)
+        )
+        if known is not None and continuation is unknown_effects.Continuation.ANSWER:
             return outcome_of(deltas.copied(known.result), approval, deltas.copied(known.args))
         sentence, undescribed = describe_call(tool, value)
         act = replace(act, sentence=sentence, undescribed=undescribed)
-        repeated = known if way is unknown_effects.Course.REPEAT else None
+        repeated = known if continuation is unknown_effects.Continuation.REPEAT else None
         allowed: ApprovalRow | None = None  # has to hold when it starts
         policies: str | None = None  # those that were asked; None: it had started under others
         strict = False
@@ -218,9 +222,9 @@ class Effects(Interrupts):
     def _done_earlier(
         self, known: ActivityRow | None, before: ActivityRow | None
     ) -> Mapping[str, Any] | None:
-        """What stayed done and would be done again; None where nothing did.
+        """Describe the effect that stayed done and would be repeated; None where there is none.
 
-        `known` is what is recorded at this very place, `before` on a course that was left.
+        `known` is the record of this very position, `before` the one on a branch that was left.
         """
         work = self._step.work
         stays = known if known is not None and stayed(known) else before

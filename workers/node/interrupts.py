@@ -50,7 +50,7 @@ class Interrupt:
 
     @property
     def decides(self) -> bool:
-        """Whether people can say yes to it, as it is or edited."""
+        """Answer True if people can approve it, as it is or edited."""
         return "approve" in self.verdicts or "edit" in self.verdicts
 
     @property
@@ -154,7 +154,7 @@ class Interrupts(Gates):
     def _answer(
         self, position: Position, one: Interrupt, approval: ApprovalRow | None
     ) -> dict[str, Any]:
-        """What people say of it; leaves the node while they have not."""
+        """The reviewers' answer; raises GateReached while pending."""
         if not one.decides:
             return self._words(position, one, approval)
         act = Act(position, one.action, one.args, one.schema)

@@ -28,7 +28,7 @@ from ..step.advice import check_file, check_key, check_seconds, storable
 from ..step.answers import chunks_of, describe, result_of, was_known
 from ..step.guard import unguarded, watched
 from ..step.retries import again, wait_with_others
-from .cursors import Told, left_by
+from .cursors import CursorState, left_by
 from .scratch import Scratch, stamp_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Recording:
         self._node = node
         self._ordinals: dict[str, int] = {}
         self._current: NewActivity | None = None
-        self._told = Told()
+        self._cursors = CursorState()
         self._scratch = Scratch()
         self._looked_at: set[str] = set()  # by the working activity, beside its arguments
         self._kept_at = 0.0
@@ -78,16 +78,16 @@ class Recording:
 
         An effect that a person lets happen once more is another one, with a key of its own.
         """
-        place = [str(self._step.work.chain_id), p.branch, p.step, p.node, p.index, p.key]
+        parts = [str(self._step.work.chain_id), p.branch, p.step, p.node, p.index, p.key]
         if revision:
-            place.append(revision)
-        return hashlib.sha256(deltas.canonical(place)).hexdigest()
+            parts.append(revision)
+        return hashlib.sha256(deltas.canonical(parts)).hexdigest()
 
     @contextmanager
     def _inside(self, activity: NewActivity, cursor: bytes | None = None) -> Iterator[None]:
         token = here.set(self)
         secrets = secret_values.used.set(self._step.secrets)
-        self._current, self._told, self._scratch = activity, Told(cursor), Scratch()
+        self._current, self._cursors, self._scratch = activity, CursorState(cursor), Scratch()
         try:
             with unguarded():
                 yield
@@ -107,7 +107,7 @@ class Recording:
         cursor = self._taken_cursor()
         if cursor is None:
             return False
-        moved_on = cursor != self._told.given
+        moved_on = cursor != self._cursors.former
         step = self._step
         step.ledger.keep_cursor(
             step.work,
@@ -125,7 +125,7 @@ class Recording:
         None where there is no new one, and where a file of it was written to since: beside it the
         file would hold more than the cursor says.
         """
-        cursor, stamps = self._told.take(), self._told.stamps
+        cursor, stamps = self._cursors.take(), self._cursors.stamps
         if cursor is None or not stamps:
             return cursor
         if any(stamp_of(path) != stamp for path, stamp in stamps.items()):
@@ -140,7 +140,7 @@ class Recording:
             return self._scratch.with_artifacts(value, self.artifact)
 
     def _result(self, returned: Any) -> Any:
-        """What a call returned as it is recorded; its scratch folder ends here."""
+        """The value that a call returned, in the form of the record; removes its scratch folder."""
         try:
             return deltas.as_stored(self._as_artifacts(plain(returned)))
         finally:
@@ -200,7 +200,7 @@ class Recording:
             return deltas.copied(known.result)
         self._boundary()
         ledger = self._step.ledger
-        if kind == "model" and (why := ledger.over(self._step.work)):
+        if kind == "model" and (why := ledger.spend_refusal(self._step.work)):
             raise Halted(why)
         if kind == "activity" and (why := ledger.over_budget(self._step.work)):
             raise Halted(why)

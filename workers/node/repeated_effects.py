@@ -34,11 +34,11 @@ def done_before(step: OpenStep, position: Position, value: Any) -> ActivityRow |
     work = step.work
     if not work.branch and work.base is None:
         return None
-    way, newest = step.course
-    upto = {(thread, branch): step for thread, branch, step in way}
+    path, newest = step.branches_to_head
+    upto = {(thread, branch): step for thread, branch, step in path}
     ranges = [
         (thread, branch, upto.get((thread, branch), -1), EVERY_STEP)
-        for thread in dict.fromkeys(thread for thread, _, _ in way)
+        for thread in dict.fromkeys(thread for thread, _, _ in path)
         for branch in range(newest[thread], -1, -1)
         if (thread, branch) != (work.thread, work.branch)
     ]
@@ -46,7 +46,7 @@ def done_before(step: OpenStep, position: Position, value: Any) -> ActivityRow |
     results = []
     for (thread, branch), group in groupby(rows, lambda a: (a.thread, a.branch)):
         left = _visits(list(group))
-        since = _since(way, thread, branch, work.thread, work.branch)
+        since = _since(path, thread, branch, work.thread, work.branch)
         met = _visits(step.ledger.at_place(work, since, position, limit=len(left)))
         results += [a for a in _counterparts(left, met, value) if stayed(a)]
     same = [a for a in results if _same(a, value)]
@@ -54,11 +54,11 @@ def done_before(step: OpenStep, position: Position, value: Any) -> ActivityRow |
 
 
 def _since(
-    way: Sequence[tuple[UUID, int, int]], thread: UUID, branch: int, own: UUID, now: int
+    path: Sequence[tuple[UUID, int, int]], thread: UUID, branch: int, own: UUID, now: int
 ) -> list[tuple[UUID, int, int, int]]:
     """The parts of the way that the thread went after it had left this branch."""
     results = []
-    for owner, at, step in way:
+    for owner, at, step in path:
         if owner == thread and at <= branch:
             break
         results.append((owner, at, -1, EVERY_STEP if (owner, at) == (own, now) else step))
@@ -86,7 +86,7 @@ def _same(row: ActivityRow, value: Any) -> bool:
 
 
 def stayed(row: ActivityRow) -> bool:
-    """Whether something changed the outside world, or may have, and was not undone."""
+    """Answer True if something changed the outside world, or may have, and was not undone."""
     return row.kind in ("effect", "value") and row.state in STAYED
 
 

@@ -60,7 +60,7 @@ class Sparing:
     position: Position
     kind: str
     tool: str
-    given: Any
+    args: Any
     call: Callable[[], Any]
     function: Callable[..., Any]
     cached: float | None = None
@@ -81,7 +81,7 @@ class Sparing:
             return returned
         if inspect.iscoroutine(returned):
             return self._awaited(returned)
-        return self._kept(returned)
+        return self._cached(returned)
 
     def used(self, returned: Any) -> tuple[Any, dict[str, Any]]:
         """(the result, what it took) of what came back."""
@@ -99,15 +99,15 @@ class Sparing:
     def _recorded(self) -> Known | None:
         if not (self._alone and self.step.work.has_been_here):
             return None
-        request = deltas.canonical(self.given)
+        request = deltas.canonical(self.args)
         for row in self.step.elsewhere:
             if self._stands_here(row) and deltas.canonical(row.args) == request:
                 return Known(row.result, {"reused_from": str(row.id), **spared(row.usage)})
         return None
 
     def _stands_here(self, row: ActivityRow) -> bool:
-        place = self.position
-        if (row.node, row.index, row.key) != (place.node, place.index, place.key):
+        position = self.position
+        if (row.node, row.index, row.key) != (position.node, position.index, position.key):
             return False
         took = row.usage or {}
         return (
@@ -120,7 +120,7 @@ class Sparing:
     # ---- cached ------------------------------------------------------------------------------
 
     def _checked_key(self, seconds: Any) -> str:
-        """What the cache calls this question: workspace, code, function, input, configuration."""
+        """The cache key of a call: workspace, code, function, input, configuration."""
         number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
         if not number or not seconds > 0:
             raise StepFailed(f"cached= takes seconds above 0, not {shown(seconds)}.")
@@ -134,7 +134,7 @@ class Sparing:
         work = self.step.work
         requests = [
             *("gatepost-result-1", str(work.workspace), str(work.agent_version), self.kind),
-            *(f"{getattr(self.function, '__module__', '')}.{name}", self.given),
+            *(f"{getattr(self.function, '__module__', '')}.{name}", self.args),
             plain(self.step.config),
         ]
         return hashlib.sha256(deltas.canonical(requests)).hexdigest()
@@ -146,9 +146,9 @@ class Sparing:
         return Known(result["result"], {"from_cache": True, **spared(result["usage"])})
 
     async def _awaited(self, returned: Awaitable[Any]) -> Any:
-        return self._kept(await returned)
+        return self._cached(await returned)
 
-    def _kept(self, returned: Any) -> Any:
+    def _cached(self, returned: Any) -> Any:
         """Give a result to the cache; one that cannot be recorded fails afterwards, not here."""
         try:
             result, usage = self.uses(returned) if self.uses else (returned, {})
@@ -163,7 +163,7 @@ class Sparing:
 
 
 def spared(usage: Any) -> dict[str, Any]:
-    """What a reused answer did not take again: `reused_tokens`, `reused_cost`, the model's name."""
+    """The usage that a reused answer spared: `reused_tokens`, `reused_cost`, the model's name."""
     took = usage if isinstance(usage, Mapping) else {}
     tokens = took.get("tokens", took.get("reused_tokens"))
     cost = took.get("cost", took.get("reused_cost"))
@@ -176,7 +176,7 @@ def spared(usage: Any) -> dict[str, Any]:
 
 
 def self_contained(function: Any, depth: int = 4) -> bool:
-    """Whether a function can know nothing of a thread but its arguments and the context.
+    """Answer True if a function depends on nothing of a thread but its arguments and the context.
 
     At the top of a module it cannot; inside a node it may hold on to the state.
     """
@@ -202,5 +202,5 @@ def self_contained(function: Any, depth: int = 4) -> bool:
 
 
 def config_mark(config: Any) -> str:
-    """What a configuration is called beside a result that rests on it."""
+    """The hash of a configuration, beside a result that depends on it."""
     return hashlib.sha256(deltas.canonical(plain(config))).hexdigest()[:16]

@@ -109,7 +109,7 @@ class Scratch:
 
 
 def stamp_of(path: Path) -> Stamp:
-    """When a file was last changed, and its size; zeros where it is gone."""
+    """The time of a file's last change, and its size; zeros where it is gone."""
     try:
         stat = path.stat()
     except OSError:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ..step.step import OpenStep
 
 
-class Course(Enum):
-    """How an effect with a record goes on.
+class Continuation(Enum):
+    """The ways in which an effect with a record goes on.
 
     ANSWER: from the record. REPEAT: the same attempt once more, with the same key. AGAIN: anew,
     behind its gate, as a new revision with a key of its own.
@@ -32,11 +32,11 @@ class Course(Enum):
     AGAIN = auto()
 
 
-def course(step: OpenStep, tool: Tool, known: ActivityRow, value: Any) -> Course:
-    """How a recorded effect goes on when it is asked with `given`; raises Parked."""
+def continuation_of(step: OpenStep, tool: Tool, known: ActivityRow, value: Any) -> Continuation:
+    """Choose how a recorded effect goes on when it is called with `value`; raises Parked."""
     if known.kind != "effect":
         # What was once an activity here, or the record of a tool that acts once.
-        return Course.ANSWER if known.kind == "value" and tool.once else Course.AGAIN
+        return Continuation.ANSWER if known.kind == "value" and tool.once else Continuation.AGAIN
     same = deltas.canonical(known.args) == deltas.canonical(value)
     if known.state == "unknown" or (known.state == "started" and not (tool.idempotent and same)):
         if known.state == "started":
@@ -47,22 +47,22 @@ def course(step: OpenStep, tool: Tool, known: ActivityRow, value: Any) -> Course
             about_unknown(known.id),
         )
     if known.state == "compensated":
-        return Course.AGAIN
+        return Continuation.AGAIN
     if same:
-        return Course.ANSWER if known.state == "done" else Course.REPEAT
+        return Continuation.ANSWER if known.state == "done" else Continuation.REPEAT
     return _other_arguments(step, tool, known, value)
 
 
-def _other_arguments(step: OpenStep, tool: Tool, known: ActivityRow, value: Any) -> Course:
+def _other_arguments(step: OpenStep, tool: Tool, known: ActivityRow, value: Any) -> Continuation:
     verdict, about = step.ledger.settled(step.work, known.id) or ("", "")
     if verdict == Verdict.NOT_HAPPENED and known.state == "failed":
-        return Course.AGAIN
+        return Continuation.AGAIN
     # An answer holds for the arguments that were shown with the question, and no others.
     if about == args_hash(value):
         if verdict == Verdict.KEEP and known.state == "done":
-            return Course.ANSWER
+            return Continuation.ANSWER
         if verdict == Verdict.AGAIN:
-            return Course.AGAIN
+            return Continuation.AGAIN
     done = "happened" if known.state == "done" else "was tried"
     raise Parked(
         f"{tool.name!r} {done} here with other arguments than it is asked with now. Compare them, "

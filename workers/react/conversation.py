@@ -68,7 +68,7 @@ class Conversation(State):
 
     @property
     def summarised(self) -> int:
-        """How many messages the summary stands for."""
+        """The number of messages that the summary covers."""
         return 0 if self.summary is None else self.summary.messages
 
 
@@ -84,7 +84,7 @@ def open_calls(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 
 
 def turns(messages: Sequence[Mapping[str, Any]]) -> int:
-    """How often the model has answered since a person last wrote."""
+    """Count the model's answers since a person last wrote."""
     count = 0
     for message in reversed(messages):
         if message["role"] == "user":
@@ -94,7 +94,7 @@ def turns(messages: Sequence[Mapping[str, Any]]) -> int:
 
 
 def shown_messages(state: Conversation, new: Sequence[Message]) -> StoredMessages:
-    """What the model is shown: the summary, then the messages that it does not stand for."""
+    """The messages that the model is shown: the summary, then those that it does not cover."""
     start = state.summarised
     messages = [plain(dict(message)) for message in (*state.messages[start:], *new)]
     shown = in_order(messages)
@@ -132,7 +132,7 @@ def in_order(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def cut(messages: Sequence[Mapping[str, Any]], keep: int) -> int:
-    """How many of these messages can be summarised: all but `keep`, no call without its result."""
+    """Count the messages that can be summarised: all but `keep`, no call without its result."""
     at = len(messages) - keep
     while at > 0 and (messages[at]["role"] == "tool" or open_calls(messages[:at])):
         at -= 1

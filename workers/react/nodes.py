@@ -199,7 +199,7 @@ def _reply(call: Mapping[str, Any], text: str) -> Message:
 
 
 def _used(answer: ModelAnswer) -> dict[str, Any]:
-    """What an answer adds to the sums of the state."""
+    """The tokens and cost that an answer adds to the sums of the state."""
     usage = answer.usage
     cost = {"cost": usage["cost"]} if usage.get("cost") else {}
     return {"tokens": usage.get("tokens", 0), **cost}

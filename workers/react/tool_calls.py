@@ -35,7 +35,7 @@ class LoopTool:
 
     @cached_property
     def shown(self) -> dict[str, Any]:
-        """How a model is shown it: name, description and JSON Schema of the arguments."""
+        """The tool as a model is shown it: name, description and JSON Schema of the arguments."""
         description = inspect.cleandoc(self.tool.call.__doc__ or "")
         schema = _with_shared_types(self.tool.schema)
         return {"name": self.tool.name, "description": description, "schema": schema}
@@ -57,7 +57,7 @@ class LoopTool:
         return called
 
     def fault(self, arguments: Mapping[str, Any]) -> str:
-        """Why the function cannot be called with these arguments, with the path; "" if it can."""
+        """Explain why the function cannot take these arguments, with the path; "" if it can."""
         try:
             self._converted(arguments)
         except _Unfit as error:
@@ -119,7 +119,7 @@ def loop_tools(
 
 
 def carry_out(ctx: Context, tools: Mapping[str, LoopTool], call: Mapping[str, Any]) -> str:
-    """What the model is answered to one call; a failure is an answer as well."""
+    """Carry out one call and return the text for the model; a failure is a text as well."""
     value = ToolCall(**plain(dict(call)))
     value = checked_call(value, [tool.shown for tool in tools.values()])
     tool = tools.get(value.name)

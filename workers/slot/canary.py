@@ -37,7 +37,7 @@ _worker = ""
 
 
 def worker_id() -> str:
-    """This worker's name in the fleet; the same in each process of its pool."""
+    """The name of this worker in the fleet; the same in each process of its pool."""
     global _worker
     _worker = _worker or f"worker:{socket.gethostname()}:{os.getpid()}:{BOOT}"
     return _worker
@@ -79,7 +79,7 @@ def alive() -> None:
 
 
 class Canary:
-    """When to ring; turned by the sweeper, in the main process."""
+    """A timer of test doorbells; advanced by the sweeper, in the main process."""
 
     def __init__(self) -> None:
         self._rung = 0.0

@@ -25,7 +25,7 @@ log = structlog.get_logger("gatepost.worker")
 
 
 def code_of(agents: Mapping[str, Agent]) -> Code:
-    """What this worker has."""
+    """The agents and versions of this worker."""
     return Code([v for agent in agents.values() for v in agent.versions], tuple(agents))
 
 
@@ -55,7 +55,7 @@ def take(thread: UUID, *, owner: str, agents: Mapping[str, Agent]) -> Work | Non
 
 
 def _better(other: Takeable, alive: list[Serving], code: Code) -> Serving | None:
-    """Who should take it instead: a worker with its very code, else one that knows the agent."""
+    """The better worker for it: one with the same code, else one that knows the agent."""
     same = next((s for s in alive if s.version == other.version), None)
     if same is not None or other.pinned or other.agent in code.agents:
         return same

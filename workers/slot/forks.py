@@ -23,7 +23,7 @@ log = structlog.get_logger("gatepost.forking")
 
 
 class Turn:
-    """What one side thread does in one go; entered by that thread alone."""
+    """One round of a side thread; entered by that thread alone."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -36,7 +36,7 @@ class Turn:
             yield
 
     def ended(self, by: float) -> bool:
-        """Whether it ended before `by` (monotonic); the next one begins after `may_begin`."""
+        """True if it ended before `by` (monotonic); the next one begins after `may_begin`."""
         return self._lock.acquire(timeout=max(0.0, by - time.monotonic()))
 
     def may_begin(self) -> None:

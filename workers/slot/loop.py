@@ -46,7 +46,7 @@ _listening: list[str] = []
 
 
 def owner() -> str:
-    """Who holds a lease: host, process and boot of this worker."""
+    """The name under which this process holds leases: host, process and boot of the worker."""
     return f"worker:{socket.gethostname()}:{os.getpid()}:{BOOT}"
 
 
@@ -69,12 +69,12 @@ def listen(names: Iterable[str]) -> None:
 
 
 def guarding() -> bool:
-    """Whether node code is refused what belongs into an activity."""
+    """Answer True if node code is refused what belongs into an activity."""
     return bool(getattr(settings, "GATEPOST_GUARD", True))
 
 
 def slice_seconds() -> float:
-    """How long one thread may keep a slot while others wait."""
+    """Seconds that one thread may keep a slot while others wait."""
     return float(getattr(settings, "GATEPOST_SLICE_SECONDS", 30))
 
 

@@ -142,7 +142,7 @@ def tell(boot: str) -> int:
 
 
 def ending(text: str) -> str:
-    """How a process ended, as people read it, from what the pool says; "" when it told itself."""
+    """Describe how a process ended, by the pool's message; "" where the process reported it."""
     match = _EXIT.search(text)
     if match is None:
         return "lost its process"
@@ -154,7 +154,7 @@ def ending(text: str) -> str:
 
 
 def _is_gone(owner: str, boot: str) -> bool:
-    """Whether a lease's owner was a slot of this very worker that is no more."""
+    """Answer True if a lease's owner was a slot of this very worker that has ended."""
     *_, pid, its_boot = ["", "", *owner.split(":")]
     if its_boot != boot or not pid.isdecimal():
         return False

@@ -134,7 +134,7 @@ def _digest(key: str, values: Mapping[str, Any]) -> str:
 
 
 def owner() -> str:
-    """Who holds the lease: host, process and boot of the manager's process."""
+    """The name under which the manager holds leases: host, process and boot of its process."""
     return f"saga:{socket.gethostname()}:{os.getpid()}:{BOOT}"
 
 

@@ -15,5 +15,5 @@ def request_stop() -> None:
 
 
 def stop_requested() -> bool:
-    """Whether the worker is stopping."""
+    """Answer True if the worker is stopping."""
     return bool(_stop.value)

@@ -52,7 +52,7 @@ _figures_turn, _budgets_turn = store.Turn(seconds=10), store.Turn(seconds=30)
 
 
 def interval_seconds() -> float:
-    """How often each worker looks."""
+    """Seconds between two sweeps of a worker."""
     return float(getattr(settings, "GATEPOST_SWEEP_SECONDS", 2))
 
 
@@ -293,7 +293,7 @@ def start_sweeping(sender: Any = None, **_kwargs: Any) -> None:
 
 
 def pool_info(pool: Any) -> dict[str, Any]:
-    """What Celery's pool says of itself; a pool of threads has no processes."""
+    """The info of Celery's pool; a pool of threads has no processes."""
     results: dict[str, Any] = getattr(pool, "info", None) or {}
     return results
 

@@ -43,9 +43,9 @@ def storable(value: Any, what: str, *, at_most: int = RECORD_BYTES) -> None:
     try:
         deltas.check_size(len(deltas.canonical(value)), at_most, "the whole")
     except InvalidValue as error:
-        place = deltas.heaviest(value)
+        path = deltas.heaviest(value)
         raise StepFailed(
-            f"{what} cannot be kept: {place}: {error.reason}. Keep what is large with ctx.artifact."
+            f"{what} cannot be kept: {path}: {error.reason}. Keep what is large with ctx.artifact."
         ) from error
 
 
@@ -149,22 +149,22 @@ def check_effect(tool: Any, args: Any) -> None:
 
 
 def reason_of(error: Exception, call: Callable[..., Any]) -> str:
-    """Why a node failed, as a sentence with the place in the files of the author's `call`."""
-    place = gave_up(error) + place_of(error, call)
+    """Explain why a node failed, in a sentence with the line in the author's files."""
+    location = gave_up(error) + place_of(error, call)
     text = describe(error)
     if len(text) > REASON_MAX:
         text = f"{text[:REASON_MAX]}…"
     if is_sentence(error):
-        return text + place
+        return text + location
     if isinstance(error, DatabaseError):
-        return f"The database refuses what is passed to it here: {text}{place}"
+        return f"The database refuses what is passed to it here: {text}{location}"
     if _is_of_engine(error):
-        return f"Gatepost cannot use what is passed to it here: {text}{place}"
-    return f"raised {text}{place}"
+        return f"Gatepost cannot use what is passed to it here: {text}{location}"
+    return f"raised {text}{location}"
 
 
 def engine_failure(error: Exception) -> str:
-    """Why the engine itself failed at a step, as a sentence."""
+    """Explain why the engine itself failed at a step, in a sentence."""
     if isinstance(error, DatabaseError):
         return f"The database refuses what this step writes: {describe(error)}"
     if is_sentence(error):
@@ -173,14 +173,14 @@ def engine_failure(error: Exception) -> str:
 
 
 def _is_of_engine(error: BaseException) -> bool:
-    """Whether an error came up in Gatepost's own code, and not in what an author wrote or calls."""
+    """Answer True if an error was raised in Gatepost's code, not the author's or a library's."""
     frames = traceback.extract_tb(error.__traceback__)
     last = Path(frames[-1].filename) if frames else Path()
     return any(last.is_relative_to(floor) for floor in FLOORS)
 
 
 def place_of(error: BaseException, call: Callable[..., Any]) -> str:
-    """Where in the author's own files an error came up, such as " (expenses.py, line 31)"."""
+    """The line of the author's own files where an error was raised: " (expenses.py, line 31)"."""
     try:
         home = Path(inspect.getsourcefile(inspect.unwrap(call)) or "").parent
     except TypeError:  # an object that is called has no file of its own

@@ -26,7 +26,7 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an effect: its result, and who had approved it with which comment.
+    """The outcome of an effect: its result, and who approved it with which comment.
 
     `args` are those that were carried out: a reviewer may have edited them.
     """
@@ -92,7 +92,7 @@ def _file_chunks(path: Path) -> Iterator[bytes]:
 
 
 def result_of(call: Callable[[], Any]) -> Any:
-    """What a function of the author's returns; a coroutine runs in a loop of its own."""
+    """Call an author's function and return its result; a coroutine runs in a loop of its own."""
     result = call()
     if not inspect.iscoroutine(result):
         return result
@@ -105,7 +105,7 @@ def result_of(call: Callable[[], Any]) -> Any:
 
 
 def was_known(usage: Mapping[str, Any]) -> bool:
-    """Whether a result came without a call: then the time it took is no news."""
+    """Answer True if a result came without a call: then the time it took is no news."""
     return not usage.keys().isdisjoint(("reused_from", "from_cache"))
 
 
@@ -116,7 +116,7 @@ def bounded_text(text: str) -> str:
 
 
 def is_sentence(error: Exception) -> bool:
-    """Whether an error's message is a sentence for people by itself."""
+    """Answer True if an error's message is a sentence for people by itself."""
     return isinstance(error, GatepostError) or bool(getattr(error, "plain", False))
 
 

@@ -17,7 +17,7 @@ from django.db import connections
 
 
 def loop_is_running() -> bool:
-    """Whether an event loop is running in this thread."""
+    """Answer True if an event loop is running in this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -44,7 +44,7 @@ _installed = False
 
 
 class _Collecting(threading.local):
-    """Whether this thread is collecting garbage just now, whose finalisers may be anybody's."""
+    """A flag per thread, True while it collects garbage: the finalisers may be anybody's."""
 
     here = False
 
@@ -76,17 +76,17 @@ def _collects(phase: str, _info: dict[str, int]) -> None:
 def _hook(
     event: str,
     args: tuple[Any, ...],
-    _said: Callable[[str], Any] = EVENTS.get,
+    _describe: Callable[[str], Any] = EVENTS.get,
     _watch: Callable[[], Any] = _now.get,
 ) -> None:
     """Called for every audit event of the process; names are bound, since it outlives modules."""
-    message = _said(event)
+    message = _describe(event)
     if message is not None and (watch := _watch()) is not None and (what := message(args)):
         _judge(watch, what)
 
 
 def _check(what: str) -> None:
-    """What a watched function asks before it does anything."""
+    """Check, for a watched function, that node code may do this now."""
     if (watch := _now.get()) is not None:
         _judge(watch, what)
 
@@ -229,12 +229,12 @@ _PASSING: Final = frozenset({("weakref", "__call__"), ("tempfile", "_get_default
 
 
 def _within(file: str, home: str) -> bool:
-    """Whether a file is the author's own: in the node's folder or below, and no package there."""
+    """Answer True for an author's own file: in the node's folder or below, and no package there."""
     if not home or not file.startswith(home) or file.startswith(ENGINE):
         return False
     return _PACKAGES not in file[len(home) - 1 :] and not file.startswith(_LIBRARY)
 
 
 def _foreign(file: str) -> bool:
-    """Whether a file is neither the engine's, nor Python's, nor a package's."""
+    """Answer True for a file that is neither the engine's, nor Python's, nor a package's."""
     return not file.startswith((*ENGINE, _LIBRARY, "<")) and _PACKAGES not in file

@@ -109,7 +109,9 @@ class Ledger(TreeLedger, Protocol):
     def accepted_from(self, work: Work) -> set[UUID]: ...
     def lost(self, work: Work, activity: UUID) -> None: ...
     def settled(self, work: Work, activity: UUID) -> tuple[str, str] | None: ...
-    def course(self, work: Work) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]: ...
+    def branches_to_head(
+        self, work: Work
+    ) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]: ...
     def at_place(
         self, work: Work, ranges: Sequence[Range], position: Position, *, limit: int
     ) -> list[ActivityRow]: ...
@@ -125,11 +127,11 @@ class Ledger(TreeLedger, Protocol):
     def answer(
         self, work: Work, approval: ApprovalRow, activity: NewActivity, **more: Any
     ) -> bool: ...
-    def over(self, work: Work) -> str: ...
+    def spend_refusal(self, work: Work) -> str: ...
     def over_budget(self, work: Work) -> str: ...
 
 
-def load_queries(thread: UUID) -> tuple[prepared.Asked, ...]:
+def load_queries(thread: UUID) -> tuple[prepared.Query, ...]:
     """Queries that `load` needs first; sent in the same round trip as the lease."""
     return (
         materialized.asked_of_head(thread),
@@ -217,9 +219,9 @@ class DatabaseLedger(Rules, Tree):
         between a look and the write they could change. POLICIES_CHANGED where others are active.
         Raises HandBack where a breaker stops the thread.
         """
-        place = work.workspace
+        workspace = work.workspace
         holds = None if allowed is None else validity.holds(allowed)
-        same = None if policies is None else queries_policies.unchanged(place, policies)
+        same = None if policies is None else queries_policies.unchanged(workspace, policies)
         guard = prepared.both(holds, same)
         while not store.start_activity(work, activity, events=events, only_if=guard):
             if work.is_stopped:
@@ -227,7 +229,7 @@ class DatabaseLedger(Rules, Tree):
             # Empty where the right was given back since: then it may happen after all.
             if allowed is not None and (why := validity.doubts(allowed)):
                 return why
-            if policies is not None and queries_policies.mark(place) != policies:
+            if policies is not None and queries_policies.mark(workspace) != policies:
                 return POLICIES_CHANGED
         return ""
 
@@ -242,7 +244,7 @@ class DatabaseLedger(Rules, Tree):
         return queries.waiting_inputs(work.thread)
 
     def config(self, work: Work) -> dict[str, Any]:
-        """What holds for the whole thread: model, temperature, prompt texts."""
+        """The configuration of the whole thread: model, temperature, prompt texts."""
         return queries.config_of(work.thread)
 
     def trace(self, work: Work) -> TraceContext:
@@ -341,7 +343,7 @@ class DatabaseLedger(Rules, Tree):
             return float(cursor.fetchone()[0])
 
     def failures(self, work: Work, activity: UUID) -> int:
-        """How often it failed at this head since a person last clicked on Retry."""
+        """Count the failures at this head since a person last clicked on Retry."""
         return queries.failures(work.thread, activity)
 
     def hold_off(self, work: Work, name: str, *, seconds: float, text: str) -> None:
@@ -357,7 +359,7 @@ class DatabaseLedger(Rules, Tree):
         store.adopt_version(work, version, fingerprint=fingerprint, same=same)
 
     def code(self, version: UUID) -> dict[str, Any] | None:
-        """What an agent version's code consists of; None where nobody recorded it."""
+        """The code parts of an agent version; None where none are recorded."""
         return queries.code_of_version(version)
 
     def accepted_from(self, work: Work) -> set[UUID]:
@@ -372,12 +374,12 @@ class DatabaseLedger(Rules, Tree):
         """(verdict, hash of the arguments it is about) that people last gave about an effect."""
         return queries.settled(work.thread, activity)
 
-    def course(self, work: Work) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
+    def branches_to_head(self, work: Work) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
         """The way to the head as (thread, branch, last step), and each thread's newest branch."""
-        return queries.course(work.thread, work.head)
+        return queries.branches_to_head(work.thread, work.head)
 
     def at_place(
         self, work: Work, ranges: Sequence[Range], position: Position, *, limit: int
     ) -> list[ActivityRow]:
-        """What is recorded at a node, index and key in these ranges, `limit` of each at most."""
+        """List the activities at a node, index and key in these ranges, `limit` of each at most."""
         return queries.at_place(ranges, position, limit=limit)

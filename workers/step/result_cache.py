@@ -17,7 +17,7 @@ log = structlog.get_logger("gatepost.engine")
 
 
 def get(key: str) -> Any:
-    """What is kept under a key; None for nothing."""
+    """The value saved under a key; None for nothing."""
     try:
         text = caches[ALIAS].get(key)
         return None if text is None else deltas.decode(text)

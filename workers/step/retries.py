@@ -32,7 +32,7 @@ SAID_MAX = 200
 
 
 class Passing(StrEnum):
-    """What an error says about trying again."""
+    """The meaning of an error for another attempt."""
 
     NO = "no"  # a mistake or a refusal: another attempt ends alike
     REFUSED = "refused"  # nothing was done, later it may be
@@ -42,13 +42,13 @@ class Passing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An error as a policy sees it: `said` goes behind the name of what was called.
+    """An error as a policy sees it: `message` follows the name of what was called.
 
     `after`: seconds that the other side asked for. `crowded`: it asks everybody to wait.
     """
 
     passing: Passing
-    said: str
+    message: str
     after: float | None = None
     crowded: bool = False
 
@@ -102,7 +102,7 @@ UNKNOWING = {408, 500, 502, 504, 520, 521, 522, 523, 524, 529}
 
 
 def judge(error: Exception, now: Callable[[], float]) -> Judged:
-    """What an error says about trying again; `now` gives seconds since 1970."""
+    """Judge whether an error allows another attempt; `now` gives seconds since 1970."""
     if isinstance(error, RetryLater):
         text = " ".join(str(error).split()).rstrip(".")
         message = f"said: {text[:SAID_MAX]}"
@@ -135,7 +135,7 @@ def judge(error: Exception, now: Callable[[], float]) -> Judged:
 
 
 def outcome_is_open(error: Exception) -> bool:
-    """Whether what raised this may have been done all the same: a time-out, an answer cut off."""
+    """Answer True if the failed call may have happened: a time-out, a cut-off answer."""
     return judge(error, lambda: 0.0).passing is Passing.OPEN
 
 
@@ -199,7 +199,7 @@ def _bounded(seconds: float) -> float:
 
 
 def allowed(policy: Retry, error: Exception, judged: Judged, *, repeatable: bool) -> bool:
-    """Whether `policy` tries again after this error; `repeatable`: twice does no harm."""
+    """Answer True if `policy` tries again after this error; `repeatable`: twice does no harm."""
     if isinstance(error, policy.never) or judged.passing is Passing.NO:
         return False
     if judged.passing is Passing.OPEN:
@@ -241,8 +241,8 @@ def again(
     else:
         least, seconds = 0.0, longest * (1 - chance)
     if judged.crowded and least:
-        step.ledger.hold_off(step.work, name, seconds=least, text=judged.said)
-    message = f"{name} {judged.said}; attempt {number + 1} of {policy.attempts}"
+        step.ledger.hold_off(step.work, name, seconds=least, text=judged.message)
+    message = f"{name} {judged.message}; attempt {number + 1} of {policy.attempts}"
     return Asleep(seconds, message)
 
 
@@ -260,7 +260,7 @@ _GAVE_UP = "Gatepost gave up after "
 
 
 def gave_up(error: BaseException) -> str:
-    """How often something was tried in vain, such as " (after 5 attempts)"; else nothing."""
+    """The number of attempts that failed, such as " (after 5 attempts)"; "" for a single one."""
     for note in reversed(getattr(error, "__notes__", ())):
         if note.startswith(_GAVE_UP):
             return f" (after {note.removeprefix(_GAVE_UP)})"

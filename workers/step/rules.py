@@ -34,7 +34,7 @@ class Rules:
     _has_no_budget = False
 
     def rule(self, work: Work, tool: str, args: Any, risk: str) -> policy.PolicyAnswer:
-        """What the policies of the workspace say of this action now."""
+        """The policies' decision on this action now."""
         return policy.ask(_facts(work, tool=tool, args=args, risk=risk))
 
     def node_rule(self, work: Work, node: str) -> policy.PolicyAnswer:
@@ -50,7 +50,7 @@ class Rules:
         return queries.checkpoint(work.thread, work.head).state_hash
 
     def done_earlier(self, work: Work, before: ActivityRow) -> dict[str, Any]:
-        """What a request to do an effect again says of when it was done before."""
+        """Describe the earlier effect for a request to do it again."""
         approval = None
         if before.approval is not None:
             result = approval_queries.by_id([before.approval], workspace=work.workspace)
@@ -72,11 +72,11 @@ class Rules:
         return tuple(sorted(hands))
 
     def doubts(self, work: Work, approval: ApprovalRow) -> str:
-        """Why what was decided may not happen any more; empty while it may."""
+        """Explain why an approved action may no longer happen; empty while it may."""
         return validity.doubts(approval)
 
     def asked_back(self, work: Work, approval: ApprovalRow) -> list[validity.AskedBack]:
-        """What reviewers asked instead of deciding, oldest first."""
+        """List the questions that reviewers asked instead of deciding, oldest first."""
         return validity.asked_back(approval.id)
 
     def answer(self, work: Work, approval: ApprovalRow, activity: NewActivity, **more: Any) -> bool:
@@ -98,14 +98,16 @@ class Rules:
         self._has_no_budget = fork is None
         return "" if fork is None else fork.why_over
 
-    def over(self, work: Work) -> str:
+    def spend_refusal(self, work: Work) -> str:
         """Reason that nothing more may be spent; empty while budget and caps leave room."""
         if why := self.over_budget(work):
             return why
         until, rows = self._caps
         self._caps = NO_CAPS
         fresh = rows if time.monotonic() < until else None
-        return caps.over(workspace=work.workspace, thread=work.thread, agent=work.agent, rows=fresh)
+        return caps.spend_refusal(
+            workspace=work.workspace, thread=work.thread, agent=work.agent, rows=fresh
+        )
 
 
 def _facts(work: Work, **more: Any) -> policy.Facts:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Final
 
-type Said = Callable[[tuple[Any, ...]], str]
+type Describe = Callable[[tuple[Any, ...]], str]
 
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # Writing there leaves nothing behind.
@@ -69,7 +69,7 @@ def _database(_args: tuple[Any, ...]) -> str:
     return "opens a database"
 
 
-EVENTS: Final[Mapping[str, Said]] = {
+EVENTS: Final[Mapping[str, Describe]] = {
     **dict.fromkeys(
         (
             "socket.connect",

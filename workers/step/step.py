@@ -105,9 +105,9 @@ class OpenStep:
         return self.ledger.thoughts(self.work, self.number) if self.resumed else set()
 
     @cached_property
-    def course(self) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
+    def branches_to_head(self) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
         """The way to the head, read when an effect might repeat what was left beside it."""
-        return self.ledger.course(self.work)
+        return self.ledger.branches_to_head(self.work)
 
     @cached_property
     def trace(self) -> TraceContext:
@@ -116,13 +116,13 @@ class OpenStep:
 
     @property
     def begun(self) -> bool:
-        """Whether something recorded here answers only for the state that the step began with."""
+        """Answer True if a record here is valid only for the state that the step began with."""
         return any(a.status != "withdrawn" for a in self.decided.values()) or any(
             a.state == "done" or a.kind == "effect" for a in self.records.values()
         )
 
     def record_at(self, position: Position) -> ActivityRow | None:
-        """What is recorded at a position, newest revision."""
+        """The activity at a position, newest revision."""
         return self.records.get(position)
 
     def revision(self, position: Position, *, same: bool) -> int:
@@ -151,7 +151,7 @@ class OpenStep:
             self.add_event(NewEvent(EventKind.THOUGHT_RECORDED, data, self.work.owner))
 
     def thoughts_of(self, node: str) -> tuple[str, ...]:
-        """What the node has thought in this step."""
+        """The node's thoughts in this step."""
         return tuple(self.thoughts.get(node, ()))
 
     def take_events(self) -> list[NewEvent]:

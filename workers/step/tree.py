@@ -86,7 +86,7 @@ class Tree:
         store.cancel_child(work, activity, child=child, **more)
 
     def children(self, work: Work, ids: Sequence[UUID]) -> dict[UUID, ChildRow]:
-        """How those of these threads stand that this thread started."""
+        """The rows of those of these threads that this thread started."""
         return queries.child_rows(work.thread, ids)
 
     def states_at(self, points: Points) -> list[dict[str, Any]]:

@@ -129,7 +129,7 @@ class Harness:
         self.tapes: dict[Any, Tape] = {}
         self._stop_after = stop_after
         self._guard = guard
-        self._given = dict(tools or {})
+        self._stand_ins = dict(tools or {})
         self._playing: Any = None
         self.agents: dict[str, Agent] = {}
         for other in agents:
@@ -147,7 +147,7 @@ class Harness:
     def _add(self, graph: Graph) -> Agent:
         graph.check()
         known = tools_of(graph)
-        stand_ins = stand_ins_of(self._given, known)
+        stand_ins = stand_ins_of(self._stand_ins, known)
         playing = rehearsed(graph, stand_ins, self._failed, self._context_of)
         tools_now = {n: stand_ins.get(n, t) for n, t in known.items()}
         own = graph.model or missing
@@ -228,7 +228,7 @@ class Harness:
         return Played(self, thread).go_on(decide)
 
     def _context_of(self, ctx: Context) -> Rehearsed:
-        """What a node gets in place of the engine's context."""
+        """The context for a node, in place of the engine's."""
         step, node = ctx._step, ctx._node  # noqa: SLF001 - not for authors
         tape = self.tapes.get(step.work.thread)
         return Rehearsed(step, node) if tape is None else Taped(step, node, tape)

@@ -88,7 +88,7 @@ Script = Callable[[Request], Any] | Iterable[Any] | None
 
 
 def scripted_model(value: Any) -> Model:
-    """Who answers `ctx.model` in a play: a function of the request, or answers in their order.
+    """The model behind `ctx.model` in a play: a function of the request, or answers in order.
 
     An answer that is plain text takes no tokens and costs nothing.
     """
@@ -127,7 +127,7 @@ def verdict_of(value: object) -> Verdict | None:
 
 
 def reviewer_of(decide: Decide) -> Callable[[ApprovalRow], Verdict | None]:
-    """Who decides, as a function: None leaves a request open.
+    """The reviewer of a play, as a function: None leaves a request open.
 
     One verdict is for all requests, a list for one after the other, a dict is looked up by title,
     tool or node.
@@ -240,6 +240,6 @@ def tools_of(graph: Graph) -> dict[str, Tool]:
 
 
 def _within(name: str, call: Callable[..., Any]) -> bool:
-    """Whether a module belongs to the package of a node's own module."""
+    """Answer True if a module belongs to the package of a node's own module."""
     home = str(getattr(call, "__module__", "")).rpartition(".")[0]
     return bool(home) and (name == home or name.startswith(f"{home}."))

@@ -50,7 +50,7 @@ class NotOnTape(GatepostError):
 
 
 class RecordedError(GatepostError):
-    """What a call raised when it was recorded."""
+    """The recorded call raised an error."""
 
 
 class OffTape(BaseException):
@@ -216,7 +216,7 @@ class Taped(Rehearsed):
     # ---- refusals ------------------------------------------------------------------------------
 
     def _next(self, label: str) -> Position:
-        """Where a call stands that is about to come."""
+        """The position of the next call."""
         ordinal = self._ordinals.get(label, 0)
         step = self._step
         return Position(step.work.branch, step.number, self._node, 0, f"{label}#{ordinal}")

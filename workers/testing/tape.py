@@ -61,16 +61,16 @@ class Tape:
 
     @property
     def end(self) -> str:
-        """How it stood when it was exported."""
+        """The status of the thread when it was exported."""
         reason = self.row["status_reason"]
         return f"{self.row['status']} at step {self.row['step']}{f' ({reason})' if reason else ''}"
 
     def calls(self, step: int, node: str) -> Sequence[ActivityRow]:
-        """What a node did once in a step, newest revision of a place last."""
+        """The recorded calls of a node in a step, newest revision of a position last."""
         return self.activities.get((step, node), ())
 
     def requests_of(self, step: int, node: str) -> Sequence[ApprovalRow]:
-        """What a node asked people in a step."""
+        """The requests of a node in a step."""
         return self.requests.get((step, node), ())
 
 
@@ -164,7 +164,7 @@ class _Reading:
         return results
 
     def _effects(self) -> str:
-        """Whether an effect of it asks first, as its newest beginning says."""
+        """The effects mode of the thread, from the newest of its birth events."""
         effects = str(control_columns.USUAL["effects"])
         for event in self._reader.lines(layout.EVENTS):
             if event["kind"] in _BIRTHS:

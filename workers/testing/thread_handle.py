@@ -83,12 +83,12 @@ class Played:
 
     @property
     def reason(self) -> str:
-        """Why it stands there, as people read it."""
+        """The reason for its status, as people read it."""
         return self._row.status_reason
 
     @property
     def error(self) -> Exception | None:
-        """What the node raised last, with its traceback."""
+        """The error that the node raised last, with its traceback."""
         return self._harness.errors.get(self.id)
 
     @property
@@ -98,17 +98,17 @@ class Played:
 
     @property
     def step(self) -> int:
-        """How many steps were merged on the way to the head."""
+        """The number of steps on the path to the head."""
         return self._row.step
 
     @property
     def tokens(self) -> int:
-        """How many tokens its model calls took."""
+        """The number of tokens of its model calls."""
         return self._row.tokens
 
     @property
     def cost(self) -> str:
-        """What they cost, as text."""
+        """The cost of its model calls, as text."""
         return self._row.cost
 
     @property
@@ -145,17 +145,17 @@ class Played:
 
     @property
     def thoughts(self) -> list[str]:
-        """What its nodes said by ctx.think."""
+        """The texts of its nodes' ctx.think."""
         return [e.data["text"] for e in self.events if e.kind == EventKind.THOUGHT_RECORDED]
 
     @property
     def activities(self) -> list[ActivityRow]:
-        """What was done once, oldest first; effects among them."""
+        """The activities, oldest first; effects among them."""
         return reading.activities(self._book, self.id)
 
     @property
     def effects(self) -> list[ActivityRow]:
-        """What was done to the outside world, oldest first; `state` says done or compensated."""
+        """The effects, oldest first; `state` says done or compensated."""
         return [a for a in self.activities if a.kind == "effect"]
 
     @property
@@ -218,7 +218,7 @@ class Played:
 
     @property
     def asked(self) -> Question | None:
-        """What it asks in `attention` about an effect that was lost or is asked otherwise."""
+        """The open question about an effect that was lost or is called with other arguments."""
         return question_of(self._row.status, read(self._row.waiting_on))
 
     def settle(
@@ -331,7 +331,7 @@ class Played:
         return Played(self._harness, born).go_on(decide)
 
     def would_undo(self, to: int) -> list[EffectFate]:
-        """What a rollback to this checkpoint would undo or leave, last effect first."""
+        """List the effects that a rollback to this checkpoint would undo or leave, last first."""
         point = reading.by_number(self._book, self.id, to)
         return reading.effects_after(self._book, self.id, point.id)
 

@@ -150,15 +150,15 @@ def _is_year(column: Column) -> bool:
 
 
 def frames(name: str) -> bool:
-    """Whether the name says when or where, not how much."""
+    """Answer True if the name means a time or a location, not an amount."""
     words = set(words_of(name))
     return bool(words) and (words <= CALENDAR or bool(words & PLACES))
 
 
 def asked_for(name: str, question: str) -> float:
-    """How much of a column's name the question holds, from 0 to 1.
+    """The share of a column's name that the question holds, from 0 to 1.
 
-    A beginning is enough: `arr` is heard in "arrival" and `carriers` in "carrier".
+    A beginning is enough: `arr` matches "arrival", and `carriers` matches "carrier".
     """
     words, request = words_of(name), words_of(question)
     hits = sum(any(_alike(word, heard) for heard in request) for word in words)

@@ -65,7 +65,7 @@ def by_code(numbers: Numbers, codes: npt.NDArray[Any], levels: int) -> list[Numb
 
 
 def explained(numbers: Numbers, codes: npt.NDArray[Any], levels: int) -> float | None:
-    """How much of the variance the codes explain, in percent; None where nothing varies."""
+    """The percentage of the variance that the codes explain; None where nothing varies."""
     mean = numbers.mean()
     counts = np.bincount(codes, minlength=levels)
     sums = np.bincount(codes, weights=numbers - mean, minlength=levels)

@@ -76,7 +76,7 @@ BUILTIN: dict[str, Dataset] = {
 
 
 def data_folder() -> Path:
-    """Where the package keeps its tables; it is not imported (it would load them all)."""
+    """The folder of the package's tables; it is not imported (it would load them all)."""
     spec = importlib.util.find_spec(PACKAGE)
     places = list(spec.submodule_search_locations or []) if spec else []
     if not places:
@@ -99,7 +99,7 @@ def dataset_path(name: str) -> Path:
 
 
 def value_labels(name: str) -> dict[str, dict[str, str]]:
-    """What the codes in a built-in table stand for: {column: {code: label}}."""
+    """The labels of the codes in a built-in table: {column: {code: label}}."""
     labels: dict[str, dict[str, str]] = {}
     for column, (file, key, label) in BUILTIN[name].value_files.items():
         with (data_folder() / file).open(encoding="utf-8", newline="") as lines:

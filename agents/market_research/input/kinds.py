@@ -53,7 +53,7 @@ def words_of(name: str) -> list[str]:
 
 
 def kind_of(name: str, values: Sequence[str], counts: Sequence[int], declared: str = "") -> Kind:
-    """What the column `name` holds: as `declared`, however badly that fits, or else by content."""
+    """The kind of the column `name`: as `declared`, however badly that fits, or else by content."""
     trimmed = [value.strip() for value in values]
     filled = [i for i, value in enumerate(trimmed) if counts[i] and not is_gap(value)]
     total = sum(counts[i] for i in filled)
@@ -127,7 +127,7 @@ def _bare(text: str) -> tuple[str, str]:
 
 
 def _compact_dates(name: str, numbers: Kind, filled: list[int]) -> bool:
-    """Whether the numbers are dates like 20130131, in a column that says so."""
+    """Answer True if the numbers are dates like 20130131, in a column whose name has "date"."""
     return "date" in words_of(name) and all(_dashed(numbers.texts[i]) for i in filled)
 
 

@@ -30,7 +30,7 @@ NOT_CP1252 = frozenset(b"\x81\x8d\x8f\x90\x9d")
 
 @dataclass(frozen=True)
 class Survey:
-    """How a file is written: `rows` counts data rows (blank lines and the header left out)."""
+    """The form of a file: `rows` counts data rows (blank lines and the header left out)."""
 
     encoding: str
     delimiter: str

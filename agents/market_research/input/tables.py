@@ -37,7 +37,7 @@ class Coded:
 
 
 class _Parts:
-    """Where a csv writer puts its lines: a list, which costs less per line than a file."""
+    """A target for a csv writer: a list, which costs less per line than a file."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -107,5 +107,5 @@ def read_columns(path: Path, names: Iterable[str] | None = None) -> dict[str, Co
 
 
 def is_gap(text: str) -> bool:
-    """Whether a cell holds no value."""
+    """Answer True if a cell holds no value."""
     return text.strip().lower() in GAPS

@@ -132,7 +132,7 @@ def recorded(
 
 
 def edited(verdict: str, standing_hash: str, seen: str, void: int) -> dict[str, Any]:
-    """What an edit adds to the data of its event."""
+    """The fields that an edit adds to the data of its event."""
     if verdict != "edit":
         return {}
     return {"standing_hash": standing_hash, "seen": seen, "void": void}

@@ -25,9 +25,9 @@ from checkpoints.state import deltas
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """Who decides, as the log shall name them; `user` and `teams` are what seats may name.
+    """The person who decides, as the log names them; `user` and `teams` are what seats may name.
 
-    `confirmed_at` is when they showed that it is them (ISO 8601), where that was needed.
+    `confirmed_at` is when they confirmed their identity (ISO 8601), where that was required.
     `mandates` are those in whose place they may act now.
     """
 
@@ -41,18 +41,18 @@ class Reviewer:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a verdict leads to; `outcome` is empty while the request stays open.
+    """The consequences of a verdict; `outcome` is empty while the request stays open.
 
-    `hash` is what the decision names, `standing` the new (arguments, hash) of an edit. `void` votes
-    counted until now and do no more. `turn`: with it another stage than before is due. `asks` is a
-    question to the agent, which has to be woken. `mandate`: in whose place it was given.
+    `hash` is the one the decision names, `edit` the new (arguments, hash) of an edit. `void`
+    votes counted until now and do no more. `turn`: another stage than before is due. `asks` is a
+    question to the agent, which has to be woken. `mandate`: in whose place the verdict was given.
     """
 
     outcome: str
     hash: str
     progress: Progress
     decided_args: Any = None
-    standing: tuple[Any, str] | None = None
+    edit: tuple[Any, str] | None = None
     void: int = 0
     turn: bool = False
     asks: bool = False
@@ -60,7 +60,7 @@ class Judged:
 
 
 def verdicts_of(row: ApprovalRow) -> tuple[str, ...]:
-    """What can be said to a request."""
+    """The verdicts that are possible on a request."""
     if row.kind == "operation":
         return YES_OR_NO  # what a person wants to do to a thread is no call of a tool
     return verdicts.verdicts_of(row.kind, row.schema)
@@ -132,7 +132,7 @@ def judge(
     verdict: str,
     args: Any = None,
 ) -> Judged:
-    """What follows from a verdict that `check_verdict` let pass.
+    """Compute the consequences of a verdict that `check_verdict` let pass.
 
     `votes` are those so far, oldest first; who is alone on the terms needs none. Raises FourEyes,
     NotYours, VotedAlready, InvalidValue for an edit that changes nothing.
@@ -161,21 +161,21 @@ def judge(
     if part not in (Part.VOTED, Part.DUE):
         rest = "has to approve before you" if part is Part.LATER else "has to decide this"
         raise NotYours(f"{begin(so_far.seat.in_words)} {rest}.")
-    standing: tuple[Any, str] | None = None
+    edit: tuple[Any, str] | None = None
     named, void = row.standing_hash, 0
     if verdict == "edit":
         if deltas.canonical(args) == deltas.canonical(row.shown_args):
             raise InvalidValue("args", "are those that stand already; approve them")
         named = hash_with(row, args)
-        standing, void = (args, named), so_far.approvals
+        edit, void = (args, named), so_far.approvals
     name, for_person = both_names(reviewer.name, mandate), mandate.person if mandate else ""
     new = Vote(decision, reviewer.id, name, verdict, named, for_person=for_person)
     then = progress(terms, [*votes, new], escalated=escalated)
     if not then.complete:
         turn = then.stage != so_far.stage
-        return Judged("", named, then, standing=standing, void=void, turn=turn, mandate=mandate)
-    if standing is not None:
-        return Judged("edit", named, then, args, standing, void, mandate=mandate)
+        return Judged("", named, then, edit=edit, void=void, turn=turn, mandate=mandate)
+    if edit is not None:
+        return Judged("edit", named, then, args, edit, void, mandate=mandate)
     if row.standing_args is not None:
         # Somebody's edit stands: it is what was agreed to.
         return Judged("edit", named, then, row.standing_args, mandate=mandate)
@@ -189,7 +189,7 @@ def by_deputy(progress: Progress, person: str) -> str:
 
 
 def is_simple(row: ApprovalRow) -> bool:
-    """Whether one approval is enough and nothing before it matters: no votes have to be read."""
+    """Answer True if one approval is enough and nothing precedes it: no votes have to be read."""
     terms = terms_of(row.terms)
     alone = len(terms.stages) <= 1 and all(seat.count <= 1 for seat in terms.stages)
     return alone and terms.on_expiry != "escalate" and row.standing_args is None
@@ -226,5 +226,5 @@ def window_by_risk(risk: str) -> float:
 
 
 def begin(words: str) -> str:
-    """Who may sit somewhere, as it begins a sentence; names stay as they are written."""
+    """Capitalise a seat's description to start a sentence with it; names keep their spelling."""
     return words[:1].upper() + words[1:] if words.startswith(("any ", "team ")) else words

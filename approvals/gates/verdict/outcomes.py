@@ -93,7 +93,7 @@ def carried_out(thread: UUID, *, workspace: UUID, what_next: str, by: str, why: 
 
 
 def ends_thread(outcome: str, what_next: str) -> bool:
-    """Whether an outcome leaves nothing for the thread to go on with."""
+    """Answer True if an outcome leaves the thread nothing to do."""
     return outcome == "reject" and what_next in (STOP, ROLL_BACK)
 
 

@@ -48,7 +48,7 @@ def tally_one(approval: UUID) -> bool:
 
 
 def _tally(which: str, *params: Any) -> int:
-    """How many requests were counted."""
+    """Count the votes in batches; returns the number of requests."""
     last, counted = UUID(int=0), 0
     while True:
         with transaction.atomic():

@@ -44,7 +44,7 @@ _SCHEMES = {"https": 443, "http": 80}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Target:
     """An address in its parts; `path` with the query."""
 
     scheme: str
@@ -54,13 +54,13 @@ class Place:
 
     @property
     def shown(self) -> str:
-        """What may be shown and logged: nothing of the path, which may hold a secret."""
+        """The part that may be shown and logged: nothing of the path, which may hold a secret."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         usual = self.port == _SCHEMES[self.scheme]
         return f"{self.scheme}://{host}" + ("" if usual else f":{self.port}")
 
 
-def parse(address: str, path: str = "target") -> Place:
+def parse(address: str, path: str = "target") -> Target:
     """The parts of a webhook's address; raises InvalidValue for one that is never called."""
     if len(address) > ADDRESS_MAX:
         raise InvalidValue(path, f"is longer than {ADDRESS_MAX} characters")
@@ -85,7 +85,7 @@ def parse(address: str, path: str = "target") -> Place:
         known = ", ".join(map(str, settings.GATEPOST_WEBHOOK_PORTS))
         raise InvalidValue(path, f"must use one of the ports {known}")
     query = f"?{parts.query}" if parts.query else ""
-    result = Place(parts.scheme, parts.hostname, port, (parts.path or "/") + query)
+    result = Target(parts.scheme, parts.hostname, port, (parts.path or "/") + query)
     if (message := _literal(result.host)) is not None:
         raise InvalidValue(path, message)
     return result
@@ -100,7 +100,7 @@ def _literal(host: str) -> str | None:
 
 
 def permitted(address: IPv4Address | IPv6Address) -> bool:
-    """Whether a message may go to this address."""
+    """Answer True if a message may go to this address."""
     if any(_inside(address, network) for network in settings.GATEPOST_WEBHOOK_NETWORKS):
         return True
     if isinstance(address, IPv6Address):
@@ -122,10 +122,10 @@ def _inside(address: IPv4Address | IPv6Address, network: str) -> bool:
     return address.version == allowed.version and address in allowed
 
 
-def resolved(place: Place) -> str:
+def resolved(target: Target) -> str:
     """The one address to connect to; raises NotDelivered where the name leads elsewhere."""
     try:
-        result = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+        result = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise NotDelivered("The name of the endpoint cannot be resolved.") from None
     addresses = list(dict.fromkeys(str(row[4][0]) for row in result))

@@ -22,7 +22,7 @@ _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]{1,20})://[\x21-\x7e]+")
 
 
 def check_address(address: str, path: str = "target") -> str:
-    """What of an address may be shown: its scheme. Raises InvalidValue."""
+    """Check an address and return the part that may be shown: its scheme. Raises InvalidValue."""
     match = _ADDRESS.fullmatch(address)
     if match is None or len(address) > ADDRESS_MAX:
         raise InvalidValue(path, "must be an address of apprise, such as slack://...")
@@ -37,7 +37,7 @@ def check_address(address: str, path: str = "target") -> str:
 
 
 def prepared(address: str, letter: Letter) -> Callable[[], int]:
-    """What sends title and text, once called; 200. Apprise tells no more than whether it worked."""
+    """Build the call that sends title and text; it returns 200, as apprise reports only success."""
     if address.partition("://")[0] not in settings.GATEPOST_APPRISE_SCHEMES:
         raise NotDelivered("This kind of address is not allowed any more.", final=True)
     sender = _sender(address)

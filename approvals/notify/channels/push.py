@@ -25,7 +25,7 @@ from django.conf import settings
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 
-from .addresses import Place
+from .addresses import Target
 
 MESSAGE_MAX: Final = 3_000  # bytes before encryption; push services take 4,096 after it
 TTL_SECONDS: Final = 24 * 3600  # for so long a push service keeps it for a phone that is off
@@ -59,7 +59,7 @@ def encrypted(
     return header + AESGCM(key).encrypt(nonce, message + b"\x02", None)
 
 
-def headers(address: Place, *, now: datetime) -> Mapping[str, str]:
+def headers(address: Target, *, now: datetime) -> Mapping[str, str]:
     """The headers that go with such a body to a push service."""
     claims = {
         "aud": address.shown,

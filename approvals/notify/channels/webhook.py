@@ -12,7 +12,7 @@ from contextlib import suppress
 from django.conf import settings
 
 from ..texts.kinds import NotDelivered
-from .addresses import Place, resolved
+from .addresses import Target, resolved
 
 AGENT = "Gatepost"
 ANSWER_MAX = 16 * 1024
@@ -22,17 +22,17 @@ RETRY_AFTER_MAX = 3600.0
 class _Http(http.client.HTTPConnection):
     """Connects to the address that was judged, under the name that was asked for."""
 
-    def __init__(self, place: Place, ip: str, timeout: float) -> None:
-        super().__init__(place.host, place.port, timeout=timeout)
-        self.place, self.ip = place, ip
+    def __init__(self, target: Target, ip: str, timeout: float) -> None:
+        super().__init__(target.host, target.port, timeout=timeout)
+        self.target, self.ip = target, ip
         self.wire: socket.socket | None = None  # kept when http.client lets go of it
 
     def connect(self) -> None:
-        self.sock = self.wire = socket.create_connection((self.ip, self.place.port), self.timeout)
-        if self.place.scheme == "https":
+        self.sock = self.wire = socket.create_connection((self.ip, self.target.port), self.timeout)
+        if self.target.scheme == "https":
             # Name in the greeting and certificate are those of the endpoint, not of the address.
             secured = _context().wrap_socket(
-                self.sock, server_hostname=self.place.host, do_handshake_on_connect=False
+                self.sock, server_hostname=self.target.host, do_handshake_on_connect=False
             )
             self.sock = self.wire = secured
             secured.do_handshake()
@@ -51,24 +51,24 @@ def _context() -> ssl.SSLContext:
     return result
 
 
-def post(place: Place, body: bytes, headers: Mapping[str, str], *, timeout: float) -> int:
+def post(target: Target, body: bytes, headers: Mapping[str, str], *, timeout: float) -> int:
     """Send it; the code of the answer, which is 2xx. Raises NotDelivered."""
-    return exchange(place, body, headers, timeout=timeout)[0]
+    return exchange(target, body, headers, timeout=timeout)[0]
 
 
 def exchange(
-    place: Place, body: bytes, headers: Mapping[str, str], *, timeout: float
+    target: Target, body: bytes, headers: Mapping[str, str], *, timeout: float
 ) -> tuple[int, bytes]:
     """Send it; the code of the answer, which is 2xx, and how it begins. Raises NotDelivered.
 
     The whole of it takes at most `timeout` seconds once the name is resolved: also an answer that
     comes byte by byte ends then.
     """
-    caller = _Http(place, resolved(place), timeout)
-    over = threading.Event()
+    caller = _Http(target, resolved(target), timeout)
+    expired = threading.Event()
 
     def give_up() -> None:
-        over.set()
+        expired.set()
         caller.shut()
 
     clock = threading.Timer(timeout, give_up)
@@ -77,7 +77,7 @@ def exchange(
     try:
         caller.request(
             "POST",
-            place.path,
+            target.path,
             body=body,
             headers={
                 "Content-Type": "application/json",
@@ -93,7 +93,7 @@ def exchange(
             content = answer.read(ANSWER_MAX)
         return _judged(answer), content
     except (OSError, http.client.HTTPException) as error:
-        if over.is_set() or isinstance(error, TimeoutError):
+        if expired.is_set() or isinstance(error, TimeoutError):
             raise NotDelivered(f"The endpoint did not answer within {timeout:g} s.") from None
         raise NotDelivered(_why(error)) from None
     finally:
@@ -120,7 +120,7 @@ def _asked_for(answer: http.client.HTTPResponse) -> float:
 
 
 def _why(error: Exception) -> str:
-    """What went wrong in our own words: the library's may hold the address."""
+    """Describe the error in our own words: the library's may hold the address."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return "The certificate of the endpoint is not trusted."
     if isinstance(error, ssl.SSLError):

@@ -73,4 +73,4 @@ class NotDelivered(Exception):
         self, text: str, *, code: int | None = None, final: bool = False, retry_after: float = 0
     ) -> None:
         super().__init__(text)
-        self.said, self.code, self.final, self.retry_after = text, code, final, retry_after
+        self.text, self.code, self.final, self.retry_after = text, code, final, retry_after

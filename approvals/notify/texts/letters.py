@@ -149,14 +149,14 @@ def damage_path(thread: UUID | None) -> str:
 
 
 def trial(name: str, *, base: str) -> Letter:
-    """What an admin asks for, to see whether an endpoint works."""
+    """Write the test message with which an admin tries an endpoint."""
     message = f"This is a test of the endpoint {line(name)!r}. It works."
     text = f"{message}\n\n{base}/\n"
     return Letter(subject("A test of Gatepost's notifications"), text, f"<p>{escape(message)}</p>")
 
 
 def amount(args: Any) -> str:
-    """How much it is about, where the arguments name it: `48200.00 EUR`; else empty."""
+    """The amount that the arguments name, with its currency: `48200.00 EUR`; else empty."""
     if not isinstance(args, dict):
         return ""
     for name in ("amount", "total", "price", "budget"):

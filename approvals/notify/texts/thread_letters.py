@@ -28,7 +28,7 @@ _HEADS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ThreadNews:
-    """What became of one thread."""
+    """The outcome of one thread."""
 
     thread: UUID
     kind: str

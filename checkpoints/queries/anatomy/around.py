@@ -37,14 +37,14 @@ def calls_around(thread_id: UUID, checkpoint_id: UUID, *, limit: int = CALLS) ->
 def thoughts_before(
     thread_id: UUID, checkpoint_id: UUID, *, limit: int = THOUGHTS
 ) -> list[ThoughtRow]:
-    """What nodes thought on the way to a checkpoint, oldest first: the newest of it."""
+    """List the newest thoughts of nodes on the path to a checkpoint, oldest first."""
     params = (thread_id, checkpoint_id, _BRANCHES, _EVENTS, list(map(str, _THOUGHTS)), limit)
     result = fetch_named(SQL.thoughts_before, params)
     return [record_of(ThoughtRow, row, facts=decoded) for row in reversed(result)]
 
 
 def lease_before(thread_id: UUID, checkpoint_id: UUID) -> dict[str, Any]:
-    """What the lease says under which a checkpoint was written; {} where there is none."""
+    """The facts of the lease under which a checkpoint was written; {} where there is none."""
     params = (thread_id, checkpoint_id, _BRANCHES, _EVENTS, list(map(str, _LEASES)))
     result = fetch_named(SQL.lease_before, params)
     return dict(decoded(result[0].data)) if result else {}

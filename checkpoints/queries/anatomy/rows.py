@@ -43,7 +43,7 @@ class CallRow:
 
 @dataclass(frozen=True, slots=True)
 class ThoughtRow:
-    """Why an agent went on as it did, by the event that says so."""
+    """An event that explains the agent's next step: a thought, a decision."""
 
     thread: UUID
     seq: int

@@ -43,8 +43,9 @@ class LateRow:
 
 @dataclass(frozen=True, slots=True)
 class PlaceInQueue:
-    """Where a thread stands by the database's clock: how many queued ones come before it in its
-    queue, for how long it has had its status, whether its lease ran out.
+    """The place of a thread in its queue, by the database's clock.
+
+    `before` queued threads precede it, `seconds` it has had its status.
     """
 
     queue: str
@@ -122,7 +123,7 @@ FOLDERS_DUE = (
 
 
 def folders_due() -> bool:
-    """Whether a folder is still to be written; one look at a small table."""
+    """Answer True if a folder is still to be written; reads one small table."""
     return bool(rows(f"SELECT 1 {FOLDERS_DUE} LIMIT 1", (folder_seconds(),)))
 
 

@@ -85,7 +85,7 @@ def artifact_row(sha: str, *, workspace: UUID) -> dict[str, Any] | None:
 
 
 def inputs_waiting(thread_id: UUID) -> list[str]:
-    """What messages are known by that the thread has received and not taken yet."""
+    """List the ids of messages that the thread has received and not taken yet."""
     result = rows(
         "SELECT ref FROM gp_wake WHERE thread_id = %s::uuid AND kind = 'input' ORDER BY id",
         (thread_id,),

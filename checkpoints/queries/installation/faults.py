@@ -19,7 +19,7 @@ _SINCE = (
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who works on what: a lease as it stands in the row, and the node under it."""
+    """A lease as it is in the row, and the node that works under it."""
 
     thread: UUID
     token: UUID
@@ -43,7 +43,7 @@ def lease(thread_id: UUID) -> Lease | None:
 
 
 def failures(thread_id: UUID, activity: UUID) -> int:
-    """How often an activity of the present step failed since a person last clicked on Retry."""
+    """Count the failures of an activity in this step since a person last clicked on Retry."""
     result = rows(
         "SELECT count(*) FROM gp_event WHERE thread_id = %s::uuid "
         "AND kind IN ('activity.failed', 'model.failed', 'effect.failed') "

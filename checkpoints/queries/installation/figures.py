@@ -30,7 +30,7 @@ _FAULTS = " UNION ALL ".join(
 
 @dataclass(frozen=True, slots=True)
 class QueueFigures:
-    """How many threads wait in a queue, and for how long the first of them has."""
+    """The number of threads that wait in a queue, and the seconds that the oldest has waited."""
 
     queue: str
     threads: int

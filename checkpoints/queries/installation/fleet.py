@@ -75,7 +75,7 @@ def agent_version(version_id: UUID) -> AgentRow:
 
 
 def code_of_version(version_id: UUID) -> dict[str, Any] | None:
-    """What its code consists of (`checkpoints.code_parts`); None where nobody recorded it."""
+    """The code parts of a version (`checkpoints.code_parts`); None where none are recorded."""
     result = rows("SELECT code::text FROM gp_agent_version WHERE id = %s::uuid", (version_id,))
     code: dict[str, Any] | None = decoded(result[0][0]) if result and result[0][0] else None
     return code

@@ -43,7 +43,7 @@ class Serving:
 
 
 def takeable(thread_id: UUID) -> Takeable | None:
-    """What to know of a thread before taking it with other code; None where nobody could."""
+    """Read a thread's facts for a worker with other code; None if nobody can take the thread."""
     result = rows(
         "SELECT agent, agent_version_id, queue, pinned FROM gp_thread WHERE id = %s::uuid "
         f"AND queue <> '{EXTERNAL_QUEUE}' "

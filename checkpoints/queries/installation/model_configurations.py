@@ -33,7 +33,7 @@ def deployed_config(agent: str, *, workspace: UUID) -> dict[str, Any]:
 
 
 def first_config(version: AgentRow, *, workspace: UUID) -> dict[str, Any]:
-    """What a thread that begins now with this version is pinned to; prompts by their hash."""
+    """The configuration to which a new thread of this version is pinned; prompts by their hash."""
     ((model,),) = rows(
         f"SELECT ({DEPLOYED_MODEL}) FROM (SELECT %s::varchar AS agent) v",
         (workspace, version.agent),

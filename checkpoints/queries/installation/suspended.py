@@ -24,7 +24,7 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class SuspendedRow:
-    """Where a thread stands, and of which code and schema that is."""
+    """The position of a suspended thread, and its code and schema."""
 
     id: UUID
     workspace: UUID

@@ -27,7 +27,7 @@ _event = Reader(
 def workspace_events(
     workspace: UUID, *, before: int | None = None, limit: int = 50
 ) -> Page[WorkspaceEventRow]:
-    """Who was given or lost which right, newest first; cursor = seq."""
+    """List the changes of rights in a workspace, newest first; cursor = seq."""
     raw = rows(
         f"SELECT {_event.select} FROM gp_workspace_event "
         "WHERE workspace_id = %s::uuid AND seq < %s::bigint ORDER BY seq DESC LIMIT %s",
@@ -96,7 +96,7 @@ def _rules(select: str, value: UUID | int | None) -> list[tuple[UUID, str, froze
 
 
 def only_member_of(user_id: int, workspace: UUID) -> bool:
-    """Whether a user has no role in any other workspace."""
+    """Answer True if a user has no role in any other workspace."""
     result = rows(
         "SELECT 1 FROM gp_membership WHERE user_id = %s::integer AND workspace_id <> %s::uuid "
         "LIMIT 1",

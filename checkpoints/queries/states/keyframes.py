@@ -19,13 +19,13 @@ RANGES = 8
 
 
 def weight(size: int, rows: int = 1, ranges: int = 1) -> int:
-    """What deltas of so many bytes in so many rows weigh, read from so many branches."""
+    """Weigh deltas of `size` bytes in so many rows, read from so many branches."""
     return size + ROW * rows + RANGE * max(ranges - 1, 0)
 
 
 def due(unfolded: int, rows: int, state_bytes: int) -> bool:
-    """Whether a state of this size should be kept, given weight and rows since the last keyframe.
+    """Answer True if a keyframe of this size is due, by weight and rows since the last one.
 
-    A single delta may be the whole state: keeping it a second time would help nobody.
+    A single delta may be the whole state: storing it a second time would be of no use.
     """
     return rows >= 2 and unfolded >= max(state_bytes, FLOOR)

@@ -61,18 +61,18 @@ class Materialised:
     refused: tuple[UUID, int] | None = None
 
 
-def state_query(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) -> prepared.Asked:
-    """What `materialise` asks the database."""
+def state_query(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) -> prepared.Query:
+    """The query of `materialise`."""
     return SQL.state_from_deltas if from_deltas else SQL.state, (thread, checkpoint)
 
 
-def asked_of_head(thread: UUID) -> prepared.Asked:
+def asked_of_head(thread: UUID) -> prepared.Query:
     """The same for the head of the thread as it is then."""
     return SQL.state_of_head, (thread, thread)
 
 
 def ranges(thread: UUID, checkpoint: UUID) -> int:
-    """How many branches a read of this state goes through; no state is read."""
+    """Count the branches that a read of this state goes through; no state is read."""
     ((row,),) = prepared.fetch(SQL.ranges, (thread, checkpoint))
     return int(row)
 
@@ -86,8 +86,8 @@ def materialise(
 ) -> Materialised:
     """The state at `checkpoint` of `thread`; raises NotFound, CorruptHistory, ContentAway.
 
-    `from_deltas` passes over keyframes, back to the first input; `rows` are the answer to `asked`
-    where somebody has it. Hashes are not looked at here: `checked` does that.
+    `from_deltas` passes over keyframes, back to the first input; `rows` is the result of
+    `state_query`, if the caller has it. Hashes are not compared here: `checked` does that.
     """
     reading = _Reading()
     try:
@@ -105,7 +105,7 @@ def materialise(
 
 
 class _Reading:
-    """What has arrived of the answer to `asked`; the state is folded as far as that goes."""
+    """The part of the result that has arrived; the state is folded as far as that goes."""
 
     def __init__(self) -> None:
         self.keyframe: tuple[UUID, int] | None = None
@@ -117,17 +117,17 @@ class _Reading:
         self._folder = deltas.Folder({}, stored=True)
         self._rows = self._size = 0  # deltas that were folded, and their bytes
 
-    def take(self, place: bytes | None, rows: bytes, body: bytes) -> None:
+    def take(self, first: bytes | None, rows: bytes, body: bytes) -> None:
         """One row of the answer, in its order; raises InvalidValue."""
-        if place is None:
+        if first is None:
             self._expect(*deltas.decode(body))
-        elif place == b"-1":
+        elif first == b"-1":
             keyframe = parse(body)
             if not isinstance(keyframe, dict):
                 raise InvalidValue("$", "a state is an object")
             self._folder = deltas.Folder(keyframe, stored=True)
         else:
-            self._fold(int(place), int(rows), body)
+            self._fold(int(first), int(rows), body)
 
     def _expect(
         self, owner: str, first: int, last: int, keyframe: int | None, claims: dict[str, Any] | None

@@ -28,9 +28,9 @@ SQL = sql_file(__file__, every=str(EVERY), ranges=str(RANGES))
 
 
 def due(number: int, delta_bytes: int) -> bool:
-    """Whether the checkpoint of this number, with a delta of this size, keeps its digests.
+    """Answer True if the checkpoint of this number and this size of delta saves its digests.
 
-    The first one of a thread has nothing before it that a reader could be spared.
+    Number 0 alone is no reason: nothing precedes the first checkpoint.
     """
     return (number > 0 and number % EVERY == 0) or delta_bytes >= LARGE
 
@@ -46,8 +46,8 @@ class _Part(NamedTuple):
     delta: str
 
 
-def digests_query(thread: UUID, checkpoint: UUID) -> prepared.Asked:
-    """What `digests_at` asks the database."""
+def digests_query(thread: UUID, checkpoint: UUID) -> prepared.Query:
+    """The query of `digests_at`."""
     return SQL.digests, (thread, checkpoint)
 
 
@@ -56,8 +56,8 @@ def digests_at(
 ) -> Digests | None:
     """The digests of the state there, proved by its hash, at a cost without the length of the past.
 
-    `rows` are the answer to `asked` where somebody has it. None where they cannot be told from what
-    was kept: the checkpoint is unknown, history from before digests were kept or from a capsule, an
+    `rows` is the result of `digests_query`, if the caller has it. None where the saved digests are
+    not enough: the checkpoint is unknown, history from before digests or from a capsule, an
     object that members joined since, damage.
     """
     if rows is None:

@@ -117,9 +117,9 @@ def started_after(thread: UUID, checkpoint: UUID) -> list[UUID]:
 
 
 def below(thread: UUID, *, only: Sequence[UUID] | None = None) -> dict[str, int]:
-    """How many unfinished threads of each status are below a thread, or below some children.
+    """Count the unfinished threads below a thread, or below some children, by status.
 
-    Those that begin when others end are counted apart, as "held".
+    Those that begin when others end are counted as "held".
     """
     listed = None if only is None else list(only)
     return dict(

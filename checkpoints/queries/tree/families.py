@@ -73,7 +73,7 @@ class Relative:
 
     @property
     def took_over(self) -> bool:
-        """Whether it goes on for a thread that handed over to it."""
+        """Answer True if another thread handed over to this one."""
         return self.base is not None and self.root is not None
 
 
@@ -97,13 +97,13 @@ class FanOut:
 
     @property
     def n(self) -> int:
-        """How many there are."""
+        """The number of all of them."""
         return sum(self.counts.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What all threads of a tree took; `capped`: there are more than were added up."""
+    """The sums over all threads of a tree; `capped`: there are more than were added up."""
 
     threads: int
     steps: int
@@ -126,7 +126,7 @@ class Family:
 
     @property
     def n_children(self) -> int:
-        """How many children it has, up to COUNT_CAP + 1."""
+        """The number of its children, up to COUNT_CAP + 1."""
         return sum(fan_out.n for fan_out in self.fan_outs)
 
 
@@ -162,7 +162,7 @@ def family_mark(thread_id: UUID, *, workspace: UUID) -> tuple[int, tuple[Any, ..
 
 
 def awaited(thread: ThreadRow) -> Awaited | None:
-    """How the children stand that a thread waits for; None where it waits for none."""
+    """Count the children that a thread waits for by status; None where it waits for none."""
     waits_for = thread.waiting_on if thread.status is Status.WAITING else None
     if not isinstance(waits_for, dict) or "joins" not in waits_for:
         return None

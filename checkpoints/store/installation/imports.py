@@ -156,7 +156,7 @@ def note_import(thread: UUID, *, data: Mapping[str, Any], actor: str) -> None:
 
 
 def _row(thread: UUID) -> dict[str, Any]:
-    """What the row of a thread says here: an import sets some of it otherwise than its log."""
+    """Read the columns of a thread's row that an import may set otherwise than its log."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT name, queue, labels::text, pause_at, effects, parent, root, depth, title, "
@@ -269,7 +269,7 @@ def _insert_thread(values: Mapping[str, Any]) -> bool:
 
 
 class _Log:
-    """What the events say that nothing else proves: files, messages, plan of a rollback, pin."""
+    """Collects the facts that only events prove: files, messages, plan of a rollback, pin."""
 
     def __init__(self, files: Mapping[str, int]) -> None:
         self._files = files

@@ -115,7 +115,7 @@ def stranded_threads(*, queued_for_seconds: float) -> list[tuple[UUID, str]]:
 
 
 def lost_reason(causes: Sequence[tuple[str, str]] = ()) -> str:
-    """Why a thread is parked after its worker was lost again and again; (node, why) last first."""
+    """Explain why a thread whose worker was lost repeatedly is parked; (node, why), last first."""
     message = f"The worker was lost {CRASHES_ALLOWED} times in a row at this step"
     if causes:
         node, why = causes[0]

@@ -31,7 +31,7 @@ _TABLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What stands now; `news` is the kind of the event if the record was damaged or restored."""
+    """The current result; `news` is the kind of the event if the record was damaged or restored."""
 
     row: VerificationRow
     workspace: UUID | None
@@ -76,7 +76,7 @@ def note_complete(workspace: UUID, n_events: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """What stood there; `seq` is where it was broken."""
+    """The result stored before; `seq` is where the record was broken."""
 
     damaged: bool
     seq: int | None
@@ -85,7 +85,7 @@ class _Before:
     found_by: str
 
     def is_new_place(self, seq: int | None) -> bool:
-        """Whether damage there is news: the first, or before the place that is known."""
+        """Answer True if damage there is news: the first, or before the known position."""
         return not self.damaged or (seq or 0) < (self.seq or 0)
 
 
@@ -99,7 +99,7 @@ def _workspace(ident: UUID, of: str) -> UUID | None:
 
 
 def _noted(ident: UUID, of: str) -> UUID | None:
-    """Where a thread that is gone lay when it was last verified."""
+    """The workspace in which a thread that is gone was last verified."""
     table, owner = _TABLES[of]
     rows = _rows(f"SELECT workspace_id FROM {table} WHERE {owner} = %s::uuid", (ident,))
     return rows[0][0] if rows and of == "thread" else None
@@ -147,7 +147,7 @@ def _written(report: ChainReport, of: str, before: _Before, actor: str) -> Verif
 
 
 def _needed(report: ChainReport, before: _Before) -> list[str]:
-    """What a verification has to look at to clear what stands now."""
+    """List the checks that a verification must cover to clear the recorded damage."""
     if report.intact or not before.damaged:
         return list(report.checks)
     return sorted(before.checks | set(report.checks))

@@ -163,12 +163,12 @@ def log_user(
     locked = lock_workspaces(_places_of(user) or [workspace])
     if kind == K.USER_DISABLED:
         _refuse_own(user, actor, "disable your own login")
-        admin_of = [place for place in locked if "admin" in _roles(place, user)]
+        admin_of = [ident for ident in locked if "admin" in _roles(ident, user)]
         _refuse_last_admin(admin_of, user)
     event = NewEvent(kind, {"user": user, "name": name, "changed": dict(changed)}, actor)
     columns = None if kind == K.USER_CREATED else tuple(changed)
-    for place in locked:
-        append(place, [event], RowChange({_users(): [user]}, columns=columns))
+    for ident in locked:
+        append(ident, [event], RowChange({_users(): [user]}, columns=columns))
 
 
 def log_login(
@@ -186,8 +186,8 @@ def log_login(
     )
     places = [row[0] for row in rows] or ([] if otherwise is None else [otherwise])
     event = NewEvent(kind, {"user": user, "name": _name(user), **data}, actor)
-    for place in lock_workspaces(places):
-        append(place, [event])
+    for ident in lock_workspaces(places):
+        append(ident, [event])
 
 
 def log_setting(

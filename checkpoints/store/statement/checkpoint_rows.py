@@ -87,7 +87,7 @@ def checkpoint_insert(
     )
     inserts = [Insert(_CHECKPOINT, row)]
     if c.digests is not None and saved_digests.due(c.number, len(whole)):
-        whole_row = _WITH_DIGESTS.values(*row, digests=c.digests.kept())
+        whole_row = _WITH_DIGESTS.values(*row, digests=c.digests.to_bytes())
         inserts = [Insert(_WITH_DIGESTS, whole_row)]
     if contents:
         inserts.append(Insert(CONTENT, content_params(contents)))

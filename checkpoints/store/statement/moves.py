@@ -73,7 +73,7 @@ class NewCheckpoint(NamedTuple):
     agent_version: UUID
     created_by: str
     config: Mapping[str, Any] | None = None
-    # Those of its state, where the writer has them: some checkpoints keep them (see `kept`).
+    # Those of its state, if the writer has them: some checkpoints save them (`Digests.to_bytes`).
     digests: Digests | None = None
 
 
@@ -103,9 +103,9 @@ def next_checkpoint(
     schema_version: int,
     **other: Any,
 ) -> NewCheckpoint:
-    """What follows the head of a leased thread in its branch; `other` says what differs.
+    """The checkpoint after the head of a leased thread in its branch; `other` are changed fields.
 
-    Left alone, step and nodes to come stay those of the head: nothing was worked.
+    By default step and next nodes stay those of the head: no node was run.
     """
     values: dict[str, Any] = {
         "id": uuid7(),
@@ -161,12 +161,12 @@ class Move:
     # Whether it ends the thread: its parent hears of that.
     ends: bool = False
     # What is asked in the same round trip once it is done, and the answers.
-    along: Sequence[prepared.Asked] = ()
+    along: Sequence[prepared.Query] = ()
     brought: list[list[tuple[Any, ...]]] = field(default_factory=list)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What comes back of the row beside ALWAYS."""
+        """The columns of the row to return beside ALWAYS."""
         return (*self.returning, "parent") if self.ends else self.returning
 
     def set(self, column: str, value: Any) -> None:

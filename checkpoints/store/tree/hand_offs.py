@@ -28,7 +28,7 @@ from .births import bear, birth_row, ring
 
 @dataclass(frozen=True, slots=True)
 class HandOff:
-    """Who goes on: its id, its agent, and the change that makes its state of the giver's."""
+    """The successor: its id, its agent, and the change that makes its state of the giver's."""
 
     id: UUID
     agent: AgentRow

@@ -1,1 +1,1 @@
-"""What auditors do: ask the record, take answers away, read what stands behind a decision."""
+"""Actions of auditors: query the record, take answers away, read the basis of a decision."""

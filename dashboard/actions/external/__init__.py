@@ -1,4 +1,4 @@
-"""What an agent that works elsewhere does to its threads, under its lease."""
+"""Actions of an agent that works elsewhere on its threads, under its lease."""
 
 from .leases import Held, lease_of, release, renew, take
 from .next_steps import Next, next_of, record_of

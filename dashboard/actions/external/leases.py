@@ -41,12 +41,12 @@ class Held:
 
 
 def owner_of(actor: Actor, name: str) -> str:
-    """How the log names an agent that reports: who it signs in as, and its own name."""
+    """Name an external agent for the log: its person and token, then its own name."""
     return f"{actor.id}/agent:{name}"
 
 
 def is_own(actor: Actor, owner: str) -> bool:
-    """Whether a lease was taken by an agent of this very person, whatever token it came with."""
+    """True if an agent of this person took the lease, through any of their tokens."""
     person, _, rest = owner.partition("/")
     return person == actor.person and "agent:" in rest
 

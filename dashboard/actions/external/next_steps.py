@@ -1,4 +1,4 @@
-"""What an agent that works elsewhere is to do next with a thread, and the past it goes on from."""
+"""The next action of an agent that works elsewhere, and the past that it continues from."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ type Do = Literal["take", "work", "wait", "undo", "stop", "ended"]
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """What to do, why, and all that the agent needs for it."""
+    """The next action of an external agent, its reason, and the rows it needs for it."""
 
     do: Do
     reason: str
@@ -40,7 +40,7 @@ class Next:
 
 @translated()
 def next_of(actor: Actor, thread_id: UUID, token: UUID | None) -> Next:
-    """What the agent with this lease, or without one, is to do now."""
+    """Decide what the agent with this lease, or without one, has to do now."""
     require(actor, "read")
     row = queries.thread(thread_id, workspace=actor.workspace)
     lease: Literal["yours", "other", "none"] = "other" if row.lease_owner else "none"

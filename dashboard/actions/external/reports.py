@@ -1,4 +1,4 @@
-"""What an agent that works elsewhere reports, and asks before it acts; each under its lease."""
+"""Reports and questions of an agent that works elsewhere; each under its lease."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What people do to many threads at once: breakers."""
+"""Actions on many threads at once: breakers."""

@@ -1,4 +1,4 @@
-"""What admins do about people, roles and workspaces: the part of `actions` behind the admin site.
+"""Administer people, roles and workspaces: the part of `actions` behind the admin site.
 
 The same shape as there: the right first, then the domain call, whose event is written with the
 change, errors as ActionError. A superuser may act in every workspace; an admin in their own, on
@@ -47,12 +47,12 @@ class Administrator:
 
     @property
     def may_audit(self) -> bool:
-        """Whether they may read the records."""
+        """True if this person may read the records."""
         return self.superuser or not AUDIT.isdisjoint(self.actor.roles)
 
     @property
     def may_administer(self) -> bool:
-        """Whether they may change users, roles and workspaces."""
+        """True if this person may change users, roles and workspaces."""
         return self.superuser or "admin" in self.actor.roles
 
     @property
@@ -62,7 +62,7 @@ class Administrator:
 
 
 def administrator_of(user: Any) -> Administrator:
-    """Who stands behind a Django user, with the roles as they are now; Forbidden for strangers."""
+    """Read the person behind a Django user, with current roles; Forbidden for strangers."""
     return Administrator(actor_of(user), bool(user.is_superuser))
 
 
@@ -84,30 +84,30 @@ def people_within_reach(who: Administrator) -> Any:
 
 def grant_role(who: Administrator, user_id: int, role: str, *, workspace: UUID | None) -> UUID:
     """Give somebody a role, in one's own workspace unless told otherwise; the workspace."""
-    place = _place(who, workspace)
+    workspace_id = _workspace_to_administer(who, workspace)
     _reach(who, user_id)
-    _check_second_person(who, user_id, {role}, place)
+    _check_second_person(who, user_id, {role}, workspace_id)
     with translated():
-        if not store.grant(place, user_id, role, actor=who.actor.id):
+        if not store.grant(workspace_id, user_id, role, actor=who.actor.id):
             raise Conflict("They have this role already.")
-    return place
+    return workspace_id
 
 
 def withdraw_role(who: Administrator, user_id: int, role: str, *, workspace: UUID | None) -> None:
     """Take a role from somebody; it counts at once, also for open pages."""
-    place = _place(who, workspace)
+    workspace_id = _workspace_to_administer(who, workspace)
     with translated():
-        store.withdraw(place, user_id, role, actor=who.actor.id)
+        store.withdraw(workspace_id, user_id, role, actor=who.actor.id)
 
 
 def set_roles(who: Administrator, user_id: int, roles: Iterable[str]) -> None:
     """Give and take roles until somebody has exactly these in one's own workspace; all or none."""
-    place, wanted = _place(who, None), set(roles)
+    workspace_id, wanted = _workspace_to_administer(who, None), set(roles)
     _reach(who, user_id)
     with translated(), transaction.atomic():
-        had = roles_of(user_id, place)
-        _check_second_person(who, user_id, wanted - had, place)
-        assign_roles(place, user_id, had=had, wanted=wanted, actor=who.actor.id)
+        had = roles_of(user_id, workspace_id)
+        _check_second_person(who, user_id, wanted - had, workspace_id)
+        assign_roles(workspace_id, user_id, had=had, wanted=wanted, actor=who.actor.id)
 
 
 def create_user(
@@ -119,11 +119,11 @@ def create_user(
     **values: Any,
 ) -> Any:
     """Make a user, with roles in one's own workspace; without a password only links let them in."""
-    place = _place(who, None)
+    workspace_id = _workspace_to_administer(who, None)
     _own_flag(who, values)
     with translated(), transaction.atomic():
         user = add_account(
-            username, password=password, values=values, actor=who.actor.id, workspace=place
+            username, password=password, values=values, actor=who.actor.id, workspace=workspace_id
         )
         set_roles(who, user.pk, roles)
     return user
@@ -138,8 +138,8 @@ def change_user(who: Administrator, user_id: int, values: Mapping[str, Any]) -> 
         own = user_id == who.actor.user_id
         if own and user.is_superuser and values.get("is_superuser") is False:
             raise Conflict("You cannot give up your own superuser right; ask another superuser.")
-        place = who.actor.workspace
-        return bool(change_account(user, values, actor=who.actor.id, workspace=place))
+        workspace_id = who.actor.workspace
+        return bool(change_account(user, values, actor=who.actor.id, workspace=workspace_id))
 
 
 def set_password(who: Administrator, user_id: int, password: str | None) -> None:
@@ -178,38 +178,38 @@ def create_workspace(who: Administrator, name: str) -> UUID:
 
 def rename_workspace(who: Administrator, workspace: UUID, name: str) -> None:
     """Give a workspace another name."""
-    place = _place(who, workspace)
+    workspace_id = _workspace_to_administer(who, workspace)
     with translated():
-        store.rename_workspace(place, name, actor=who.actor.id)
+        store.rename_workspace(workspace_id, name, actor=who.actor.id)
 
 
 def require_second_factor(who: Administrator, workspace: UUID, roles: Iterable[str]) -> None:
     """Let exactly these roles of a workspace need a second factor."""
-    place = _place(who, workspace)
+    workspace_id = _workspace_to_administer(who, workspace)
     with translated():
-        store.require_second_factor(place, list(roles), actor=who.actor.id)
+        store.require_second_factor(workspace_id, list(roles), actor=who.actor.id)
 
 
 def revoke_token(who: Administrator, token: TokenRow) -> None:
     """End a token for good."""
-    _place(who, token.workspace_id)
+    _workspace_to_administer(who, token.workspace_id)
     tokens.revoke(token.prefix, by=who.actor.id)
 
 
 def _set_password(who: Administrator, user_id: int, password: str | None) -> None:
     with translated(), transaction.atomic():
-        user, place = locked_account(user_id), who.actor.workspace
-        set_account_password(user, password, actor=who.actor.id, workspace=place)
+        user, workspace_id = locked_account(user_id), who.actor.workspace
+        set_account_password(user, password, actor=who.actor.id, workspace=workspace_id)
 
 
-def _place(who: Administrator, workspace: UUID | None) -> UUID:
+def _workspace_to_administer(who: Administrator, workspace: UUID | None) -> UUID:
     """The workspace to act in; Forbidden without the right, Missing for somebody else's."""
     if not who.may_administer:
         raise Forbidden("Needs the role admin.")
-    place = who.actor.workspace if workspace is None else workspace
-    if not who.superuser and place != who.actor.workspace:
+    workspace_id = who.actor.workspace if workspace is None else workspace
+    if not who.superuser and workspace_id != who.actor.workspace:
         raise Missing("There is no such workspace.")
-    return place
+    return workspace_id
 
 
 def _reach(who: Administrator, user_id: int, *, alone: bool = False) -> None:

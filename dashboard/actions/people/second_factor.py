@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -112,11 +113,15 @@ def confirm_by_code(actor: Actor, request: Any, code: str) -> Actor:
     Raises WrongCode, TooMany, Missing for somebody without a second factor.
     """
     require(actor, "confirm")
-    user = _present(actor)
+    return confirmed(request, actor, checked_code(request, _present(actor), code))
+
+
+def checked_code(request: Any, user: Any, code: str) -> datetime:
+    """Use up a code of a user; the time of the check. Raises as `confirm_by_code` does."""
     if not records.has_factor(user.pk):
         raise Missing(NONE)
     use_code(request, user, code)
-    return confirmed(request, actor, clock())
+    return clock()
 
 
 def passkeys(actor: Actor) -> list[PasskeyRow]:

@@ -1,1 +1,1 @@
-"""What a change would do, computed before it is made; reads only."""
+"""Previews of changes, computed before they are made; reads only."""

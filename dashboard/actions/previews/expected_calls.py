@@ -1,6 +1,6 @@
-"""What a thread that takes recorded steps once more will reuse and call again, told beforehand.
+"""Predict which recorded calls a fork or rollback will reuse and which it will repeat.
 
-Nobody works the agent to find out, so three answers are honest: `reused` (asked the same thing, by
+The agent is not executed for this, so three answers are honest: `reused` (asked the same thing, by
 the same code, before anything that may come out otherwise), `again` (an effect, a model with
 another configuration, other code) and `maybe` (reused where its input turns out to be the same).
 """
@@ -26,7 +26,7 @@ REUSED, AGAIN, MAYBE = "reused", "again", "maybe"
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What becomes of one recorded call; tokens and cost are those it took."""
+    """The expected fate of one recorded call; tokens and cost are those it took."""
 
     activity: ActivityRow
     fate: str
@@ -42,7 +42,7 @@ class Expected:
     calls: tuple[Expectation, ...] = ()
 
     def count(self, fate: str) -> int:
-        """How many calls have this fate."""
+        """Count the calls with this fate."""
         return sum(call.fate == fate for call in self.calls)
 
     def tokens(self, fate: str) -> int:
@@ -50,7 +50,7 @@ class Expected:
         return sum(call.tokens for call in self.calls if call.fate == fate)
 
     def cost(self, fate: str) -> str:
-        """What calls of this fate cost, in dollars."""
+        """Sum the cost of the calls with this fate, in dollars."""
         result = sum((call.cost for call in self.calls if call.fate == fate), Decimal(0))
         return f"{result.normalize():f}" if result else "0"
 
@@ -76,12 +76,12 @@ def after_fork(
 
 
 def after_roll_back(
-    thread: ThreadRow, target: CheckpointRow, way: Sequence[tuple[UUID, int, int, int, int]]
+    thread: ThreadRow, target: CheckpointRow, path: Sequence[tuple[UUID, int, int, int, int]]
 ) -> Expected:
-    """The calls on the way from `target` to the head, for the thread that goes on from there."""
+    """The calls on the path from `target` to the head, for a thread that continues from there."""
     activities: list[ActivityRow] = []
     rows = _newest_first(thread.id)
-    for i, (owner, branch, lo, hi, hi_step) in enumerate(way):
+    for i, (owner, branch, lo, hi, hi_step) in enumerate(path):
         if owner != thread.id:
             break
         here = lo <= target.number <= hi
@@ -95,12 +95,12 @@ def after_roll_back(
 
 
 def _newest_first(thread: UUID) -> list[ActivityRow]:
-    """What is recorded of a thread, the newest revision of each position alone."""
+    """List a thread's recorded activities, only the newest revision of each position."""
     results: dict[tuple[Any, ...], ActivityRow] = {}
     for a in queries.activities(thread, limit=RECORDS_LOOKED_AT):
-        place = (a.branch, a.step, a.node, a.index, a.key)
-        if place not in results or results[place].revision < a.revision:
-            results[place] = a
+        position = (a.branch, a.step, a.node, a.index, a.key)
+        if position not in results or results[position].revision < a.revision:
+            results[position] = a
     return list(results.values())
 
 
@@ -172,7 +172,7 @@ def _input_of(a: ActivityRow, name: str) -> Any:
 
 
 def _other_code(thread: ThreadRow, target: CheckpointRow) -> str:
-    """Why nothing can be reused: other code recorded it, or other code will work."""
+    """Explain why nothing can be reused: other code recorded it, or other code will work."""
     if target.agent_version_id != thread.agent_version_id:
         return "the agent's code changed after this checkpoint"
     if queries.agent(thread.agent, workspace=thread.workspace).id != target.agent_version_id:

@@ -1,4 +1,4 @@
-"""What an edit, a fork or a rollback would do, computed beforehand; reads only.
+"""Plans of an edit, a fork and a rollback, computed beforehand; reads only.
 
 The action computes the same plan again under the thread's lock, so that nothing happens beyond
 what was shown.
@@ -138,8 +138,8 @@ def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID, *, payload: bool = Tr
         ) from error
     if target.id == thread.head:
         raise NotAllowedNow("The thread is already at this checkpoint.")
-    way = queries.way(thread.id, thread.head)
-    if not on_way(way, target):
+    path = queries.branch_ranges(thread.id, thread.head)
+    if not is_on_path(path, target):
         raise NotAllowedNow(
             "An earlier rollback left this checkpoint behind; fork from it to continue there."
         )
@@ -148,10 +148,10 @@ def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID, *, payload: bool = Tr
         target=target,
         head=thread.head,
         version=thread.version,
-        steps=_passed(way, target),
+        steps=_passed(path, target),
         effects=tuple(queries.effects_after(thread.id, target.id)),
         approvals=tuple(gates.unsettled(thread.id)),
-        expected=after_roll_back(thread, target, way) if payload else Expected(),
+        expected=after_roll_back(thread, target, path) if payload else Expected(),
         children=_started_after(thread, target) if payload else {},
     )
 
@@ -160,15 +160,15 @@ def _started_after(thread: ThreadRow, target: CheckpointRow) -> dict[str, int]:
     return queries.below(thread.id, only=queries.started_after(thread.id, target.id))
 
 
-def on_way(way: Sequence[tuple[UUID, int, int, int, int]], row: CheckpointRow) -> bool:
-    """Whether the ranges of `queries.way` go through a checkpoint."""
-    return any(owner == row.thread and lo <= row.number <= hi for owner, _, lo, hi, _ in way)
+def is_on_path(path: Sequence[tuple[UUID, int, int, int, int]], row: CheckpointRow) -> bool:
+    """True if the ranges of `queries.branch_ranges` include a checkpoint."""
+    return any(owner == row.thread and lo <= row.number <= hi for owner, _, lo, hi, _ in path)
 
 
-def _passed(way: Sequence[tuple[UUID, int, int, int, int]], target: CheckpointRow) -> int:
-    """How many checkpoints lie on the way after the target."""
+def _passed(path: Sequence[tuple[UUID, int, int, int, int]], target: CheckpointRow) -> int:
+    """Count the checkpoints on the path after the target."""
     count = 0
-    for owner, _, lo, hi, _ in way:
+    for owner, _, lo, hi, _ in path:
         if owner == target.thread and lo <= target.number <= hi:
             return count + hi - target.number
         count += hi - lo + 1

@@ -1,4 +1,4 @@
-"""What a person chooses for a thread whose agent's code is not the one it stopped with."""
+"""Choices for a thread whose agent's code is not the one it stopped with."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What became of a choice for one thread; `goes_on` is that thread, or its fork."""
+    """The outcome of a choice for one thread; `goes_on` is that thread, or its fork."""
 
     thread: UUID
     goes_on: UUID | None = None
@@ -53,7 +53,7 @@ class Chosen:
 
 
 def open_choices(thread: ThreadRow) -> tuple[str, ...]:
-    """What can be chosen for the thread as it stands now."""
+    """List the code choices that the thread offers in its current status."""
     request = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
     named = [str(c) for c in request.get("choices") or ()]
     if thread.status is Status.ATTENTION and thread.rollback is None:

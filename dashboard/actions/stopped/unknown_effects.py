@@ -56,7 +56,7 @@ _LABELS: Final[dict[Verdict, tuple[str, str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EffectQuestion:
     """A question of a thread as a page shows it; `fields` are the inputs beside the choices."""
 
     question: Question
@@ -66,12 +66,12 @@ class Asked:
 
     @property
     def unknown(self) -> bool:
-        """Whether it asks if the effect happened, rather than about other arguments."""
+        """True if the question is whether the effect happened, not which arguments to use."""
         return self.question.kind == "unknown"
 
 
-def asked_of(thread: ThreadRow) -> Asked | None:
-    """What the thread needs to know about an effect; None where it asks nothing."""
+def effect_question_of(thread: ThreadRow) -> EffectQuestion | None:
+    """Read the question about an effect that blocks the thread; None if it asks nothing."""
     question = question_of(thread.status, thread.waiting_on)
     if question is None:
         return None
@@ -86,7 +86,7 @@ def asked_of(thread: ThreadRow) -> Asked | None:
         for verdict in question.choices(effect.state, effect.undo)
         for label, text in (_LABELS[verdict],)
     )
-    return Asked(question, effect, choices, inputs_of(question))
+    return EffectQuestion(question, effect, choices, inputs_of(question))
 
 
 def inputs_of(
@@ -124,7 +124,7 @@ def inputs_of(
 
 
 def result_given(text: str) -> Any:
-    """What was typed as a result; an empty text is null. Raises Invalid with `$.result`."""
+    """Parse a typed result; an empty text is null. Raises Invalid with `$.result`."""
     if not text.strip():
         return None
     try:

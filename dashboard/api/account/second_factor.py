@@ -16,7 +16,7 @@ from dashboard.actions.people.administration import Administrator
 from dashboard.api.account.sign_ins import Confirmed
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.shapes.django_request import django_request
-from dashboard.api.shapes.requests import Asked, Nothing
+from dashboard.api.shapes.requests import Nothing, RequestShape
 from dashboard.api.shapes.texts import NotBlank, OneOf
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.logins.confirmation import PASSWORD_MAX
@@ -54,7 +54,7 @@ class Removed(Shape):
     removed: bool
 
 
-class AddFactor(Asked):
+class AddFactor(RequestShape):
     """The ticket of the proposal, a code of the app, and the password of the caller."""
 
     ticket: Annotated[str, NotBlank(TICKET_MAX)]
@@ -77,13 +77,13 @@ class PasskeyList(Shape):
     results: list[Passkey]
 
 
-class RemovePasskey(Asked):
+class RemovePasskey(RequestShape):
     """The password of the caller."""
 
     password: Annotated[str, NotBlank(PASSWORD_MAX)] = Field(description="Is stored nowhere.")
 
 
-class RequireFactor(Asked):
+class RequireFactor(RequestShape):
     """Exactly these roles need a second factor from now on; none: nobody does."""
 
     roles: Annotated[list[Annotated[str, OneOf(ROLES)]], Field(max_length=len(ROLES))]
@@ -96,7 +96,7 @@ class RequiredFactor(Shape):
     without: list[str]
 
 
-class WithCode(Asked):
+class WithCode(RequestShape):
     """A code of the app, or a recovery code; either counts once."""
 
     code: Code

@@ -15,7 +15,7 @@ from dashboard import actions
 from dashboard.actions.people.administration import Administrator
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.shapes.django_request import django_request
-from dashboard.api.shapes.requests import Asked, Nothing
+from dashboard.api.shapes.requests import Nothing, RequestShape
 from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.logins.confirmation import PASSWORD_MAX
@@ -106,7 +106,7 @@ class EndOtherSignIns(MemberView):
         return answer(SignInsEnded(ended=actions.end_other_sign_ins(self.actor)))
 
 
-class Confirm(Asked):
+class Confirm(RequestShape):
     """The password of the caller."""
 
     password: Annotated[str, NotBlank(PASSWORD_MAX)] = Field(description="Is stored nowhere.")

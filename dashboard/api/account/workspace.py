@@ -1,4 +1,4 @@
-"""What admins do about the workspace itself, its tokens and passwords of its people."""
+"""Calls to administer the workspace itself, its tokens and its people's passwords."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dashboard import actions
 from dashboard.actions.people.administration import Administrator
 from dashboard.actions.people.users import LIMITS, NAME_MAX
 from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.shapes.requests import Asked, Nothing
+from dashboard.api.shapes.requests import Nothing, RequestShape
 from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.tokens import TokenRow
 
 
-class RenameWorkspace(Asked):
+class RenameWorkspace(RequestShape):
     """Another name."""
 
     name: Annotated[str, NotBlank(NAME_MAX)]
@@ -61,7 +61,7 @@ class TokenList(Shape):
     results: list[Token]
 
 
-class SetPassword(Asked):
+class SetPassword(RequestShape):
     """Another password; null: none, so that only one-time links let the person in."""
 
     password: Annotated[str, NotBlank(LIMITS["password"])] | None = Field(

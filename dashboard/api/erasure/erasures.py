@@ -16,7 +16,7 @@ from dashboard import actions
 from dashboard.actions.erasure import erasures
 from dashboard.actions.erasure.erasures import ErasurePlan
 from dashboard.api.protocol.base import PREVIEW, MemberView, answer, refusals
-from dashboard.api.shapes.requests import Asked
+from dashboard.api.shapes.requests import RequestShape
 from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
 from dashboard.fields.validation import REASON_MAX
@@ -91,7 +91,7 @@ class ErasureAnswer(RootModel[Erasure | ErasurePreview]):
     """The request; with `?preview=1` what it would drop."""
 
 
-class RequestErasure(Asked):
+class RequestErasure(RequestShape):
     """Which threads, and why."""
 
     reason: Annotated[str, NotBlank(REASON_MAX)] = Field(
@@ -103,7 +103,7 @@ class RequestErasure(Asked):
     )
 
 
-class DecideErasure(Asked):
+class DecideErasure(RequestShape):
     """The verdict of a second person."""
 
     verdict: Literal["approve", "refuse"]
@@ -134,7 +134,7 @@ class HoldList(Shape):
     results: list[Hold]
 
 
-class ChangeHold(Asked):
+class ChangeHold(RequestShape):
     """The reason for which a hold is set or lifted."""
 
     reason: Annotated[str, NotBlank(REASON_MAX)]

@@ -16,7 +16,7 @@ from checkpoints.store.erasure.rules import FLOOR_DAYS, MOST_DAYS
 from dashboard import actions
 from dashboard.actions.erasure import retention
 from dashboard.api.protocol.base import PREVIEW, MemberView, answer, refusals
-from dashboard.api.shapes.requests import Asked
+from dashboard.api.shapes.requests import RequestShape
 from dashboard.documents.state_shape import Shape
 
 
@@ -48,7 +48,7 @@ class RetentionAnswer(RootModel[RetentionRule | RetentionPreview]):
     """The rule; with `?preview=1` what it would erase."""
 
 
-class SetRetention(Asked):
+class SetRetention(RequestShape):
     """The number of days after its end a thread is erased."""
 
     days: int = Field(ge=FLOOR_DAYS, le=MOST_DAYS)

@@ -1,4 +1,4 @@
-"""What the calls under a lease share: the header that names it, and the thread afterwards."""
+"""Shared base of the calls under a lease: its header, and the thread afterwards."""
 
 from __future__ import annotations
 

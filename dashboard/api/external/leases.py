@@ -110,7 +110,7 @@ class ReleaseThread(LeasedView):
 
 
 class NextOfThread(MemberView):
-    """What comes next."""
+    """The next action of an agent that works elsewhere."""
 
     @extend_schema(
         operation_id="external_next",
@@ -121,7 +121,7 @@ class NextOfThread(MemberView):
         "what `undo` lists. `stop`: it was taken from you. `ended`: nothing is left to do.",
     )
     def get(self, request: Request, thread_id: UUID) -> HttpResponseBase:
-        """At once without `wait`, and where there is news already."""
+        """Answer at once without `wait`, or if there is news already."""
         actor, token = self.actor, token_of(self.request)
         seconds, known = self.number(WAIT, 0), self.number(AFTER, 0)
 

@@ -1,4 +1,4 @@
-"""What agents that work elsewhere report, and ask before they act."""
+"""Reports of agents that work elsewhere, and their questions before they act."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class RecordCalls(LeasedView):
         summary="Keep several pure calls that are done, in one go",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
-        """What is recorded with this result already stays as it is."""
+        """Record finished calls; one already recorded with this result stays as it is."""
         body = self.body(RecordActivities)
         records = [one.model_dump() | {"usage": _usage(one)} for one in body.records]
         rows = external.record(

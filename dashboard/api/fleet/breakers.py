@@ -19,7 +19,7 @@ from dashboard import actions
 from dashboard.actions.fleet import breakers
 from dashboard.actions.fleet.breakers import NUMBER_MAX, PERCENT_MAX, Selection
 from dashboard.api.protocol.base import PREVIEW, MemberView, answer, refusals
-from dashboard.api.shapes.requests import Asked, Labels
+from dashboard.api.shapes.requests import Labels, RequestShape
 from dashboard.api.shapes.texts import Id, NotBlank
 from dashboard.documents.state_shape import Shape
 from dashboard.fields.validation import REASON_MAX
@@ -102,7 +102,7 @@ class BreakerAnswer(RootModel[Breaker | BreakerPreview]):
     """The breaker; with `?preview=1` what it would touch."""
 
 
-class TripBreaker(Asked):
+class TripBreaker(RequestShape):
     """Which threads are stopped: those that fit each value given. None given: the workspace."""
 
     reason: Annotated[str, NotBlank(REASON_MAX)]
@@ -122,7 +122,7 @@ class TripBreaker(Asked):
         return Selection(**self.model_dump(exclude={"reason"}))
 
 
-class ReleaseBreaker(Asked):
+class ReleaseBreaker(RequestShape):
     """All threads go on, or first some of those that could."""
 
     reason: Annotated[str, NotBlank(REASON_MAX)]

@@ -18,7 +18,7 @@ from dashboard.documents.state_shape import Shape
 from dashboard.pages.overview.figure import decimal_text
 
 from ..protocol.base import MemberView, answer, refusals
-from ..shapes.requests import Asked
+from ..shapes.requests import RequestShape
 
 MAX_COST = r"^[0-9]{1,12}(\.[0-9]{1,6})?$"
 
@@ -74,7 +74,7 @@ class BudgetList(Shape):
     results: list[Budget]
 
 
-class SetBudget(Asked):
+class SetBudget(RequestShape):
     """A budget; the one of this scope and name is replaced. Give an amount, tokens, or both."""
 
     scope: Literal["workspace", "agent", "team"] = Field(

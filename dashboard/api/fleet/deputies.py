@@ -18,7 +18,7 @@ from dashboard import actions
 from dashboard.actions.people import deputies
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.parameters import flag
-from dashboard.api.shapes.requests import Asked, Nothing
+from dashboard.api.shapes.requests import Nothing, RequestShape
 from dashboard.api.shapes.texts import NotBlank, check_time_text
 from dashboard.documents.state_shape import Shape
 
@@ -53,7 +53,7 @@ class DeputyList(Shape):
     results: list[Deputy]
 
 
-class NameDeputy(Asked):
+class NameDeputy(RequestShape):
     """A deputy of the caller for a time, or of whom an admin names."""
 
     deputy: Annotated[str, NotBlank(PERSON_MAX)] = Field(description="The user name of a reviewer.")
@@ -65,7 +65,7 @@ class NameDeputy(Asked):
     )
 
 
-class HandOver(Asked):
+class HandOver(RequestShape):
     """To whom one request goes."""
 
     to: Annotated[str, NotBlank(PERSON_MAX)] = Field(description="The user name of a reviewer.")

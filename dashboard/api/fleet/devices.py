@@ -16,7 +16,7 @@ from approvals.notify.texts.kinds import ADDRESS_MAX
 from dashboard import actions
 from dashboard.actions.fleet import devices
 from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.shapes.requests import Asked, Nothing
+from dashboard.api.shapes.requests import Nothing, RequestShape
 from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
 
@@ -42,7 +42,7 @@ class DeviceList(Shape):
     public_key: str
 
 
-class AddDevice(Asked):
+class AddDevice(RequestShape):
     """Subscription as `PushSubscription.toJSON()` of a browser gives it."""
 
     name: Annotated[str, NotBlank(NAME_MAX)] = Field(description="For its owner to know it by.")

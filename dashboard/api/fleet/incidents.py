@@ -17,7 +17,7 @@ from dashboard import actions
 from dashboard.actions.fleet import incidents
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.parameters import LIMIT_MAX, choice, ident, rows, words
-from dashboard.api.shapes.requests import Asked, Nothing
+from dashboard.api.shapes.requests import Nothing, RequestShape
 from dashboard.api.shapes.texts import NotBlank, check_time_text
 from dashboard.documents.state_shape import Shape
 from dashboard.fields.validation import REASON_MAX
@@ -83,13 +83,13 @@ class IncidentList(Shape):
     next_cursor: UUID | None
 
 
-class SnoozeIncident(Asked):
+class SnoozeIncident(RequestShape):
     """Until when nobody gets news of it."""
 
     until: Annotated[AwareDatetime, Field(strict=False), BeforeValidator(check_time_text)]
 
 
-class CloseIncident(Asked):
+class CloseIncident(RequestShape):
     """The reason to close it though threads are still in trouble."""
 
     reason: Annotated[str, NotBlank(REASON_MAX)]

@@ -15,13 +15,13 @@ from dashboard import actions
 from dashboard.actions.fleet.many import AT_ONCE, DEEDS, Deed, Outcome
 from dashboard.api.protocol.base import PREVIEW, MemberView, answer, refusals
 from dashboard.api.shapes.problems import of_action
-from dashboard.api.shapes.requests import Asked
+from dashboard.api.shapes.requests import RequestShape
 from dashboard.api.shapes.rows import Problem
 from dashboard.api.shapes.texts import Id, OneOf, Reason
 from dashboard.documents.state_shape import Shape
 
 
-class ActOnMany(Asked):
+class ActOnMany(RequestShape):
     """The same action for several threads."""
 
     action: Annotated[str, OneOf(DEEDS)]

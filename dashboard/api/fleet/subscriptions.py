@@ -21,7 +21,7 @@ from dashboard import actions
 from dashboard.actions.fleet import subscriptions
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.parameters import flag
-from dashboard.api.shapes.requests import Asked, Nothing
+from dashboard.api.shapes.requests import Nothing, RequestShape
 from dashboard.api.shapes.texts import Id, NotBlank, OneOf
 from dashboard.documents.state_shape import Shape
 
@@ -66,7 +66,7 @@ class SubscriptionList(Shape):
     results: list[Subscription]
 
 
-class ChangeSubscription(Asked):
+class ChangeSubscription(RequestShape):
     """Other values of a subscription; what is left out stays."""
 
     endpoint: Id | None = Field(None, description="By which endpoint the news comes.")
@@ -104,7 +104,7 @@ class MakeSubscription(ChangeSubscription):
     )
 
 
-class Hours(Asked):
+class Hours(RequestShape):
     """Hours of each day; past midnight where they end earlier than they begin."""
 
     begins: Clock
@@ -114,7 +114,7 @@ class Hours(Asked):
     )
 
 
-class SetQuietHours(Asked):
+class SetQuietHours(RequestShape):
     """Quiet hours of the caller; null: none."""
 
     hours: Hours | None

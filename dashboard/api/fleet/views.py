@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from dashboard import actions
 from dashboard.actions.fleet import views
 from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.shapes.requests import Asked, Nothing
+from dashboard.api.shapes.requests import Nothing, RequestShape
 from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
 from dashboard.fields.parameters import ADDRESS_MAX
@@ -53,7 +53,7 @@ class SavedViewList(Shape):
     results: list[SavedView]
 
 
-class ChangeView(Asked):
+class ChangeView(RequestShape):
     """Other values of a view; what is left out stays."""
 
     name: Annotated[str, NotBlank(NAME_MAX)] | None = None

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from dashboard.api.shapes.requests import Asked, Hash
+from dashboard.api.shapes.requests import Hash, RequestShape
 from dashboard.api.shapes.texts import NotBlank, OneOf
 from dashboard.documents.state_shape import Shape
 from dashboard.mcp.registry.changes import CARRIER, CREDENTIAL, NAME, URL_MAX, WORDS_MAX, Wanted
@@ -18,7 +18,7 @@ from dashboard.mcp.registry.queries import ServerRow, ToolRow
 ToolName = Annotated[str, NotBlank(TOOL_NAME_MAX)]
 
 
-class ChangeMcpServer(Asked):
+class ChangeMcpServer(RequestShape):
     """Other values of a server; what is left out stays."""
 
     url: Annotated[str, Field(max_length=URL_MAX)] | None = Field(
@@ -56,7 +56,7 @@ class AddMcpServer(ChangeMcpServer):
     )
 
 
-class AcceptMcpTools(Asked):
+class AcceptMcpTools(RequestShape):
     """Definitions that an admin accepts."""
 
     tools: Annotated[dict[ToolName, Hash], Field(max_length=1_000)] | None = Field(
@@ -64,7 +64,7 @@ class AcceptMcpTools(Asked):
     )
 
 
-class SetMcpToolMode(Asked):
+class SetMcpToolMode(RequestShape):
     """The rule about the calls of a tool."""
 
     tool: ToolName

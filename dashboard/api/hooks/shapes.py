@@ -13,7 +13,7 @@ from approvals.hooks import changes as hooks
 from approvals.hooks.changes import HookRow, IdentityRow
 from approvals.notify.texts.kinds import PERSON_MAX
 from dashboard.actions.hooks import ADDRESS, KEEP_MAX
-from dashboard.api.shapes.requests import Asked
+from dashboard.api.shapes.requests import RequestShape
 from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
 
@@ -25,13 +25,13 @@ Word = Annotated[
 ]
 
 
-class MakeHook(Asked):
+class MakeHook(RequestShape):
     """A new hook."""
 
     name: Annotated[str, Field(pattern=NAME, max_length=40, description="a-z, 0-9 and -.")]
 
 
-class RotateHook(Asked):
+class RotateHook(RequestShape):
     """A new secret."""
 
     keep: int = Field(
@@ -42,13 +42,13 @@ class RotateHook(Asked):
     )
 
 
-class SwitchHook(Asked):
+class SwitchHook(RequestShape):
     """On or off."""
 
     active: bool
 
 
-class MapIdentity(Asked):
+class MapIdentity(RequestShape):
     """Whom a hook's word for a person stands for."""
 
     identity: Word
@@ -57,7 +57,7 @@ class MapIdentity(Asked):
     )
 
 
-class UnmapIdentity(Asked):
+class UnmapIdentity(RequestShape):
     """A word that stands for nobody any more."""
 
     identity: Word

@@ -1,1 +1,1 @@
-"""What all API calls share: authentication, limits, parsing, idempotency, streams."""
+"""The protocol of all API calls: authentication, limits, parsing, idempotency, streams."""

@@ -1,4 +1,4 @@
-"""Who calls the API: a bearer token of a script, or the Django session of a browser, with CSRF.
+"""Authenticate API calls: a script's bearer token, or a browser's Django session with CSRF.
 
 A token is read from the Authorization header and nowhere else: addresses and bodies end up in
 logs. Where one was sent it alone counts, so a login cookie beside a bad one wins nothing.

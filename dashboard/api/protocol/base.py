@@ -1,4 +1,4 @@
-"""What the views of the API share: the actor, strict bodies, versions, pages."""
+"""Shared base of the API's views: the actor, strict bodies, versions, pages."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class MemberView(APIView):
         return self._version_in("If-None-Match")
 
     def flag(self, name: str) -> bool:
-        """Whether a query parameter says yes."""
+        """True if the query parameter has one of the values in `YES`."""
         return self.text(name) in YES
 
     def text(self, name: str) -> str:
@@ -155,7 +155,7 @@ class MemberView(APIView):
         return int(raw) if raw else default
 
     def limit(self, parameter: OpenApiParameter) -> int:
-        """How many rows a page has."""
+        """Rows per page: the query parameter or its default."""
         return self.number(parameter, LIMIT_DEFAULT)
 
 
@@ -176,7 +176,7 @@ def _grant(request: Request) -> Grant | None:
 
 
 def refusal_of(error: ValidationError) -> Invalid:
-    """What a shape refuses, with the path of each value."""
+    """Convert a validation error to Invalid, with the path of each value."""
     errors = error.errors(include_url=False, include_input=False)
     return Invalid.of(map(_fault, errors))
 

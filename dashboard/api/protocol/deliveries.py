@@ -33,7 +33,7 @@ from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from dashboard import actions
 from dashboard.api.shapes.problems import of_action
-from dashboard.api.shapes.requests import Asked, Hash, Word
+from dashboard.api.shapes.requests import Hash, RequestShape, Word
 from dashboard.api.shapes.texts import Comment, Id, NotBlank, OneOf
 from dashboard.errors import ActionError, Forbidden, Invalid, Malformed, Missing, StillWorking
 from dashboard.identity.permissions import Actor, Grant, actor_of, require
@@ -57,7 +57,7 @@ class Unsigned(ActionError):
 
 
 class OutOfTime(ActionError):
-    """It was signed too long ago, or in the future: it may be a recording."""
+    """Raised if a delivery was signed too long ago, or in the future: it may be a replay."""
 
     status, code, title = 401, "out-of-time", "Not sent just now"
 
@@ -68,7 +68,7 @@ class IdReused(Invalid):
     code, title = "key-reused", "The id belongs to another delivery"
 
 
-class Carried(Asked):
+class Carried(RequestShape):
     """A decision made elsewhere; `by` is the sender's word for the person who made it."""
 
     approval: Id
@@ -88,7 +88,7 @@ class Carried(Asked):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the sender gets: status, JSON text, and whether it was answered so before."""
+    """The answer to the sender: status, JSON text, and whether it repeats an earlier answer."""
 
     status: int
     text: str
@@ -232,7 +232,7 @@ def _decided(actor: Actor, carried: Carried) -> tuple[int, dict[str, Any]]:
 
 
 def told_of(row: ApprovalRow) -> dict[str, Any]:
-    """What the sender learns of the request: no argument of it, only what became of it."""
+    """Describe a request to the sender of a delivery: its outcome, none of its arguments."""
     return {
         "approval": str(row.id),
         "thread": str(row.thread),

@@ -47,7 +47,7 @@ class EventStreamRenderer(JSONRenderer):
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What one stream follows; `headers` say who follows it, and are looked at again meanwhile."""
+    """One stream's thread and kinds; `headers` identify the reader and are checked repeatedly."""
 
     thread: UUID
     workspace: UUID

@@ -30,7 +30,7 @@ SQL = sql_file(__file__)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is asked under a key: by whom, `POST /path`, and the sha256 of the canonical body."""
+    """A call under a key: its user, `POST /path`, and the sha256 of the canonical body."""
 
     workspace: UUID
     user_id: int
@@ -41,7 +41,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call was answered: status, the headers that matter, JSON."""
+    """The recorded answer to a call: status, the headers that matter, JSON."""
 
     status: int
     headers: Mapping[str, str]

@@ -44,7 +44,7 @@ PARAMETER = OpenApiParameter(
 
 
 def call_of(request: Request, actor: Actor) -> Call | None:
-    """What is asked under which key; None where the request names none. Raises Malformed."""
+    """Read the call and its key; None if the request names no key. Raises Malformed."""
     key = request.headers.get(NAME)
     if key is None:
         return None

@@ -1,4 +1,4 @@
-"""How often the API may be called, by address first, then by token or login, and by person.
+"""Limit API calls, by address first, then by token or login, and by person.
 
 Each answer says how the limits stand, in the fields of the IETF draft "RateLimit header fields for
 HTTP": `RateLimit-Policy: "token";q=6000;w=60` and `RateLimit: "token";r=5998;t=41`.
@@ -76,4 +76,4 @@ def _spend(request: Request, limit: Limit, who: str, name: str) -> None:
         return
     setattr(request, _STANDINGS, [*getattr(request, _STANDINGS, []), row])
     if row.left < 0:
-        raise TooMany(limit.said, row.seconds)
+        raise TooMany(limit.message, row.seconds)

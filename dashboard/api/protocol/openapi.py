@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of each call without being told: its refusals and headers."""
+"""Add to each call of the OpenAPI document what all share: its refusals and headers."""
 
 from __future__ import annotations
 

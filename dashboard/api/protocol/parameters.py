@@ -33,7 +33,7 @@ def whole(
 
 
 def rows(high: int) -> OpenApiParameter:
-    """How many rows a page may have."""
+    """The parameter for the number of rows per page."""
     return whole("limit", f"Rows per page, 1 to {high}.", low=1, high=high)
 
 
@@ -87,9 +87,9 @@ def version_in(header: str) -> int | None:
 
 
 def refusal(shape: Any, value: str) -> str:
-    """What is wrong with the value of a query parameter, by the shape that the document states.
+    """Explain what is wrong with the value of a query parameter, by its shape in the document.
 
-    Empty where nothing is. Patterns are the view's, which says in words what it expects.
+    Empty if nothing is. The view checks patterns, since it can say in words what it expects.
     """
     if not isinstance(shape, dict) or not value:
         return ""  # an empty one counts as missing

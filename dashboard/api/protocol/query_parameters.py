@@ -38,7 +38,7 @@ def check(request: Request, view: APIView) -> None:
 
 
 def unknown(name: str, known: Mapping[str, Any]) -> str:
-    """What to say of a parameter that is not taken, with the one that was probably meant."""
+    """Explain that a parameter is not known here, with the one that was probably meant."""
     near = get_close_matches(name[:80], known, n=1)
     return f"is not taken here; did you mean {near[0]}?" if near else "is not taken here"
 

@@ -195,7 +195,7 @@ class Report(Shape):
             payee=about.payee,
             last_time=None if last is None else last.row.id,
             differs=[ReportedDifference.of(one) for one in report.last_time],
-            rule=report.page.standing.terms.rule,
+            rule=report.page.progress.terms.rule,
             policy_version=row.policy_version,
             terms=report.terms,
             notices=_notices(report),

@@ -50,10 +50,10 @@ def diff_answer(comparison: Comparison, ending: Ending | None = None) -> Diff:
     """A comparison of two checkpoints."""
     return Diff.model_validate(
         {
-            "from": _place(comparison.old),
-            "to": _place(comparison.new),
+            "from": _position(comparison.old),
+            "to": _position(comparison.new),
             "patch": comparison.patch,
-            "common": None if comparison.common is None else _place(comparison.common),
+            "common": None if comparison.common is None else _position(comparison.common),
             "diverged": {"from": _event(comparison.old_event), "to": _event(comparison.new_event)},
             "diverged_step": comparison.diverged.step,
             "equal_steps": comparison.diverged.equal,
@@ -63,7 +63,7 @@ def diff_answer(comparison: Comparison, ending: Ending | None = None) -> Diff:
     )
 
 
-def _place(row: CheckpointRow) -> Place:
+def _position(row: CheckpointRow) -> Place:
     return Place(thread=row.thread, checkpoint=row.id, number=row.number, step=row.step)
 
 

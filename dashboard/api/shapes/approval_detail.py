@@ -19,7 +19,7 @@ from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import Actor
 from dashboard.pages import evidence
 from dashboard.pages.repeats import repeat_of
-from dashboard.pages.reviewers import Stage, Standing, standing
+from dashboard.pages.reviewers import RequestProgress, Stage, progress_of
 from dashboard.wording.turns import nobody_can
 from dashboard.wording.young_accounts import young_accounts
 
@@ -62,7 +62,7 @@ class Seats(Shape):
 
 
 class Progress(Shape):
-    """How many approvals count and how many are needed, by stages in their order."""
+    """Approvals that count and approvals needed, by stages in their order."""
 
     got: int
     needed: int
@@ -112,7 +112,7 @@ class RepeatedList(Shape):
 
 
 class Repeated(Shape):
-    """What was done before, of a request of the kind `repeat`."""
+    """The earlier action that a request of the kind `repeat` would do again."""
 
     at: datetime
     state: str
@@ -169,7 +169,7 @@ class ApprovalDetail(Approval):
     def read(cls, row: ApprovalRow, actor: Actor) -> Self:
         """The request as it stands, for one caller."""
         version = queries.agent_version(row.agent_version_id)
-        now = standing(row, gates.votes(row.id))
+        now = progress_of(row, gates.votes(row.id))
         basis = Approval.from_row(row, actor)
         before = _former(row)
         earlier = repeat_of(row, workspace=row.workspace)
@@ -202,7 +202,7 @@ def _vote(vote: VoteRow, accounts: Mapping[UUID, str]) -> Vote:
     return Vote(account=accounts.get(vote.decision, ""), **columns)
 
 
-def _questions(row: ApprovalRow, now: Standing) -> list[AskedBack]:
+def _questions(row: ApprovalRow, now: RequestProgress) -> list[AskedBack]:
     if row.kind == "question" or not any(v.verdict == "respond" for v in now.votes):
         return []
     log = queries.events(row.thread, kinds=("approval.replied",), limit=REPLIES).rows

@@ -100,7 +100,7 @@ class Approval(Shape):
 
 
 def decidable(row: ApprovalRow, actor: Actor) -> Allowance:
-    """Whether this caller may decide this request now."""
+    """Check whether this caller may decide this request now."""
     if message := lacks(actor, "decide"):
         return Allowance(False, message)
     if not row.open:
@@ -119,7 +119,7 @@ class ApprovalList(Shape):
 
 
 class DecidedOne(Shape):
-    """What became of one verdict: the request, or the problem that a single call would answer."""
+    """The result of one verdict: the request, or the problem that a single call would answer."""
 
     id: UUID
     status: int = Field(description="The status that a single call would answer.")
@@ -128,7 +128,7 @@ class DecidedOne(Shape):
 
     @classmethod
     def from_row(cls, one: DecidedRow, actor: Actor, path: str) -> Self:
-        """One result for the caller; `place` is where its verdict stood in the request."""
+        """Build one result for the caller; `path` locates its verdict in the request."""
         return cls(
             id=one.id,
             status=200 if one.error is None else one.error.status,

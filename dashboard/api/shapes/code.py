@@ -1,4 +1,4 @@
-"""What changed in an agent's code, and what became of choices for many threads."""
+"""Changes in an agent's code, and the results of choices for many threads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CodeChange(Shape):
 
 
 class CodeChanges(Shape):
-    """How the offered code differs; empty where it was not recorded or nothing is offered."""
+    """Differences of the offered code; empty if not recorded or if nothing is offered."""
 
     changes: list[CodeChange]
     alike: list[UUID] = Field(description="Threads that ask the very same, up to 200.")
@@ -39,7 +39,7 @@ class CodeChanges(Shape):
 
 
 class ChosenOne(Shape):
-    """What became of the choice for one thread."""
+    """The result of the choice for one thread."""
 
     id: UUID
     status: int = Field(description="The status that a single call would answer.")

@@ -21,13 +21,13 @@ from approvals.notify.texts.kinds import (
 )
 from dashboard.documents.state_shape import Shape
 
-from .requests import Asked
+from .requests import RequestShape
 from .texts import NotBlank, OneOf
 
 Names = Annotated[list[Annotated[str, NotBlank(PERSON_MAX)]], Field(max_length=PLACES_MAX)]
 
 
-class ChangeEndpoint(Asked):
+class ChangeEndpoint(RequestShape):
     """Other values of an endpoint; what is left out stays."""
 
     name: Annotated[str, NotBlank(NAME_MAX)] | None = None
@@ -58,7 +58,7 @@ class MakeEndpoint(ChangeEndpoint):
     name: Annotated[str, NotBlank(NAME_MAX)]
 
 
-class RotateEndpoint(Asked):
+class RotateEndpoint(RequestShape):
     """A new secret."""
 
     overlap: int = Field(
@@ -69,7 +69,7 @@ class RotateEndpoint(Asked):
     )
 
 
-class SwitchEndpoint(Asked):
+class SwitchEndpoint(RequestShape):
     """On or off."""
 
     active: bool

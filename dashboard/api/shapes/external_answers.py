@@ -1,4 +1,4 @@
-"""What agents that work elsewhere are answered."""
+"""Answers to agents that work elsewhere."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class LeaseRenewed(Shape):
 
 
 class ReportKept(Shape):
-    """What was reported is kept."""
+    """The answer to a saved report."""
 
     thread: ThreadNow
 
@@ -123,7 +123,7 @@ class CheckpointKept(Shape):
 
 
 class BegunActivity(Shape):
-    """What to do next at a position."""
+    """The agent's next action at a position."""
 
     do: Literal["call", "answer", "wait", "refused", "stop"]
     args: Any = Field(description="Exactly what to call it with.")
@@ -151,7 +151,7 @@ class CheckedActivity(Shape):
 
 
 class SettledActivity(Shape):
-    """What came of a call, as it is on record."""
+    """The recorded result of a call."""
 
     activity: Activity
     thread: ThreadNow
@@ -165,7 +165,7 @@ class RecordedActivities(Shape):
 
 
 class AnswerOne(Shape):
-    """What people said to one request."""
+    """The reviewers' answer to one request."""
 
     node: str
     index: int
@@ -177,7 +177,7 @@ class AnswerOne(Shape):
 
 
 class Answers(Shape):
-    """What people said, or that they are asked."""
+    """The reviewers' answers, or the requests that are still open."""
 
     do: Literal["answer", "wait", "stop"]
     answers: list[AnswerOne]
@@ -186,7 +186,7 @@ class Answers(Shape):
 
 
 class NextStep(Shape):
-    """What to do next with a thread."""
+    """The next action on a thread."""
 
     do: Literal["take", "work", "wait", "undo", "stop", "ended"]
     reason: str

@@ -1,4 +1,4 @@
-"""What agents that work elsewhere send."""
+"""Requests of agents that work elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dashboard.actions.external.leases import (
 )
 from dashboard.actions.external.saved_states import BUCKET
 
-from .requests import INDEX_MAX, NODES_MAX, TOOL_MAX, Asked, Json, Node, Tool
+from .requests import INDEX_MAX, NODES_MAX, TOOL_MAX, Json, Node, RequestShape, Tool
 from .texts import Id, NotBlank, OneOf, Reason
 
 KEY_MAX = 190
@@ -37,7 +37,7 @@ StepNumber = Annotated[int, Field(ge=1, le=INDEX_MAX)]
 STEP = Field(None, description="The step that you believe is in progress; another one: 412.")
 
 
-class TakeLease(Asked):
+class TakeLease(RequestShape):
     """The right to work on a thread."""
 
     name: Annotated[str, NotBlank(REPORTER_MAX)] = Field(
@@ -46,13 +46,13 @@ class TakeLease(Asked):
     seconds: Seconds = SECONDS_DEFAULT
 
 
-class RenewLease(Asked):
+class RenewLease(RequestShape):
     """A heartbeat."""
 
     seconds: Seconds = SECONDS_DEFAULT
 
 
-class ReleaseLease(Asked):
+class ReleaseLease(RequestShape):
     """The end of a lease."""
 
     as_: Annotated[str, OneOf(LEAVING)] = Field("queued", alias="as")
@@ -68,8 +68,8 @@ class ReleaseLease(Asked):
         return self
 
 
-class ReportThought(Asked):
-    """Why the agent goes on as it does; `n` is its place among those of its node and step."""
+class ReportThought(RequestShape):
+    """The agent's reason for its next action; `n` is its index within its node and step."""
 
     node: Node
     text: Annotated[str, NotBlank(THOUGHT_MAX)]
@@ -79,7 +79,7 @@ class ReportThought(Asked):
 Thoughts = Annotated[list[ReportThought], Field(max_length=THOUGHTS_MAX)]
 
 
-class ReportCheckpoint(Asked):
+class ReportCheckpoint(RequestShape):
     """The end of a step: what it changed, or the whole state after it."""
 
     id: Id | None = Field(None, description="Your own id of it, by which it is committed once.")
@@ -105,7 +105,7 @@ class ReportCheckpoint(Asked):
         return self
 
 
-class SaveState(Asked):
+class SaveState(RequestShape):
     """The whole state of an agent, to be kept under a name."""
 
     name: Annotated[str, NotBlank(NAME_MAX)] = Field(
@@ -122,7 +122,7 @@ class SaveState(Asked):
     )
 
 
-class AtPosition(Asked):
+class AtPosition(RequestShape):
     """A position in the step in progress."""
 
     step: StepNumber | None = STEP
@@ -136,7 +136,7 @@ class AtPosition(Asked):
         return {"node": self.node, "index": self.index, "key": self.key}
 
 
-class ReportedGate(Asked):
+class ReportedGate(RequestShape):
     """Stop for people before an effect."""
 
     title: Annotated[str, NotBlank(300)]
@@ -146,7 +146,7 @@ class ReportedGate(Asked):
 
 
 class BeginActivity(AtPosition):
-    """What would be done."""
+    """A call that the agent is about to make."""
 
     kind: Kind = "activity"
     tool: Tool
@@ -154,8 +154,8 @@ class BeginActivity(AtPosition):
     gate: ReportedGate | None = Field(None, description="Of an effect: ask people first.")
 
 
-class CallUsage(Asked):
-    """What a call took."""
+class CallUsage(RequestShape):
+    """The resources that a call used."""
 
     model: Annotated[str, Field(max_length=200)] | None = None
     tokens: Annotated[int, Field(ge=0, le=10**12)] | None = None
@@ -164,7 +164,7 @@ class CallUsage(Asked):
 
 
 class SettleActivity(AtPosition):
-    """What came of a call."""
+    """The result of a call."""
 
     kind: Kind = "activity"
     tool: Tool
@@ -175,7 +175,7 @@ class SettleActivity(AtPosition):
     usage: CallUsage | None = None
 
 
-class ActivityRecord(Asked):
+class ActivityRecord(RequestShape):
     """A pure call that is done."""
 
     node: Node
@@ -188,15 +188,15 @@ class ActivityRecord(Asked):
     usage: CallUsage | None = None
 
 
-class RecordActivities(Asked):
+class RecordActivities(RequestShape):
     """Pure calls that are done, kept in one go."""
 
     checkpoint: Id | None = Field(None, description="They follow this one; else the head.")
     records: Annotated[list[ActivityRecord], Field(min_length=1, max_length=RECORDS_MAX)]
 
 
-class SettleUndo(Asked):
-    """What came of the undo of an effect."""
+class SettleUndo(RequestShape):
+    """The result of undoing an effect."""
 
     result: Any = None
     error: Annotated[str, Field(max_length=10_000)] = Field(
@@ -204,7 +204,7 @@ class SettleUndo(Asked):
     )
 
 
-class AskQuestion(Asked):
+class AskQuestion(RequestShape):
     """A question to people, without an action."""
 
     question: Annotated[str, NotBlank(100_000)]
@@ -214,7 +214,7 @@ class AskQuestion(Asked):
     expires_in: Annotated[float, Field(gt=0, le=YEAR_SECONDS)] | None = None
 
 
-class ProposeEffect(Asked):
+class ProposeEffect(RequestShape):
     """An effect that people decide on now and that is begun later, at the same position."""
 
     tool: Tool
@@ -222,7 +222,7 @@ class ProposeEffect(Asked):
     gate: ReportedGate | None = None
 
 
-class AskOne(Asked):
+class AskOne(RequestShape):
     """One request: an interrupt in Agent Inbox's form, a question, or an effect to be begun."""
 
     node: Node
@@ -241,15 +241,15 @@ class AskOne(Asked):
         return self
 
 
-class AskPeople(Asked):
+class AskPeople(RequestShape):
     """Requests, all of them opened at once; sent again, what people said."""
 
     step: StepNumber | None = STEP
     ask: Annotated[list[AskOne], Field(min_length=1, max_length=QUESTIONS_MAX)]
 
 
-class ReportProgress(Asked):
-    """How far the work is: shown, not kept."""
+class ReportProgress(RequestShape):
+    """The progress of the work: shown, not saved."""
 
     node: Node
     text: Annotated[str, Field(max_length=300)] = ""
@@ -260,7 +260,7 @@ class ReportProgress(Asked):
     )
 
 
-class ReportEvents(Asked):
+class ReportEvents(RequestShape):
     """Thoughts, which are kept, and progress, which is not."""
 
     step: StepNumber | None = STEP

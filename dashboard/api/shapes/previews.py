@@ -1,4 +1,4 @@
-"""What the API answers before an edit, a fork or a rollback is done."""
+"""Answers that preview an edit, a fork, a rollback or a cancellation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CALLS_TOLD = 200
 
 
 class EffectFate(Shape):
-    """What a rollback does about an effect: undoable, stays or unknown."""
+    """The fate of an effect in a rollback: undoable, stays or unknown."""
 
     activity: Activity
     fate: str
@@ -26,7 +26,7 @@ class EffectFate(Shape):
 
 
 class EditPreview(Shape):
-    """What an edit would change and withdraw."""
+    """Values that an edit would change, and requests that it would withdraw."""
 
     head: UUID
     version: int
@@ -57,7 +57,7 @@ class EditAnswer(RootModel[ThreadDetail | EditPreview]):
 
 
 class ExpectedCall(Shape):
-    """What becomes of one recorded call; `tokens` and `cost` are those it took."""
+    """The expected fate of one recorded call; `tokens` and `cost` are those it took."""
 
     activity: UUID
     step: int
@@ -71,11 +71,11 @@ class ExpectedCall(Shape):
 
 
 class ExpectedCalls(Shape):
-    """What becomes of the calls ahead, by what was recorded when these steps were taken before.
+    """The expected fates of the calls ahead, from the recording of these steps.
 
-    `reused` results are not asked for again; those of `maybe` are not either where their input
-    turns out to be the same; `again` is called in any case. Tokens and cost are of `again`.
-    `calls` are the first 200.
+    `reused` calls are not made again; those of `maybe` are not either if their input turns out to
+    be the same; those of `again` always are. Tokens and cost are of `again`. `calls` are the
+    first 200.
     """
 
     reused: int
@@ -120,7 +120,7 @@ class ExpectedCalls(Shape):
 
 
 class ForkPreview(ExpectedCalls):
-    """What a fork would do and call again."""
+    """The plan of a fork: its changes, and the calls it would make again."""
 
     checkpoint: Checkpoint
     patch: list[dict[str, Any]]
@@ -149,10 +149,10 @@ BELOW = (
 
 
 class CancelPreview(Shape):
-    """What cancelling would undo, in this order, what it leaves, and where the head goes back to.
+    """Effects that cancelling would undo, in this order, or leave, and the new head.
 
-    `checkpoint` is null where nothing is undone: the head stays. Effects of branches that rollbacks
-    left are among them: they stay.
+    `checkpoint` is null if nothing is undone: the head stays. Effects on branches that rollbacks
+    left are included: they stay.
     """
 
     checkpoint: Checkpoint | None
@@ -182,9 +182,9 @@ class CancelAnswer(RootModel[ThreadDetail | CancelPreview]):
 
 
 class RollBackPreview(ExpectedCalls):
-    """What a rollback would undo, leave and withdraw; effects last first.
+    """Effects that a rollback would undo or leave, newest first, and requests withdrawn.
 
-    The calls are those of the thread that goes on from there.
+    The calls are those of the thread as it continues from there.
     """
 
     checkpoint: Checkpoint

@@ -1,4 +1,4 @@
-"""What requests carry, as strict shapes: no value is turned into another type."""
+"""Bodies of requests, as strict shapes: no value is turned into another type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from approvals.states import WhatNext
 from checkpoints.agent_versions import CAN
-from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
+from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX, TITLE_MAX
 from checkpoints.log.fork_budgets import COST, NUMBER_MAX
 from checkpoints.state.deltas import LIMITS
 from checkpoints.verdicts import Verdict
@@ -39,7 +39,7 @@ Changes = Annotated[
 ]
 
 
-class Asked(BaseModel):
+class RequestShape(BaseModel):
     """A body without unknown members."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -86,7 +86,7 @@ Channels = Annotated[
 ]
 
 
-class AnnouncedTool(Asked):
+class AnnouncedTool(RequestShape):
     """A tool that changes the outside world."""
 
     idempotent: bool = Field(False, description="Calling it again with the same key does no harm.")
@@ -99,7 +99,7 @@ class AnnouncedTool(Asked):
     description: Annotated[str, Field(max_length=1_000)] = ""
 
 
-class ExternalAgent(Asked):
+class ExternalAgent(RequestShape):
     """An agent that works elsewhere and reports; it needs no code of ours."""
 
     framework: Annotated[str, Field(max_length=60)] = ""
@@ -136,7 +136,7 @@ class ExternalAgent(Asked):
         )
 
 
-class StartThread(Asked):
+class StartThread(RequestShape):
     """A new thread, or the continuation of the one of that name."""
 
     agent: Annotated[str, NotBlank(AGENT_MAX)]
@@ -159,11 +159,11 @@ class StartThread(Asked):
     )
 
 
-class Nothing(Asked):
+class Nothing(RequestShape):
     """An empty body."""
 
 
-class Pause(Asked):
+class Pause(RequestShape):
     """A pause at the next step, or before a node."""
 
     before_node: Annotated[str, Field(max_length=NODE_MAX)] = Field(
@@ -172,13 +172,13 @@ class Pause(Asked):
     children: bool = Field(False, description="Let it reach the threads that it started as well.")
 
 
-class Resume(Asked):
+class Resume(RequestShape):
     """The end of a pause."""
 
     children: bool = Field(False, description="Let it reach the threads that it started as well.")
 
 
-class Settle(Asked):
+class Settle(RequestShape):
     """The answer to what a thread asks about one effect."""
 
     activity: Id = Field(description="The effect: `why_waiting.facts.activity`.")
@@ -194,20 +194,20 @@ class Settle(Asked):
     reason: Reason = ""
 
 
-class ChooseCode(Asked):
-    """What shall become of a thread whose agent's code changed."""
+class ChooseCode(RequestShape):
+    """A choice for a thread whose agent's code changed."""
 
     choice: Annotated[str, OneOf(code_choice.CHOICES)]
 
 
-class ChooseCodeMany(Asked):
+class ChooseCodeMany(RequestShape):
     """The same choice for several threads, each by itself."""
 
     choice: Annotated[str, OneOf(code_choice.CHOICES)]
     threads: Annotated[list[Id], Field(min_length=1, max_length=code_choice.AT_ONCE)]
 
 
-class Skip(Asked):
+class Skip(RequestShape):
     """A node that the thread goes past."""
 
     node: Node
@@ -216,7 +216,7 @@ class Skip(Asked):
     )
 
 
-class Cancel(Asked):
+class Cancel(RequestShape):
     """The end of a thread."""
 
     reason: Reason = ""
@@ -229,20 +229,29 @@ class Cancel(Asked):
     children: bool = Field(False, description="Let it reach the threads that it started as well.")
 
 
-class SendInput(Asked):
+class Rename(RequestShape):
+    """Another title for a thread."""
+
+    title: Annotated[str, NotBlank(TITLE_MAX)]
+    current: Title | None = Field(
+        None, description="The title that was seen: 412 where somebody was quicker."
+    )
+
+
+class SendInput(RequestShape):
     """A message for the next step: any JSON that fits an item of the agent's message channel."""
 
     message: Any = Field(description=f"At most {MESSAGE_BYTES:,} bytes.")
 
 
-class Edit(Asked):
+class Edit(RequestShape):
     """New values over the head; `reason` is required unless it is a preview."""
 
     changes: Changes
     reason: Reason = ""
 
 
-class ForkBudget(Asked):
+class ForkBudget(RequestShape):
     """The limits at which a fork pauses; what it starts counts. Resuming grants them once more."""
 
     cost: Annotated[str, Field(max_length=16, pattern=f"^(?:{COST.pattern})$")] | None = Field(
@@ -254,7 +263,7 @@ class ForkBudget(Asked):
     )
 
 
-class InsteadOf(Asked):
+class InsteadOf(RequestShape):
     """A finished call of the thread, and the output that it had in the fork."""
 
     activity: Id
@@ -264,7 +273,7 @@ class InsteadOf(Asked):
     )
 
 
-class Fork(Asked):
+class Fork(RequestShape):
     """A new thread from a checkpoint of this one."""
 
     checkpoint: Id | None = Field(
@@ -295,7 +304,7 @@ class Fork(Asked):
         return more | ({"budget": budget} if budget else {})
 
 
-class RollBack(Asked):
+class RollBack(RequestShape):
     """The head moved back; `reason` is required unless it is a preview."""
 
     checkpoint: Id
@@ -311,7 +320,7 @@ Word = Annotated[str, NotBlank(decisions.WORD_MAX)]
 Hash = Annotated[str, NotBlank(decisions.HASH_MAX)]
 
 
-class Decide(Asked):
+class Decide(RequestShape):
     """A verdict on exactly the proposal of this hash."""
 
     verdict: Word = Field(description="One of `verdicts` of the request: approve, edit, ...")

@@ -1,4 +1,4 @@
-"""What the API answers; each shape reads the row of a reader by the same names."""
+"""Answers of the API; each shape reads the row of a reader by the same names."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Verification(Shape):
 
 
 class Lease(Shape):
-    """Who works on a thread."""
+    """The lease of a thread: its worker, until when, and its fence."""
 
     owner: str
     until: datetime | None
@@ -71,7 +71,7 @@ class External(Shape):
 
 
 class Reason(Shape):
-    """Why a thread stands where it stands."""
+    """The reason for a thread's current status."""
 
     kind: str
     sentence: str
@@ -86,7 +86,7 @@ class Reason(Shape):
 
 
 class Allowed(Shape):
-    """Whether an action is possible now, and what is missing."""
+    """Permission for an action now, and what is missing."""
 
     allowed: bool
     why: str
@@ -168,10 +168,10 @@ class Input(Shape):
 
 
 class Storage(Shape):
-    """What a thread's own past takes.
+    """Space that a thread's own past takes.
 
     `bytes` is close, the counts are exact; of more than 200 activities the count is close too.
-    Files of a storage that does not answer are not among them.
+    Files in a storage that does not answer are not counted.
     """
 
     events: int

@@ -1,4 +1,4 @@
-"""What resuming has spared, as the API tells it of a thread and of a workspace."""
+"""The savings of resuming, of a thread and of a workspace."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def is_id(text: str) -> bool:
-    """Whether a text is an id in the one spelling that the document knows as `format: uuid`."""
+    """True if the text is an id in the one spelling that `format: uuid` allows."""
     return _UUID.fullmatch(text) is not None
 
 

@@ -1,1 +1,1 @@
-"""What the commands share: arguments, output as table or JSON, exit codes."""
+"""Shared parts of the commands: arguments, output as table or JSON, exit codes."""

@@ -1,4 +1,4 @@
-"""What people type: ids and how they begin, numbers of checkpoints, values of channels."""
+"""Parse typed arguments: ids and how they begin, checkpoint numbers, channel values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands share: help, who acts, refusals with exit codes, answers as table or JSON.
+"""Shared base of the commands: help, the actor, refusals with exit codes, output.
 
 Exit codes: 0 done, 1 refused or something is wrong, 2 called wrongly, 3 not found, 4 a server does
 not answer, 130 stopped by Ctrl-C. Answers go to stdout; notes, questions and refusals to stderr.
@@ -99,7 +99,7 @@ class TerminalCommand(BaseCommand):
 
     @property
     def as_json(self) -> bool:
-        """Whether --json was given."""
+        """True if --json is set."""
         return bool(self.options.get("as_json"))
 
     def tell(self, shape: BaseModel | Sequence[BaseModel], *tables: Table) -> None:
@@ -119,7 +119,7 @@ class TerminalCommand(BaseCommand):
         self.stderr.write(plain(text), style_func=lambda line: line)
 
     def confirmed(self, question: str) -> bool:
-        """Whether --yes was given or the person at the terminal says yes; else Usage."""
+        """True if --yes is set or the person at the terminal confirms; Usage without a terminal."""
         if self.options["yes"]:
             return True
         if not sys.stdin.isatty():
@@ -257,12 +257,12 @@ def one_line(text: str) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What a driver says, as one line without secrets."""
+    """Format a driver's error as one line without secrets."""
     return plain(masked(str(error).strip().partition("\n")[0]))
 
 
 def database_away(error: Exception) -> str:
-    """What to say when PostgreSQL does not answer."""
+    """Explain that PostgreSQL does not answer."""
     return f"The database does not answer; is Gatepost up? {first_line(error)}"
 
 

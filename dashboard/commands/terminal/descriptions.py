@@ -1,4 +1,4 @@
-"""How threads and plans are told in a terminal."""
+"""Describe threads and plans in a terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHORT = 300
 
 
 def lease_of(row: ThreadRow) -> str:
-    """Who has the thread, under which fence and until when unless it is renewed."""
+    """Describe the lease: owner, fence, and its end unless it is renewed."""
     if not row.lease_owner:
         return f"nobody, fence {row.fence}"
     return f"{row.lease_owner}, fence {row.fence}, until {row.lease_until:%H:%M:%S} UTC"
@@ -31,7 +31,7 @@ def lease_of(row: ThreadRow) -> str:
 def tell_thread(
     command: PersonalCommand, actor: Actor, thread_id: UUID, *, state: bool = False
 ) -> None:
-    """Where a thread stands now, with its state if asked."""
+    """Print a thread's current status, with its state on request."""
     row, payload, open_ones = thread_detail(actor, thread_id)
     why = payload.why_waiting
     shown = facts(
@@ -76,7 +76,7 @@ def patch_table(patch: Any) -> Table:
 
 
 def edit_table(plan: EditPlan) -> Table:
-    """What an edit would do."""
+    """Tabulate what an edit would do."""
     return facts(
         "An edit would",
         [
@@ -87,22 +87,22 @@ def edit_table(plan: EditPlan) -> Table:
 
 
 def _ahead(expected: Expected) -> list[tuple[str, str]]:
-    """What is reused and called again when the recorded steps are taken once more."""
+    """Rows for the recorded calls that would be reused and those that would be repeated."""
 
-    def told(fate: str) -> str:
+    def totals(fate: str) -> str:
         return (
             f"{expected.count(fate)} recorded calls, {expected.tokens(fate)} tokens, "
             f"{expected.cost(fate)}"
         )
 
-    results = [("reuse", told(REUSED)), ("call again", told(AGAIN))]
+    results = [("reuse", totals(REUSED)), ("call again", totals(AGAIN))]
     if expected.count(MAYBE):
-        results.append(("call again if asked otherwise", told(MAYBE)))
+        results.append(("call again if asked otherwise", totals(MAYBE)))
     return results
 
 
 def fork_table(plan: ForkPlan) -> Table:
-    """What a fork would do."""
+    """Tabulate what a fork would do."""
     return facts(
         "A fork would",
         [
@@ -117,7 +117,7 @@ def fork_table(plan: ForkPlan) -> Table:
 
 
 def cancel_tables(plan: CancelPlan) -> tuple[Table, ...]:
-    """What cancelling would do, and each effect's fate."""
+    """Tabulate what cancelling would do, and each effect's fate."""
     target = plan.target
     return (
         facts(
@@ -136,7 +136,7 @@ def cancel_tables(plan: CancelPlan) -> tuple[Table, ...]:
 
 
 def roll_back_tables(plan: RollBackPlan) -> tuple[Table, ...]:
-    """What a rollback would do, and each effect's fate."""
+    """Tabulate what a rollback would do, and each effect's fate."""
     return (
         facts(
             "A rollback would",

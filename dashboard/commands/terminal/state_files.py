@@ -2,7 +2,7 @@
 
 The form is that of `threads state` and of a capsule's state.json or state.yaml. What a reader of
 YAML might take for something else than was meant (a date, `no`, `1_000`, `010`, `1e3`) is refused
-with its place: a value is never changed in silence.
+with its path: a value is never changed in silence.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MOVING = frozenset({"version", "status", "thread_status", "updated_at"})
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What a file changes in the state of one checkpoint: {channel: new value}."""
+    """Changes that a file makes to the state of one checkpoint: {channel: new value}."""
 
     point: CheckpointRow
     changes: dict[str, Any]
@@ -52,7 +52,7 @@ class Changed:
 def changed_in(path: Path, thread: ThreadRow, *, at: CheckpointRow | None = None) -> Changed:
     """The changes of a file against the checkpoint that it was exported from.
 
-    Everything beside the state has to be as it was exported. Raises Invalid with the place, and
+    Everything beside the state has to be as it was exported. Raises Invalid with the path, and
     Conflict where the file is of another thread, or of another checkpoint than `at`.
     """
     text = read(path)
@@ -75,8 +75,8 @@ def changed_in(path: Path, thread: ThreadRow, *, at: CheckpointRow | None = None
     for name in _MOVING:
         payload.pop(name), text.pop(name, None)
     old, new = payload.pop("state"), text.pop("state")
-    for place in _differing("$", payload, text):
-        raise Invalid(place, "cannot be changed here; only what is below $.state can")
+    for changed in _differing("$", payload, text):
+        raise Invalid(changed, "cannot be changed here; only what is below $.state can")
     for channel in old.keys() - new.keys():
         raise Invalid(deltas.at("$.state", channel), "is missing; write null to empty it")
     return Changed(point, {c: v for c, v in new.items() if c not in old or not _same(old[c], v)})
@@ -136,10 +136,10 @@ def _value(node: yaml.Node, path: str, seen: set[int], depth: int) -> Any:
         results: dict[str, Any] = {}
         for key_node, item in node.value:
             key = _key(key_node, path)
-            place = deltas.at(path, key)
+            inner = deltas.at(path, key)
             if key in results:
-                raise InvalidValue(place, "the key occurs twice")
-            results[key] = _value(item, place, seen, depth + 1)
+                raise InvalidValue(inner, "the key occurs twice")
+            results[key] = _value(item, inner, seen, depth + 1)
         return results
     return _scalar(node, path)
 
@@ -195,7 +195,7 @@ def _differing(path: str, old: Any, new: Any) -> Iterator[str]:
 
 
 def _same(old: Any, new: Any) -> bool:
-    """Whether two values are one to JSON: 1 is 1.0 there, and is not true."""
+    """True if two values are the same JSON: 1 equals 1.0, and does not equal true."""
     return deltas.canonical(old) == deltas.canonical(new)
 
 

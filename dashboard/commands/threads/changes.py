@@ -59,7 +59,7 @@ def _takes_file(parser: argparse.ArgumentParser) -> None:
 def _from_file(
     command: PersonalCommand, thread: ThreadRow, at: CheckpointRow | None
 ) -> Changed | None:
-    """What the given file changes; None when it changes nothing, which is said."""
+    """Read the changes of the --from file; None, with a message, if there are none."""
     o = command.options
     if o["set"] or o["file"]:
         raise Usage("--from", "and --set or --file exclude each other")

@@ -35,7 +35,7 @@ def takes_version(parser: argparse.ArgumentParser) -> None:
 
 
 def takes_reason(parser: argparse.ArgumentParser) -> None:
-    """Why; kept in the log."""
+    """Add --reason, which is saved in the log."""
     parser.add_argument("--reason", default="", help="kept in the log")
 
 
@@ -125,6 +125,10 @@ def _pause_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--before", default="", metavar="NODE", help="stop before this node")
 
 
+def _rename_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("title", help="the new title")
+
+
 def _skip_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node", required=True, metavar="NODE", help="the node to go past")
 
@@ -179,6 +183,13 @@ DOING = (
         "let a paused thread go on",
         _control("resume"),
         on_thread(takes_version),
+    ),
+    Verb(
+        "rename",
+        "give a thread another title, in any status",
+        _control("rename", "title"),
+        on_thread(_rename_options, takes_version),
+        "threads rename order-17 'Invoices of October, corrected'",
     ),
     Verb(
         "retry",

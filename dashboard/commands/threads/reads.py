@@ -66,7 +66,7 @@ def on_thread(
 
 
 def limit_option(default: int, high: int) -> Callable[[argparse.ArgumentParser], None]:
-    """How many rows."""
+    """Declare --limit, the number of rows."""
 
     def declare(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -77,7 +77,7 @@ def limit_option(default: int, high: int) -> Callable[[argparse.ArgumentParser],
 
 
 def thread_of(command: PersonalCommand, action: str = "read") -> tuple[Actor, ThreadRow]:
-    """Who acts, and the thread that is meant."""
+    """Read the acting person and the thread that the command names."""
     actor = command.actor(action)
     ident = thread_named(actor, command.options["thread"])
     return actor, queries.thread(ident, workspace=actor.workspace)
@@ -148,7 +148,7 @@ def _event_options(parser: argparse.ArgumentParser) -> None:
 
 
 def events(command: PersonalCommand) -> None:
-    """What happened, oldest first."""
+    """List events, oldest first."""
     o = command.options
     actor, row = thread_of(command)
     kinds = [kind for kind in o["kind"].split(",") if kind]
@@ -229,7 +229,7 @@ def _checkpoint_cells(c: CheckpointRow, thread: ThreadRow) -> tuple[object, ...]
 
 
 def activities(command: PersonalCommand) -> None:
-    """What happened once, newest first."""
+    """List recorded activities, newest first."""
     _, row = thread_of(command)
     rows = queries.activities(row.id, limit=command.options["limit"])
     columns = ("step", "node", "kind", "tool", "state", "took", "tries", "result")
@@ -280,7 +280,7 @@ def _diff_options(parser: argparse.ArgumentParser) -> None:
 
 
 def diff(command: PersonalCommand) -> None:
-    """What differs between two checkpoints, and where their ways part."""
+    """Show the differences between two checkpoints, and where their paths diverge."""
     o = command.options
     actor, row = thread_of(command)
     other = row

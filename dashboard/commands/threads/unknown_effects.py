@@ -27,7 +27,7 @@ def settle(command: PersonalCommand) -> None:
     """Answer exactly the question that stands now."""
     o = command.options
     actor, thread = thread_of(command, "settle")
-    request = unknown_effects.asked_of(thread)
+    request = unknown_effects.effect_question_of(thread)
     if request is None:
         raise NotAllowedNow(
             "The thread has no open question about an effect.", status=str(thread.status)

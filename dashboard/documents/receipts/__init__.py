@@ -1,1 +1,1 @@
-"""Where the values of a proposal come from, read from the record for page and API."""
+"""Sources of the values of a proposal, read from the record for page and API."""

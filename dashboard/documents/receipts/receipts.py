@@ -1,4 +1,4 @@
-"""Where each value of a request's proposal comes from, in words and with the page that shows it."""
+"""The source of each value of a proposal, in words and with the page that shows it."""
 
 from __future__ import annotations
 

@@ -48,7 +48,10 @@ def compare(old: CheckpointRow, new: CheckpointRow, *, at_most: int = STEPS_MAX)
     Ways that share a past are compared from where they part on, independent ones step by step from
     their beginning; `at_most` steps that are the same are read.
     """
-    old_way, new_way = queries.way(old.thread, old.id), queries.way(new.thread, new.id)
+    old_way, new_way = (
+        queries.branch_ranges(old.thread, old.id),
+        queries.branch_ranges(new.thread, new.id),
+    )
     meeting = meet(old_way, new_way)
     diverged = first_divergence(
         _since(old_way, meeting, old), _since(new_way, meeting, new), at_most=at_most

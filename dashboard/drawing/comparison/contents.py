@@ -1,4 +1,4 @@
-"""What of an event is content, and what only names or dates it; pure.
+"""Separate an event's content from what only names or dates it; pure.
 
 Two runs that did the same have other ids, times, salts, hashes, workers and attempts. What is left
 of an event without them is its content; `Slot` says where in its step it stands, so that nodes

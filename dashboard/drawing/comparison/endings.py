@@ -107,7 +107,7 @@ def _written(step: LoggedStep | None) -> dict[str, Any]:
 
 def _last_written(head: CheckpointRow) -> LoggedStep | None:
     """The newest step on the way to a head that wrote something; None in the newest fifty."""
-    for thread, _, low, high, _ in queries.way(head.thread, head.id):
+    for thread, _, low, high, _ in queries.branch_ranges(head.thread, head.id):
         first = max(low, high - LOOKED_BACK + 1)
         steps = list(logged_steps(thread, first, high, kinds=()))
         for step in reversed(steps):

@@ -1,4 +1,4 @@
-"""Where the embedded parts keep their data and sockets; computed from the data folder alone.
+"""Folders of the embedded parts' data and sockets; computed from the data folder alone.
 
 Every command that is given the same data folder finds the same sockets, so `./manage.py shell`
 in a second terminal talks to the servers that `up` started in the first.
@@ -73,7 +73,7 @@ def service_account() -> Account | None:
 
 
 def reachable(path: Path, account: Account | None) -> bool:
-    """Whether the account may go through every existing folder down to `path`."""
+    """True if the account may go through every existing folder down to `path`."""
     if account is None:
         return True
     for folder in (path, *path.parents):

@@ -22,7 +22,7 @@ def _package(name: str) -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def _place(source: Path, target: Path, fill: str) -> Path:
+def _install(source: Path, target: Path, fill: str) -> Path:
     """Put `source` at `target` in one rename, so that two starters never see half of it."""
     if target.exists():
         return target
@@ -60,7 +60,7 @@ def postgres_programs(places: Folders) -> Path:
     home = package if os.access(package, os.W_OK) and reachable(package, places.account) else None
     if home is None and reachable(package, places.account) and (package / name).exists():
         home = package
-    return _place(archive, (home or places.library) / name, "unpack") / "bin"
+    return _install(archive, (home or places.library) / name, "unpack") / "bin"
 
 
 def valkey_program(places: Folders) -> Path:
@@ -74,4 +74,4 @@ def valkey_program(places: Folders) -> Path:
     if reachable(program.parent, places.account):
         return program
     stamp = f"valkey-server-{program.stat().st_size}-{int(program.stat().st_mtime)}"
-    return _place(program, places.library / stamp, "copy")
+    return _install(program, places.library / stamp, "copy")

@@ -74,7 +74,7 @@ def start(
 
 
 def alive(pid: int) -> bool:
-    """Whether a process with this id exists (a zombie counts as gone on Linux)."""
+    """True if a process with this id exists (a zombie counts as gone on Linux)."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,1 +1,1 @@
-"""What happens around a login: its begin and end, its confirmation, the workspace of its pages."""
+"""Events around a login: its begin and end, its confirmation, its pages' workspace."""

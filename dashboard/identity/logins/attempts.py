@@ -43,11 +43,11 @@ class WrongPasskey(WrongCode):
 def use_code(request: Any, user: Any, code: str) -> str:
     """Use a code of a user up: which kind it was.
 
-    A wrong one counts and is logged as a password is. Raises WrongCode, TooMany, and Conflict where
-    the key of the secret is missing.
+    A wrong one counts and is logged as a password is, except at the machine itself, where there is
+    no request. Raises WrongCode, TooMany, and Conflict where the key of the secret is missing.
     """
     check_text("$.code", code, CODE_MAX, required=True)
-    name = _let_try(request, user)
+    name = "" if request is None else _let_try(request, user)
     try:
         kind = records.use(user, code)
     except CannotDecrypt as error:
@@ -58,7 +58,8 @@ def use_code(request: Any, user: Any, code: str) -> str:
             "runs Gatepost for its encryption keys."
         ) from error
     if not kind:
-        _failed(request, name)
+        if request is not None:
+            _failed(request, name)
         raise WrongCode("This code is wrong, or was used before. Wait for the next one.")
     give_back(request)
     return kind

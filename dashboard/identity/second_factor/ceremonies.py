@@ -36,7 +36,7 @@ class Refused(Exception):
 
 
 def unavailable(request: Any) -> str:
-    """Why there are no passkeys here, as a sentence; empty where there are."""
+    """Explain in a sentence why passkeys are unavailable here; empty if they are available."""
     if find_spec("fido2") is None:
         return INSTALL
     try:

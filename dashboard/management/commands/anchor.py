@@ -56,7 +56,7 @@ class Command(TerminalCommand):
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Where to."""
+        """Declare the destination."""
         parser.add_argument(
             "--to", type=Path, metavar="FILE", help="else a new file in <data folder>/anchors"
         )

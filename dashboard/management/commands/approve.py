@@ -14,6 +14,7 @@ from approvals.queries import ApprovalRow
 from approvals.states import ALLOWING, ANSWERS, UNSETTLED, WHAT_NEXT
 from checkpoints.state import deltas
 from dashboard import actions
+from dashboard.actions.people.second_factor import checked_code
 from dashboard.api.shapes.approval_detail import ApprovalDetail
 from dashboard.api.shapes.approvals import Approval, ApprovalList
 from dashboard.commands.terminal.arguments import json_given
@@ -36,6 +37,7 @@ class Command(PersonalCommand):
         approve 0199a3 --verdict reject --comment 'wrong address' --as manager
         approve 0199a3 --verdict reject --comment 'enough of this' --what-next roll_back
         approve 0199a3 --verdict edit --args '{"amount": "40.00"}'
+        approve 0199a3 --verdict approve --code-stdin --as manager
         approve 0199a3 --verdict respond --comment 'why this supplier?'
         approve 0199a3 --take-back
     """
@@ -66,11 +68,16 @@ class Command(PersonalCommand):
         parser.add_argument(
             "--hash", default="", help="the proposal_hash that was seen; else the one of now"
         )
-
-        parser.add_argument(
+        shown = parser.add_mutually_exclusive_group()
+        shown.add_argument(
             "--password-stdin",
             action="store_true",
             help="your password on standard input, where high risk needs it",
+        )
+        shown.add_argument(
+            "--code-stdin",
+            action="store_true",
+            help="a code of your second factor on standard input, in place of the password",
         )
 
     def act(self) -> None:
@@ -105,9 +112,11 @@ class Command(PersonalCommand):
     def _decide(self) -> None:
         o, actor = self.options, self.actor("decide")
         row = _named(actor, o["approval"])
-        if o["password_stdin"]:
+        if o["password_stdin"] or o["code_stdin"]:
             user = get_user_model()._default_manager.get(pk=actor.user_id)
-            at = verified(None, user, sys.stdin.readline().rstrip("\n"))
+            line = sys.stdin.readline().rstrip("\n")
+            check = checked_code if o["code_stdin"] else verified
+            at = check(None, user, line)
             actor = replace(actor, login=Login("", at))
         done = actions.decide(
             actor,

@@ -48,7 +48,7 @@ class Command(PersonalCommand):
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """What to export, and where to."""
+        """Declare what to export, and the destination."""
         thread_argument(parser)
         parser.add_argument(
             "--to", type=Path, default=Path(), metavar="FILE|FOLDER", help="else this folder"
@@ -77,12 +77,12 @@ class Command(PersonalCommand):
         capsule = actions.export(actor, thread.id, number, children=children)
         try:
             path: Path = self.options["to"]
-            place = path / capsule.name if path.is_dir() else path
-            size = write_new(capsule.chunks(), place)
+            target = path / capsule.name if path.is_dir() else path
+            size = write_new(capsule.chunks(), target)
         finally:
             capsule.close()
         exported = Exported(
-            file=str(place),
+            file=str(target),
             thread=thread.id,
             number=number,
             seq=capsule.seq,

@@ -18,9 +18,9 @@ from dashboard.identity.permissions import Actor
 
 
 class Imported(BaseModel):
-    """What came in, and how it stands; `events` were verified on the way.
+    """The imported thread and its status; `events` were verified on the way.
 
-    `left_out` of its children were not in the capsule.
+    `left_out` counts the children that were not in the capsule.
     """
 
     thread: UUID

@@ -22,7 +22,7 @@ from dashboard.wording.text import size
 
 
 class Deleted(BaseModel):
-    """What was deleted, or would have been: folders and their bytes."""
+    """The deleted folders and their bytes, or those that would be deleted."""
 
     data: str
     folders: list[str]

@@ -28,7 +28,7 @@ PROGRESS_SECONDS = 2.0
 
 
 class Finding(BaseModel):
-    """What does not hold: of a thread, workspace, approval or agent version, where, and why."""
+    """A check that failed: for a thread, workspace, approval or agent version, where, and why."""
 
     of: str
     id: UUID
@@ -37,12 +37,12 @@ class Finding(BaseModel):
 
 
 class Verified(BaseModel):
-    """What was verified and what came out; `anchor` is when the one compared with was written.
+    """The scope and result of a verification; `anchor` is the time of the one compared with.
 
     `since` is when the record of policies, tokens and other settings began, where a workspace is
-    older: nothing proves them before that. `unverified` are threads
-    whose contents or files a storage did not give: who knows. `erased` are intact but for their
-    content: by whom, and who approved it.
+    older: nothing proves them before that. `unverified` are threads whose contents or files a
+    storage did not return: their state is unknown. `erased` are intact but for their content: by
+    whom, and who approved it.
     """
 
     intact: bool
@@ -75,7 +75,7 @@ class Command(PersonalCommand):
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """What to verify, and against what."""
+        """Declare what to verify, and against what."""
         parser.add_argument("thread", nargs="*", metavar="THREAD", help="id, or how it begins")
         parser.add_argument(
             "--anchor",
@@ -157,7 +157,7 @@ class Command(PersonalCommand):
             except NotFound as error:
                 report = ChainReport(ident, False, 0, None, str(error))
             self._threads += 1
-            yield "thread", self._kept(report, "thread")
+            yield "thread", self._save_report(report, "thread")
         of_installation = [] if named else installation()
         unrecorded = {report.ident: report for of, report in of_installation if of == "workspace"}
         for head in () if named else queries.heads("workspace"):
@@ -165,22 +165,24 @@ class Command(PersonalCommand):
             report = workspace_report(head.ident, unrecorded)
             if report.since is not None:
                 self._since[head.ident] = report.since
-            yield "workspace", self._kept(report, "workspace")
+            yield "workspace", self._save_report(report, "workspace")
         if not named:
             for of, report in of_installation:
                 # The first of its workspace is told above.
                 if report is not unrecorded.get(report.ident):
                     yield of, report
             for of, report, workspace in left_behind():
-                yield of, self._kept(report, of, workspace)
+                yield of, self._save_report(report, of, workspace)
         for (of, _), result in list(self._deviations.items()):
             report = ChainReport(result.ident, False, 0, result.seq, result.what, checks=CHECKS)
-            yield of, self._kept(report, of)
+            yield of, self._save_report(report, of)
         if not named:
             for workspace, n_events in self._of_workspace.items():
                 store.note_complete(workspace, n_events)
 
-    def _kept(self, report: ChainReport, of: str, workspace: UUID | None = None) -> ChainReport:
+    def _save_report(
+        self, report: ChainReport, of: str, workspace: UUID | None = None
+    ) -> ChainReport:
         """Store what was found, together with what the anchor says of it; the whole report."""
         self._events += report.n_events
         if report.erased and report.intact:

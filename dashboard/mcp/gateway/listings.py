@@ -1,4 +1,4 @@
-"""What servers say of themselves and their tools, as clients see it."""
+"""Descriptions of servers and their tools, as clients see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people can do with a thread whose agent works elsewhere, what not, and why."""
+"""Actions that people can take on an externally run thread, and why not others."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _count(shown: range, total: int) -> str:
 
 
 def conversation_key(page: Any) -> Hashable:
-    """What region thread-conversation depends on: the state, and how requests stand."""
+    """The key of region thread-conversation: the state, and the status of requests."""
     channels = page.version.channels.values()
     if all(spec.get("reducer") != "append" for spec in channels):
         return None
@@ -149,7 +149,7 @@ class _Sources:
 
 
 def _usage(page: Any) -> dict[tuple[UUID, int, int], str]:
-    """What the model call of a step took, where there was one."""
+    """The usage text of each step with one model call."""
     taken: dict[tuple[UUID, int, int], list[str]] = {}
     for row in page.activities:
         if row.kind == "model" and row.state == "done" and isinstance(row.usage, Mapping):

@@ -1,4 +1,4 @@
-"""What is known of the step at which a thread failed; pure, from its events and save points."""
+"""Details of the step at which a thread failed; pure, from its events and save points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of a thread that has succeeded: what it did outside, in the words of its tools."""
+"""The outcome of a succeeded thread: its effects, in the words of its tools."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class DecisionReport:
     @property
     def terms(self) -> Any:
         """The demands of the policy in force: stages, four eyes, deadlines, undo window."""
-        return self.page.standing.terms.to_json()
+        return self.page.progress.terms.to_json()
 
     @cached_property
     def looks(self) -> list[tuple[str, Look]]:
@@ -125,7 +125,7 @@ class DecisionReport:
     def verdicts(self) -> list[Verdict]:
         """All votes, oldest first, edits as differences to what stood before."""
         stood, result = self.approval.args, []
-        for vote in self.page.standing.votes:
+        for vote in self.page.progress.votes:
             edits = []
             if vote.verdict == "edit":
                 edits, stood = differences(stood, vote.args, self.page.schema), vote.args
@@ -189,7 +189,7 @@ class DecisionReport:
             "thread": self.page.thread,
             "version": self.page.version,
             "last": self.page.last,
-            "standing": self.page.standing,
+            "standing": self.page.progress,
             "policy": self.page.policy,
         }
 

@@ -41,7 +41,7 @@ class TreeRow:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What the page shows of a family."""
+    """The family as the page shows it."""
 
     family: Family
     rows: tuple[TreeRow, ...]
@@ -131,7 +131,7 @@ class FamilyPage:
 
     @property
     def mark(self) -> Any:
-        """What tells the hub that the tree moved; () for a thread without relatives."""
+        """The mark that shows the hub whether the tree changed; () without relatives."""
         return self._looked[1]
 
     @cached_property

@@ -19,7 +19,7 @@ from dashboard.identity.logins.confirmation import WrongPassword
 from dashboard.identity.second_factor import ceremonies, codes, proposals, requirement
 from dashboard.identity.second_factor.passkeys import NAME_MAX
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, member, say
+from dashboard.views.base import SeeOther, actor, flash, member
 
 PAGE: Final = "account/second_factor.html"
 HOME: Final = "second_factor"
@@ -69,7 +69,7 @@ def remove(request: HttpRequest) -> HttpResponse:
         actions.remove_second_factor(actor(request), request, request.POST.get("code", ""))
     except (errors.Invalid, WrongCode) as error:
         return _page(request, error)
-    say(request, "The second factor is removed: your password alone signs you in.")
+    flash(request, "The second factor is removed: your password alone signs you in.")
     return SeeOther(reverse(HOME))
 
 
@@ -85,7 +85,7 @@ def add_passkey(request: HttpRequest) -> HttpResponse:
         )
     except (errors.Invalid, WrongPassword) as error:
         return _page(request, error, form="passkey")
-    say(request, f"The passkey {row.name} is added: use it in the place of a code.")
+    flash(request, f"The passkey {row.name} is added: use it in the place of a code.")
     return SeeOther(reverse(HOME))
 
 
@@ -103,7 +103,7 @@ def remove_passkey(request: HttpRequest) -> HttpResponse:
         actions.remove_passkey(actor(request), request, ident, sent.get("password", ""))
     except (errors.Invalid, WrongPassword) as error:
         return _page(request, error, form="removal")
-    say(request, "The passkey is removed.")
+    flash(request, "The passkey is removed.")
     return SeeOther(reverse(HOME))
 
 

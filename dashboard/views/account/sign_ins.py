@@ -1,4 +1,4 @@
-"""Where one is signed in, and the end of it."""
+"""The person's sign-ins, and the end of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard import actions
 from dashboard.identity.sign_ins.records import ID
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, member, say
+from dashboard.views.base import SeeOther, actor, flash, member
 
 PAGE = "account/sign_ins.html"
 HOME = "sign_ins"
@@ -36,7 +36,7 @@ def end(request: HttpRequest, sign_in_id: UUID) -> HttpResponse:
     if _ends_itself(request, sign_in_id):
         request.session.flush()
         return SeeOther(reverse("login"))
-    say(request, "Signed out there.")
+    flash(request, "Signed out there.")
     return SeeOther(reverse(HOME))
 
 
@@ -45,7 +45,7 @@ def end(request: HttpRequest, sign_in_id: UUID) -> HttpResponse:
 def end_others(request: HttpRequest) -> HttpResponse:
     """Sign all others out."""
     n = actions.end_other_sign_ins(actor(request))
-    say(request, f"{n:,} other sign-in{'' if n == 1 else 's'} ended.")
+    flash(request, f"{n:,} other sign-in{'' if n == 1 else 's'} ended.")
     return SeeOther(reverse(HOME))
 
 

@@ -1,4 +1,4 @@
-"""What comes after a verdict: a sentence for the person who gave it, and where they go then."""
+"""The answer to a verdict: a message for its reviewer, and the next page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from approvals.states import ALLOWING, ROLL_BACK, STOP
 from checkpoints.errors import NotFound
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.pages.reviewers import Viewer
-from dashboard.views.base import SeeOther, actor, say
+from dashboard.views.base import SeeOther, actor, flash
 
 from . import flow
 
@@ -42,7 +42,7 @@ def page_for(request: HttpRequest, approval_id: UUID, *, seen: str = "") -> Appr
 
 
 def context(request: HttpRequest, page: ApprovalPage) -> dict[str, Any]:
-    """What the whole page shows beside its regions: what was seen, and what can be taken back."""
+    """The page's context beside its regions: the proposal seen, and a decision to take back."""
     held: ApprovalRow | None = None
     with suppress(ValueError, NotFound):
         if raw := request.GET.get(flow.HELD, ""):
@@ -53,22 +53,24 @@ def context(request: HttpRequest, page: ApprovalPage) -> dict[str, Any]:
     return {"seen": page.looked if page.approval.open else "", "held": held}
 
 
-def onward(request: HttpRequest, row: ApprovalRow, text: str, way: flow.Way | None) -> SeeOther:
+def onward(
+    request: HttpRequest, row: ApprovalRow, text: str, following: flow.NextRequest | None
+) -> SeeOther:
     """Back to the request, or to the next one of the list that it was opened from.
 
     There a bar lets the person take back what they have just decided.
     """
-    if way is None:
-        say(request, text)
+    if following is None:
+        flash(request, text)
         return SeeOther(reverse("approval", args=[row.id]))
-    answer = flow.onward(request, way, text)
-    if row.status == "held" and way.next is not None:
+    answer = flow.onward(request, following, text)
+    if row.status == "held" and following.next is not None:
         answer["Location"] += f"&{flow.HELD}={row.id}"
     return answer
 
 
 def notice(page: ApprovalPage, row: ApprovalRow, verdict: str, void: int = 0) -> str:
-    """What the next page says of a verdict that was recorded; `void` approvals it made void."""
+    """The message on the next page after a verdict; `void` approvals became void by it."""
     parts = {
         "approve": ["Approved."],
         "edit": ["Your edit is recorded and counts as your approval."],
@@ -80,11 +82,11 @@ def notice(page: ApprovalPage, row: ApprovalRow, verdict: str, void: int = 0) ->
     if void:
         one = "1 approval so far is void"
         parts.append(f"{one if void == 1 else f'{void} approvals so far are void'}.")
-    missing = page.standing.needed - page.standing.got
+    missing = page.progress.needed - page.progress.got
     if row.status == "pending" and missing > 0:
         parts.append(f"{missing} more {'is' if missing == 1 else 'are'} needed.")
     elif row.status == "held":
-        parts.append(f"You can undo this for {page.standing.window} seconds.")
+        parts.append(f"You can undo this for {page.progress.window} seconds.")
     elif verdict in ALLOWING:
         parts.append("The thread goes on.")
     if verdict == "reject" and row.what_next in _NEXT:

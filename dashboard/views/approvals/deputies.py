@@ -19,7 +19,7 @@ from dashboard.fields.parameters import FLAG
 from dashboard.identity.permissions import may, require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, member, refused, say
+from dashboard.views.base import SeeOther, actor, flash, member, refused
 
 LIST, HAND_OVER = "deputy/list.html", "approval/hand_over.html"
 HOME = "deputies"
@@ -44,7 +44,7 @@ def index(request: HttpRequest) -> HttpResponse:
         )
     except errors.Invalid as error:
         return _page(request, query, forms.problems_of(error), error.status)
-    say(request, f"{row.deputy_name} acts for {row.person_name} in that time.")
+    flash(request, f"{row.deputy_name} acts for {row.person_name} in that time.")
     return SeeOther(reverse(HOME))
 
 
@@ -53,7 +53,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def remove(request: HttpRequest, deputy_id: UUID) -> HttpResponse:
     """End a deputy's right, or take a request back."""
     row = actions.remove_deputy(actor(request), deputy_id)
-    say(request, f"{row.deputy_name} does not act for {row.person_name} any more.")
+    flash(request, f"{row.deputy_name} does not act for {row.person_name} any more.")
     return SeeOther(reverse(HOME))
 
 
@@ -80,7 +80,7 @@ def hand_over(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         return render(request, HAND_OVER, context, status=error.status)
     except errors.ActionError as error:
         return refused(request, error, back=back, label="Back to the request")
-    say(request, f"Handed over: {row.deputy_name} can decide this in your place.")
+    flash(request, f"Handed over: {row.deputy_name} can decide this in your place.")
     return SeeOther(back)
 
 

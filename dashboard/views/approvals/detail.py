@@ -18,7 +18,7 @@ from dashboard.fields.parameters import FLAG
 from dashboard.identity.permissions import require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, live_page, say, show, wants_regions
+from dashboard.views.base import SeeOther, actor, flash, live_page, show, wants_regions
 
 from . import after_verdict, confirmation, flow
 from . import edit as editing
@@ -69,10 +69,10 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     require(actor(request), "decide")
     seen = request.POST.get("proposal_hash", "")
     page = page_for(request, approval_id, seen=seen)
-    way = flow.way(request, approval_id)  # before the request leaves its box
+    following = flow.next_request(request, approval_id)  # before the request leaves its box
     verdict = request.POST.get("verdict", "")
     if verdict == "edit":
-        return editing.send(request, page, way)
+        return editing.send(request, page, following)
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     answers = verdict == "respond" and page.approval.kind == "question"
     args, problems = _answer(request, page.approval) if answers else (None, {})
@@ -101,7 +101,7 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         return _page(request, approval_id, draft, status=error.status, seen=before)
     payload = notice(page_for(request, approval_id), row, verdict)
     return after_verdict.onward(
-        request, row, payload, None if row.open and verdict == "respond" else way
+        request, row, payload, None if row.open and verdict == "respond" else following
     )
 
 
@@ -117,7 +117,7 @@ def take_back(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         raise
     except errors.ActionError as error:
         return _page(request, approval_id, {"notice": error.detail}, status=error.status)
-    say(request, "Taken back. Nothing was done; the request is open again.")
+    flash(request, "Taken back. Nothing was done; the request is open again.")
     return SeeOther(reverse("approval", args=[approval_id]))
 
 

@@ -11,10 +11,12 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from approvals.queries import ApprovalRow
+from checkpoints import queries
 from dashboard import actions, errors
 from dashboard.drawing.differences import same
 from dashboard.fields import form as fields
-from dashboard.fields.faults import beside, named, place, schema_faults, sentence
+from dashboard.fields.faults import beside, location, named, schema_faults, sentence
 from dashboard.identity.permissions import require
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.views import forms
@@ -25,6 +27,7 @@ from .after_verdict import notice, onward, page_for
 
 PAGE = "approval/edit.html"
 FORM, JSON = "form", "json"
+PREVIEW = "preview"
 
 
 @require_safe
@@ -34,23 +37,32 @@ def edit(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     require(actor(request), "decide")
     page = page_for(request, approval_id)
     row = page.approval
-    back = reverse("approval", args=[approval_id])
     if not row.gate or not isinstance(row.shown_args, dict):
         why = errors.Conflict("This request has no arguments that could be edited.")
-        return refused(request, why, back=back, label="Back to the request")
+        return _refused(request, row.id, why)
     if not row.open:
-        why = errors.Conflict(f"The request is {row.status}; there is nothing left to edit.")
-        return refused(request, why, back=back, label="Back to the request")
+        return _ended(request, row)
     return _form(request, page, {}, 200)
 
 
-def send(request: HttpRequest, page: ApprovalPage, way: flow.Way | None) -> HttpResponse:
-    """Take the edited arguments; what is refused comes back beside its field."""
+def send(
+    request: HttpRequest, page: ApprovalPage, following: flow.NextRequest | None
+) -> HttpResponse:
+    """Take the edited arguments, or show what they change; what is refused comes back at its field.
+
+    A preview decides nothing.
+    """
     row = page.approval
     args, problems = _read(request, page)
     if problems:
         return _form(request, page, problems, 422)
-    void = page.standing.got
+    if request.POST.get("act") == PREVIEW:
+        if not row.open:
+            return _ended(request, row)
+        if page.changed:  # The form comes back with the changes of both first.
+            return _form(request, page, {}, 409)
+        return _form(request, page, {}, 200, _changes(page, args))
+    void = page.progress.got
     try:
         done = actions.decide(
             confirmation.confirmed(request),
@@ -65,12 +77,23 @@ def send(request: HttpRequest, page: ApprovalPage, way: flow.Way | None) -> Http
     except errors.ActionError as error:
         again = page_for(request, row.id, seen=page.seen)
         if not again.approval.open:
-            back = reverse("approval", args=[row.id])
-            return refused(request, error, back=back, label="Back to the request")
+            return _refused(request, row.id, error)
         if asks := confirmation.needed(request, error):
             return _form(request, again, {}, error.status, asks)
         return _form(request, again, problems_of(error), error.status)
-    return onward(request, done, notice(page_for(request, row.id), done, "edit", void), way)
+    return onward(request, done, notice(page_for(request, row.id), done, "edit", void), following)
+
+
+def _ended(request: HttpRequest, row: ApprovalRow) -> HttpResponse:
+    """The refusal of a request that is open no more."""
+    why = errors.Conflict(f"The request is {row.status}; there is nothing left to edit.")
+    return _refused(request, row.id, why)
+
+
+def _refused(request: HttpRequest, ident: UUID, why: errors.ActionError) -> HttpResponse:
+    """A refusal with the way back to the request."""
+    back = reverse("approval", args=[ident])
+    return refused(request, why, back=back, label="Back to the request")
 
 
 def _read(request: HttpRequest, page: ApprovalPage) -> tuple[Any, dict[str, str]]:
@@ -118,7 +141,7 @@ def problems_of(error: errors.ActionError) -> dict[str, str]:
         elif fault.path == "$.comment":
             results["comment"] = sentence(fault.message)
         else:
-            label = "The arguments" if fault.path == "$.args" else place(fault.path)[0]
+            label = "The arguments" if fault.path == "$.args" else location(fault.path)[0]
             results[forms.WHOLE] = sentence(f"{label} {fault.message}")
     return results
 
@@ -135,9 +158,12 @@ def _form(
     page: ApprovalPage,
     problems: dict[str, str],
     status: int,
-    asks: dict[str, Any] | None = None,
+    more: dict[str, Any] | None = None,
 ) -> HttpResponse:
-    """The form over what stands now, with what this person changed of what it showed before."""
+    """The form over what stands now, with what this person changed of what it showed before.
+
+    `more` is what a preview or a confirmation shows.
+    """
     row, schema = page.approval, page.schema
     posted = forms.posted(request) if request.method == "POST" else None
     editable = isinstance(row.shown_args, dict)
@@ -159,7 +185,7 @@ def _form(
     context = {
         "approval": row,
         "based_on": based_on,
-        "standing": page.standing,
+        "standing": page.progress,
         "fields": shown,
         "raw": raw,
         "as_json": (raw_chosen and "args" in (posted or {"args": ""})) or not shown,
@@ -167,9 +193,20 @@ def _form(
         "errors": mine,
         "moved": page.changed,
     }
-    context |= asks or {}
+    context |= more or {}
     context["trail"] = flow.context(request, row.id)["trail"]
     return render(request, PAGE, context, status=status)
+
+
+def _changes(page: ApprovalPage, args: Any) -> dict[str, Any]:
+    """The context of a preview: the new arguments beside the current ones."""
+    current = page.approval.shown_args
+    return {
+        "plan": {"patch": queries.diff(current, args)},
+        "old_state": current,
+        "new_state": args,
+        "schema": page.schema,
+    }
 
 
 def _raw(page: ApprovalPage, posted: dict[str, str] | None) -> tuple[str, str]:
@@ -197,7 +234,7 @@ def _raw(page: ApprovalPage, posted: dict[str, str] | None) -> tuple[str, str]:
 
 
 def _merged(opened: dict[str, Any], wanted: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """What stands now, with the arguments that one person changed, added or removed."""
+    """Merge one person's changed, added and removed arguments into the current ones."""
     merged = {name: value for name, value in now.items() if name in wanted or name not in opened}
     for name, value in wanted.items():
         if name not in opened or not same(value, opened[name]):

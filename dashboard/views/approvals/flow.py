@@ -1,4 +1,4 @@
-"""The way through a box: from the inbox to a request, and after its decision to the next one.
+"""Paths through a box: from the inbox to a request, and after its decision to the next one.
 
 The address of a request carries the list that it was opened from (`?box=mine&sort=age`), so two
 windows with different boxes do not disturb each other, and a reload shows the same.
@@ -19,7 +19,7 @@ from dashboard.actions import may
 from dashboard.fields.parameters import ID, TEXT, Values, one_of
 from dashboard.identity.seats import person_of
 from dashboard.pages.inbox import BOX, OLD_NAMES, InboxPage, page_from
-from dashboard.views.base import SeeOther, actor, say, wants_regions
+from dashboard.views.base import SeeOther, actor, flash, wants_regions
 
 HELD: Final = "held"  # names in an address what its reader decided on the page before
 # A list, and what the address of a request carries of the list that it was opened from.
@@ -35,8 +35,8 @@ LIST_PARAMETERS: Final[dict[str, Values]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """Where a decision leads on to: the next request of the box and how many are left."""
+class NextRequest:
+    """The next request of the box after a decision, and how many are left."""
 
     page: InboxPage
     next: UUID | None
@@ -44,7 +44,7 @@ class Way:
 
 
 def opened_from(request: HttpRequest) -> InboxPage | None:
-    """The list that the request's address carries; None where somebody came another way."""
+    """The list that the request's address carries; None if it carries none."""
     if "box" not in request.GET:
         return None
     who = actor(request)
@@ -52,7 +52,7 @@ def opened_from(request: HttpRequest) -> InboxPage | None:
 
 
 def context(request: HttpRequest, approval_id: UUID) -> dict[str, Any]:
-    """What the page of a request shows of the way: its place and the words for its links."""
+    """The page's context for its list: the request's position and the query of its links."""
     page = opened_from(request)
     shown = page or InboxPage(actor(request).workspace, sort="age")
     return {
@@ -62,22 +62,22 @@ def context(request: HttpRequest, approval_id: UUID) -> dict[str, Any]:
     }
 
 
-def way(request: HttpRequest, approval_id: UUID) -> Way | None:
-    """What comes after this request in the list that it was opened from."""
+def next_request(request: HttpRequest, approval_id: UUID) -> NextRequest | None:
+    """Find the next request in the list that this one was opened from; None if from no list."""
     page = opened_from(request)
-    return Way(page, *page.following(approval_id)) if page is not None else None
+    return NextRequest(page, *page.following(approval_id)) if page is not None else None
 
 
-def onward(request: HttpRequest, way: Way, text: str) -> SeeOther:
+def onward(request: HttpRequest, following: NextRequest, text: str) -> SeeOther:
     """Go to the next request of the list, or back to the list when it is empty."""
-    if way.next is None:
-        say(request, f"{text} That was the last one here.")
-        query = way.page.query(cursor="") or f"box={BOX}"
+    if following.next is None:
+        flash(request, f"{text} That was the last one here.")
+        query = following.page.query(cursor="") or f"box={BOX}"
         return SeeOther(f"{reverse('approvals')}?{query}")
-    n = f"{WALKED:,}+" if way.left >= WALKED else f"{way.left:,}"
-    left = f"{n} request{'' if way.left == 1 else 's'} left to review."
-    say(request, f"{text} {left}")
-    return SeeOther(f"{reverse('approval', args=[way.next])}?{way.page.trail}")
+    n = f"{WALKED:,}+" if following.left >= WALKED else f"{following.left:,}"
+    left = f"{n} request{'' if following.left == 1 else 's'} left to review."
+    flash(request, f"{text} {left}")
+    return SeeOther(f"{reverse('approval', args=[following.next])}?{following.page.trail}")
 
 
 def note_look(request: HttpRequest, approval_id: UUID) -> None:

@@ -24,10 +24,10 @@ from dashboard.views.addresses import takes
 from dashboard.views.base import (
     SeeOther,
     actor,
+    flash,
     live_page,
     member,
     next_url,
-    say,
     show,
     wants_regions,
 )
@@ -43,7 +43,7 @@ DONE = {"approve": "approved", "reject": "rejected"}
 @live_page
 @takes(**LIST_PARAMETERS, cursor=CURSOR)
 def inbox(request: HttpRequest) -> HttpResponse:
-    """What waits: ?box= mine, team, due, high, open or done; &sort= risk, age or deadline.
+    """The inbox: ?box= mine, team, due, high, open or done; &sort= risk, age or deadline.
 
     &agent=, &framework= and &q= narrow it, &alike= shows the equals of a request, &cursor= goes on.
     """
@@ -81,7 +81,7 @@ def _habit(request: HttpRequest) -> reviewers.Habit | None:
 @member
 @takes({"id": ID})
 def ended(request: HttpRequest) -> HttpResponse:
-    """What became of requests that left somebody's list: ?id= as often as needed.
+    """Outcomes of requests that left somebody's list: ?id= as often as needed.
 
     {"ended": {id: a few words}}, without those that are still open; 100 at most.
     """
@@ -111,7 +111,7 @@ def together(request: HttpRequest) -> HttpResponse:
     back = next_url(request, reverse("approvals"))
     context: dict[str, Any] = {"verdict": verdict, "comment": comment, "back": back}
     if not items:
-        say(request, "Nothing was ticked, so nothing was decided.")
+        flash(request, "Nothing was ticked, so nothing was decided.")
         return SeeOther(back)
     if verdict not in bulk.TOGETHER:
         raise errors.Invalid("$.verdict", f"together it is {' or '.join(bulk.TOGETHER)} only")
@@ -127,11 +127,11 @@ def together(request: HttpRequest) -> HttpResponse:
     if refused:
         context |= {"done": done, "refused": refused, "results": True, "did": DONE[verdict]}
         return render(request, SHEET, context, status=200 if done else 409)
-    say(request, _notice(results, DONE[verdict]))
+    flash(request, _notice(results, DONE[verdict]))
     return SeeOther(back)
 
 
-def _notice(results: list[bulk.Told], did: str) -> str:
+def _notice(results: list[bulk.ItemResult], did: str) -> str:
     """Results in a sentence or two, when nothing was refused."""
     after = [result.after for result in results if result.after is not None]
     parts = [f"{len(results):,} requests {did}."]
@@ -150,7 +150,11 @@ def _notice(results: list[bulk.Told], did: str) -> str:
 
 
 def _sheet(
-    request: HttpRequest, messages: list[bulk.Told], context: dict[str, Any], *, status: int = 200
+    request: HttpRequest,
+    messages: list[bulk.ItemResult],
+    context: dict[str, Any],
+    *,
+    status: int = 200,
 ) -> HttpResponse:
     good = [one for one in messages if one.good]
     rows = [one.row for one in good if one.row]
@@ -165,7 +169,7 @@ def _sheet(
 
 
 def _sum(rows: list[inbox_rows.InboxRow]) -> amounts.Sum | None:
-    """What those that name an amount come to; None where arguments are too large to be known."""
+    """Sum the amounts of requests that name one; None if arguments are too large to be known."""
     if any(row.args is None for row in rows):
         return None
     return amounts.sum_of(row.args for row in rows if amounts.money_of(row.args))

@@ -22,7 +22,7 @@ from dashboard.identity.permissions import require
 from dashboard.pages.parts.breakers import open_breaker
 from dashboard.views import forms
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, member, refused, say
+from dashboard.views.base import SeeOther, actor, flash, member, refused
 from dashboard.wording.operations import selection_words
 
 CHANGED = "The selection was changed; look at the new counts, then stop them."
@@ -103,7 +103,7 @@ def trip(request: HttpRequest) -> HttpResponse:
     except errors.ActionError as error:
         problems = forms.problems_of(error)
         return form(error.status)
-    say(request, f"Stopped: {selection_words(selection.stored())}.")
+    flash(request, f"Stopped: {selection_words(selection.stored())}.")
     return SeeOther(reverse("board"))
 
 
@@ -143,7 +143,7 @@ def release(request: HttpRequest, breaker_id: UUID) -> HttpResponse:
     except errors.ActionError as error:
         return form(forms.problems_of(error), error.status)
     many = f"{n:,} thread{' goes' if n == 1 else 's go'} on"
-    say(request, f"Released: {many}." if not row.is_open else f"{many}; the others stay stopped.")
+    flash(request, f"Released: {many}." if not row.is_open else f"{many}; the others stay stopped.")
     return SeeOther(reverse("board"))
 
 

@@ -25,7 +25,7 @@ from dashboard.identity.permissions import require
 from dashboard.saved_views.address import NARROWS
 from dashboard.views import forms
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, member, say
+from dashboard.views.base import SeeOther, actor, flash, member
 from dashboard.views.board import board_page
 
 NAMED: Final = 3
@@ -62,7 +62,7 @@ def many(request: HttpRequest) -> HttpResponse:
     except errors.ActionError as error:
         rows = [queries.thread(i, workspace=who.workspace) for i in _here(versions, who.workspace)]
         return _sheet(request, {"rows": rows}, forms.problems_of(error), error.status)
-    say(request, _summary(deed, outcomes))
+    flash(request, _summary(deed, outcomes))
     return SeeOther(reverse("board"))
 
 

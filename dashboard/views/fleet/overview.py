@@ -20,7 +20,7 @@ from dashboard.pages.overview.reads import Overview
 
 from .. import forms
 from ..addresses import takes
-from ..base import SeeOther, actor, member, say
+from ..base import SeeOther, actor, flash, member
 
 DATE: Final = Values("a day such as 2026-11-26", is_date)
 PARAMETERS: Final[dict[str, Values]] = {
@@ -73,7 +73,7 @@ def budgets(request: HttpRequest) -> HttpResponse:
             problems, status = forms.problems_of(error), error.status
         else:
             off = "" if row.active else ", and switched off"
-            say(request, f"The budget of {row.whose} is set{off}.")
+            flash(request, f"The budget of {row.whose} is set{off}.")
             return SeeOther(reverse("budgets"))
     context = {
         "lines": [page.budget_line(one) for one in queries.budget_standings(who.workspace)],

@@ -22,7 +22,7 @@ from dashboard.saved_views.queries import ViewRow
 from dashboard.saved_views.surfaces import BOARD, RECORDS, SURFACES, readable
 from dashboard.views import forms
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, member, say
+from dashboard.views.base import SeeOther, actor, flash, member
 
 LIST, FORM = "view/list.html", "view/form.html"
 
@@ -62,7 +62,7 @@ def save(request: HttpRequest) -> HttpResponse:
         row = actions.save_view(actor(request), replace(_choice(request.POST), surface=surface))
     except errors.Invalid as error:
         return _form(request, None, request.POST, forms.problems_of(error), error.status)
-    say(request, f"Saved as “{row.name}”.")
+    flash(request, f"Saved as “{row.name}”.")
     return SeeOther(_href(row, row.address))
 
 
@@ -81,7 +81,7 @@ def change(request: HttpRequest, view_id: UUID) -> HttpResponse:
         actions.change_view(who, view_id, _choice(request.POST))
     except errors.Invalid as error:
         return _form(request, row, request.POST, forms.problems_of(error), error.status)
-    say(request, "Changed.")
+    flash(request, "Changed.")
     return SeeOther(reverse("views"))
 
 
@@ -90,7 +90,7 @@ def change(request: HttpRequest, view_id: UUID) -> HttpResponse:
 def remove(request: HttpRequest, view_id: UUID) -> HttpResponse:
     """Take a view away."""
     row = actions.remove_view(actor(request), view_id)
-    say(request, f"“{row.name}” is removed.")
+    flash(request, f"“{row.name}” is removed.")
     return SeeOther(reverse("views"))
 
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import actions, errors
-from dashboard.views.base import SeeOther, actor, member, refused, say
+from dashboard.views.base import SeeOther, actor, flash, member, refused
 
 HOME: Final = "subscriptions"
 WORKER: Final = Path(__file__).parents[2] / "static" / "dashboard" / "js" / "push-worker.js"
@@ -28,7 +28,7 @@ def add(request: HttpRequest) -> HttpResponse:
         row = actions.add_device(actor(request), **fields, **keys)
     except errors.Invalid as error:
         return refused(request, error, back=reverse(HOME), label="To your notifications")
-    say(request, f"Messages come to {row.name}.")
+    flash(request, f"Messages come to {row.name}.")
     return SeeOther(reverse(HOME))
 
 
@@ -37,7 +37,7 @@ def add(request: HttpRequest) -> HttpResponse:
 def remove(request: HttpRequest, device_id: UUID) -> HttpResponse:
     """Send a device nothing more."""
     row = actions.remove_device(actor(request), device_id)
-    say(request, f"Nothing more comes to {row.name}.")
+    flash(request, f"Nothing more comes to {row.name}.")
     return SeeOther(reverse(HOME))
 
 

@@ -1,4 +1,4 @@
-"""What news of incidents somebody gets: subscriptions and quiet hours."""
+"""A person's subscriptions to news of incidents, and quiet hours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.views import forms
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, member, refused, say
+from dashboard.views.base import SeeOther, actor, flash, member, refused
 from dashboard.wording.fleet.incidents import LOOKS
 
 LIST, FORM = "incident/subscriptions.html", "incident/subscription.html"
@@ -56,7 +56,7 @@ def make(request: HttpRequest) -> HttpResponse:
         raise
     except errors.ActionError as error:
         return _form(request, None, request.POST, forms.problems_of(error), error.status)
-    say(request, "Subscribed.")
+    flash(request, "Subscribed.")
     return SeeOther(reverse(HOME))
 
 
@@ -74,7 +74,7 @@ def change(request: HttpRequest, subscription_id: UUID) -> HttpResponse:
         raise
     except errors.ActionError as error:
         return _form(request, row, request.POST, forms.problems_of(error), error.status)
-    say(request, "Changed.")
+    flash(request, "Changed.")
     return SeeOther(reverse(HOME))
 
 
@@ -86,7 +86,7 @@ def remove(request: HttpRequest, subscription_id: UUID) -> HttpResponse:
         actions.remove_subscription(actor(request), subscription_id)
     except errors.Conflict as error:
         return refused(request, error, back=reverse(HOME), label="To your notifications")
-    say(request, "Removed.")
+    flash(request, "Removed.")
     return SeeOther(reverse(HOME))
 
 
@@ -97,14 +97,14 @@ def quiet(request: HttpRequest) -> HttpResponse:
     who, query = actor(request), request.POST
     if query.get("do", "") == "end":
         actions.set_quiet_hours(who, None)
-        say(request, "News comes at any hour.")
+        flash(request, "News comes at any hour.")
         return SeeOther(reverse(HOME))
     try:
         span = _clock(query, "begins"), _clock(query, "ends")
         actions.set_quiet_hours(who, span, query.get("zone", "").strip())
     except errors.Invalid as error:
         return _page(request, False, forms.problems_of(error), query, error.status)
-    say(request, "Set.")
+    flash(request, "Set.")
     return SeeOther(reverse(HOME))
 
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from dashboard import actions, errors
-from dashboard.views.base import SeeOther, actor, member, refused, say, words_of
+from dashboard.views.base import SeeOther, actor, flash, member, refused, words_of
 
 
 @require_POST
@@ -98,5 +98,5 @@ def _do(
         error.detail = words_of(error)
         return refused(request, error, back=back, label="To the incident")
     undo = reverse(opposite, args=[incident_id]) if opposite else ""
-    say(request, done, opposite=undo)
+    flash(request, done, opposite=undo)
     return SeeOther(back)

@@ -12,7 +12,7 @@ from checkpoints import queries
 from dashboard import actions, errors
 from dashboard.identity.permissions import require
 from dashboard.views import forms
-from dashboard.views.base import SeeOther, actor, member, refused, say, thread_url, version_of
+from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.wording.interruptions import children_words, interrupted
 
 
@@ -69,12 +69,12 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return form(forms.problems_of(error), error.status)
     also = " Its children are cancelled one after the other." if children else ""
     if plan:
-        say(
+        flash(
             request,
             "A worker is undoing what it did, most recent first. Then the thread is cancelled."
             + also,
         )
     else:
         unknown = queries.thread(thread.id, workspace=who.workspace).status_reason
-        say(request, f"Cancelled. {unknown or 'What it did so far stays.'}{also}")
+        flash(request, f"Cancelled. {unknown or 'What it did so far stays.'}{also}")
     return SeeOther(thread_url(thread.id))

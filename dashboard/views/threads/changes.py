@@ -22,7 +22,7 @@ from dashboard.fields.shapes import Ahead
 from dashboard.identity.permissions import require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, member, refused, say, thread_url, version_of
+from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.wording.interruptions import children_words
 
 CALLS_SHOWN = 50
@@ -119,7 +119,7 @@ def send_input(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return form(errors.rooted(f"{error.path}: {error.reason}", ""), error.status)
     except errors.ActionError as error:
         return form(error.detail, error.status, beside=False)
-    say(request, "Sent. The next step will use it.")
+    flash(request, "Sent. The next step will use it.")
     return SeeOther(thread_url(thread.id))
 
 
@@ -182,7 +182,7 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     except errors.ActionError as error:
         return form(forms.problems_of(error), error.status)
     also = " Children that it started after it are cancelled." if children else ""
-    say(request, f"Rolling back: a worker is undoing what came after.{also}")
+    flash(request, f"Rolling back: a worker is undoing what came after.{also}")
     return SeeOther(thread_url(thread.id))
 
 

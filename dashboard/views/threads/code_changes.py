@@ -1,4 +1,4 @@
-"""What changed in the code offered to a thread, and the choice for all that ask the very same."""
+"""Changes in the code offered to a thread, and one choice for all equal questions."""
 
 from __future__ import annotations
 

@@ -15,10 +15,10 @@ from dashboard.actions.forks import checkpoint_before, exchangeable
 from dashboard.fields import form as fields
 from dashboard.fields.shapes import ForkPreview
 from dashboard.views import forms
-from dashboard.views.base import SeeOther, actor, say
+from dashboard.views.base import SeeOther, actor, flash
 
 from .changes import ahead_of
-from .fork_form import Budget
+from .state_form import Budget
 
 OUTPUT = "output"
 
@@ -75,7 +75,7 @@ def counterfactual(request: HttpRequest, thread: ThreadRow, call_id: UUID) -> Ht
         raise
     except errors.ActionError as error:
         return form(_beside(forms.problems_of(error)), error.status)
-    say(request, "Forked with the other output. Compare shows whether the ending flips.")
+    flash(request, "Forked with the other output. Compare shows whether the ending flips.")
     return SeeOther(f"{reverse('compare')}?left={thread.id}&right={born}")
 
 

@@ -26,12 +26,12 @@ from dashboard.views.artifacts import download
 from dashboard.views.base import (
     SeeOther,
     actor,
+    flash,
+    flash_refusal,
     live_page,
     member,
     next_url,
     number_in,
-    say,
-    say_refusal,
     show,
     thread_url,
     version_of,
@@ -85,6 +85,7 @@ def _page(
     *,
     status: int = 200,
     row: ThreadRow | None = None,
+    typed: Mapping[str, str] | None = None,
 ) -> HttpResponse:
     """The thread as its own address with this query shows it."""
     query = query or {}
@@ -102,9 +103,8 @@ def _page(
     )
     shown.thread, shown.past  # noqa: B018 - unknown ones are refused before anything is shown
     rights = rights_of(actor(request).roles)
-    return show(
-        request, shown, TEMPLATE, {"rights": rights, "newest": shown.thread.number}, status=status
-    )
+    more = {"rights": rights, "newest": shown.thread.number, **(typed or {})}
+    return show(request, shown, TEMPLATE, more, status=status)
 
 
 def _control(
@@ -113,10 +113,11 @@ def _control(
     act: Callable[[int | None], Any],
     done: Callable[[Any], str],
     opposite: str = "",
+    typed: Mapping[str, str] | None = None,
 ) -> HttpResponse:
     """Do it and show the page again, by 303 when it is done, else as it is with the reason.
 
-    `opposite` names the page's verb that takes it back.
+    `opposite` names the page's verb that takes it back, `typed` is shown again after a refusal.
     """
     if request.method == "GET":
         # Somebody reloads the answer to a refusal; its polls want the thread's regions.
@@ -134,11 +135,11 @@ def _control(
     except (errors.Missing, errors.NeedsSecondPerson):
         raise
     except errors.ActionError as error:
-        say_refusal(request, error)
-        return _page(request, thread_id, status=error.status)
+        flash_refusal(request, error)
+        return _page(request, thread_id, status=error.status, typed=typed)
     if text := done(result):
         undo = reverse(opposite, args=[thread_id]) if opposite else ""
-        say(request, text, opposite=undo)
+        flash(request, text, opposite=undo)
     return SeeOther(next_url(request, thread_url(thread_id)))
 
 
@@ -168,6 +169,22 @@ def pause(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         ),
         done,
         opposite="" if node else "thread_resume",
+    )
+
+
+@_either
+@live_page
+def rename(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Give it another title; a refusal keeps what was typed."""
+    title = request.POST.get("title", "")
+    return _control(
+        request,
+        thread_id,
+        lambda _: actions.rename(
+            actor(request), thread_id, title, current=request.POST.get("current")
+        ),
+        lambda _: "Renamed.",
+        typed={"typed_title": title},
     )
 
 
@@ -223,9 +240,9 @@ def code(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         except errors.Missing:
             raise
         except errors.ActionError as error:
-            say_refusal(request, error)
+            flash_refusal(request, error)
             return _page(request, thread_id, status=error.status)
-        say(request, "Forked: this thread goes on with the new code, the other stays as it is.")
+        flash(request, "Forked: this thread goes on with the new code, the other stays as it is.")
         return SeeOther(thread_url(born))
     return _control(
         request,

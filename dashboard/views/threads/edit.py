@@ -17,10 +17,10 @@ from dashboard import actions, errors
 from dashboard.fields import form as fields
 from dashboard.fields import state_text
 from dashboard.views import forms
-from dashboard.views.base import SeeOther, actor, member, refused, say, thread_url, version_of
+from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 
 from .changes import checkpoint_of, form_page, head_of, thread_for, values_at
-from .fork_form import BY_JSON, StateForm, digest_of
+from .state_form import BY_JSON, StateForm, digest_of
 
 PREVIEW, SAVE = "preview", "save"
 _BACK: Final = "Back to the thread"
@@ -141,7 +141,7 @@ class EditPage:
         except errors.ActionError as error:
             problems = self._problems(error, changes)
             return self.render(problems, error.status)
-        say(self.request, "Saved as a new checkpoint. Resume or retry to continue from it.")
+        flash(self.request, "Saved as a new checkpoint. Resume or retry to continue from it.")
         return SeeOther(thread_url(self.thread.id))
 
     def _problems(self, error: errors.ActionError, changes: dict[str, Any]) -> dict[str, str]:

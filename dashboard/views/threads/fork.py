@@ -21,11 +21,11 @@ from dashboard.fields.parameters import ID, NUMBER_OR_ID
 from dashboard.fields.shapes import ForkPreview
 from dashboard.views import forms
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, member, say, thread_url
+from dashboard.views.base import SeeOther, actor, flash, member, thread_url
 
 from .changes import ahead_of, checkpoint_of, form_page, head_of, thread_for, values_at
 from .counterfactual import counterfactual
-from .fork_form import Budget, StateForm, digest_of
+from .state_form import Budget, StateForm, digest_of
 
 PREVIEW, CREATE = "preview", "create"
 
@@ -128,7 +128,7 @@ class ForkPage:
         except errors.ActionError as error:
             problems = forms.problems_of(error, self.schema)
             return self.render(self.state.refused(problems, self.schema, changes), error.status)
-        say(self.request, "Forked. The original stays as it is.")
+        flash(self.request, "Forked. The original stays as it is.")
         return SeeOther(thread_url(born))
 
     def _preview(

@@ -13,7 +13,7 @@ from dashboard import actions, errors
 from dashboard.actions.stopped.skips import skippable
 from dashboard.identity.permissions import require
 from dashboard.views import forms
-from dashboard.views.base import SeeOther, actor, member, refused, say, thread_url, version_of
+from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 
 
 @require_http_methods(["GET", "POST"])
@@ -58,5 +58,5 @@ def skip(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     except errors.ActionError as error:
         return form(forms.problems_of(error), error.status)
     after = "Resume it to go on." if status == "paused" else "The thread goes on without it."
-    say(request, f"Skipped {node}. {after}")
+    flash(request, f"Skipped {node}. {after}")
     return SeeOther(thread_url(thread.id))

@@ -15,7 +15,7 @@ from dashboard.fields.parameters import TEXT
 from dashboard.identity.permissions import require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, member, say, thread_url
+from dashboard.views.base import SeeOther, actor, flash, member, thread_url
 
 TEMPLATE = "thread/new.html"
 
@@ -52,7 +52,7 @@ def new(request: HttpRequest) -> HttpResponse:
     except errors.ActionError as error:
         problems = forms.problems_of(error, agent.schema)
         return _form(request, agents, agent, problems, status=error.status)
-    say(request, "Started.")
+    flash(request, "Started.")
     return SeeOther(thread_url(thread_id))
 
 

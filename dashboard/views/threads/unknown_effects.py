@@ -14,7 +14,7 @@ from dashboard import actions, errors
 from dashboard.actions.stopped import unknown_effects
 from dashboard.identity.permissions import require
 from dashboard.views import forms
-from dashboard.views.base import SeeOther, actor, member, refused, say, thread_url, version_of
+from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 
 
 @require_http_methods(["GET", "POST"])
@@ -28,7 +28,7 @@ def settle(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     reason = request.POST.get("f-reason", "").strip()
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
-        query = unknown_effects.asked_of(thread)
+        query = unknown_effects.effect_question_of(thread)
         inputs = (
             ()
             if query is None
@@ -62,7 +62,7 @@ def settle(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     except errors.ActionError as error:
         thread = queries.thread(thread_id, workspace=who.workspace)
         return form(forms.problems_of(error), error.status)
-    say(
+    flash(
         request,
         "A worker undoes it now."
         if status == Status.ROLLING_BACK

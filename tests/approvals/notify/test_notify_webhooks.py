@@ -19,7 +19,7 @@ from django.db import connection
 
 from approvals.notify import endpoints, queries
 from approvals.notify.channels import addresses, webhook
-from approvals.notify.channels.addresses import Place
+from approvals.notify.channels.addresses import Target
 from approvals.notify.endpoints import Wanted
 from approvals.notify.sender import Sender
 from approvals.notify.texts.kinds import NotDelivered
@@ -226,7 +226,7 @@ def test_addresses_that_are_not_of_the_public_internet(
     assert not addresses.permitted(ip_address(text))
     monkeypatch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("connected"))
     post.resolver(monkeypatch, {"inside.example": [text.partition("%")[0]]})
-    place = Place("https", "inside.example", 443, "/")
+    place = Target("https", "inside.example", 443, "/")
     with pytest.raises(NotDelivered, match="not of the public internet"):
         webhook.post(place, b"{}", {}, timeout=1)
 
@@ -267,7 +267,7 @@ def test_other_ports_are_refused(strict: None, port: int) -> None:
 def test_a_name_with_one_bad_address_is_refused_whole(strict: None, monkeypatch: Any) -> None:
     post.resolver(monkeypatch, {"both.example": ["8.8.8.8", "10.0.0.1"]})
     with pytest.raises(NotDelivered):
-        addresses.resolved(Place("https", "both.example", 443, "/"))
+        addresses.resolved(Target("https", "both.example", 443, "/"))
 
 
 def test_a_name_that_changes_its_mind_gains_nothing(
@@ -287,7 +287,7 @@ def test_a_name_that_changes_its_mind_gains_nothing(
         return real(("127.0.0.1", address[1]), *args, **more)
 
     monkeypatch.setattr(socket, "create_connection", connect)
-    place = Place("http", "turncoat.example", hook.port, "/in")
+    place = Target("http", "turncoat.example", hook.port, "/in")
     assert webhook.post(place, b"{}", {}, timeout=2) == 204
     assert dialled == [("127.0.0.2", hook.port)]
     assert asked_for == ["turncoat.example"]
@@ -333,12 +333,12 @@ def test_name_and_certificate_are_those_of_the_endpoint(
     hook, greeted = secured
     settings.GATEPOST_WEBHOOK_CA = str(certificate)
     post.resolver(monkeypatch, {n: ["127.0.0.1"] for n in ("hook.example", "other.example")})
-    place = Place("https", "hook.example", hook.port, "/in")
+    place = Target("https", "hook.example", hook.port, "/in")
     assert webhook.post(place, b"{}", {}, timeout=5) == 204
     assert greeted == ["hook.example"]
     assert hook.got[0].headers["host"] == f"hook.example:{hook.port}"
     with pytest.raises(NotDelivered, match="certificate of the endpoint is not trusted"):
-        webhook.post(Place("https", "other.example", hook.port, "/"), b"{}", {}, timeout=5)
+        webhook.post(Target("https", "other.example", hook.port, "/"), b"{}", {}, timeout=5)
     settings.GATEPOST_WEBHOOK_CA = ""
     with pytest.raises(NotDelivered, match="certificate of the endpoint is not trusted"):
         webhook.post(place, b"{}", {}, timeout=5)

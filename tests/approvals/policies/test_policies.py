@@ -331,7 +331,7 @@ def test_caps_count_recorded_cost_of_thread_agent_and_workspace(cast: Cast) -> N
     spent(strange, "0.25")
 
     def over(work: Any = one, name: str = "research") -> str:
-        return caps.over(workspace=cast.workspace, thread=work.thread, agent=name)
+        return caps.spend_refusal(workspace=cast.workspace, thread=work.thread, agent=name)
 
     assert over() == ""
     for per in ("total", "day"):
@@ -349,7 +349,9 @@ def test_caps_count_recorded_cost_of_thread_agent_and_workspace(cast: Cast) -> N
         cap(cast, "agent", per, "3.75", agent="research", active=False)
         cap(cast, "workspace", per, "4.00")
         assert over(strange, "reader").startswith("All threads of the workspace together")
-        assert caps.over(workspace=cast.elsewhere, thread=one.thread, agent="research") == ""
+        assert (
+            caps.spend_refusal(workspace=cast.elsewhere, thread=one.thread, agent="research") == ""
+        )
         cap(cast, "workspace", per, "4.000001")
         assert over() == ""
         cap(cast, "workspace", per, "4.00", active=False)
@@ -362,9 +364,9 @@ def test_a_day_forgets_what_was_spent_before(cast: Cast) -> None:
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute("UPDATE gp_activity SET finished_at = finished_at - interval '1 day'")
     cap(cast, "thread", "day", "1")
-    assert caps.over(workspace=cast.workspace, thread=work.thread, agent="research") == ""
+    assert caps.spend_refusal(workspace=cast.workspace, thread=work.thread, agent="research") == ""
     cap(cast, "thread", "total", "1")
-    assert caps.over(workspace=cast.workspace, thread=work.thread, agent="research") != ""
+    assert caps.spend_refusal(workspace=cast.workspace, thread=work.thread, agent="research") != ""
 
 
 @pytest.mark.parametrize("days", [-400, -3, 0, 3, 400])
@@ -375,7 +377,7 @@ def test_a_day_is_one_of_the_database_whatever_a_worker_believes(cast: Cast, day
     spent(work, "5", UUID(int=made_at << 80 | uuid7().int & (1 << 80) - 1))
     for scope, agent in (("thread", ""), ("agent", "research"), ("workspace", "")):
         cap(cast, scope, "day", "5", agent)
-        assert caps.over(workspace=cast.workspace, thread=work.thread, agent="research")
+        assert caps.spend_refusal(workspace=cast.workspace, thread=work.thread, agent="research")
         cap(cast, scope, "day", "5", agent, active=False)
 
 

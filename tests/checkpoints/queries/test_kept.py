@@ -59,14 +59,14 @@ def test_what_was_kept_goes_on_as_the_whole_would(
 ) -> None:
     """Lists grow, values are replaced and taken away; objects are replaced only."""
     whole = Digests.of(state, REDUCERS)
-    again = Digests.resumed(whole.kept(), REDUCERS)
-    assert (again.root, again.size, again.kept()) == (whole.root, whole.size, whole.kept())
+    again = Digests.resumed(whole.to_bytes(), REDUCERS)
+    assert (again.root, again.size, again.to_bytes()) == (whole.root, whole.size, whole.to_bytes())
     for delta in ({"append": {"log": items}}, {"set": changes}, {"unset": ["goal", "log"]}):
         state = deltas.apply(state, delta)  # type: ignore[arg-type]
         expected = Digests.of(state, REDUCERS)
         again.follow(delta)
         assert (again.root, again.size) == (expected.root, expected.size)
-        assert again.kept() == expected.kept()
+        assert again.to_bytes() == expected.to_bytes()
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ def test_members_join_an_object_only_where_all_of_it_is_known(
 ) -> None:
     delta: Any = {"merge": {"facts": members}}
     whole = Digests.of(state, REDUCERS)
-    resumed = Digests.resumed(whole.kept(), REDUCERS)
+    resumed = Digests.resumed(whole.to_bytes(), REDUCERS)
     after = deltas.apply(state, delta)
     whole.follow(delta)
     assert whole.root == Digests.of(after, REDUCERS).root
@@ -91,13 +91,13 @@ def test_members_join_an_object_only_where_all_of_it_is_known(
 @pytest.mark.slow
 @given(states, st.integers(1, 60))
 def test_bytes_that_are_no_kept_digests_are_refused(state: dict[str, Any], cut: int) -> None:
-    raw = Digests.of(state, REDUCERS).kept()
+    raw = Digests.of(state, REDUCERS).to_bytes()
     if len(raw) > cut and (len(raw) - cut) % len(raw):
         try:
             result = Digests.resumed(raw[:-cut], REDUCERS)
         except ValueError:
             return
-        assert result.kept() == raw[:-cut]  # cut between two channels: the root tells
+        assert result.to_bytes() == raw[:-cut]  # cut between two channels: the root tells
 
 
 def never(*_: Any, **__: Any) -> Any:
@@ -244,7 +244,7 @@ def test_false_digests_are_found_and_never_used() -> None:
         assert report.what.endswith("the digests kept with its checkpoint are not those of it.")
         assert report.first_broken_seq == seq
         result = saved_digests.digests_at(base, head_of(base))
-        assert result is None or result.kept() == read(base, head_of(base)).kept()
+        assert result is None or result.to_bytes() == read(base, head_of(base)).to_bytes()
         fork = store.fork(base, checkpoint=head_of(base), changes={"goal": "x"}, actor=OPERATOR)
         assert queries.state_at(fork, head_of(fork))["log"] == list(range(1, 41))
         assert (

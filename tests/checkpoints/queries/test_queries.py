@@ -177,10 +177,10 @@ def test_the_way_goes_through_branches_and_bases_and_marks_what_lies_beside_it()
         driver.step()  # 7, 8
     driver = rolled_back(base, 7)  # 9 on branch 2, from 7
     driver.step()  # 10
-    assert queries.way(base, head_of(base)) == [
+    assert queries.branch_ranges(base, head_of(base)) == [
         (base, 2, 9, 10, 5), (base, 1, 6, 7, 4), (base, 0, 0, 3, 3),
     ]  # fmt: skip
-    assert queries.way(base, numbered(base, 5)) == [(base, 0, 0, 5, 5)]
+    assert queries.branch_ranges(base, numbered(base, 5)) == [(base, 0, 0, 5, 5)]
     abandoned = {row.number for row in queries.checkpoints(base).rows if row.abandoned}
     assert abandoned == {4, 5, 8}
 
@@ -377,7 +377,7 @@ def test_reads_are_one_statement_each(
         lambda: queries.events(thread),
         lambda: queries.activities(thread),
         lambda: queries.counts(workspace=workspace),
-        lambda: queries.way(thread, head),
+        lambda: queries.branch_ranges(thread, head),
         lambda: queries.checkpoint(thread, head),
     ):
         with django_assert_num_queries(1):

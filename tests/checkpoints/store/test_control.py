@@ -182,6 +182,36 @@ def test_a_working_thread_pauses_at_its_next_step() -> None:
     assert acquired(thread).number == 3
 
 
+@pytest.mark.parametrize("status", sorted(S))
+def test_a_thread_is_renamed_in_any_status_and_goes_on(status: Status) -> None:
+    thread = make_thread()
+    bring_to(thread, status)
+    version = version_of(thread)
+    former = one("SELECT title FROM gp_thread WHERE id = %s", (thread,))
+    store.rename(thread, title="Invoices of October", actor="user:2", current=former)
+    assert (status_of(thread), version_of(thread)) == (status, version + 1)
+    assert one("SELECT title FROM gp_thread WHERE id = %s", (thread,)) == "Invoices of October"
+    assert kinds_of(thread)[-1] == "thread.renamed"
+    with pytest.raises(StaleVersion, match="meanwhile: “Invoices of October”"):
+        store.rename(thread, title="late", actor="user:3", current=former)
+    with pytest.raises(StaleVersion):
+        store.rename(thread, title="late", actor="user:3", expected_version=version)
+    with pytest.raises(InvalidValue):
+        store.rename(thread, title="x" * 301, actor="user:3")
+    assert verify_thread(thread).intact
+
+
+def test_the_worker_of_a_renamed_thread_keeps_its_lease_and_a_forged_title_is_found() -> None:
+    thread = make_thread()
+    driver = drive(thread, 1)
+    store.rename(thread, title="Invoices of October", actor="user:2")
+    driver.step()
+    assert verify_thread(thread).intact
+    forge = "UPDATE gp_thread SET title = 'Invoices of May' WHERE id = %s RETURNING 1"
+    assert rows(forge, (thread,))
+    assert "the thread's title" in verify_thread(thread).what
+
+
 @pytest.mark.parametrize("before_node", ["", "publish"])
 @pytest.mark.parametrize("status", [S.QUEUED, S.RUNNING])
 def test_a_pause_of_an_old_version_is_refused_too(status: Status, before_node: str) -> None:

@@ -190,7 +190,7 @@ def test_a_fork_of_a_fork_shares_the_whole_past(
     with django_assert_num_queries(1):
         state = queries.state_at(thread, head)
     assert state == {"goal": "count", "log": log, "facts": {}, "total": 11}
-    assert len(queries.way(thread, head_of(thread))) == 13
+    assert len(queries.branch_ranges(thread, head_of(thread))) == 13
     assert verify_thread(thread).intact
     # A keyframe on the way bounds how far is read.
     assert materialized.materialise(thread, head_of(thread)).deltas_read == 12 * 3 + 1

@@ -16,7 +16,7 @@ from approvals.rules.proposals import decision_content
 from checkpoints.chain.links import LINK_TEXT
 from checkpoints.log import seals
 from checkpoints.tables import columns as of_checkpoints
-from checkpoints.tables.columns import ACTIVITY, CHECKPOINT, EVENT, PLACE
+from checkpoints.tables.columns import ACTIVITY, CHECKPOINT, EVENT, POSITION
 from checkpoints.tables.listed import Columns, listed
 
 LISTS = [
@@ -66,7 +66,7 @@ def test_what_is_called_sealed_enters_the_hash() -> None:
     assert linked - {"chain"} == set(EVENT.sealed)
     assert named_by(seals.checkpoint_seal) == set(CHECKPOINT.sealed)
     assert named_by(decision_content) == set(of_approvals.DECISION.sealed)
-    assert set(PLACE) < set(ACTIVITY.sealed) & set(of_approvals.APPROVAL.sealed)
+    assert set(POSITION) < set(ACTIVITY.sealed) & set(of_approvals.APPROVAL.sealed)
 
 
 def test_a_slip_in_a_list_is_refused_at_import() -> None:

@@ -15,8 +15,8 @@ from django.core.management import call_command, get_commands, load_command_clas
 
 from dashboard import actions
 from dashboard.actions import hooks
-from dashboard.identity.sso import identities
 from tests.contract.example_calls import next_node
+from tests.contract.things import ISSUER, linked
 from tests.contract.world import World
 from tests.dashboard import hooking
 
@@ -66,7 +66,6 @@ LOOK = {
     *("deputy list", "device list"),
     *("budget list", "overview"),
 }
-ISSUER = "https://login.example.com"
 NEW_FILE = "@a file that is not there yet@"
 
 
@@ -99,7 +98,7 @@ def _budgeted(world: World) -> list[Any]:
 
 
 def _linked(world: World) -> list[Any]:
-    identities.link(world.cast.users["viewer"], ISSUER, uuid4().hex, actor="user:0")
+    linked(world.cast, "viewer")
     return ["viewer", "--issuer", ISSUER]
 
 
@@ -112,6 +111,7 @@ def _drafted() -> str:
 COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "threads start": lambda w: ["research", "--set", "goal=delays"],
     "threads pause": lambda w: [w.queued],
+    "threads rename": lambda w: [w.queued, "October"],
     "threads resume": lambda w: [w.paused],
     "threads retry": lambda w: [w.failed],
     "threads skip": lambda w: [w.failed, "--node", next_node(w.failed), "--reason", "unneeded"],

@@ -45,6 +45,7 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         [],
         {"thread": f"{w.queued}:{version_of(w.queued)}", "action": "pause", "do": "sure"},
     ),
+    "thread_rename": lambda w: ("operator", [w.queued], {"title": "October"}),
     "thread_pause": lambda w: ("operator", [w.queued], {}),
     "thread_resume": lambda w: ("operator", [w.paused], {}),
     "thread_retry": lambda w: ("operator", [w.failed], {}),

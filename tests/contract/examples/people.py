@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.contract.example_calls import ADMIN, LOOKS, NO_TOKEN, WITHOUT_FACTOR, Call
-from tests.contract.things import DEVICE, adding, code_of, make_token
+from tests.contract.things import DEVICE, ISSUER, adding, code_of, linked, make_token
 from tests.contract.world import World
 
 EXAMPLES: dict[str, Callable[[World], Call]] = {
@@ -40,6 +40,14 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     ),
     "users_sign_out": lambda w: Call(
         {"user_id": str(w.cast.users["operator"].pk)}, body={}, who=ADMIN
+    ),
+    "users_link": lambda w: Call(
+        {"user_id": str(w.cast.users["viewer"].pk)},
+        body={"subject": "00u1abcd", "issuer": ISSUER},
+        who=ADMIN,
+    ),
+    "users_unlink": lambda w: Call(
+        {"user_id": linked(w.cast, "viewer")}, body={"issuer": ISSUER}, who=ADMIN
     ),
     "devices_list": lambda w: Call(),
     "devices_add": lambda w: Call(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from checkpoints import store
 from dashboard.fields import form as fields
 from dashboard.fields import patterns
-from dashboard.fields.faults import place, schema_faults, sentence
+from dashboard.fields.faults import location, schema_faults, sentence
 from dashboard.templatetags.gatepost_forms import BESIDE
 from tests.cast import Cast
 from tests.dashboard import scene
@@ -138,7 +138,7 @@ def _plain(html: str) -> str:
 )  # fmt: skip
 def test_no_value_gets_an_expression_or_a_path(value: Any, keyword: str) -> None:
     for fault in schema_faults(_schema(BAD[keyword][0]), {"value": value}):
-        name, _ = place(fault.path)
+        name, _ = location(fault.path)
         assert name == "value"
         shown = fault.message.replace("\\\\", "").split(", not ")[0]  # the value may hold anything
         assert not re.search(r"\\d|\(\?|\^\(", shown)

@@ -38,6 +38,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "upload": lambda who: actions.upload(who, SimpleUploadedFile("a.csv", b"a")),
         "work": lambda who: external.take(who, thread, "host-1", 60),
         "pause": lambda who: actions.pause(who, thread),
+        "rename": lambda who: actions.rename(who, thread, "October"),
         "resume": lambda who: actions.resume(who, thread),
         "retry": lambda who: actions.retry(who, thread),
         "skip": lambda who: actions.skip(who, thread, "analyse", "because"),
@@ -113,7 +114,17 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
     before = queries.thread(row.thread, workspace=cast.workspace)
     actor = cast.actor(name)
     allowed = {
-        "operator": {"start", "upload", "pause", "resume", "retry", "edit", "cancel", "fork"}
+        "operator": {
+            "start",
+            "upload",
+            "pause",
+            "rename",
+            "resume",
+            "retry",
+            "edit",
+            "cancel",
+            "fork",
+        }
         | {"skip", "settle", "roll_back", "input", "code", "export", "import", "work", "breaker"}
         | {"incident", "request_erasure"},
         "manager": {"fork", "roll_back", "decide", "incident", "delegate"},

@@ -20,7 +20,7 @@ from checkpoints.records import Position
 from checkpoints.states import EventKind
 from dashboard import actions, errors
 from dashboard.pages import evidence
-from dashboard.pages.reviewers import standing
+from dashboard.pages.reviewers import progress_of
 from dashboard.wording.parties import recognised
 from tests.cast import Cast
 from tests.dashboard import scene
@@ -217,7 +217,7 @@ def test_each_stage_shows_the_votes_that_the_gate_counted_in_it(cast: Cast) -> N
     for name in ("manager", "second_manager"):
         decide(cast, row, name, "approve")
     approval = queries.approval(row.id, workspace=row.workspace)
-    now = standing(approval, queries.votes(row.id))
+    now = progress_of(approval, queries.votes(row.id))
     assert [(len(s.given), s.open, s.now) for s in now.stages] == [(2, 0, False), (0, 1, True)]
     assert now.last
     assert (now.got, now.needed) == (2, 3)

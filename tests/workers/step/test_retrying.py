@@ -67,7 +67,7 @@ def url_error(status: int, **headers: str) -> urllib.error.HTTPError:
 
 def judged(error: Exception) -> tuple[str, str, float | None]:
     result = judge(error, lambda: NOW)
-    return result.passing.value, result.said, result.after
+    return result.passing.value, result.message, result.after
 
 
 @pytest.mark.parametrize(

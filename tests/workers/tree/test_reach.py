@@ -148,8 +148,8 @@ def test_the_cap_of_a_thread_counts_its_tree(
         cursor.execute("UPDATE gp_thread SET cost = 0.4")
     facts = {"workspace": fleet.workspace, "agent": "clerk"}
     for thread in line:
-        assert "with its family tree, has spent 1.2" in caps.over(**facts, thread=thread)
-    assert caps.over(**facts, thread=other) == ""
+        assert "with its family tree, has spent 1.2" in caps.spend_refusal(**facts, thread=thread)
+    assert caps.spend_refusal(**facts, thread=other) == ""
 
 
 def test_a_harness_counts_the_tree() -> None:

@@ -36,7 +36,7 @@ PAIRS = pairs()
 
 
 def written(value: Any) -> str:
-    """How a value is kept; InvalidValue for what cannot be."""
+    """The stored form of a value; raises InvalidValue for what cannot be stored."""
     return deltas.canonical(value).decode()
 
 
@@ -108,7 +108,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedCheckpoint:
     """A checkpoint as kept; `delta` is canonical text."""
 
     new: NewCheckpoint
@@ -121,7 +121,7 @@ class Kept:
 
 @dataclass
 class Family:
-    """What a book knows of agents that start each other.
+    """The agents of a book that start each other.
 
     `graphs` are {name: (graph, agent version)}, `deadlines` until when parents wait.
     """
@@ -151,7 +151,7 @@ class Book:
 
     workspace: UUID = field(default_factory=uuid7)
     rows: dict[UUID, Row] = field(default_factory=dict)
-    checkpoints: dict[UUID, dict[UUID, Kept]] = field(default_factory=dict)
+    checkpoints: dict[UUID, dict[UUID, SavedCheckpoint]] = field(default_factory=dict)
     events: dict[UUID, list[Event]] = field(default_factory=dict)
     activities: dict[tuple[UUID, Position, int], ActivityRow] = field(default_factory=dict)
     approvals: dict[UUID, ApprovalRow] = field(default_factory=dict)
@@ -241,7 +241,7 @@ class Book:
                 also(at)
             return row
 
-    def set_head(self, row: Row, saved: Kept) -> None:
+    def set_head(self, row: Row, saved: SavedCheckpoint) -> None:
         """Keep a checkpoint and let the thread stand there."""
         c = saved.new
         self.checkpoints.setdefault(row.id, {})[c.id] = saved
@@ -267,7 +267,7 @@ class Book:
         self.events.setdefault(row.id, []).append(entry)
         row.last_seq, row.last_hash, row.last_at = entry.seq, end, at
 
-    def checkpoint(self, thread: UUID, ident: UUID) -> Kept:
+    def checkpoint(self, thread: UUID, ident: UUID) -> SavedCheckpoint:
         """A checkpoint of this very thread; raises NotFound."""
         result = self.checkpoints.get(thread, {}).get(ident)
         if result is None:
@@ -286,7 +286,7 @@ class Book:
             state, checkpoint.new.state_hash, checkpoint.new.schema_version, len(past)
         )
 
-    def delta(self, saved: Kept) -> dict[str, Any]:
+    def delta(self, saved: SavedCheckpoint) -> dict[str, Any]:
         """A checkpoint's delta with the values that it names; CorruptHistory where one is not."""
         stored = read(saved.delta)
         names = references.named(stored.get(references.PUT, {})).values()
@@ -322,9 +322,9 @@ class MemoryPayloads:
 
 def sealed(
     book: Book, thread: UUID, checkpoint: NewCheckpoint, at: datetime
-) -> tuple[Kept, list[NewEvent]]:
+) -> tuple[SavedCheckpoint, list[NewEvent]]:
     """A checkpoint as it is kept, checked like one that goes to PostgreSQL, and its event."""
     limit = book.limits.get(checkpoint.agent_version, LIMITS[DATABASE])
     inserts, event = checkpoint_insert(thread, checkpoint, MemoryPayloads(book, limit))
     salt, delta_hash, delta = delta_of(inserts[0])
-    return Kept(checkpoint, thread, delta, salt, delta_hash, at), [event]
+    return SavedCheckpoint(checkpoint, thread, delta, salt, delta_hash, at), [event]

@@ -21,10 +21,10 @@ ALIKE = tuple(COLUMNS.without("input_hash", "result_hash", "approval_id"))
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """What goes with a change that takes a thread away; `mark` enters it at the book's time."""
+    """The additions to a change that takes a thread away; `mark` enters it at the book's time."""
 
     events: list[NewEvent] = field(default_factory=list)
-    told: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
     mark: Callable[[datetime], None] = lambda _: None
 
@@ -49,9 +49,9 @@ def taken_away(book: Book, thread: UUID, *, actor: str, how: str) -> Away:
 
     def mark(at: datetime) -> None:
         for a in rows:
-            place = reading.place(a)
-            saved = book.activities[place]
-            book.activities[place] = replace(saved, state="unknown", error=why, finished_at=at)
+            key = reading.activity_key(a)
+            saved = book.activities[key]
+            book.activities[key] = replace(saved, state="unknown", error=why, finished_at=at)
 
     return Away(
         [effect.event(actor, why) for effect in effects],

@@ -139,10 +139,10 @@ class MemoryLedger(Rules, Tree):
         return (left, message) if left > 0 else None
 
     def hold_off(self, work: Work, name: str, *, seconds: float, text: str) -> None:
-        place = (work.workspace, name)
-        former = self._book.held_off.get(place)
+        key = (work.workspace, name)
+        former = self._book.held_off.get(key)
         new = (self._book.later(seconds), text)
-        self._book.held_off[place] = new if former is None else max(former, new)
+        self._book.held_off[key] = new if former is None else max(former, new)
 
     # ---- steps -------------------------------------------------------------------------------
 
@@ -314,7 +314,7 @@ class MemoryLedger(Rules, Tree):
     def _let_happen(
         self, work: Work, proposals: Sequence[Proposal], events: Sequence[NewEvent]
     ) -> None:
-        """What a policy allows: asked and approved, and nobody waits."""
+        """Record actions that a policy allows: asked and approved, and nobody waits."""
         for proposal in proposals:
             row, payload = requests.allowed(self._book, work, proposal)
 
@@ -344,8 +344,8 @@ class MemoryLedger(Rules, Tree):
     def settled(self, work: Work, activity: UUID) -> tuple[str, str] | None:
         return unknown_effects.settled(self._book, work.thread, activity)
 
-    def course(self, work: Work) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
-        return unknown_effects.course(self._book, work.thread)
+    def branches_to_head(self, work: Work) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
+        return unknown_effects.branches_to_head(self._book, work.thread)
 
     def at_place(
         self, work: Work, ranges: Sequence[Range], position: Position, *, limit: int

@@ -55,14 +55,14 @@ def see(work: Work, row: Row) -> None:
 def entering(
     book: Book, thread: UUID, activity: NewActivity, row: Insert
 ) -> Callable[[datetime], None]:
-    """What enters the row as the store writes it; a row that is done stays as it is."""
-    place = (thread, activity.position, activity.revision)
+    """Build the call that writes the row as the store does; a row that is done stays unchanged."""
+    key = (thread, activity.position, activity.revision)
     columns = row.params._asdict() | {"approval": row.params.approval_id}
     values = {f.name: columns[f.name] for f in fields(ActivityRow) if f.name in columns}
     state, request = values["state"], (values["args"], values["salt"])
 
     def enter(at: datetime) -> None:
-        former = book.activities.get(place)
+        former = book.activities.get(key)
         if former is not None and former.state not in WRITABLE:
             return
         values.update(started_at=at, progress=None, cursor=None)
@@ -74,7 +74,7 @@ def entering(
                 progress=former.progress,
                 cursor=former.cursor if goes_on else None,
             )
-        book.activities[place] = ActivityRow(
+        book.activities[key] = ActivityRow(
             **values,
             thread=thread,
             undo_result=None,
@@ -172,14 +172,14 @@ class Once:
     ) -> None:
         row, data = written_as(activity, "started")
         enter = self._entering(work, activity, row)
-        place = (work.thread, activity.position, activity.revision)
+        key = (work.thread, activity.position, activity.revision)
 
         def also(at: datetime) -> None:
             enter(at)
-            now = self._book.activities[place]
+            now = self._book.activities[key]
             shown = now.progress if progress is None else written(progress)
             now = replace(now, cursor=cursor.decode(), progress=shown)
-            self._book.activities[place] = now
+            self._book.activities[key] = now
 
         sets = {"crash_count": 0} if moved_on else {}
         event = cursor_event(work, activity, data, cursor)
@@ -212,10 +212,10 @@ class Once:
 
         def enter(_: datetime) -> None:
             if done:
-                place = reading.place(row)
-                saved = self._book.activities[place]
+                key = reading.activity_key(row)
+                saved = self._book.activities[key]
                 undone = replace(saved, state="compensated", undo_result=written(result))
-                self._book.activities[place] = undone
+                self._book.activities[key] = undone
 
         self._write(work, events=[NewEvent(kind, data, work.owner)], sets=sets, also=enter)
         return True

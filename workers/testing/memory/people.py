@@ -187,7 +187,7 @@ def cancel(book: Book, thread: UUID, *, actor: str, reason: str = "") -> None:
     requests.withdraw_open(book, thread, reason="The thread was cancelled.", actor=actor)
     free = released(K.THREAD_CANCELLED) | {"rollback": None}
     away = taken_away(book, thread, actor=actor, how="cancelled")
-    data = {"reason": reason, **away.told}
+    data = {"reason": reason, **away.data}
     _move_on(book, thread, K.THREAD_CANCELLED, actor, "Cancelling", data, away, **free)
 
 
@@ -302,7 +302,7 @@ def roll_back(
         by=actor,
     )
     away = taken_away(book, thread, actor=actor, how="rolled back")
-    events = [*away.events, NewEvent(K.ROLLBACK_STARTED, plan | away.told, actor)]
+    events = [*away.events, NewEvent(K.ROLLBACK_STARTED, plan | away.data, actor)]
     book.move(
         thread,
         sets=carried(plan),

@@ -25,13 +25,13 @@ from checkpoints.states import EventKind
 from checkpoints.tables.columns import ACTIVITY
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow, InputRow
 
-from .book import Book, Kept, read
+from .book import Book, SavedCheckpoint, read
 
 INPUTS_AT_ONCE = 100
 OUTSIDE = ("done", "started", "unknown")
 
 
-def place(row: ActivityRow) -> tuple[UUID, Position, int]:
+def activity_key(row: ActivityRow) -> tuple[UUID, Position, int]:
     """The key under which a book keeps an activity."""
     position = Position(row.branch, row.step, row.node, row.index, row.key)
     return row.thread, position, row.revision
@@ -91,7 +91,7 @@ def checkpoint(book: Book, thread: UUID, ident: UUID) -> CheckpointRow:
 
 def checkpoints(book: Book, thread: UUID) -> list[CheckpointRow]:
     """A thread's own checkpoints, oldest first; those off the head's path are marked."""
-    on_the_way = {k.new.id for _, k in way(book, thread, book.row(thread).head)}
+    on_the_way = {k.new.id for _, k in path(book, thread, book.row(thread).head)}
     return [
         replace(_row(thread, k), abandoned=ident not in on_the_way)
         for ident, k in book.checkpoints[thread].items()
@@ -107,8 +107,8 @@ def by_number(book: Book, thread: UUID, number: int) -> CheckpointRow:
 
 
 def on_way(book: Book, thread: UUID, ident: UUID) -> bool:
-    """Whether the head's past goes through this checkpoint of the thread."""
-    return any(k.new.id == ident for _, k in way(book, thread, book.row(thread).head))
+    """Answer True if the path to the head goes through this checkpoint of the thread."""
+    return any(k.new.id == ident for _, k in path(book, thread, book.row(thread).head))
 
 
 def newest_sound(book: Book, thread: UUID, ident: UUID) -> CheckpointRow | None:
@@ -116,7 +116,7 @@ def newest_sound(book: Book, thread: UUID, ident: UUID) -> CheckpointRow | None:
 
     None when there is none, or when only steps of another branch come before it.
     """
-    past = [saved for owner, saved in way(book, thread, ident) if owner == thread]
+    past = [saved for owner, saved in path(book, thread, ident) if owner == thread]
     for before, saved in itertools.pairwise(past):
         if saved.new.branch != past[0].new.branch and saved.new.step != before.new.step:
             return None
@@ -151,12 +151,12 @@ def accepted_from(book: Book, thread: UUID) -> set[UUID]:
 
 
 def config(book: Book, thread: UUID) -> dict[str, Any]:
-    """What the thread was started or forked with: model, temperature, prompt texts."""
+    """The configuration of the thread since its start or fork: model, temperature, prompts."""
     (first,) = [k for k in book.checkpoints[thread].values() if k.new.number == 0]
     return dict(first.new.config or {})
 
 
-def way(book: Book, thread: UUID, ident: UUID) -> Iterator[tuple[UUID, Kept]]:
+def path(book: Book, thread: UUID, ident: UUID) -> Iterator[tuple[UUID, SavedCheckpoint]]:
     """A checkpoint and its past, newest first, with the threads they lie in."""
     owner: UUID | None = thread
     at: UUID | None = ident
@@ -166,7 +166,7 @@ def way(book: Book, thread: UUID, ident: UUID) -> Iterator[tuple[UUID, Kept]]:
         owner, at = checkpoint.new.parent_thread, checkpoint.new.parent
 
 
-def _row(thread: UUID, saved: Kept) -> CheckpointRow:
+def _row(thread: UUID, saved: SavedCheckpoint) -> CheckpointRow:
     c = saved.new
     return CheckpointRow(
         id=c.id,
@@ -194,7 +194,7 @@ def _row(thread: UUID, saved: Kept) -> CheckpointRow:
 
 
 def activities(book: Book, thread: UUID) -> list[ActivityRow]:
-    """What happened once, oldest first, newest revision of a position last."""
+    """List the activities, oldest first, newest revision of a position last."""
     results = [a for (owner, _, _), a in book.activities.items() if owner == thread]
     return [_activity(a) for a in sorted(results, key=lambda a: (a.started_at, a.revision))]
 
@@ -216,7 +216,7 @@ FAILED = (EventKind.ACTIVITY_FAILED, EventKind.MODEL_FAILED, EventKind.EFFECT_FA
 
 
 def failures(book: Book, thread: UUID, activity: UUID) -> int:
-    """How often it failed at this head since a person last clicked on Retry."""
+    """Count the failures of an activity at this head since a person last clicked on Retry."""
     number = 0
     for entry in reversed(book.events[thread]):
         if entry.kind in (EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_RETRIED):
@@ -227,10 +227,10 @@ def failures(book: Book, thread: UUID, activity: UUID) -> int:
 
 
 def effects_after(book: Book, thread: UUID, ident: UUID) -> list[EffectFate]:
-    """What happened outside after a checkpoint on the way to the head, last first, its fate."""
+    """List the effects between a checkpoint and the head, last first, each with its fate."""
     row, goal = book.row(thread), book.checkpoint(thread, ident).new
     spans: dict[int, tuple[int, int]] = {}  # branch: the steps after the goal that count
-    for owner, saved in way(book, thread, row.head):
+    for owner, saved in path(book, thread, row.head):
         c = saved.new
         if owner != thread:
             break

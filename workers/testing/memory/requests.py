@@ -176,8 +176,8 @@ def _vote(book: Book, row: ApprovalRow, vote: Vote, judged: Judged) -> None:
     """Enter a vote, its event, and the outcome where there is one."""
     seen, at = row.standing_hash, vote.at or book.now()
     saved = book.approvals[row.id]
-    if judged.standing is not None:
-        current, named = judged.standing
+    if judged.edit is not None:
+        current, named = judged.edit
         saved = replace(saved, standing_args=written(current), standing_hash=named)
         row = replace(row, standing_args=current, standing_hash=named)
     payload: dict[str, Any] = {
@@ -276,7 +276,7 @@ def hold_ends(book: Book, thread: UUID) -> bool:
 
 
 def _columns(now: Progress) -> dict[str, Any]:
-    """Who has voted and whose turn it is, as rows of a book keep it."""
+    """The votes and the turn as rows of a book keep them."""
     columns = now.columns
     return columns | {"tally": written(columns["tally"])}
 

@@ -64,7 +64,7 @@ class Rules(Once):
         return None  # in a play a decision counts at once
 
     def hands_on(self, work: Work) -> tuple[str, ...]:
-        """Who started, forked or edited what led to the head, in the thread and in its bases."""
+        """The actors who started, forked or edited the head's past, in the thread and its bases."""
         checkpoint = self._book.checkpoint(work.thread, work.head)
         results = {work.started_by}
         while True:
@@ -128,7 +128,7 @@ class Rules(Once):
         fork = reading.fork_budget(self._book, work.thread)
         return "" if fork is None else fork.why_over
 
-    def over(self, work: Work) -> str:
+    def spend_refusal(self, work: Work) -> str:
         """The fork's own budget, and the one cap of a play: what a thread may cost."""
         if why := self.over_budget(work):
             return why
@@ -151,12 +151,12 @@ class Rules(Once):
 
     def _withdraw_former(self, work: Work, p: Proposal, reason: str) -> list[NewEvent]:
         """Withdraw what is open at the position of a newer request; the events of that."""
-        place = (p.position.branch, p.position.step, p.position.node, p.position.key)
+        position = (p.position.branch, p.position.step, p.position.node, p.position.key)
         return [
             self._withdrawn(work, a.id, reason)
             for a in list(self._book.approvals.values())
             if a.thread == work.thread
             and a.open
-            and (a.branch, a.step, a.node, a.key) == place
+            and (a.branch, a.step, a.node, a.key) == position
             and a.revision < p.revision
         ]

@@ -18,25 +18,25 @@ KINDS = ("activity", "model", "effect")
 
 
 def faulty(row: Row) -> bool:
-    """Whether a retry ends a fault of a worker or a step."""
+    """Answer True if a retry ends a fault of a worker or a step."""
     crashed = row.status is Status.ATTENTION and row.crash_count >= CRASHES_ALLOWED
     return row.status is Status.FAILED or crashed
 
 
 def as_json(book: Book, thread: UUID) -> dict[str, Any]:
-    """What the event that ends a fault says of all that is recorded on the way to the head."""
+    """The saved work, as the event that ends a fault records it: all on the path to the head."""
     tops: dict[int, int] = {}
     row = book.row(thread)
-    for owner, saved in reading.way(book, thread, row.head):
+    for owner, saved in reading.path(book, thread, row.head):
         if owner != thread:
             break
         tops.setdefault(saved.new.branch, saved.new.step + (saved.new.branch == row.branch))
     newest: dict[tuple[Any, ...], ActivityRow] = {}
     for a in reading.activities(book, thread):
         if a.kind in KINDS and a.step <= tops.get(a.branch, -1):
-            place = (a.branch, a.step, a.node, a.index, a.key)
-            if place not in newest or newest[place].revision < a.revision:
-                newest[place] = a
+            position = (a.branch, a.step, a.node, a.index, a.key)
+            if position not in newest or newest[position].revision < a.revision:
+                newest[position] = a
     done = [a for a in newest.values() if a.state == "done"]
     used = [(a, a.usage or {}) for a in done]
     used = [(a, usage) for a, usage in used if "reused_from" not in usage]

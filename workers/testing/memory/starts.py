@@ -30,7 +30,7 @@ from .people import birth, changed
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who starts a child, and whether it waits until a sibling has ended."""
+    """The parent of a child; `waits`: the child begins when a sibling has ended."""
 
     id: UUID
     parent: Row
@@ -39,7 +39,7 @@ class Origin:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What the row of the child says of it."""
+        """The columns of the child's row."""
         parent = self.parent
         lineage = {"parent": parent.id, "root": parent.root or parent.id, "depth": parent.depth + 1}
         if not self.waits:
@@ -107,7 +107,7 @@ def start(
 
 
 def memory_config(graph: Graph) -> dict[str, Any]:
-    """What the graph declares; a play keeps the texts themselves, and asks no settings."""
+    """The configuration that the graph declares; a play keeps the texts, and reads no settings."""
     described = graph.describe_graph()
     return with_texts(deployed(described, None), described.get("prompts", {}).values())
 

@@ -176,7 +176,7 @@ def _child(book: Book, row: Row) -> ChildRow:
 
 
 def awaits(book: Book, parent: UUID) -> bool:
-    """Whether a thread waits for children, maybe beside requests."""
+    """Answer True if a thread waits for children, maybe beside requests."""
     row = book.row(parent)
     waits = read(row.waiting_on)
     return row.status is Status.WAITING and isinstance(waits, dict) and "joins" in waits
@@ -208,7 +208,7 @@ def look(book: Book, parent: UUID, *, late: bool = False) -> bool:
 
 
 def _decided(join: Mapping[str, Any], statuses: Sequence[Status]) -> bool:
-    """Whether to look: a parent that is woken too early waits again."""
+    """Answer True if the parent has to look: one that is woken too early waits again."""
     succeeded = sum(status is Status.SUCCEEDED for status in statuses)
     ended = sum(status in FINISHED for status in statuses)
     failed = ended - succeeded
@@ -222,7 +222,7 @@ def _wake(book: Book, thread: UUID, data: Mapping[str, Any]) -> None:
 
 
 def handed_off(work: Work, hand_off: HandOff, checkpoint: NewCheckpoint) -> NewEvent:
-    """What the log of a thread says of whom it hands over to."""
+    """The event with which a thread records its hand-off."""
     data = {
         "thread": str(hand_off.id),
         "agent": hand_off.agent.agent,

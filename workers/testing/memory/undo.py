@@ -21,7 +21,7 @@ K = EventKind
 
 
 def effects_of(book: Book, thread: UUID) -> list[EffectFate]:
-    """What a thread did outside on the way to its head, last first; not what its base did."""
+    """List the effects of a thread on the path to its head, last first; not its base's."""
     return reading.effects_after(book, thread, reading.by_number(book, thread, 0).id)
 
 
@@ -47,7 +47,7 @@ def undo_failures(book: Book, thread: UUID) -> dict[str, tuple[int, str]]:
 
 
 def carried(plan: dict[str, Any]) -> dict[str, Any]:
-    """What the row of a thread gets that is to be rolled back."""
+    """The columns of a thread's row that is to be rolled back."""
     sets: dict[str, Any] = {"rollback": written(plan), "wish": "", "waiting_on": None}
     return sets | {"wake_at": None, "crash_count": 0, **released(K.ROLLBACK_STARTED)}
 
@@ -75,7 +75,7 @@ def cancel_and_undo(
         unknown=unknown,
     )
     away = taken_away(book, thread, actor=actor, how="cancelled")
-    event = NewEvent(K.ROLLBACK_STARTED, plan | away.told, actor, undo.version(plan))
+    event = NewEvent(K.ROLLBACK_STARTED, plan | away.data, actor, undo.version(plan))
     book.move(
         thread,
         sets=carried(plan),

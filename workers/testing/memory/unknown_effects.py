@@ -96,10 +96,12 @@ def settled(book: Book, thread: UUID, ident: UUID) -> tuple[str, str] | None:
     return None
 
 
-def course(book: Book, thread: UUID) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
+def branches_to_head(
+    book: Book, thread: UUID
+) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
     """([(thread, branch, last step) on the way, newest first], {thread: its newest branch})."""
     upto: dict[tuple[UUID, int], int] = {}
-    for owner, saved in reading.way(book, thread, book.row(thread).head):
+    for owner, saved in reading.path(book, thread, book.row(thread).head):
         upto.setdefault((owner, saved.new.branch), saved.new.step)
     results = [(owner, branch, step) for (owner, branch), step in upto.items()]
     return results, {owner: book.row(owner).branch for owner, _, _ in results}
@@ -108,7 +110,7 @@ def course(book: Book, thread: UUID) -> tuple[list[tuple[UUID, int, int]], dict[
 def at_place(
     book: Book, ranges: Sequence[Range], position: Position, *, limit: int
 ) -> list[ActivityRow]:
-    """What is recorded at one node, index and key in these ranges, at most `limit` of each."""
+    """List the activities at one node, index and key in these ranges, at most `limit` of each."""
     activities: list[ActivityRow] = []
     for thread, branch, low, high in ranges:
         here = [
@@ -123,8 +125,8 @@ def at_place(
 
 
 def _write(book: Book, row: ActivityRow, **changes: Any) -> None:
-    place = reading.place(row)
-    book.activities[place] = replace(book.activities[place], **changes)
+    key = reading.activity_key(row)
+    book.activities[key] = replace(book.activities[key], **changes)
 
 
 def _named(row: ActivityRow) -> NewActivity:

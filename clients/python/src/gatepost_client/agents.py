@@ -80,7 +80,7 @@ class Agent(Generic[P, R]):
         return self._perform(lambda execution: self._serve(execution, once), wait=False)
 
     def describe(self) -> Json:
-        """How the agent is announced."""
+        """The agent's announcement."""
         return {
             "framework": "python",
             "version": self.version,

@@ -22,7 +22,7 @@ LEASE_SECONDS: Final = 600
 Json = dict[str, Any]
 
 
-class Arguments(requests.Asked):
+class Arguments(requests.RequestShape):
     """Arguments of a tool; those named in `apart` are no part of the call's body."""
 
     apart: ClassVar[frozenset[str]] = frozenset(

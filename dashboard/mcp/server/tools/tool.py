@@ -1,4 +1,4 @@
-"""What a tool is, and the tools that are one call of the API each."""
+"""The class of tools, and the tools that are one call of the API each."""
 
 from __future__ import annotations
 

@@ -53,11 +53,12 @@ def approve(row: erasures.ErasureRow) -> erasures.ErasureRow:
 def test_content_goes_and_the_proof_stays() -> None:
     workspace = make_workspace()
     thread, beside = finished(workspace), finished(workspace)
-    kinds = rows("SELECT seq, kind, at, hash FROM gp_event WHERE thread_id = %s", (thread,))
+    log = "SELECT seq, kind, at, hash FROM gp_event WHERE thread_id = %s ORDER BY seq"
+    kinds = rows(log, (thread,))
     row = approve(request(thread, workspace))
     assert (row.state, row.n_threads, row.decided_by_name) == ("done", 1, "Adam")
     assert (row.n_rows >= 5, row.n_files) == (True, 0)
-    assert rows("SELECT seq, kind, at, hash FROM gp_event WHERE thread_id = %s", (thread,)) == kinds
+    assert rows(log, (thread,)) == kinds
     blank = one("SELECT count(*) FROM gp_event WHERE thread_id = %s AND salt <> ''", (thread,))
     assert blank == 0
     report = verify_thread(thread)

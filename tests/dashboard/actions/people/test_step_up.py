@@ -168,6 +168,33 @@ def test_the_command_takes_the_password(
     assert confirmed_in_event(high)
 
 
+def test_the_command_takes_a_code_of_the_second_factor_once(
+    cast: Cast, high: ApprovalRow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager, secret = cast.users["manager"], codes.new_secret()
+    options: dict[str, Any] = {"verdict": "approve", "as_user": "manager", "code_stdin": True}
+
+    def decide(code: str) -> str:
+        monkeypatch.setattr("sys.stdin", StringIO(f"{code}\n"))
+        errors = StringIO()
+        try:
+            call_command("approve", str(high.id), stdout=StringIO(), stderr=errors, **options)
+        except SystemExit:
+            return errors.getvalue()
+        return ""
+
+    code = codes.code_at(secret, time.time())
+    assert "There is no second factor." in decide(code)
+    records.add(manager, secret, 0, actor="user:0")
+    assert "This code is wrong" in decide("000000" if code != "000000" else "111111")
+    assert gates.approval(high.id, workspace=cast.workspace).open
+    assert decide(code) == ""
+    assert confirmed_in_event(high)
+    other = request(cast, "high")
+    assert "or was used before" in decide(code)
+    assert gates.approval(other.id, workspace=cast.workspace).open
+
+
 @pytest.mark.parametrize(
     ("login", "passes"),
     [

@@ -86,6 +86,7 @@ NONE = {
     "thread_input": "a form",
     "thread_settle": "a form about one effect",
     "approval_edit": "a form",
+    "thread_rename": "posts only",
     "thread_retry": "posts only",
     "thread_verify": "posts only",
     "approval_decide": "posts only",

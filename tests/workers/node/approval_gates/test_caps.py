@@ -26,8 +26,8 @@ def over(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     def say(*_: Any, **__: Any) -> str:
         return messages[0]
 
-    monkeypatch.setattr(caps, "over", say)
-    monkeypatch.setattr("workers.testing.memory.rules.Rules.over", say)
+    monkeypatch.setattr(caps, "spend_refusal", say)
+    monkeypatch.setattr("workers.testing.memory.rules.Rules.spend_refusal", say)
 
     def let(text: str) -> None:
         messages[0] = text

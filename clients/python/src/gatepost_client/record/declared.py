@@ -56,7 +56,7 @@ class Effect:
     undo: Callable[..., Any] | None = None
 
     def describe(self) -> dict[str, Any]:
-        """How the agent announces it."""
+        """The effect as the agent announces it."""
         undo = getattr(self.undo, "__name__", "") if self.undo else ""
         return {"idempotent": self.idempotent, "undo": undo}
 

@@ -28,7 +28,7 @@ GOODBYE_SECONDS = 3.0
 
 
 class Execution:
-    """What an agent's process does: takes the thread, calls the agent, reports how it ended."""
+    """An agent's process at work: takes the thread, calls the agent, reports how it ended."""
 
     def __init__(self, settings: Settings, invoke: Callable[[Work], Any]) -> None:
         self.settings = settings

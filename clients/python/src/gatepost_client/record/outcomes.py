@@ -18,7 +18,7 @@ class NotDone(Exception):
 
 
 def is_open(error: BaseException) -> bool:
-    """Whether an effect that raised this may have happened: a time-out, an answer cut off."""
+    """Answer True if an effect that raised this may have happened: a time-out, a cut-off answer."""
     names = [kind.__name__ for kind in type(error).__mro__]
     if isinstance(error, NotDone) or any(_CLOSED.search(name) for name in names):
         return False

@@ -59,7 +59,7 @@ def wait_for_turn(thread: str, settings: Settings) -> Flow[Json]:
 
 
 def _reason(news: Json, url: str) -> str:
-    """Why the thread stands, with the addresses of what people are asked."""
+    """Explain why the thread waits, with the addresses of its open requests."""
     requests = [f"{one['title']} {url}/approvals/{one['id']}/" for one in news["approvals"]]
     return " ".join([str(news["reason"]), *requests])
 

@@ -109,20 +109,20 @@ class Work:
         return name if self.counts[name] == 1 else f"{name} {self.counts[name]}"
 
     def is_recorded(self, key: str) -> bool:
-        """Whether a finished step has this name."""
+        """Answer True if a finished step has this name."""
         return key in self.state.get("steps", {})
 
     def answer(self, key: str) -> Any:
-        """What a finished step answered; thoughts on the way to it are on record already."""
+        """The answer of a finished step; thoughts on the way to it are on record already."""
         self.thoughts.clear()
         return self.state["steps"][key]
 
     def inputs(self, key: str) -> str:
-        """What names the arguments of a finished step; empty where a person wrote its answer."""
+        """The hash of a finished step's arguments; empty where a person wrote its answer."""
         return str(self.state.get("step_inputs", {}).get(key, ""))
 
     def has_later(self, name: str) -> bool:
-        """Whether a later call of this name is recorded."""
+        """Answer True if a later call of this name is recorded."""
         prefix, count = f"{name} ", self.counts[name]
         keys = [key for key in self.state.get("steps", {}) if key.startswith(prefix)]
         numbers = [key[len(prefix) :] for key in keys]

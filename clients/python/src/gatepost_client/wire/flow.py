@@ -26,7 +26,7 @@ class Send:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back: status, headers with lower-case names, decoded JSON or None."""
+    """A response: status, headers with lower-case names, decoded JSON or None."""
 
     status: int
     headers: Mapping[str, str]

@@ -66,7 +66,7 @@ def _refusal(answer: Answer) -> Refused:
 
 
 def _still_working(answer: Answer) -> bool:
-    """Whether the first request with this idempotency key has no outcome yet."""
+    """Answer True if the first request with this idempotency key has no outcome yet."""
     return answer.status == 409 and _refusal(answer).code == "still-working"
 
 

@@ -47,5 +47,5 @@ class Settings:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What every request bears."""
+        """The headers of every request."""
         return {"Authorization": f"Bearer {self.token}"}

@@ -1,0 +1,87 @@
+"""The preview of an edited proposal: what differs is shown, what was typed stays, none decides."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from approvals import queries as gates
+from approvals.queries import ApprovalRow
+from approvals.rules.terms import Seat, Terms
+from tests.cast import Cast
+from tests.dashboard import scene
+
+
+@pytest.fixture
+def row(cast: Cast) -> ApprovalRow:
+    return scene.waiting(cast.workspace, scene.make_agent())
+
+
+def send(client: Client, row: ApprovalRow, args: Any, **form: str) -> Any:
+    fields = {"verdict": "edit", "as": "json", "args": json.dumps(args), "comment": "fewer"}
+    posted = {"proposal_hash": row.standing_hash, **fields, **form}
+    return client.post(f"/approvals/{row.id}/decide/", posted)
+
+
+def now(cast: Cast, row: ApprovalRow) -> ApprovalRow:
+    return gates.approval(row.id, workspace=cast.workspace)
+
+
+def test_it_shows_paths_and_values_and_decides_nothing(cast: Cast, row: ApprovalRow) -> None:
+    client = cast.client("manager")
+    args = {**row.shown_args, "report": "a shorter one", "copies": 3}
+    answer = send(client, row, args, act="preview")
+    text = html.unescape(answer.content.decode())
+    assert answer.status_code == 200
+    assert "What your edit changes" in text
+    assert 'data-path="/report"' in text
+    assert 'data-path="/copies"' in text
+    assert "~ 1 changed" in text
+    assert "+ 1 added" in text
+    assert "a shorter one" in text
+    assert 'value="fewer"' in text
+    after = now(cast, row)
+    assert (after.open, after.shown_args, after.revision) == (True, row.shown_args, row.revision)
+    assert send(client, row, args).status_code == 303
+    assert now(cast, row).shown_args == args
+
+
+def test_equal_arguments_are_said_to_be_equal(cast: Cast, row: ApprovalRow) -> None:
+    answer = send(cast.client("manager"), row, row.shown_args, act="preview")
+    assert "The arguments stay as they are." in answer.content.decode()
+
+
+def test_a_fault_comes_before_the_preview(cast: Cast, row: ApprovalRow) -> None:
+    answer = send(cast.client("manager"), row, [], act="preview")
+    assert answer.status_code == 422
+    assert "What your edit changes" not in answer.content.decode()
+
+
+def test_after_anothers_edit_both_changes_come_back_before_a_preview(cast: Cast) -> None:
+    both = Terms(stages=(Seat(count=2),))
+    row = scene.waiting(cast.workspace, scene.make_agent(), terms=both)
+    theirs = {**row.shown_args, "copies": 2}
+    assert send(cast.client("second_manager"), row, theirs).status_code == 303
+    mine = {**row.shown_args, "report": "mine"}
+    answer = send(cast.client("manager"), row, mine, act="preview")
+    text = html.unescape(answer.content.decode())
+    assert answer.status_code == 409
+    assert "Someone edited it in the meantime." in text
+    assert '"copies": 2' in text
+    assert '"report": "mine"' in text
+
+
+def test_a_request_that_was_decided_meanwhile_has_no_preview(cast: Cast, row: ApprovalRow) -> None:
+    assert send(cast.client("second_manager"), row, {**row.shown_args, "copies": 2})
+    answer = send(cast.client("manager"), row, {"report": "mine"}, act="preview")
+    assert answer.status_code == 409
+    assert "there is nothing left to edit" in answer.content.decode()
+
+
+def test_who_may_not_decide_sees_no_preview(cast: Cast, row: ApprovalRow) -> None:
+    answer = send(cast.client("operator"), row, {"report": "x"}, act="preview")
+    assert answer.status_code == 403
