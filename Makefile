@@ -7,7 +7,7 @@ PORT ?= 8000
 DATA ?= .gatepost
 WORKERS ?= 2
 MODEL ?=
-ROWS ?= 1,2,3,4,5,6,7,8,9,10,14,15,16,18
+ROWS ?= 1,2,3,4,5,6,7,8,9,10,11,12,14,15,16,18
 STAGE ?= 1
 PICK ?=
 OUTCOMES ?=
@@ -28,7 +28,7 @@ NIGHTLY = $(sort $(shell grep -rl --include='test_*.py' 'mark\.nightly' tests))
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-files bench-wasted chaos mutants requirements interop rubric pictures reset size lock advisories sbom install install-dev
+.PHONY: help up test test-all test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-records bench-files bench-wasted chaos mutants requirements interop rubric pictures reset size lock advisories sbom install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 MODEL=auto ARGS=...)"
@@ -42,6 +42,7 @@ help:  ## list what can be called
 	@echo "make bench-peers   the same task on LangGraph and DBOS beside ours (ARGS=--json)"
 	@echo "make bench-log     a log of 1,000,000 events: size, queries, verification (ARGS='--events N')"
 	@echo "make bench-inbox   decisions per second, the inbox with 100,000 requests (ARGS='--requests N')"
+	@echo "make bench-records search and export of a record of 10,000,000 events (ARGS='--threads N')"
 	@echo "make bench-files   loading a checkpoint beside files of 1 KB, 10 MB and 1 GiB"
 	@echo "make bench-wasted  what resuming spares of what faults cost, beside restarting (ARGS='--scale 0.2')"
 	@echo "make chaos         1,000 threads, 200 kills and more, a verdict from outside (ARGS='--minutes 2')"
@@ -117,6 +118,9 @@ bench-log: install-dev
 
 bench-inbox: install-dev
 	@$(PY) -m benchmarks.inbox $(ARGS)
+
+bench-records: install-dev
+	@$(PY) -m benchmarks.rows.fleet.records $(ARGS)
 
 bench-files: install-dev
 	@$(PY) -m benchmarks.artifacts

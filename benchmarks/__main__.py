@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -30,6 +32,8 @@ MODULES = {
     8: "decision",
     9: "start",
     10: "clients",
+    11: "fleet.board",
+    12: "fleet.sockets",
     14: "up",
     15: "trees.children",
     16: "slots",
@@ -37,6 +41,7 @@ MODULES = {
     18: "elsewhere.reported",
 }
 ALONE = {14}  # starts servers of its own
+APART = {11}  # fills a database that no other row may find: a process with servers of its own
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -64,18 +69,29 @@ def main(arguments: Sequence[str]) -> int:
             report(f"row {row}: {BUDGETS[row].what if row in BUDGETS else 'unknown'} ...")
             began = time.monotonic()
             try:
-                if row in MODULES and row not in ALONE and bench is None:
-                    bench = stack.enter_context(servers.bench())
-                result = line(row, _measure(row, bench, value.scale), **more)
+                if row in APART and len(rows) > 1:
+                    result = _apart(row, value.scale)
+                else:
+                    if row in MODULES and row not in ALONE and bench is None:
+                        bench = stack.enter_context(servers.bench())
+                    result = line(row, _measure(row, bench, value.scale), **more)
             except Exception as error:
                 result = failed(row, f"{type(error).__name__}: {error}", **more)
             finally:
-                if bench is not None:
+                if bench is not None and row not in APART:
                     importlib.import_module(".ground", __package__).clear()
             good = good and result["ok"]
             report(f"row {row}: {time.monotonic() - began:.0f} s, {'ok' if result['ok'] else 'no'}")
             print(dumped(result), file=answers, flush=True)
     return 0 if good else 1
+
+
+def _apart(row: int, scale: float) -> dict[str, Any]:
+    """The line of a row that a process of its own measures."""
+    command = [sys.executable, "-m", "benchmarks", f"--rows={row}", f"--scale={scale}"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
 def _measure(row: int, bench: servers.Bench | None, scale: float) -> Measured:

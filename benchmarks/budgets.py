@@ -123,6 +123,24 @@ BUDGETS: Final[dict[int, Row]] = {
         "32 clients of pgbench on the statement of commit_step, each on a thread of its own",
         {"ratio_f2": Part(20, "x one client", "at least")},
     ),
+    11: Row(
+        "the board with 1,000,000 threads and 10,000,000 events",
+        {
+            "page_p95_ms": Part(100, "ms"),
+            "html_kb": Part(60, "KB"),
+            "counts_ms": Part(10, "ms in the database"),
+            "keyset_ms": Part(1, "ms in the database"),
+        },
+    ),
+    12: Row(
+        "1,000 sockets of one web server, one of them not reading",
+        {
+            "p50_ms": Part(15, "ms"),
+            "p99_ms": Part(50, "ms"),
+            "deliveries": Part(70_000, "deliveries/s", "at least"),
+            "reads": Part(1.2, "x the statements for one socket"),
+        },
+    ),
     14: Row(
         "`make up`, second start",
         {

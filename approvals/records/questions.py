@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -35,6 +36,7 @@ OLDEST: Final = sql_file(__file__, beyond=">", way="ASC", settled=_SETTLED, **_K
 WINDOW: Final = 10_000
 LOOKS: Final = 5
 COUNT_CAP: Final = 1_000
+FIRST: Final = COUNT_CAP + COUNT_CAP // 2
 AT_ONCE: Final = 2_000  # events of one statement, oldest first
 XID_MAX: Final = 2**63 - 1
 SEQ_MAX: Final = 2**62
@@ -156,15 +158,18 @@ def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
     """A page of events, newest first; raises InvalidValue for a cursor of another question."""
     position = _decode(question, cursor) if cursor else _BEHIND
     rows: list[RecordRow] = []
-    count = 0
+    count = seen = 0
     edge: Position | None = None
     with planned_for_this():
         params = _params(question)
-        for _ in range(LOOKS):
-            n, some, edge = _look(question, NEWEST, params, position, limit + 1 - len(rows), WINDOW)
+        for window in _windows():
+            left = limit + 1 - len(rows)
+            n, some, edge = _look(question, NEWEST, params, position, left, window)
             count = min(count + n, COUNT_CAP + 1)
             rows += some
-            if edge is None or len(rows) > limit:
+            seen += window
+            enough = count > COUNT_CAP or seen >= WINDOW
+            if edge is None or (len(rows) > limit and enough):
                 break
             position = edge
     if len(rows) > limit:
@@ -172,6 +177,16 @@ def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
             tuple(rows[:limit]), _encode(question, _position(rows[limit - 1])), count, edge is None
         )
     return Answers(tuple(rows), _encode(question, edge) if edge else "", count, edge is None)
+
+
+def _windows() -> Iterator[int]:
+    """Numbers of events that the statements of an answer look at."""
+    # A question that most events answer is counted to its end in a few of them.
+    first = min(FIRST, WINDOW)
+    yield first
+    if first < WINDOW:
+        yield WINDOW - first
+    yield from itertools.repeat(WINDOW, LOOKS - 1)
 
 
 def oldest_first(question: Question, *, cursor: str = "") -> Iterator[tuple[RecordRow, str]]:

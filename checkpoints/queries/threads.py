@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -15,7 +15,7 @@ from ..errors import InvalidValue, NotFound
 from ..log.closed_threads import ERASED_OF, erased_row
 from ..postgres import reads as prepared
 from ..state import deltas
-from ..states import FINISHED, LIVE, Status
+from ..states import Status
 from ..tables import columns as tables
 from ..tables.readers import Reader
 from ..views import Page, ThreadRow
@@ -159,9 +159,10 @@ def threads(
     """
     where = ["th.workspace_id = %s::uuid"]
     params: list[Any] = [workspace]
-    if wanted := [str(s) for s in statuses]:
-        where.append("th.status = ANY(%s::text[])")
-        params.append(wanted)
+    wanted = list(dict.fromkeys(str(s) for s in statuses))
+    if len(wanted) == 1:
+        where.append("th.status = %s::text")
+        params += wanted
     searched, values = filters(
         workspace,
         agent=agent,
@@ -181,7 +182,18 @@ def threads(
         where.append(f"(th.status_since, th.id) {beyond} (%s::timestamptz, %s::uuid)")
         params += _cursor_in(after)
     order = _ASCENDING if oldest_first else _DESCENDING
-    raw = rows(f"{THREAD} WHERE {' AND '.join(where)} {order} LIMIT %s", (*params, limit + 1))
+    conditions, params = " AND ".join(where), [*params, limit + 1]
+    text = f"{THREAD} WHERE {conditions} {order} LIMIT %s"
+    if len(wanted) > 1:
+        # An index has the threads of one status in order: of each as many as the page could need.
+        each = (
+            "SELECT th.* FROM unnest(%s::text[]) AS one(status) CROSS JOIN LATERAL (SELECT th.* "
+            f"FROM gp_thread th WHERE th.status = one.status AND {conditions} {order} LIMIT %s) th "
+            f"{order} LIMIT %s"
+        )
+        text = f"{THREAD.replace('FROM gp_thread th', f'FROM ({each}) th')} {order}"
+        params = [wanted, *params, limit + 1]
+    raw = rows(text, params)
     results = tuple(thread_of(r) for r in raw[:limit])
     more = _cursor_out(results[-1].status_since, results[-1].id) if len(raw) > limit else ""
     return Page(results, more)
@@ -313,26 +325,42 @@ def counts(
     damaged: bool = False,
     tree: TreeFilter = ANYWHERE,
 ) -> dict[Status, int]:
-    """Threads per status that match: live ones exactly, finished ones up to COUNT_CAP + 1."""
-    where, params = filters(
-        workspace, agent=agent, framework=framework, q=q, damaged=damaged, tree=tree
-    )
-    conditions = "".join(f"AND {condition} " for condition in where)
+    """Threads per status that match, each counted up to COUNT_CAP + 1."""
+
+    def counted(
+        status: Status, held: bool | None, most: int = COUNT_CAP + 1
+    ) -> tuple[str, list[Any]]:
+        where, params = filters(
+            workspace,
+            agent=agent,
+            framework=framework,
+            q=q,
+            damaged=damaged,
+            tree=replace(tree, held=held),
+        )
+        conditions = "".join(f"AND {condition} " for condition in where)
+        # A constant, and in order: else the planner might rather look through all threads.
+        return (
+            "(SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE th.workspace_id = %s::uuid "
+            f"AND th.status = '{status}' {conditions}{_DESCENDING} LIMIT %s) x)",
+            [workspace, *params, most],
+        )
+
+    # Only threads that wait are held, few of them: the others are known by an index alone.
+    parts = {s: counted(s, None) for s in Status if not tree.held or s is Status.WAITING}
+    if tree.held is not None:
+        parts[Status.WAITING] = held, of_held = counted(Status.WAITING, True)
+    if tree.held is False:
+        others, of_others = counted(Status.WAITING, False)
+        both, of_both = counted(Status.WAITING, None, 2 * COUNT_CAP + 2)
+        parts[Status.WAITING] = (
+            f"(SELECT CASE WHEN h.n > %s THEN {others} ELSE least({both} - h.n, %s) END "
+            f"FROM (SELECT {held} AS n) h)",
+            [COUNT_CAP, *of_others, *of_both, COUNT_CAP + 1, *of_held],
+        )
     result = rows(
-        "SELECT th.status, count(*) FROM gp_thread th WHERE th.workspace_id = %s::uuid "
-        f"AND th.status = ANY(%s::text[]) {conditions}GROUP BY th.status UNION ALL "
-        "SELECT f.status, (SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE "
-        f"th.workspace_id = %s::uuid AND th.status = f.status {conditions}LIMIT %s) x) "
-        "FROM unnest(%s::text[]) f(status)",
-        (
-            workspace,
-            [str(s) for s in LIVE],
-            *params,
-            workspace,
-            *params,
-            COUNT_CAP + 1,
-            [str(s) for s in FINISHED],
-        ),
+        " UNION ALL ".join(f"SELECT '{status}', {text}" for status, (text, _) in parts.items()),
+        [value for _, values in parts.values() for value in values],
     )
     return dict.fromkeys(Status, 0) | {Status(s): n for s, n in result}
 

@@ -151,7 +151,7 @@ class ThreadCounts(MemberView):
 
     @extend_schema(responses={200: Counts, **refusals()}, summary="Threads per status")
     def get(self, request: Request) -> Response:
-        """Count live threads exactly, finished ones up to `cap`."""
+        """Count the threads of each status, up to `cap`."""
         counts = queries.counts(workspace=self.actor.workspace)
         return answer(
             Counts(

@@ -49,7 +49,7 @@ OPERATORS_ORDER = (
 )
 # Of all others the one that has been there longest stands first.
 NEWEST_FIRST = frozenset({Status.SUCCEEDED, Status.CANCELLED})
-LIST_ROWS = 50
+LIST_ROWS = 32
 FEED = 200  # events that the newest threads of the feed are taken from
 SELECTS = ("parent", "root", "depth")  # of a place in a tree, what a breaker takes as well
 

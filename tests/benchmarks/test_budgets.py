@@ -57,6 +57,18 @@ SAID = {
     },
     9: {"p50 <= 8 ms + F": ("p50_f2", 8 + F2_MS)},
     10: {">= 20x one client": ("ratio_f2", 20)},
+    11: {
+        "page p95 <= 100 ms": ("page_p95_ms", 100),
+        "HTML <= 60 KB": ("html_kb", 60),
+        "counts <= 10 ms": ("counts_ms", 10),
+        "any page by keyset <= 1 ms in the database": ("keyset_ms", 1),
+    },
+    12: {
+        "p50 <= 15 ms": ("p50_ms", 15),
+        "p99 <= 50 ms": ("p99_ms", 50),
+        ">= 70,000 deliveries/s": ("deliveries", 70_000),
+        "one read per hint, process and region": ("reads", 1.2),
+    },
     14: {
         "ready in <= 4 s": ("ready", 4),
         "gone <= 3 s": ("stopped", 3),

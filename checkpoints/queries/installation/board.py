@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from checkpoints.breakers.rule import OPEN_ONES, BreakerRow, open_breakers
+from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import deltas
 
 from ..overview.budgets import REACHED, ReachedBudget, reached_budgets
 from ..proof import DAMAGE_MARK
-from ..rows import rows
+from ..search.filters import TOP
 from ..search.stuck import STUCK_MARK, StuckCounts, stuck_counts_of
 from ..threads import MOVING
+
+# More threads than a board shows: of all the newest, of each status those that are longest in it.
+SHOWN: Final = 50
+SQL: Final = sql_file(
+    __file__,
+    stuck=STUCK_MARK,
+    open_ones=OPEN_ONES,
+    reached=REACHED,
+    damage=DAMAGE_MARK,
+    top=TOP,
+    shown=str(SHOWN),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +43,11 @@ class BoardLook:
 
 def board_look(*, workspace: UUID) -> BoardLook:
     """Read the clock, whether the board moved, what is stuck, stopped or spent."""
-    [(clock, stuck, open_ones, reached, *moved)] = rows(
-        "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
-        f"({STUCK_MARK}), ({OPEN_ONES}), ({REACHED}), "
-        "(SELECT max(status_since) FROM gp_thread WHERE workspace_id = %s::uuid), "
-        f"({DAMAGE_MARK}), n, total "
-        "FROM (SELECT count(*) AS n, sum(last_seq) AS total FROM gp_thread WHERE "
-        "workspace_id = %s::uuid AND status = ANY(%s::text[])) moving",
-        (*[workspace] * 8, [str(s) for s in MOVING]),
-    )
+    [row] = fetch_named(SQL.look, [*[workspace] * 7, [str(s) for s in MOVING], workspace])
     return BoardLook(
-        clock,
-        (stuck, open_ones, reached, *moved),
-        stuck_counts_of(deltas.decode(stuck or "[]")),
-        open_breakers(open_ones),
-        reached_budgets(reached),
+        row.clock,
+        (row.stuck, row.open_ones, row.reached, row.damage, row.since, row.newest, row.first),
+        stuck_counts_of(deltas.decode(row.stuck or "[]")),
+        open_breakers(row.open_ones),
+        reached_budgets(row.reached),
     )

@@ -46,7 +46,8 @@ _OF_FRAMEWORK = (
     "SELECT v.id FROM gp_agent_version v WHERE CASE WHEN v.graph -> 'external' IS NULL "
     f"THEN %s::text = '{OURS}' ELSE v.graph -> 'external' ->> 'framework' = %s::text END"
 )
-_HELD = "coalesce(th.status = 'waiting' AND th.waiting_on ->> 'kind' = 'limit', false)"
+# Only children are held, and an index knows those.
+_HELD = "(th.status = 'waiting' AND th.waiting_on ->> 'kind' = 'limit' AND th.parent IS NOT NULL)"
 # Few, and known by an index: never a reason to look at every thread.
 _DAMAGED = "th.id = ANY(ARRAY(SELECT k.thread_id FROM gp_verification k WHERE NOT k.intact))"
 _FOR_OTHERS = "coalesce(th.waiting_on ->> 'kind' IN ('children', 'limit'), false)"
@@ -114,7 +115,7 @@ def _in_tree(tree: TreeFilter) -> tuple[list[str], list[Any]]:
     if tree.top:
         where.append(TOP)
     if tree.held is not None:
-        where.append(_HELD if tree.held else f"NOT {_HELD}")
+        where.append(_HELD if tree.held else f"NOT coalesce({_HELD}, false)")
     return where, params
 
 
@@ -129,6 +130,8 @@ def _status(values: Sequence[str], workspace: UUID) -> Condition:
 
 
 def _agent(values: Sequence[str], workspace: UUID) -> Condition:
+    if len(values) == 1:  # an index has the threads of one agent in order
+        return "th.agent = %s::text", list(values)
     return "th.agent = ANY(%s::text[])", [list(values)]
 
 

@@ -212,3 +212,27 @@ def test_every_question_goes_along_an_index(cast: Cast) -> None:
     with CaptureQueriesContext(connection) as captured:
         records.answer(replace(question, thread=work.thread, kinds=()))
     assert ("Seq Scan", "") not in scans(plan_of(captured.captured_queries[0]["sql"]))
+
+
+def test_a_question_that_most_events_answer_looks_at_few(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = scene.make_agent()
+    for _ in range(5):
+        scene.start(cast.workspace, agent)
+    monkeypatch.setattr("approvals.records.questions.COUNT_CAP", 2)
+    monkeypatch.setattr("approvals.records.questions.FIRST", 4)
+    windows: list[int] = []
+
+    def look(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if isinstance(params, dict) and "window" in params:
+            windows.append(params["window"])
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(look):
+        page = records.answer(Question(cast.workspace), limit=1)
+        assert (windows, page.count, page.searched_all) == ([4], 3, False)
+        windows.clear()
+        page = records.answer(Question(cast.workspace, text="nobody wrote this"), limit=1)
+        assert (page.count, page.searched_all) == (0, True)
+    assert windows == [4, records.WINDOW - 4]

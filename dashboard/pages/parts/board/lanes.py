@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from checkpoints.states import Status
 
-ROWS = 32  # on the whole board, so that a page stays small however many threads there are
+ROWS = 30  # on the whole board, so that a page stays small however many threads there are
 LEAST = 3  # of each lane
 FAIR = 10  # of each lane, before one gets more
 

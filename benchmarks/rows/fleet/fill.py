@@ -1,0 +1,123 @@
+"""A workspace with many threads, ten events each, and the open requests of those that wait.
+
+Two threads are made by the product. The others are rows like theirs, written in the order of their
+time in transactions of 1,000 threads, with all indexes in place. What no page reads is not made:
+checkpoints and activities, and hashes that verify.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from checkpoints import store
+from checkpoints.postgres.sql_files import sql_file
+
+from ... import inbox, inside
+from ...agents import record
+from ...ground import workspace
+
+type Raw = psycopg.Connection[Any]
+
+SQL = sql_file(__file__, columns="{columns}", values="{values}")
+EVENTS = 10  # of each thread
+AT_ONCE = 1_000
+QUEUE = "'bench-nobody-listens'"
+
+# What differs from one row to the next; all else is the real one's.
+THREAD: Mapping[str, str] = {
+    "id": "t.id",
+    "chain_id": "t.id",
+    "title": "CASE WHEN t.n % 4 = 0 THEN 'Refund order ' ELSE 'Write to customer ' END || t.n",
+    "labels": "CASE WHEN t.n % 10 = 0 THEN jsonb_build_object('team', 't' || t.n % 50) "
+    "ELSE '{}'::jsonb END",
+    "queue": QUEUE,
+    "status": "t.status",
+    "status_since": "t.at + interval '10 seconds'",
+    "status_reason": "CASE WHEN t.status IN ('failed', 'attention') "
+    "THEN 'ValueError: order ' || t.n || ' has no customer' ELSE '' END",
+    "wake_at": "CASE WHEN t.status = 'sleeping' THEN now() + interval '30 days' END",
+    "last_seq": f"{EVENTS}",
+    "last_at": "t.at + interval '10 seconds'",
+    "created_at": "t.at",
+    "lease_owner": "CASE WHEN t.status = 'running' THEN 'worker:bench:1:00000000' ELSE '' END",
+    "lease_token": "CASE WHEN t.status = 'running' THEN t.approval END",
+    "lease_until": "CASE WHEN t.status = 'running' THEN now() + interval '1 day' END",
+}
+APPROVAL: Mapping[str, str] = {
+    "id": "t.approval",
+    "thread_id": "t.id",
+    "title": "'Refund order ' || t.n",
+    "risk": "(ARRAY['high', 'medium', 'low', 'low'])[1 + t.n % 4]",
+    "requested_at": "t.at + interval '9 seconds'",
+    "deadline": "CASE WHEN t.n % 3 = 0 THEN now() + make_interval(secs => 600 + t.n) END",
+}
+
+
+def fill(raw: Raw, threads: int) -> None:
+    """Write so many threads; afterwards the tables are as autovacuum leaves them."""
+    worked = inside.play(record, 4, input={"size": 100})
+    waits, decided = (inbox.waiting(inbox.version(), n) for n in range(2))
+    _approve(decided)
+    raw.execute(SQL.plan, {"threads": threads})
+    raw.execute("CREATE UNIQUE INDEX ON bench_thread (n)")
+    raw.execute("ANALYZE bench_thread")
+    raw.execute(SQL.templates, {"worked": worked, "decided": decided.thread})
+    written = [
+        (_like(raw, "gp_thread", SQL.threads, THREAD), {"like": worked}),
+        (SQL.events, {"workspace": workspace()}),
+        (_like(raw, "gp_approval", SQL.approvals, APPROVAL), {"like": waits.id, "kind": "asking"}),
+        (
+            _like(raw, "gp_approval", SQL.approvals, APPROVAL),
+            {"like": decided.id, "kind": "decided"},
+        ),
+    ]
+    with _quick(raw):
+        for first in range(0, threads, AT_ONCE):
+            part = {"first": first, "last": first + AT_ONCE}
+            with raw.transaction():
+                for statement, values in written:
+                    raw.execute(statement, values | part)
+            if first % max(AT_ONCE, threads // 10) == 0:
+                print(f"{first:,} of {threads:,} threads are written", file=sys.stderr, flush=True)
+    store.cancel(worked, actor="bench:1", reason="the others are made")
+    raw.execute("VACUUM ANALYZE")
+
+
+def _approve(request: Any) -> None:
+    from dashboard import actions
+
+    actor = actions.actor_of(inbox.reviewer())
+    actions.decide(actor, request.id, "approve", request.proposal_hash, "", None)
+
+
+def _like(raw: Raw, table: str, statement: str, differs: Mapping[str, str]) -> str:
+    names = [
+        name
+        for (name,) in raw.execute(
+            "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass "
+            "AND attnum > 0 AND NOT attisdropped AND attgenerated = ''",
+            (table,),
+        ).fetchall()
+    ]
+    columns = ", ".join(f'"{name}"' for name in names)
+    values = ", ".join(differs.get(name, f'a."{name}"') for name in names)
+    return statement.replace("{columns}", columns).replace("{values}", values.replace("%", "%%"))
+
+
+@contextmanager
+def _quick(raw: Raw) -> Iterator[None]:
+    """Nobody needs these rows after a crash: no flush per transaction, few forced checkpoints."""
+    raw.execute("SET synchronous_commit = off")
+    raw.execute("ALTER SYSTEM SET max_wal_size = '8GB'")
+    raw.execute("SELECT pg_reload_conf()")
+    try:
+        yield
+    finally:
+        raw.execute("RESET synchronous_commit")
+        raw.execute("ALTER SYSTEM RESET max_wal_size")
+        raw.execute("SELECT pg_reload_conf()")
