@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from checkpoints import queries
+from dashboard.pages.board import LIST_ROWS
 from tests.cast import Cast
 from tests.dashboard import scene
 from tests.dashboard.places import Place, make_place
@@ -214,7 +215,7 @@ def test_the_board_stays_small_however_many_threads(place: Place) -> None:
     assert len(matches) == 1
     second = client.get(f"/?status=queued&after={matches[0]}").content.decode()
     row = re.compile(r'<tr id="thread-([^"]+)"')
-    assert len(row.findall(first)) == 50
+    assert len(row.findall(first)) == LIST_ROWS
     assert len(set(row.findall(first)) | set(row.findall(second))) == 62
 
 

@@ -98,7 +98,7 @@ DOORS: dict[str, tuple[Any, str]] = {
     ),
     "hand-off": (
         lambda ctx: ctx.hand_off("noting", {"text": CANARY}),
-        "is called with holds what looks like",
+        "What is handed over to 'noting' holds what looks like",
     ),
     "child": (lambda ctx: ctx.spawn("noting", {"text": CANARY}), "are started with holds what"),
     "progress": (

@@ -82,6 +82,7 @@ NONE = {
     "record_export": "a file",
     "record_search": "rows of the log; approvals/records/test_questions.py computes them again",
     "approval_report": "one request as it is on record, without a sum",
+    "thread_reveal": "one decrypted value; encrypted/test_reveal.py compares it with its input",
     "thread_value": "a part of a state; test_values.py compares all of them with the state",
     "thread_input": "a form",
     "thread_settle": "a form about one effect",
