@@ -144,8 +144,8 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     "approval_take_back": lambda w: ("manager", [w.held.id], {}),
 }
 QUERY = {"thread_rollback": "?checkpoint=0", "thread_fork": "?checkpoint=0"}
-# It shows recovery codes, which nothing shows again.
-ANSWERS = {"second_factor_add": 200}
+# They show what stands in no answer to a GET: recovery codes, a decrypted value.
+ANSWERS = {"second_factor_add": 200, "thread_reveal": 200}
 # Addresses that only show, and the door itself.
 SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
