@@ -95,7 +95,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if not actor.roles:
             await self._refuse(NOT_ALLOWED, "You have no role in this workspace.")
             return
-        if hub.sockets_of(key) >= settings.GATEPOST_SOCKETS_PER_LOGIN:
+        if 0 < settings.GATEPOST_SOCKETS_PER_LOGIN <= hub.sockets_of(key):
             await self._refuse(TOO_MANY, "Too many pages of this login are open. Close some.")
             return
         member = Member(key, actor, Outbox(self.base_send, broken=self._broken))

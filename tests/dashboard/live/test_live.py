@@ -427,6 +427,16 @@ def test_a_login_has_so_many_sockets_and_no_more(place: Place) -> None:
         Follower(again, {place.name: (["thread-head"], 0)}).frame()
 
 
+def test_zero_sockets_of_a_login_are_as_many_as_wanted(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEPOST_SOCKETS_PER_LOGIN", "0")
+    key = place.key("operator")
+    with started(600) as server, server.open(key) as one, server.open(key) as other:
+        for line in (one, other):
+            Follower(line, {place.name: (["thread-head"], 0)}).frame()
+
+
 def test_signing_out_closes_the_socket(place: Place) -> None:
     key = place.key("operator")
     with place.server.open(key) as line:
