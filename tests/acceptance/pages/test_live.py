@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import redis
 from django.conf import settings
 from playwright.sync_api import expect
 
+from dashboard.embedded.process import processes
 from tests.acceptance.conftest import People
 from tests.acceptance.house import House, site
 from tests.acceptance.screens import Screen
@@ -130,3 +132,23 @@ def test_an_outage_is_shown_and_nothing_is_missed_after_it(house: House, people:
     expect(screens["thread"].one(enabled)).not_to_have_count(0)
     for screen in screens.values():
         assert len(screen.documents) == 1
+
+
+def test_a_page_that_is_left_while_it_connects_complains_of_nothing(
+    house: House, people: People
+) -> None:
+    viewer = people("viewer")
+    viewer.open("/")
+    viewer.see_live()
+    processes.signal_group(house.site.web.pid, signal.SIGSTOP)
+    try:
+        # It comes back from the browser's memory and is left again: nobody answers its connection.
+        viewer.page.evaluate(
+            "for (const name of ['pagehide', 'pageshow', 'pagehide']) "
+            "dispatchEvent(new PageTransitionEvent(name, {persisted: true}))"
+        )
+    finally:
+        processes.signal_group(house.site.web.pid, signal.SIGCONT)
+    viewer.open("/")
+    viewer.see_live()
+    assert viewer.complaints == []

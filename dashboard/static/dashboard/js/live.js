@@ -120,6 +120,7 @@
     slow = false; // whoever answers says so again
     const mine = (socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/live/`));
     mine.onopen = async () => {
+      if (mine !== socket) return mine.close(); // the page was left meanwhile
       tries = 0;
       lastFrame = performance.now();
       join();
@@ -163,7 +164,8 @@
   });
   addEventListener("online", connect);
   addEventListener("offline", () => socket?.close());
-  addEventListener("pagehide", () => { resting = true; socket?.close(); socket = null; });
+  // One that still connects goes with the page: closed now, it would complain in the console.
+  addEventListener("pagehide", () => { resting = true; if (isOpen()) socket.close(); socket = null; });
   addEventListener("pageshow", (event) => { if (event.persisted) { resting = false; connect(); } });
   document.addEventListener("htmx:afterSettle", () => { gatepost.times(document); join(); });
   document.addEventListener("change", ({ target }) => {
