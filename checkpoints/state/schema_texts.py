@@ -1,4 +1,4 @@
-"""A JSON Schema without its descriptions, which are made of docstrings; pure."""
+"""JSON Schemas as data: without descriptions, and with definitions where `$ref` looks; pure."""
 
 from __future__ import annotations
 
@@ -24,3 +24,24 @@ def without_descriptions(schema: Any) -> Any:
         elif name != "description":
             results[name] = value
     return results
+
+
+def with_definitions(schema: Any) -> Any:
+    """The schema with the definitions that its properties brought at its top, where `$ref` looks.
+
+    The schema of a tool is made of those of its arguments, each with definitions of its own.
+    """
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    if not isinstance(properties, Mapping):
+        return schema
+    brought: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
+    for name, part in properties.items():
+        own = part.get("$defs") if isinstance(part, Mapping) else None
+        if isinstance(own, Mapping):
+            brought |= own
+            part = {key: value for key, value in part.items() if key != "$defs"}
+        parts[name] = part
+    if not brought:
+        return schema
+    return {**schema, "properties": parts, "$defs": {**brought, **schema.get("$defs", {})}}

@@ -17,6 +17,7 @@ from uuid import UUID
 from jsonschema import Draft202012Validator, FormatChecker, validators
 from jsonschema.exceptions import ValidationError
 from referencing import Registry
+from referencing.exceptions import Unresolvable
 
 from checkpoints.state import deltas
 from dashboard.errors import MESSAGE_CHARS, Fault, clip
@@ -50,15 +51,21 @@ for _name, (_, _read) in _FORMATS.items():
 
 
 def schema_faults(schema: Mapping[str, Any], value: Any) -> list[Fault]:
-    """The first faults of a value, each path once, in the order of paths."""
+    """The first faults of a value, each path once, in the order of paths.
+
+    Under a schema that refers to what it does not define there is one: no value can be checked.
+    """
     # The empty registry: a schema never makes this process fetch an address.
     validator = _Validator(schema, registry=Registry(), format_checker=_CHECKER)
     results: dict[str, Fault] = {}
-    for error in validator.iter_errors(value):
-        for fault in _faults(error):
-            results.setdefault(fault.path, fault)
-        if len(results) >= SHOWN:
-            break
+    try:
+        for error in validator.iter_errors(value):
+            for fault in _faults(error):
+                results.setdefault(fault.path, fault)
+            if len(results) >= SHOWN:
+                break
+    except Unresolvable:
+        return [Fault("$", "cannot be checked: its schema refers to what it does not define")]
     return sorted(results.values(), key=lambda f: f.path)[:SHOWN]
 
 

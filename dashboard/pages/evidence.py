@@ -11,6 +11,7 @@ from approvals.queries import ApprovalRow
 from approvals.rules.votes import Vote
 from approvals.states import ALLOWING
 from checkpoints.queries import why as standstill
+from checkpoints.state.schema_texts import with_definitions
 from checkpoints.views import AgentRow, EventRow, ThreadRow, WorkerRow
 from dashboard.drawing import differences
 from dashboard.wording.sentences import worker
@@ -116,9 +117,9 @@ def arguments_schema(row: ApprovalRow, version: AgentRow) -> dict[str, Any] | No
     tool = version.tools.get(row.tool)
     own_schema = row.schema if isinstance(row.schema, dict) else {}
     if "properties" in own_schema or "type" in own_schema:
-        return own_schema
+        return dict(with_definitions(own_schema))
     result = tool.get("schema") if isinstance(tool, dict) else None
-    return result if isinstance(result, dict) else None
+    return dict(with_definitions(result)) if isinstance(result, dict) else None
 
 
 def about(row: ApprovalRow, log: Sequence[EventRow]) -> list[EventRow]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from checkpoints.state import deltas
+from checkpoints.state.schema_texts import with_definitions
 
 from ..authoring.errors import Expired, GraphError, OutsideActivity, Rejected
 from ..authoring.frozen import plain
@@ -37,7 +38,7 @@ class LoopTool:
     def shown(self) -> dict[str, Any]:
         """The tool as a model is shown it: name, description and JSON Schema of the arguments."""
         description = inspect.cleandoc(self.tool.call.__doc__ or "")
-        schema = _with_shared_types(self.tool.schema)
+        schema = with_definitions(self.tool.schema)
         return {"name": self.tool.name, "description": description, "schema": schema}
 
     @cached_property
@@ -150,13 +151,3 @@ def _result(ctx: Context, tool: LoopTool, arguments: dict[str, Any]) -> str:
     if deltas.canonical(outcome.args) != deltas.canonical(arguments):
         text = f"{text}\n\n{outcome.decided_by} changed the arguments to {text_of(outcome.args)}."
     return f"{text}\n\n{outcome.decided_by}: {outcome.comment}" if outcome.comment else text
-
-
-def _with_shared_types(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with the types that its arguments share at the top, where references point."""
-    shared: dict[str, Any] = {}
-    properties = {}
-    for name, part in schema["properties"].items():
-        shared |= part.get("$defs", {})
-        properties[name] = {k: v for k, v in part.items() if k != "$defs"}
-    return {**schema, "properties": properties, **({"$defs": shared} if shared else {})}

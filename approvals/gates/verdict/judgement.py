@@ -21,6 +21,7 @@ from approvals.states import COMMENT_MAX, RISKS, WHAT_NEXT, WITHOUT_EFFECT, YES_
 from checkpoints.errors import InvalidValue
 from checkpoints.records import Position
 from checkpoints.state import deltas
+from checkpoints.state.schema_texts import with_definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +107,11 @@ def _check_schema(args: Any, schema: Any) -> None:
     if schema is None:
         return
     try:
-        jsonschema.validate(args, _hoisted(schema))
+        jsonschema.validate(args, with_definitions(schema))
     except jsonschema.ValidationError as error:
         raise InvalidValue(f"args{error.json_path[1:]}", error.message[:1_000]) from error
     except (jsonschema.SchemaError, Unresolvable) as error:
         raise InvalidValue("args", "cannot be checked: the request's schema is broken") from error
-
-
-def _hoisted(schema: Any) -> Any:
-    """A schema whose properties brought definitions of their own, with these where `$ref` looks."""
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(properties, dict):
-        return schema
-    brought = [p["$defs"] for p in properties.values() if isinstance(p, dict) and "$defs" in p]
-    defs = {name: one for some in brought if isinstance(some, dict) for name, one in some.items()}
-    return {**schema, "$defs": {**defs, **schema.get("$defs", {})}} if defs else schema
 
 
 def judge(

@@ -17,6 +17,7 @@ from checkpoints.queries.past import checkpoint_query
 from checkpoints.records import Work
 from checkpoints.signals import activity_progressed
 from checkpoints.state import deltas
+from checkpoints.state.schema_texts import with_definitions
 from checkpoints.store import NewCheckpoint
 from checkpoints.views import ActivityRow, CheckpointRow
 from dashboard.errors import Invalid, LeaseLost, PositionTaken, Stale, translated
@@ -238,7 +239,7 @@ def _announced(work: Work, tool: str) -> Mapping[str, Any]:
 
 
 def _check_args(announced: Mapping[str, Any], args: Any, *, within: str) -> None:
-    schema = announced.get("schema") or {"type": "object"}
+    schema = with_definitions(announced.get("schema") or {"type": "object"})
     if faults := list(schema_faults(schema, args)):
         raise Invalid.of(faults, within=within)
 

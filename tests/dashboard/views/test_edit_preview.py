@@ -85,3 +85,51 @@ def test_a_request_that_was_decided_meanwhile_has_no_preview(cast: Cast, row: Ap
 def test_who_may_not_decide_sees_no_preview(cast: Cast, row: ApprovalRow) -> None:
     answer = send(cast.client("operator"), row, {"report": "x"}, act="preview")
     assert answer.status_code == 403
+
+
+# Definitions stand in the argument that brought them, as in the schema of a tool of ours.
+LINES: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "note": {"type": "string"},
+        "lines": {
+            "type": "array",
+            "items": {"$ref": "#/$defs/Line"},
+            "$defs": {"Line": {"type": "object", "properties": {"to": {"type": "string"}}}},
+        },
+    },
+}
+DANGLING = {
+    "type": "object",
+    "properties": {"note": {"type": "string"}, "lines": {"items": {"$ref": "#/$defs/Line"}}},
+}
+ARGS = {"note": "first", "lines": [{"to": "Ada"}]}
+
+
+def by_form(client: Client, row: ApprovalRow, **form: str) -> Any:
+    fields = {"f-note": "second", "f-lines": '[{"to": "Bea"}]', "as": "form", "verdict": "edit"}
+    posted = {"proposal_hash": row.standing_hash, "comment": "", **fields, **form}
+    return client.post(f"/approvals/{row.id}/decide/", posted)
+
+
+def by_json(client: Client, row: ApprovalRow, **form: str) -> Any:
+    return send(client, row, {"note": "second", "lines": [{"to": "Bea"}]}, **form)
+
+
+@pytest.mark.parametrize("edit", [by_form, by_json])
+def test_arguments_of_named_types_are_edited(cast: Cast, edit: Any) -> None:
+    row = scene.waiting(cast.workspace, scene.make_agent(), args=ARGS, schema=LINES)
+    client = cast.client("manager")
+    assert 'data-path="/lines/0/to"' in edit(client, row, act="preview").content.decode()
+    assert edit(client, row).status_code == 303
+    assert now(cast, row).shown_args == {"note": "second", "lines": [{"to": "Bea"}]}
+
+
+@pytest.mark.parametrize("act", ["preview", ""])
+@pytest.mark.parametrize("edit", [by_form, by_json])
+def test_a_schema_that_refers_to_nothing_is_named(cast: Cast, edit: Any, act: str) -> None:
+    row = scene.waiting(cast.workspace, scene.make_agent(), args=ARGS, schema=DANGLING)
+    answer = edit(cast.client("manager"), row, act=act)
+    assert answer.status_code == 422
+    assert "its schema refers to what it does not define" in answer.content.decode()
+    assert now(cast, row).open
