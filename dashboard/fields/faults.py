@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from jsonschema import Draft202012Validator, FormatChecker, validators
-from jsonschema.exceptions import ValidationError
+from jsonschema.exceptions import SchemaError, ValidationError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
@@ -53,7 +53,8 @@ for _name, (_, _read) in _FORMATS.items():
 def schema_faults(schema: Mapping[str, Any], value: Any) -> list[Fault]:
     """The first faults of a value, each path once, in the order of paths.
 
-    Under a schema that refers to what it does not define there is one: no value can be checked.
+    Under a schema that is broken there is one: no value can be checked. Agents elsewhere and MCP
+    servers bring schemas of their own.
     """
     # The empty registry: a schema never makes this process fetch an address.
     validator = _Validator(schema, registry=Registry(), format_checker=_CHECKER)
@@ -64,9 +65,22 @@ def schema_faults(schema: Mapping[str, Any], value: Any) -> list[Fault]:
                 results.setdefault(fault.path, fault)
             if len(results) >= SHOWN:
                 break
-    except Unresolvable:
-        return [Fault("$", "cannot be checked: its schema refers to what it does not define")]
+    except Exception as error:
+        if not _is_broken(schema, error):
+            raise
+        return [Fault("$", "cannot be checked: its schema is broken")]
     return sorted(results.values(), key=lambda f: f.path)[:SHOWN]
+
+
+def _is_broken(schema: Any, error: Exception) -> bool:
+    """True if a check failed by its schema: by what it refers to, a pattern, an unsound keyword."""
+    if isinstance(error, Unresolvable | RecursionError | re.error):
+        return True
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError:
+        return True
+    return False
 
 
 def _first_few(keyword: Any) -> Any:

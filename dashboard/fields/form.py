@@ -215,8 +215,9 @@ def _kind(
         return "fixed", ()
     if "artifact" in (raw.get(ARTIFACT), part.get(ARTIFACT)):
         return "file", ()
-    if "enum" in part and all(isinstance(option, str) for option in part["enum"]):
-        return "select", (("",) if nullable else ()) + tuple(part["enum"])
+    options = part.get("enum")
+    if isinstance(options, list) and all(isinstance(option, str) for option in options):
+        return "select", (("",) if nullable else ()) + tuple(options)
     match part.get("type"):
         case "string":
             text = value if isinstance(value, str) else ""
@@ -230,7 +231,8 @@ def _kind(
             return "number", ()
         case "array":
             # Strings that are no lines themselves are easier to write without quotes and commas.
-            of_text = (part.get("items") or {}).get("type") == "string"
+            items = part.get("items")
+            of_text = isinstance(items, Mapping) and items.get("type") == "string"
             if of_text and all(isinstance(v, str) and v.strip() == v for v in value or ()):
                 return ("lines" if not any("\n" in v or not v for v in value or ()) else "json"), ()
     return "json", ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -110,7 +111,7 @@ def _check_schema(args: Any, schema: Any) -> None:
         jsonschema.validate(args, with_definitions(schema))
     except jsonschema.ValidationError as error:
         raise InvalidValue(f"args{error.json_path[1:]}", error.message[:1_000]) from error
-    except (jsonschema.SchemaError, Unresolvable) as error:
+    except (jsonschema.SchemaError, Unresolvable, RecursionError, re.error) as error:
         raise InvalidValue("args", "cannot be checked: the request's schema is broken") from error
 
 

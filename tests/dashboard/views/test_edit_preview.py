@@ -99,9 +99,19 @@ LINES: dict[str, Any] = {
         },
     },
 }
-DANGLING = {
-    "type": "object",
-    "properties": {"note": {"type": "string"}, "lines": {"items": {"$ref": "#/$defs/Line"}}},
+# Schemas that an agent elsewhere or an MCP server may bring, for the argument `note` or for all.
+BROKEN: dict[str, dict[str, Any]] = {
+    "dangling": {"note": {"$ref": "#/$defs/Line"}},
+    "elsewhere": {"note": {"$ref": "https://schemas.example/line"}},
+    "endless": {"note": {"$ref": "#/properties/note"}},
+    "reference": {"note": {"$ref": 7}},
+    "type": {"note": {"type": 5}},
+    "unknown type": {"note": {"type": "text"}},
+    "pattern": {"note": {"pattern": "("}},
+    "length": {"note": {"minLength": "x"}},
+    "choices": {"note": {"enum": 3}},
+    "items": {"note": {"type": "string"}, "lines": {"type": "array", "items": 3}},
+    "definitions": {"note": {"type": "string", "$defs": 3, "allOf": 7}},
 }
 ARGS = {"note": "first", "lines": [{"to": "Ada"}]}
 
@@ -125,11 +135,23 @@ def test_arguments_of_named_types_are_edited(cast: Cast, edit: Any) -> None:
     assert now(cast, row).shown_args == {"note": "second", "lines": [{"to": "Bea"}]}
 
 
-@pytest.mark.parametrize("act", ["preview", ""])
-@pytest.mark.parametrize("edit", [by_form, by_json])
-def test_a_schema_that_refers_to_nothing_is_named(cast: Cast, edit: Any, act: str) -> None:
-    row = scene.waiting(cast.workspace, scene.make_agent(), args=ARGS, schema=DANGLING)
-    answer = edit(cast.client("manager"), row, act=act)
+@pytest.mark.parametrize("schema", BROKEN.values(), ids=BROKEN)
+def test_a_broken_schema_is_named_wherever_arguments_are_edited(
+    cast: Cast, schema: dict[str, Any]
+) -> None:
+    whole = {"type": "object", "properties": schema}
+    row = scene.waiting(cast.workspace, scene.make_agent(), args=ARGS, schema=whole)
+    client = cast.client("manager")
+    for page in ("", "edit/"):
+        assert client.get(f"/approvals/{row.id}/{page}").status_code == 200
+    for edit in (by_form, by_json):
+        for act in ("preview", ""):
+            answer = edit(client, row, act=act, **{"f-note": '"second"'})
+            assert answer.status_code == 422
+            assert "its schema is broken" in answer.content.decode()
+    body = {"verdict": "edit", "proposal_hash": row.standing_hash, "args": {"note": "second"}}
+    answer = client.post(
+        f"/api/v1/approvals/{row.id}/decide/", json.dumps(body), content_type="application/json"
+    )
     assert answer.status_code == 422
-    assert "its schema refers to what it does not define" in answer.content.decode()
     assert now(cast, row).open
