@@ -67,12 +67,13 @@ def line(
     baseline: float | None = None,
     *,
     budget: float | None = None,
+    row: str = "inbox",
     **more: Any,
 ) -> dict[str, Any]:
-    """One figure; what has no budget is ok once it is measured."""
+    """One figure of a row; what has no budget is ok once it is measured."""
     shown = tidy(value)
     return {
-        "row": "inbox",
+        "row": row,
         "what": what,
         "value": shown,
         "unit": unit,
@@ -222,8 +223,8 @@ def crowded(raw: Raw, n: int) -> None:
         raw.execute(f"VACUUM ANALYZE {table}")
 
 
-def multiply(raw: Raw, table: str, ident: UUID, spread: Mapping[str, str], n: int) -> None:
-    """Add `n` rows that are like this one but for what `spread` says."""
+def copied(raw: Raw, table: str, spread: Mapping[str, str]) -> tuple[str, str]:
+    """(columns, values) of an INSERT that copies a row `a` of a table but for `spread`."""
     names = [
         name
         for (name,) in raw.execute(
@@ -233,7 +234,12 @@ def multiply(raw: Raw, table: str, ident: UUID, spread: Mapping[str, str], n: in
         ).fetchall()
     ]
     columns = ", ".join(f'"{name}"' for name in names)
-    values = ", ".join(spread.get(name, f'a."{name}"') for name in names)
+    return columns, ", ".join(spread.get(name, f'a."{name}"') for name in names)
+
+
+def multiply(raw: Raw, table: str, ident: UUID, spread: Mapping[str, str], n: int) -> None:
+    """Add `n` rows that are like this one but for what `spread` says."""
+    columns, values = copied(raw, table, spread)
     raw.execute(
         f"INSERT INTO {table} ({columns}) SELECT {values} FROM {table} a, "
         f"generate_series(1, {int(n)}) n WHERE a.id = '{ident}'"

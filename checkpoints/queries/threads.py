@@ -58,10 +58,9 @@ thread_of = Reader(
         "erased": erased_row,
     },
 )
-THREAD = (
-    f"SELECT {thread_of.select} FROM gp_thread th "
-    "JOIN gp_agent_version v ON v.id = th.agent_version_id "
-)
+_COLUMNS = f"SELECT {thread_of.select} "
+_VERSION = "JOIN gp_agent_version v ON v.id = th.agent_version_id "
+THREAD = f"{_COLUMNS}FROM gp_thread th {_VERSION}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +190,7 @@ def threads(
             f"FROM gp_thread th WHERE th.status = one.status AND {conditions} {order} LIMIT %s) th "
             f"{order} LIMIT %s"
         )
-        text = f"{THREAD.replace('FROM gp_thread th', f'FROM ({each}) th')} {order}"
+        text = f"{_COLUMNS}FROM ({each}) th {_VERSION}{order}"
         params = [wanted, *params, limit + 1]
     raw = rows(text, params)
     results = tuple(thread_of(r) for r in raw[:limit])

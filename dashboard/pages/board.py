@@ -21,6 +21,7 @@ from checkpoints.views import Page, SavedRow, ThreadRow
 from dashboard.fields.shapes import Counter, Hidden, Lane, TreeChip
 from dashboard.identity.people import people
 from dashboard.saved_views.address import USUAL, BoardAddress
+from dashboard.wording.text import capped
 
 from . import damage
 from .parts import breakers, stuck
@@ -123,8 +124,7 @@ class BoardPage(BoardAddress):
         else:
             n = self._counts(replace(self.tree, held=True))[Status.WAITING]
             which, href = "held until others end", self.address((), held="1")
-        many = f"{min(n, queries.COUNT_CAP):,}{'+' if n > queries.COUNT_CAP else ''}"
-        return Hidden(f"{many} child{'' if n == 1 else 'ren'} {which}", href) if n else None
+        return Hidden(f"{capped(n)} child{'' if n == 1 else 'ren'} {which}", href) if n else None
 
     @cached_property
     def counts(self) -> dict[Status, int]:

@@ -29,6 +29,7 @@ for shown in (text.visible, text.prose, text.plain, text.moment, text.number, te
     register.filter(shown)
 register.filter("has_hidden", text.has_hidden)
 register.filter("bytes", text.size)
+register.filter("capped", text.capped)
 register.filter("spent", amounts.spent)
 register.filter("event_icon", event_looks.event_icon)
 register.filter("event_tone", event_looks.event_tone)

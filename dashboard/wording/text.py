@@ -15,10 +15,12 @@ from datetime import UTC, datetime
 from django.utils.html import escape
 from django.utils.safestring import SafeData, SafeString, mark_safe
 
+from checkpoints.queries import COUNT_CAP
 from checkpoints.unseen import HIDDEN, code_point, has_hidden, places, plain
 
 __all__ = [
     "HIDDEN",
+    "capped",
     "code_point",
     "cut",
     "has_hidden",
@@ -94,6 +96,11 @@ def number(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def capped(n: int) -> str:
+    """A count of threads as pages show it: exact up to the cap of counts, beyond it "10,000+"."""
+    return f"{min(n, COUNT_CAP):,}{'+' if n > COUNT_CAP else ''}"
 
 
 def size(n: float | None) -> str:

@@ -136,7 +136,7 @@ class Ledger(TreeLedger, Protocol):
 def load_queries(thread: UUID) -> tuple[prepared.Query, ...]:
     """Queries that `load` needs first; sent in the same round trip as the lease."""
     return (
-        materialized.asked_of_head(thread),
+        materialized.head_state_query(thread),
         queries.next_step_asked(thread),
         approval_queries.next_step_asked(thread),
         caps.caps_query(thread),

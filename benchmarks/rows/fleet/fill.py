@@ -96,16 +96,7 @@ def _approve(request: Any) -> None:
 
 
 def _like(raw: Raw, table: str, statement: str, differs: Mapping[str, str]) -> str:
-    names = [
-        name
-        for (name,) in raw.execute(
-            "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass "
-            "AND attnum > 0 AND NOT attisdropped AND attgenerated = ''",
-            (table,),
-        ).fetchall()
-    ]
-    columns = ", ".join(f'"{name}"' for name in names)
-    values = ", ".join(differs.get(name, f'a."{name}"') for name in names)
+    columns, values = inbox.copied(raw, table, differs)
     return statement.replace("{columns}", columns).replace("{values}", values.replace("%", "%%"))
 
 

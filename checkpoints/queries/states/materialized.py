@@ -66,8 +66,8 @@ def state_query(thread: UUID, checkpoint: UUID, *, from_deltas: bool = False) ->
     return SQL.state_from_deltas if from_deltas else SQL.state, (thread, checkpoint)
 
 
-def asked_of_head(thread: UUID) -> prepared.Query:
-    """The same for the head of the thread as it is then."""
+def head_state_query(thread: UUID) -> prepared.Query:
+    """The query of the state at the head, as it is when the query is sent."""
     return SQL.state_of_head, (thread, thread)
 
 

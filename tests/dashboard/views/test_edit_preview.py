@@ -1,4 +1,4 @@
-"""The preview of an edited proposal: what differs is shown, what was typed stays, none decides."""
+"""Edits of a proposal: a preview shows what differs and decides nothing; schemas of all kinds."""
 
 from __future__ import annotations
 
