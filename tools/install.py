@@ -77,11 +77,11 @@ def uv(python: Path, lock: Path) -> bool:
 
     uv does not read pip's configuration: where that names another index, pip is left to it.
     """
-    asked = subprocess.run(
+    configured = subprocess.run(
         [python, "-m", "pip", "config", "list"], capture_output=True, text=True
     ).stdout
     pin = re.search(r"^uv==.*(\n .*)+", DEVELOPERS_LOCK.read_text(), re.MULTILINE)
-    if pin is None or re.search(r"\.(index-url|no-index)\b", asked):
+    if pin is None or re.search(r"\.(index-url|no-index)\b", configured):
         return False
     show("uv")
     hashed = ("install", "--require-hashes", "--no-deps", "-r")
