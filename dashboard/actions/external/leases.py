@@ -69,7 +69,7 @@ def lease_of(
 
 def _lost(row: ThreadRow) -> LeaseLost:
     return LeaseLost(
-        "You don't hold this thread's lease any more. What you report now is not recorded; "
+        "You no longer hold this thread's lease. What you report now is not recorded; "
         "look at next/.",
         status=str(row.status),
         version=row.version,

@@ -40,9 +40,7 @@ class AgentsInUse(BaseModel):
 
 
 def _list_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--all", action="store_true", help="also old versions that nothing stands on any more"
-    )
+    parser.add_argument("--all", action="store_true", help="also old versions that no thread uses")
 
 
 def list_agents(command: PersonalCommand) -> None:

@@ -98,7 +98,7 @@ def map_(command: PersonalCommand) -> None:
 
 
 def unmap(command: PersonalCommand) -> None:
-    """A word stands for nobody any more."""
+    """A word no longer stands for anybody."""
     o, actor = command.options, command.actor("hook")
     hook = _hook(actor, o["name"])
     hooks.unmap_identity(actor, hook.id, o["identity"])

@@ -169,7 +169,7 @@ def _change_named(parser: argparse.ArgumentParser) -> None:
 def _quiet_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hours", metavar="22:00-07:00", help="from and to, each day")
     parser.add_argument("--zone", default="UTC", help="a time zone, such as Europe/Berlin")
-    parser.add_argument("--off", action="store_true", help="no quiet hours any more")
+    parser.add_argument("--off", action="store_true", help="ends the quiet hours")
 
 
 VERBS = (

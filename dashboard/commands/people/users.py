@@ -120,9 +120,9 @@ def link(command: PersonalCommand) -> None:
 
 
 def unlink(command: PersonalCommand) -> None:
-    """Let the provider vouch for an account no more; its open logins stay."""
+    """Stop the provider from vouching for an account; its open logins stay."""
     _link(command, "")
-    command.say("Not linked any more.")
+    command.say("No longer linked.")
 
 
 def _link(command: PersonalCommand, subject: str) -> None:
@@ -249,5 +249,5 @@ VERBS = (
         _link_options,
         "user link ada --subject 00u1abcd",
     ),
-    Verb("unlink", "lets the provider vouch for a user no more", unlink, _provider_options),
+    Verb("unlink", "stops the provider from vouching for a user", unlink, _provider_options),
 )

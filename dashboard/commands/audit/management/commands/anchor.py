@@ -42,7 +42,7 @@ class SentAnchors(BaseModel):
 
 
 class Command(TerminalCommand):
-    """The file belongs where whoever can alter the database cannot: another machine, a print."""
+    """Keep the file where nobody can alter the database as well: another machine, a print."""
 
     help = (
         "Writes the number and hash of the last event of every thread and workspace into a signed "

@@ -94,7 +94,7 @@ def _table(answer: StoredSecrets) -> Table:
 
 
 class Command(VerbsCommand):
-    """Whoever may call it has the keys already: they are in its environment."""
+    """Its callers have the keys already: they are in the environment."""
 
     help = (
         "Keys that encrypt stored secrets: of hooks, of webhooks, and addresses of endpoints. The "
