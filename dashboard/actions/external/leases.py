@@ -56,7 +56,7 @@ def is_own(actor: Actor, owner: str) -> bool:
 def lease_of(
     actor: Actor, thread_id: UUID, token: UUID, *, along: Sequence[reads.Query] = ()
 ) -> Work:
-    """The work under this lease; raises LeaseLost where it is not the actor's, or not any more.
+    """The work under this lease; raises LeaseLost where it is not, or no longer, the actor's.
 
     `along` is asked in the same round trip; the answers are `brought`.
     """
