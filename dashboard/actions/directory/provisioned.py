@@ -102,7 +102,7 @@ def change_person(
 
 
 def remove_person(who: Administrator, user_id: int) -> None:
-    """Let somebody go for good: out at once, without roles and groups, no more of the directory.
+    """Let somebody go for good: out at once, without roles and groups, no longer in the directory.
 
     The account stays, disabled: the logs name it.
     """
