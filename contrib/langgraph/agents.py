@@ -13,6 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 from gatepost import END, Context, Graph, GraphError, State, Way
 from gatepost_client.langgraph import JsonSerializer
 
+from .breakpoints import Breakpoints
 from .channels import ABOUT, Channels
 from .superstep import START, Superstep
 from .tools import Effect, record_tools
@@ -64,7 +65,9 @@ def from_langgraph(
     tools = record_tools(compiled, effects or {}, serde)
     own: dict[str, Any] = {**(compiled.config or {}), **(config or {})}
     limit = recursion_limit or own.get("recursion_limit", RECURSION_LIMIT)
+    stops = Breakpoints.of(compiled)
     options = {"config": own, "context": context, "recursion_limit": limit}
+    options |= {"breakpoints": stops, "in_loop": _needs_loop(compiled)}
     made = CompiledGraph(
         name,
         channels.state_class(re.sub(r"\W", "_", name).strip("_").title() or "State"),
@@ -91,7 +94,7 @@ def from_langgraph(
     names = [START, *(title for title in compiled.nodes if title != START)]
     for title in names:
         label = "Start" if title == START else title.replace("_", " ")
-        has_gate = title != START and _has_effect(compiled, title)
+        has_gate = title != START and (title in stops or _has_effect(compiled, title))
         made.node(
             title, then=next_nodes, ways=(*names, END), label=label, gate=has_gate, join=False
         )(node_function(title))
@@ -105,13 +108,12 @@ def _check(compiled: Any) -> None:
             f"from_langgraph takes a compiled StateGraph, not {type(compiled).__name__}: "
             "builder.compile()."
         )
-    if compiled.interrupt_before_nodes or compiled.interrupt_after_nodes:
-        raise GraphError(
-            "The graph was compiled with interrupt_before or interrupt_after. Leave them out: the "
-            "thread's page can pause before any node, and interrupt() asks people."
-        )
-    graphs = [("", compiled), *compiled.get_subgraphs(recurse=True)]
-    for path, graph in graphs:
+    for path, graph in _graphs(compiled):
+        if path and (graph.interrupt_before_nodes or graph.interrupt_after_nodes):
+            raise GraphError(
+                f"The subgraph {path!r} was compiled with interrupt_before or interrupt_after, "
+                "which only the outer graph may have here: use interrupt() in its nodes."
+            )
         if path and graph.checkpointer is True:
             raise GraphError(
                 f"The subgraph {path!r} keeps a memory of its own (checkpointer=True), which is "
@@ -123,6 +125,21 @@ def _check(compiled: Any) -> None:
                     f"The channel {channel!r} is a DeltaChannel, which is not possible here: "
                     "take a plain reducer. A thread stores only what is added in any case."
                 )
+
+
+def _graphs(compiled: Any) -> list[tuple[str, Any]]:
+    """Return (path, graph) of the graph, whose path is empty, and of its subgraphs."""
+    return [("", compiled), *compiled.get_subgraphs(recurse=True)]
+
+
+def _needs_loop(compiled: Any) -> bool:
+    """Return whether a node or a branch of the graphs is only async."""
+    parts: list[Any] = []
+    for _, graph in _graphs(compiled):
+        parts += [getattr(node, "bound", None) for node in graph.nodes.values()]
+        branches = getattr(getattr(graph, "builder", None), "branches", {})
+        parts += [branch.path for named in branches.values() for branch in named.values()]
+    return any(getattr(part, "func", True) is None for part in parts)
 
 
 def _drawn_edges(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> dict[str, list[str]]:

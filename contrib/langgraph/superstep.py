@@ -7,6 +7,7 @@ one after the other.
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import threading
 from collections.abc import Callable, Mapping
@@ -32,6 +33,7 @@ from .saver import StepSaver
 from .tools import (
     RecordedTool,
     call_key,
+    called,
     current_superstep,
     effect_call,
     model_args,
@@ -59,7 +61,8 @@ class Superstep:
         self._ctx = ctx
         self._options = options
         self._saver = StepSaver(channels.serde, self._append_to_journal)
-        self._graph = compiled.copy({"checkpointer": self._saver})
+        no_stops = {"interrupt_before_nodes": (), "interrupt_after_nodes": ()}
+        self._graph = compiled.copy({"checkpointer": self._saver, **no_stops})
         self._from = ""  # the id of the checkpoint at which the superstep begins
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -92,6 +95,7 @@ class Superstep:
         if about:
             checkpoint = self._channels.checkpoint(self._ctx.thread_id, values)
             self._from = checkpoint["id"]
+            self._options["breakpoints"].check(self._ctx, about, self._from)
             self._saver.begin(checkpoint, steps)
         else:
             start = self._channels.input(values)
@@ -101,8 +105,9 @@ class Superstep:
         if self._saver.result is None:
             raise StepFailed("LangGraph ended the superstep without a checkpoint.")
         following = list(dict.fromkeys(snapshot.next))
+        left = self._options["breakpoints"].passed(about.get("next", []))
         return self._channels.update(
-            values, self._saver.result, next=following, steps=max(steps, -1) + 1
+            values, self._saver.result, next=following, steps=max(steps, -1) + 1, **left
         )
 
     def _rounds(self, start: Any, config: RunnableConfig, *, has_journal: bool) -> StateSnapshot:
@@ -162,22 +167,24 @@ class Superstep:
 
     def _stream(self, input: Any, config: RunnableConfig) -> None:
         """Run the superstep; the text of a model is shown while it grows."""
-        parts = self._graph.stream(
-            input,
-            config,
-            context=self._options["context"],
-            stream_mode=["messages"],
-            interrupt_after=list(self._graph.nodes),
-            durability="sync",
-            subgraphs=True,
-        )
-        ident, text, shown = None, "", token_stream.TokenStream()
-        for _, _, (chunk, _) in parts:
-            if isinstance(chunk, AIMessageChunk):
-                if chunk.id != ident:
-                    ident, text, shown = chunk.id, "", token_stream.TokenStream()
-                text += str(chunk.text)
-                shown.grow(text)
+        options: dict[str, Any] = {
+            "context": self._options["context"],
+            "stream_mode": ["messages"],
+            "interrupt_after": list(self._graph.nodes),
+            "durability": "sync",
+            "subgraphs": True,
+        }
+        shown = _Shown()
+        if self._options["in_loop"]:
+
+            async def run() -> None:
+                async for _, _, (chunk, _) in self._graph.astream(input, config, **options):
+                    shown.add(chunk)
+
+            asyncio.run(run())
+            return
+        for _, _, (chunk, _) in self._graph.stream(input, config, **options):
+            shown.add(chunk)
 
     def once(self, name: str, args: Any, key: str, call: Callable[[], Any]) -> Any:
         """Return the recorded result of a call, else make the call and record its result."""
@@ -215,7 +222,7 @@ class Superstep:
             injected = {name: v for name, v in call["args"].items() if name not in args}
             values = {**call, "args": {**injected, **decided}}
             try:
-                return packed(tool.serde, context.run(tool.inner.invoke, values, own))
+                return packed(tool.serde, context.run(called, tool.inner, values, own))
             except GraphInterrupt as error:
                 raise StepFailed(
                     f"The effect {tool.name!r} calls interrupt(): give it a gate instead."
@@ -276,6 +283,24 @@ class Superstep:
 
         self._queue.put(make)
         return future.result()
+
+
+class _Shown:
+    """Shows the text of a model while it grows."""
+
+    def __init__(self) -> None:
+        self._ident: str | None = None
+        self._text = ""
+        self._stream = token_stream.TokenStream()
+
+    def add(self, chunk: Any) -> None:
+        """Add a chunk; one of another message begins a new text."""
+        if not isinstance(chunk, AIMessageChunk):
+            return
+        if chunk.id != self._ident:
+            self._ident, self._text, self._stream = chunk.id, "", token_stream.TokenStream()
+        self._text += str(chunk.text)
+        self._stream.grow(self._text)
 
 
 def _has_open_tasks(snapshot: StateSnapshot | None) -> bool:

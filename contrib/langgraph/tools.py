@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from checkpoints.state import deltas
 from gatepost import Gate, GraphError, Tool, plain
 from gatepost_client.langgraph import JsonSerializer
-from workers.step.answers import Outcome
+from workers.step.answers import Outcome, result_of
 
 
 class RunningSuperstep(Protocol):
@@ -92,7 +92,7 @@ class RecordedTool(BaseTool):
         """Call the tool, or return the recorded result of the call."""
         step = current_superstep.get()
         if step is None or not isinstance(input, dict) or "id" not in input:
-            return self.inner.invoke(input, config, **kwargs)
+            return called(self.inner, input, config, **kwargs)
         if self.effect is not None:
             return step.effect(self, input, config)
         args = model_args(self.inner, input["args"])
@@ -100,7 +100,7 @@ class RecordedTool(BaseTool):
             self.name,
             {"args": args},
             call_key(self.name, input),
-            lambda: packed(self.serde, self.inner.invoke(input, config, **kwargs)),
+            lambda: packed(self.serde, called(self.inner, input, config, **kwargs)),
         )
         return unpacked(self.serde, result)
 
@@ -148,6 +148,13 @@ def _tool_nodes(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> Iterator[To
         for node in getattr(graph, "nodes", {}).values():
             if isinstance(getattr(node, "bound", None), ToolNode):
                 yield node.bound
+
+
+def called(inner: BaseTool, input: Any, config: Any = None, **kwargs: Any) -> Any:
+    """Call a tool; one that is only async runs in an event loop of its own."""
+    if getattr(inner, "func", True) is not None:
+        return inner.invoke(input, config, **kwargs)
+    return result_of(lambda: inner.ainvoke(input, config, **kwargs))
 
 
 def model_args(inner: BaseTool, args: Mapping[str, Any]) -> dict[str, Any]:

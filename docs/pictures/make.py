@@ -44,7 +44,8 @@ REFERENCE = re.compile(
 class Shot:
     """A page: who looks at it, where it is, the template it comes from, the title it has.
 
-    `at` names a part of it: then the picture is one screen from there on.
+    `at` names a part of it: then the picture is one screen from there on. `press` is a button that
+    is pressed first.
     """
 
     who: str
@@ -52,6 +53,7 @@ class Shot:
     template: str
     title: str
     at: str = ""
+    press: str = ""
 
 
 SHOTS = {
@@ -103,6 +105,13 @@ SHOTS = {
         "Roll back How cold",
     ),
     "edit": Shot("operator", "/threads/{failed}/edit/", "thread/actions/edit.html", "Edit Prices"),
+    "reveal": Shot(
+        "auditor",
+        "/threads/{case}/reveal/?channel=diagnosis",
+        "thread/reveal.html",
+        "diagnosis of",
+        press="Show the value",
+    ),
     "admin": Shot("auditor", "/admin/", "", "Audit records"),
     "api-docs": Shot("operator", "/api/docs/", "drf_spectacular/swagger_ui.html", "Gatepost API"),
     "board": Shot("operator", "/", "thread/list.html", "Board"),
@@ -140,8 +149,9 @@ FLEET = {
 SHOTS |= FLEET
 
 
-OF_MANY = frozenset({"family", "conversation", "stream"})
-SUPPORT = re.compile(r'^```python title="support\.py"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+OF_MANY = frozenset({"family", "conversation", "stream", "reveal"})
+# Agents beside those that ship: {module: the page that shows its code}.
+SHOWN = {"support": "tool-loop", "cases": "encrypted-channels"}
 ANSWERS: tuple[dict[str, Any], ...] = (
     {"text": "Let me look at your order.", "calls": (("c1", "find_order", '{"number": 7}'),)},
     {
@@ -330,11 +340,14 @@ def tell(operator: Person, manager: Person) -> dict[str, str]:
 
 
 def tell_of_many(operator: Person) -> dict[str, str]:
-    """What the picture of a conversation shows; the ids it needs."""
+    """What the pictures of a conversation and an encrypted channel show; the ids they need."""
     goal = "My kettle (order 7) arrived broken. I would like my money back."
     talk = operator.start_agent("support", "My kettle arrived broken", input={"goal": goal})
     operator.wait(talk, "waiting")
-    return {"conversation": talk}
+    value = {"patient": "Ada Byron", "diagnosis": "Iron deficiency. Second blood test on 3 March."}
+    case = operator.start_agent("cases", "Blood test of Ada Byron", input=value)
+    operator.wait(case, "succeeded")
+    return {"conversation": talk, "case": case}
 
 
 def fleet_addresses(started: Any, people: dict[str, Person]) -> dict[str, str]:
@@ -433,6 +446,9 @@ class Camera:
         for image in page.locator("img").all():
             image.scroll_into_view_if_needed()  # it loads when it is seen
             image.evaluate("image => image.decode()")
+        if shot.press:
+            page.get_by_role("button", name=shot.press).click()
+            page.wait_for_load_state("networkidle")
         page.evaluate("window.scrollTo(0, 0)")
         if shot.at in ENOUGH:
             page.wait_for_function(ENOUGH[shot.at], timeout=60_000)
@@ -461,23 +477,26 @@ class Camera:
 def product(*flags: str) -> Iterator[Any]:
     """A fresh data folder and everything started in it; both gone afterwards.
 
-    The agent of docs/howto/tool-loop.md is among its agents. It asks a model server on this
-    machine, over HTTP; the agents that ship ask none.
+    Agents of the how-tos are among its agents. One asks a model server on this machine, over HTTP;
+    the agents that ship ask none.
     """
     from tests.embedded.helpers import up
     from tests.workers.language.model_server import Say, serving_models
 
     folder = Path(tempfile.mkdtemp(prefix="gatepost-pictures-", dir="/tmp"))
     folder.chmod(0o711)  # the account that serves the database goes through it
-    code = folder / "agents" / "support.py"
-    code.parent.mkdir()
-    code.write_text(SUPPORT.findall((ROOT / "docs/howto/tool-loop.md").read_text())[0])
+    code = folder / "agents"
+    code.mkdir()
+    for module, page in SHOWN.items():
+        text = (ROOT / f"docs/howto/{page}.md").read_text()
+        shown = re.findall(rf'^```python title="{module}\.py"\n(.*?)^```$', text, re.M | re.S)
+        (code / f"{module}.py").write_text(shown[0])
     script = [Say(**answer) for answer in ANSWERS]
     try:
         with serving_models(*script) as models:
             environment = {
-                "PYTHONPATH": str(code.parent),
-                "GATEPOST_AGENTS": "support",
+                "PYTHONPATH": str(code),
+                "GATEPOST_AGENTS": ",".join(SHOWN),
                 "GATEPOST_AGENT_MODELS": f"support=openai:gpt-4.1-mini@{models.url}?prices=openai",
             }
             with up(folder / "data", "--workers", "2", *flags, environment=environment) as started:

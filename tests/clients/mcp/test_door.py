@@ -154,6 +154,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "events": {"thread": THREAD},
     "wait": {"thread": THREAD},
     "input": {"thread": THREAD, "message": "x"},
+    "reveal": {"thread": THREAD, "channel": "note"},
     "fork": {"thread": THREAD, "checkpoint": CHECKPOINT},
     "roll_back": {"thread": THREAD, "checkpoint": CHECKPOINT, "reason": "x"},
     "save_state": {"name": "x", "state": {}},
@@ -263,4 +264,4 @@ async def test_things_of_another_workspace_are_not_there(
             assert (tool, problem["status"]) == (tool, 404)
         listed = await use(client, "list", limit=200)
         assert here["thread"] not in {one["id"] for one in listed["results"]}
-    assert len(naming) == 8
+    assert len(naming) == 9

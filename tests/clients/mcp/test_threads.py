@@ -7,12 +7,18 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth import get_user_model
 from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 
+from checkpoints import queries
+from dashboard.identity import tokens
 from dashboard.mcp.server.tools import TOOLS
 from tests.clients.bench import Server
 from tests.dashboard import scene
+from tests.workers.conftest import Bench
+from tests.workers.encrypted.agent import WORD, graph_of
+from workers.code.registry import announce
 
 from .client import LEGACY, MODERN, connected, read, refused, use
 
@@ -33,7 +39,7 @@ def agent(server: Server) -> str:
 async def test_clients_of_both_eras_find_the_same(server: Server, mode: str) -> None:
     async with connected(server.url, server.operator.token, mode) as client:
         tools = (await client.list_tools()).tools
-        assert {tool.name for tool in tools} == set(TOOLS) - {"decide"}
+        assert {tool.name for tool in tools} == set(TOOLS) - {"decide", "reveal"}
         for tool in tools:
             assert tool.description
             for schema in (tool.input_schema, tool.output_schema):
@@ -43,6 +49,28 @@ async def test_clients_of_both_eras_find_the_same(server: Server, mode: str) -> 
         assert (await client.list_resources()).resources == []
         templates = (await client.list_resource_templates()).resource_templates
         assert [one.name for one in templates] == ["state", "approval"]
+
+
+def test_an_encrypted_channel_is_read_by_who_may(server: Server) -> None:
+    auditor = get_user_model().objects.get(username="auditor")
+    workspace = queries.default_workspace()
+    thread = str(Bench(announce(graph_of(), {}, []), workspace).start(patient="A", diagnosis=WORD))
+    made = tokens.make(auditor, made_by="user:0", scopes=["read", "reveal"])[1]
+
+    async def walk() -> None:
+        of_diagnosis = {"thread": thread, "channel": "diagnosis"}
+        async with connected(server.url, made) as client:
+            read = await use(client, "reveal", **of_diagnosis)
+            assert (read["value"], read["readers"]) == (WORD, ["auditor", "admin"])
+            problem = await refused(client, "reveal", thread=thread, channel="patient")
+            assert problem["status"] == 404
+        async with connected(server.url, server.operator.token) as client:
+            assert (await refused(client, "reveal", **of_diagnosis))["status"] == 403
+            assert WORD not in str(await use(client, "get", thread=thread))
+
+    asyncio.run(walk())
+    log = queries.workspace_events(workspace, limit=3).rows
+    assert [e.kind for e in log if e.data.get("thread") == thread] == ["channel.revealed"]
 
 
 async def test_a_thread_from_its_start_to_a_fork_and_a_rollback(server: Server, agent: str) -> None:

@@ -27,6 +27,7 @@ PAY = {"name": "door-1", "tool": "pay", "args": {"amount": "1.00"}, "title": "Pa
 MCP_TOOLS: dict[str, Callable[[World], dict[str, Any]]] = {
     "start": lambda w: {"agent": "research", "input": {"goal": "delays"}},
     "input": lambda w: {"thread": str(w.inbox), "message": "and the rain"},
+    "reveal": lambda w: {"thread": str(w.encrypted), "channel": "note"},
     "fork": lambda w: {"thread": str(w.ended), "checkpoint": str(w.first)},
     "roll_back": lambda w: {"thread": str(w.ended), "checkpoint": str(w.first), "reason": "no"},
     "save_state": lambda w: {"name": w.saved, "state": {"turn": 2}},
@@ -85,5 +86,5 @@ def tool(name: str, world: World, foreign: bool) -> Knock:
 
 def tools() -> Iterator[Door]:
     for name in MCP_TOOLS:
-        things = name in ("input", "fork", "roll_back", "report_outcome", "decide")
+        things = name in ("input", "reveal", "fork", "roll_back", "report_outcome", "decide")
         yield Door("mcp", name, partial(tool, name), names_things=things)

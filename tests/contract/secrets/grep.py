@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from django.conf import settings
 from django.core import mail
 from django.db import connection
 
 from dashboard.wire.valkey import client
+
+
+def forms(word: str) -> tuple[bytes, ...]:
+    """A word as it may stand somewhere: text, escaped for JSON, HTML or URLs, in hex, base 64."""
+    in_json = [json.dumps(word, ensure_ascii=ascii)[1:-1] for ascii in (True, False)]
+    twice = [json.dumps(text)[1:-1] for text in in_json]
+    shapes = [text.encode() for text in (word, *in_json, *twice, escape(word), quote(word))]
+    results = dict.fromkeys(shapes)
+    for raw in shapes:
+        results[raw.hex().encode()] = None
+        for shift in range(3):
+            results[base64.b64encode(b" " * shift + raw)[4 * bool(shift) : -4]] = None
+    return tuple(results)
 
 
 def in_database(text: str) -> set[str]:
@@ -30,12 +47,13 @@ def in_valkey(text: str) -> set[str]:
     results = set()
     with client(settings.REDIS_URL) as valkey:
         for key in valkey.scan_iter(count=1_000):
-            if text in f"{key!r} {_value(valkey, key)!r}":
+            if text in f"{key!r} {value_of(valkey, key)!r}":
                 results.add(repr(key))
     return results
 
 
-def _value(valkey: Any, key: Any) -> Any:
+def value_of(valkey: Any, key: Any) -> Any:
+    """What a key holds, whatever its type."""
     kind = valkey.type(key)
     read = {
         b"string": lambda: valkey.get(key),

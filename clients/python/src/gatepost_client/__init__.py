@@ -2,6 +2,7 @@
 
 from .agents import Agent, agent
 from .parts import ask, effect, messages, step, think
+from .readings import reveal
 from .record.declared import Approve
 from .record.outcomes import NotDone
 from .wire.errors import (
@@ -43,6 +44,7 @@ __all__ = [
     "ask",
     "effect",
     "messages",
+    "reveal",
     "step",
     "think",
 ]

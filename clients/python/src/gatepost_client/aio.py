@@ -1,4 +1,4 @@
-"""`ask` and `messages` for agents that are `async def`; everything else serves both."""
+"""`ask`, `messages` and `reveal` for `async def`; everything else serves both."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Any
 from .current import await_, required
 from .parts import question_of
 from .record.steps import perform_question, take_messages
+from .wire import door
+from .wire.settings import Settings
+from .wire.transports import Awaiting
 
 
 async def ask(
@@ -27,3 +30,15 @@ async def messages(wait: float = 0) -> list[Any]:
     """Take what people have sent, as `gatepost_client.messages` does."""
     scope = required("messages()")
     return await await_(scope, take_messages(scope.work, wait))
+
+
+async def reveal(
+    thread: str, channel: str, *, checkpoint: str = "", settings: Settings | None = None
+) -> Any:
+    """Read the value of an encrypted channel, as `gatepost_client.reveal` does."""
+    chosen = settings or Settings.from_environment()
+    transport = Awaiting(chosen.url, chosen.headers)
+    try:
+        return await transport.perform(door.reveal_channel(thread, channel, checkpoint))
+    finally:
+        await transport.close()

@@ -121,6 +121,10 @@ class Input(OneThread, requests.SendInput):
     idempotency_key: Key = None
 
 
+class Reveal(OneThread, requests.Reveal):
+    """An encrypted channel, and at which checkpoint; without one at the head."""
+
+
 class Fork(OneThread, requests.Fork):
     """A new thread from a checkpoint of this one."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from dashboard.api.shapes.answers import RevealedChannel
 from dashboard.api.shapes.previews import ForkPreview, RollBackPreview, SecondPersonAsked
 from dashboard.api.shapes.rows import EventList, ThreadDetail, ThreadList
 
@@ -84,6 +85,17 @@ TOOLS: Final = (
         (ThreadDetail,),
         ("input",),
         changing("threads/{thread}/input/"),
+        effect="adds",
+    ),
+    Tool(
+        "reveal",
+        "Read an encrypted channel",
+        "Read the value of an encrypted channel of a thread's state, where the state has "
+        "`$encrypted`. Each reading is recorded. Whatever you pass on of it is stored in plain.",
+        arguments.Reveal,
+        (RevealedChannel,),
+        ("reveal",),
+        changing("threads/{thread}/reveal/"),
         effect="adds",
     ),
     Tool(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import operator
 import os
@@ -65,7 +66,7 @@ def enough(state: Rounds) -> list[str]:
     return [END] if state["count"] >= state.get("rounds", 2) else ["left", "right"]
 
 
-def rounds_graph() -> Any:
+def rounds_graph(**compiling: Any) -> Any:
     builder = StateGraph(Rounds)
     for node in (left, right, meet):
         builder.add_node(node.__name__, node)
@@ -73,10 +74,13 @@ def rounds_graph() -> Any:
     builder.add_edge(START, "right")
     builder.add_edge(["left", "right"], "meet")
     builder.add_conditional_edges("meet", enough, ["left", "right", END])
-    return builder.compile()
+    return builder.compile(**compiling)
 
 
 rounds = from_langgraph(rounds_graph(), name="rounds")
+stopped = from_langgraph(
+    rounds_graph(interrupt_before=["meet"], interrupt_after=["meet"]), name="stopped"
+)
 
 
 # ---- one node many times, and a Command ----------------------------------------------------------
@@ -217,6 +221,61 @@ def shop_graph(pause: float = 0) -> Any:
 REFUND = Effect(Gate("Refund the customer?", risk="high"), undo=take_back, idempotent=True)
 shop = from_langgraph(shop_graph(), name="shop", effects={"refund": REFUND})
 slow_shop = from_langgraph(shop_graph(0.15), name="slow-shop", effects={"refund": REFUND})
+
+
+# ---- nodes, branches and tools that are only async -----------------------------------------------
+
+
+@tool
+async def find_late(number: int, folder: Annotated[str, InjectedState("folder")]) -> str:
+    """Find an order by its number, later."""
+    await asyncio.sleep(0)
+    note(folder, f"find-{number}")
+    return f"order {number}: a kettle"
+
+
+@tool
+async def refund_late(
+    order: int, amount: str, folder: Annotated[str, InjectedState("folder")], config: RunnableConfig
+) -> str:
+    """Refund an amount in euro for an order, later."""
+    await asyncio.sleep(0)
+    note(folder, "refund", config["configurable"]["idempotency_key"])
+    Path(folder, f"{order}.refund").write_text(amount)
+    return f"refunded {amount}"
+
+
+LATE = [
+    AIMessage("", tool_calls=[call("find_late", "1", number=1), call("find_late", "2", number=2)]),
+    AIMessage("", tool_calls=[call("refund_late", "3", order=1, amount="40.00")]),
+    AIMessage("You have your money back."),
+]
+
+
+def late_graph() -> Any:
+    model = Script(answers=LATE)
+
+    async def agent(state: Shop) -> Any:
+        note(state["folder"], "model")
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    async def greet(state: Shop) -> Any:
+        return {"messages": [AIMessage(f"Bye, {interrupt('Who is it?')}.")]}
+
+    async def chosen(state: Shop) -> str:
+        return "tools" if state["messages"][-1].tool_calls else "greet"
+
+    builder = StateGraph(Shop)
+    builder.add_node("agent", agent)
+    builder.add_node("greet", greet)
+    builder.add_node("tools", ToolNode([find_late, refund_late]))
+    builder.add_edge(START, "agent")
+    builder.add_conditional_edges("agent", chosen, ["tools", "greet"])
+    builder.add_edge("tools", "agent")
+    return builder.compile()
+
+
+late = from_langgraph(late_graph(), name="late", effects={"refund_late": REFUND})
 
 
 # ---- interrupts ----------------------------------------------------------------------------------

@@ -188,6 +188,48 @@ def test_a_fork_and_an_edit_change_channels(tmp_path: Path) -> None:
     assert thread.verify()
 
 
+def test_a_static_breakpoint_waits_until_people_let_it_go_on() -> None:
+    thread = Harness(agents.stopped).play({"rounds": 2})
+    stops = []
+    while thread.status == "waiting":
+        (request,) = thread.open
+        args = dict(request.args)
+        stops.append((list(args["before"]), list(args["after"])))
+        assert request.title == f"Go on with {', '.join(args['next'])}?"
+        thread.decide("approve")
+    # Nothing is left to hold after the last node, as in LangGraph.
+    assert stops == [(["meet"], []), ([], ["meet"]), (["meet"], [])]
+    assert thread.status == "succeeded", thread
+    assert thread.state["lines"] == ["left 0", "right 0", "left 1", "right 1"]
+    assert thread.verify()
+
+
+def test_a_breakpoint_at_every_node_holds_each_superstep() -> None:
+    agent = from_langgraph(agents.rounds_graph(interrupt_before="*"), name="each")
+    thread = Harness(agent).play({"rounds": 1}, decide="approve")
+    assert thread.status == "succeeded", thread
+    asked = [dict(a.args)["next"] for a in thread.approvals]
+    assert [list(names) for names in asked] == [["left", "right"], ["meet"]]
+
+
+@pytest.mark.parametrize("n", [0, *range(1, 24)])
+def test_what_is_only_async_runs_in_a_loop_and_no_call_is_repeated(tmp_path: Path, n: int) -> None:
+    start = {"messages": [{"role": "user", "content": "It is broken."}], "folder": str(tmp_path)}
+    thread = Harness(agents.late, stop_after=n or None).play(start)
+    while thread.status == "waiting":
+        (request,) = thread.open
+        thread.decide(Respond("Ada") if request.title == "Who is it?" else "approve")
+    assert thread.status == "succeeded", thread
+    assert thread.state["messages"][-1]["value"]["data"]["content"] == "Bye, Ada."
+    assert (tmp_path / "1.refund").read_text() == "40.00"
+    lines = {p.stem: len(p.read_text().splitlines()) for p in tmp_path.glob("*.log")}
+    assert (
+        len({line.split()[1] for line in (tmp_path / "refund.log").read_text().splitlines()}) == 1
+    )
+    # What was lost is at most the call whose record was the lost write.
+    assert 6 <= sum(lines.values()) <= 6 + bool(n)
+
+
 def test_the_limit_of_steps_fails_the_thread() -> None:
     agent = from_langgraph(agents.rounds_graph(), name="short", recursion_limit=4)
     thread = Harness(agent).play({"rounds": 9})
@@ -199,8 +241,15 @@ def test_a_graph_that_cannot_run_here_is_refused_where_it_is_registered() -> Non
     builder = agents.StateGraph(agents.Rounds)
     builder.add_node("left", agents.left)
     builder.add_edge(agents.START, "left")
-    with pytest.raises(GraphError, match="interrupt_before"):
-        from_langgraph(builder.compile(interrupt_before=["left"]), name="x")
+    for inner, why in (
+        (builder.compile(interrupt_before=["left"]), "only the outer graph"),
+        (builder.compile(checkpointer=True), "a memory of its own"),
+    ):
+        outer = agents.StateGraph(agents.Rounds)
+        outer.add_node("inner", inner)
+        outer.add_edge(agents.START, "inner")
+        with pytest.raises(GraphError, match=why):
+            from_langgraph(outer.compile(), name="x")
     with pytest.raises(GraphError, match="no tool of a ToolNode"):
         from_langgraph(builder.compile(), name="x", effects={"pay": agents.REFUND})
     with pytest.raises(GraphError, match="compiled StateGraph"):

@@ -24,7 +24,7 @@ def test_a_tool_call_that_finished_is_not_repeated_after_a_kill(
     case = start("shop", messages=GOAL, hold=("find-2",))
     case.wait_called("find-1")
     case.wait_called("find-2")
-    case.wait_event("activity.finished", 2)  # the model's node and the first call
+    case.wait_event("activity.finished", 3)  # the start, the model's node and the first call
     kill(case)
     case.go("find-2")
     case.wait_status("waiting", seconds=GOES_ON)
@@ -43,7 +43,7 @@ def test_a_branch_that_finished_is_not_repeated_after_a_kill(
     case = start("rounds", rounds=1, hold=("right-0",))
     case.wait_called("right-0")
     case.wait_called("left-0")
-    case.wait_event("activity.finished")
+    case.wait_event("activity.finished", 2)  # the start and the left branch
     kill(case)
     case.go("right-0")
     case.wait_status("succeeded", seconds=GOES_ON)
@@ -67,6 +67,49 @@ def test_an_effect_killed_in_its_middle_has_the_same_key(
     assert len(set(keys)) == 1
     (effect,) = case.effects()
     assert (effect.state, effect.idempotency_key) == ("done", keys[0])
+
+
+def test_what_is_only_async_keeps_its_key_and_its_finished_calls_after_a_kill(
+    server: Server, start: Callable[..., Case]
+) -> None:
+    case = start("late", messages=GOAL, hold=("find-2", "refund"))
+    case.wait_called("find-1")
+    case.wait_called("find-2")
+    case.wait_event("activity.finished", 3)
+    kill(case)
+    case.go("find-2")
+    case.wait_status("waiting", seconds=GOES_ON)
+    assert [len(case.calls(name)) for name in ("find-1", "find-2")] == [1, 2]
+    server.decide(str(case.id))
+    case.wait_called("refund")
+    kill(case)
+    case.go("refund")
+    case.wait_status("waiting", seconds=GOES_ON)
+    server.decide(str(case.id), "respond", args="Ada")
+    case.wait_status("succeeded")
+    keys = case.calls("refund")
+    assert len(keys) == 2
+    assert len(set(keys)) == 1
+    assert server.verify(str(case.id))["intact"] is True
+
+
+def test_a_breakpoint_asks_again_after_an_edit(server: Server, start: Callable[..., Case]) -> None:
+    case = start("stopped", rounds=1)
+    case.wait_status("waiting")
+    (first,) = server.requests(str(case.id))
+    server.operator.post(f"/threads/{case.id}/pause/", {})
+    case.wait_status("paused")
+    body = {"changes": {"lines": ["mine"]}, "reason": "other lines"}
+    server.operator.post(f"/threads/{case.id}/edit/", body)
+    server.operator.post(f"/threads/{case.id}/resume/", {})
+    second = server.wait(
+        lambda: [r for r in server.requests(str(case.id)) if r["id"] != first["id"]]
+    )[0]
+    assert second["title"] == first["title"] == "Go on with meet?"
+    body = {"verdict": "approve", "proposal_hash": second["proposal_hash"]}
+    server.manager.post(f"/approvals/{second['id']}/decide/", body)
+    case.wait_status("succeeded")
+    assert case.state()["lines"] == ["mine"]
 
 
 def test_people_answer_parallel_interrupts_and_a_subgraph_goes_on_after_a_kill(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -21,6 +19,7 @@ from checkpoints.states import EventKind
 from dashboard import actions
 from dashboard.wire import hints, progress
 from tests.cast import Cast
+from tests.contract.secrets.grep import forms
 from tests.dashboard import scene
 
 
@@ -135,15 +134,6 @@ def plant(cast: Cast, word: Words) -> tuple[UUID, UUID]:
             post(cast, "operator", f"/threads/{one}/cancel/", {"reason": word("cancel")})
     assert not gates.for_thread(thread, open_only=True)
     return thread, fork
-
-
-def forms(word: str) -> Iterator[bytes]:
-    """A word as it may stand somewhere: as text, in hexadecimal digits, in base 64."""
-    raw = word.encode()
-    yield raw
-    yield raw.hex().encode()
-    for shift in range(3):
-        yield base64.b64encode(b" " * shift + raw)[4 * bool(shift) : -4]
 
 
 def places(words: list[str]) -> dict[str, set[str]]:

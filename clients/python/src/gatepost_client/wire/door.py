@@ -30,6 +30,13 @@ def read_state(thread: str) -> Flow[Json]:
     return cast("Json", answer.data["state"])
 
 
+def reveal_channel(thread: str, channel: str, checkpoint: str = "") -> Flow[Any]:
+    """Read the value of an encrypted channel, at the head or at a checkpoint."""
+    body = {"channel": channel, **({"checkpoint": checkpoint} if checkpoint else {})}
+    answer = yield from request("POST", f"/threads/{thread}/reveal/", body, keyed=False)
+    return answer.data["value"]
+
+
 def find_thread(agent: str, name: str) -> Flow[Json | None]:
     """Find the thread of an agent by its name."""
     query = urlencode({"agent": agent, "name": name, "limit": 1})
