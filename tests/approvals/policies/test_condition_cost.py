@@ -21,6 +21,7 @@ from checkpoints.errors import InvalidValue
 ALLOWED = 4 * SECONDS_MAX
 ATOMS = (
     r"a", r"\w", r"\W", r"\d", r"\s", r"\pL", r"\p{Greek}", r"[^a]", r".", r"[a-z]", r"[\w-]",
+    r"[\w\d\s]", r"[^\W_]", r"[]\w]", r"[é-￿]", r"[\w&&[^a]]",
     r"é", r"(a|b)", r"(\w|a)*", r"a?", r"a*", r"(?i)k", r"[[:alpha:]]", r"(?:a|ab)+", r"\\x7b",
 )  # fmt: skip
 COUNTS = ("", "{9}", "{50}", "{99}", "{100,}", "{10,500}", "{1000}", "+", "*", "{ 90 }")
@@ -143,6 +144,13 @@ def test_counted_expressions_of_a_kilobyte_are_refused() -> None:
         (r"tool.matches(r'\bpay\b')", r"\\b"),
         (r"tool.matches(r'((\w{20}){20}){20}')", "too large"),
         (r"tool.matches(r'(?i:\pL{40})')", "too large"),
+        (r"tool.matches(r'[\w]{99}')", "too large"),
+        (r"tool.matches(r'[\w\d\s]{200}')", "too large"),
+        (r"tool.matches(r'[]\w]{99}')", "too large"),
+        (r"tool.matches(r'[^](\w]{99}')", "too large"),
+        (r"tool.matches(r'[[:alpha:]\w]{99}')", "too large"),
+        (r"tool.matches(r'[a[\w]]{99}')", "too large"),
+        (r"tool.matches(r'[\pL]{40}')", "too large"),
     ],
 )
 def test_patterns_that_hide_their_size_are_refused(text: str, why: str) -> None:
@@ -155,6 +163,7 @@ def test_usual_patterns_are_taken() -> None:
         r"tool.matches('^LT\\d{2}')",
         r"tool.matches(r'^[a-z0-9._%+-]+@example\.org$')",
         r"tool.matches(r'^(pay|refund)_\w+$') && agent.matches('^a{1,64}$')",
+        r"tool.matches(r'^[a-z][a-z0-9-]{0,62}$') && agent.matches(r'^[]a-z[:digit:]]+[^@]{3}$')",
     ):
         assert condition(text)
     assert pattern_cost("'a{100}'") < pattern_cost(r"r'\w{2}'") < pattern_cost(r"r'\w{3}'")
