@@ -89,13 +89,15 @@ def sign_ins(command: PersonalCommand) -> None:
 
 
 def sign_out(command: PersonalCommand) -> None:
-    """End all sign-ins of a person; with --only, one of those of the person of --as."""
-    name, only = command.options["name"], command.options["only"]
-    if (name == "") is (only is None):
-        raise Usage("USER", "name a user, or one of your own sign-ins with --only")
+    """End all sign-ins of a person; with --mine or --only those, or one, of the person of --as."""
+    name, only, mine = (command.options[option] for option in ("name", "only", "mine"))
+    if [bool(name), only is not None, mine].count(True) != 1:
+        raise Usage("USER", "name a user, all of your own with --mine or one of them with --only")
     if only is not None:
         actions.end_sign_in(command.actor("sign_ins"), only)
         n = 1
+    elif mine:
+        n = actions.end_other_sign_ins(command.actor("sign_ins"))
     else:
         who = _administrator(command)
         n = actions.sign_out_user(who, user_by_name(who, name))
@@ -164,6 +166,7 @@ def _name(parser: argparse.ArgumentParser) -> None:
 def _sign_out_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="USER", nargs="?", default="", help="all of this user")
     parser.add_argument("--only", type=UUID, metavar="ID", help="this one of your own")
+    parser.add_argument("--mine", action="store_true", help="all of your own")
 
 
 def _create_options(parser: argparse.ArgumentParser) -> None:
@@ -227,11 +230,12 @@ VERBS = (
     Verb("sign-ins", "lists where the person of --as is signed in", sign_ins),
     Verb(
         "sign-out",
-        "ends all sign-ins of a user, or one of your own",
+        "ends all sign-ins of a user, all of your own, or one",
         sign_out,
         _sign_out_options,
         """
         user sign-out ada --as admin
+        user sign-out --mine --as ada
         user sign-out --only 0197f1c2-6d1e-7a30-9b51-4f0b5a3c2d10 --as ada
         """,
     ),

@@ -110,6 +110,19 @@ def test_nobody_ends_a_sign_in_of_somebody_else(cast: Cast, ada: Any) -> None:
     assert events(cast)[-1][1]["why"] == "admin"
 
 
+def test_a_person_ends_all_of_their_own_by_command(cast: Cast, ada: Any) -> None:
+    mine, theirs = [sign_in(ada), sign_in(ada)], cast.client("operator")
+    out = StringIO()
+    call_command("user", "sign-out", mine=True, as_user=ada.username, stdout=out)
+    assert [client.get("/").status_code for client in mine] == [302, 302]
+    assert theirs.get("/").status_code == 200
+    assert out.getvalue().split() == ["sign-ins", "ended", "2"]
+    assert events(cast)[-1][1]["why"] == "own"
+    for words in ([], [ada.username, "--mine"]):
+        with pytest.raises(SystemExit):
+            call_command("user", "sign-out", *words, "--as", ada.username, stderr=StringIO())
+
+
 def test_an_admin_ends_all_of_a_person_by_page_call_and_command(cast: Cast, ada: Any) -> None:
     admin = cast.client("admin")
     page = admin.get(f"/admin/auth/user/{ada.pk}/change/").content.decode()

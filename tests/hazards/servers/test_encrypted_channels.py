@@ -102,7 +102,7 @@ def test_no_byte_of_an_encrypted_channel_leaves_it(
     ground: Callable[[int], Any], tmp_path: Path, loopback: None
 ) -> None:
     with post.mail_server() as box, post.web_hook() as hook, ground(box.port) as made:
-        told(made, hook)
+        make_endpoints(made, hook)
         people = People(made)
         case, fork = work(people, tmp_path)
         wait_until(lambda: hook.got and box.mails, what="messages")
@@ -114,13 +114,13 @@ def test_no_byte_of_an_encrypted_channel_leaves_it(
         sent = [("mail", part) for _, mail in box.mails for part in texts_of(mail)]
         sent += [("webhook", got.body) for got in hook.got]
         answers = [("answer", answer) for answer in people.answers]
-        seen = search(iter([*kept(made), *sent, *answers]))
+        seen = search(iter([*stored_bytes(made), *sent, *answers]))
     private = {word: places for word, places in seen.items() if word != PLAIN}
     assert private == {}
     assert seen[PLAIN] >= PLACES, seen
 
 
-def told(ground: Ground, hook: post.Hook) -> None:
+def make_endpoints(ground: Ground, hook: post.Hook) -> None:
     """Everybody is told everything, by mail and by a webhook."""
     for user in ground.cast.users.values():
         user.email = f"{user.username}@example.com"
@@ -184,7 +184,7 @@ def texts_of(mail: Any) -> Iterator[bytes]:
         yield part.get_payload(decode=True) or b""
 
 
-def kept(ground: Ground) -> Iterator[tuple[str, bytes]]:
+def stored_bytes(ground: Ground) -> Iterator[tuple[str, bytes]]:
     """(where, bytes) of everything that the installation keeps."""
     places = ground.postgres.places
     dumped = subprocess.run(
@@ -199,13 +199,13 @@ def kept(ground: Ground) -> Iterator[tuple[str, bytes]]:
             yield "valkey", repr((key, grep.value_of(valkey, key))).encode()
             yield "valkey", key + (valkey.dump(key) or b"")
     folders = {"wal": places.postgres / "pg_wal", "aof": places.valkey, "log": places.logs}
-    for place, folder in folders.items():
-        yield from ((place, path.read_bytes()) for path in folder.rglob("*") if path.is_file())
+    for name, folder in folders.items():
+        yield from ((name, path.read_bytes()) for path in folder.rglob("*") if path.is_file())
     of_servers = (places.postgres, *folders.values())
     for path in (*places.data.rglob("*"), *ground.folder.rglob("*")):
         if path.is_file() and not any(path.is_relative_to(folder) for folder in of_servers):
-            place = "log" if path.suffix in (".log", ".txt") else "file"
-            yield place, str(path).encode() + path.read_bytes()
+            kind = "log" if path.suffix in (".log", ".txt") else "file"
+            yield kind, str(path).encode() + path.read_bytes()
 
 
 def search(items: Iterator[tuple[str, bytes]]) -> dict[str, set[str]]:

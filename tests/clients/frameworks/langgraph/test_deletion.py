@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 
 from dashboard.identity import tokens
-from tests.cast import Cast
 from tests.clients.bench import ROOT, Script, Server, payload
 
 from .test_saver import checkpoints
@@ -53,7 +53,7 @@ def test_a_deleted_thread_is_hidden_and_its_record_and_proof_stay(
 
 @pytest.mark.nightly  # it starts processes
 def test_a_token_that_may_requests_the_erasure(
-    server: Server, cast: Cast, langgraph: Callable[..., Script]
+    server: Server, langgraph: Callable[..., Script]
 ) -> None:
     def act(name: str, **environment: str) -> Any:
         started = langgraph("deletion.py", name, "asked", folder=name, **environment)
@@ -61,9 +61,9 @@ def test_a_token_that_may_requests_the_erasure(
 
     assert act("invoke")["newest"] == TEXT
     thread = server.wait_thread("deleting", "asked")
-    _, token = tokens.make(
-        cast.users["operator"], made_by="test", scopes=["read", "start", "work", "erase"]
-    )
+    operator = get_user_model().objects.get(username="operator")
+    scopes = ["read", "start", "work", "erase"]
+    token = tokens.make(operator, made_by="user:0", scopes=scopes)[1]
     assert act("delete", GATEPOST_TOKEN=token) == {"listed": 0, "newest": None}
     (row,) = server.operator.get("/erasures/")["results"]
     assert (row["thread"], row["state"]) == (thread, "requested")

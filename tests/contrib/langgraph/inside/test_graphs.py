@@ -208,8 +208,8 @@ def test_a_breakpoint_at_every_node_holds_each_superstep() -> None:
     agent = from_langgraph(agents.rounds_graph(interrupt_before="*"), name="each")
     thread = Harness(agent).play({"rounds": 1}, decide="approve")
     assert thread.status == "succeeded", thread
-    asked = [dict(a.args)["next"] for a in thread.approvals]
-    assert [list(names) for names in asked] == [["left", "right"], ["meet"]]
+    steps_held = [list(dict(a.args)["next"]) for a in thread.approvals]
+    assert steps_held == [["left", "right"], ["meet"]]
 
 
 @pytest.mark.parametrize("n", [0, *range(1, 24)])
