@@ -13,6 +13,12 @@ from .log.closed_threads import ErasedRow
 from .states import LIVE, Status
 
 
+class AtLeast(int):
+    """A count that ended before its end: there are as many, perhaps more."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Page[T]:
     """A page of rows; `next_cursor` is empty on the last one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -21,10 +21,10 @@ from ..tables.readers import Reader
 from ..views import Page, ThreadRow
 from .proof import verification_of
 from .rows import names, rows
-from .search.filters import ANYWHERE, TOP, TreeFilter, filters
+from .search import few
+from .search.filters import ANYWHERE, TreeFilter, filters
 from .search.stuck import STUCK_OF, stuck_of
 
-COUNT_CAP = 10_000
 DEPTH_MAX: Final = 32_767
 STANDSTILL_SECONDS = 3
 _ASCENDING = "ORDER BY th.status_since, th.id"
@@ -156,34 +156,51 @@ def threads(
 
     `damaged`: only those whose records are.
     """
-    where = ["th.workspace_id = %s::uuid"]
-    params: list[Any] = [workspace]
     wanted = list(dict.fromkeys(str(s) for s in statuses))
+    more, values = ["th.workspace_id = %s::uuid"], list[Any]([workspace])
     if len(wanted) == 1:
-        where.append("th.status = %s::text")
-        params += wanted
-    searched, values = filters(
-        workspace,
-        agent=agent,
-        framework=framework,
-        q=q,
-        damaged=damaged,
-        label=label,
-        tree=tree,
-    )
-    where, params = where + searched, params + values
+        more.append("th.status = %s::text")
+        values += wanted
     if name:
         deltas.check(name, "name")
-        where.append("th.name = %s::varchar")
-        params.append(name)
+        more.append("th.name = %s::varchar")
+        values.append(name)
     if after:
         beyond = ">" if oldest_first else "<"
-        where.append(f"(th.status_since, th.id) {beyond} (%s::timestamptz, %s::uuid)")
-        params += _cursor_in(after)
-    order = _ASCENDING if oldest_first else _DESCENDING
-    conditions, params = " AND ".join(where), [*params, limit + 1]
+        more.append(f"(th.status_since, th.id) {beyond} (%s::timestamptz, %s::uuid)")
+        values += _cursor_in(after)
+    with few.way_of(workspace, q=q, label=label) as way:
+        where, params = filters(
+            workspace,
+            agent=agent,
+            framework=framework,
+            q=q,
+            damaged=damaged,
+            label=label,
+            tree=tree,
+            common=way.common,
+        )
+        order = _ASCENDING if oldest_first else _DESCENDING
+        conditions = " AND ".join([*more, *where])
+        raw = _listed(way.match, conditions, [*values, *params, limit + 1], wanted, order)
+    results = tuple(thread_of(r) for r in raw[:limit])
+    cursor = _cursor_out(results[-1].status_since, results[-1].id) if len(raw) > limit else ""
+    return Page(results, cursor)
+
+
+def _listed(
+    match: few.Match, conditions: str, params: list[Any], wanted: list[str], order: str
+) -> list[tuple[Any, ...]]:
+    """The first rows of a list, in its order; the last parameter says how many."""
     text = f"{THREAD} WHERE {conditions} {order} LIMIT %s"
-    if len(wanted) > 1:
+    if match is few.Match.FEW:
+        of_status = "WHERE th.status = ANY(%s::text[]) " if len(wanted) > 1 else ""
+        text = (
+            f"{few.collected(conditions)}{_COLUMNS}FROM (SELECT th.id FROM few th {of_status}"
+            f"{order} LIMIT %s) x JOIN gp_thread th ON th.id = x.id {_VERSION}{order}"
+        )
+        params = [*params[:-1], *([wanted] if of_status else []), params[-1]]
+    elif len(wanted) > 1:
         # An index has the threads of one status in order: of each as many as the page could need.
         each = (
             "SELECT th.* FROM unnest(%s::text[]) AS one(status) CROSS JOIN LATERAL (SELECT th.* "
@@ -191,11 +208,8 @@ def threads(
             f"{order} LIMIT %s"
         )
         text = f"{_COLUMNS}FROM ({each}) th {_VERSION}{order}"
-        params = [wanted, *params, limit + 1]
-    raw = rows(text, params)
-    results = tuple(thread_of(r) for r in raw[:limit])
-    more = _cursor_out(results[-1].status_since, results[-1].id) if len(raw) > limit else ""
-    return Page(results, more)
+        params = [wanted, *params, params[-1]]
+    return rows(text, params)
 
 
 def lanes(
@@ -214,32 +228,39 @@ def lanes(
 
     Of the statuses in `newest_first` those that came last stand first.
     """
-    where, params = filters(
-        workspace, agent=agent, framework=framework, q=q, damaged=damaged, tree=tree
-    )
-    conditions = "".join(f"AND {condition} " for condition in where)
 
-    def lane(flag: str, order: str) -> str:
-        return (
-            f"(SELECT th.* FROM gp_thread th WHERE {flag} lane.newest "
-            f"AND th.workspace_id = %s::uuid AND th.status = lane.status {conditions}"
-            f"{order} LIMIT %s)"
+    def lane(source: str, flag: str, order: str) -> str:
+        return f"({source} {flag} lane.newest AND th.status = lane.status {order} LIMIT %s)"
+
+    with few.way_of(workspace, q=q) as way:
+        where, params = filters(
+            workspace,
+            agent=agent,
+            framework=framework,
+            q=q,
+            damaged=damaged,
+            tree=tree,
+            common=way.common,
         )
-
-    lateral = f"{lane('NOT', _ASCENDING)} UNION ALL {lane('', _DESCENDING)}"
-    raw = rows(
-        THREAD.replace(
+        conditions = " AND ".join(["th.workspace_id = %s::uuid", *where])
+        params, each = [workspace, *params], list[Any]()
+        if way.match is few.Match.FEW:
+            first, source = few.collected(conditions), "SELECT th.id FROM few th WHERE"
+            rest = "x JOIN gp_thread th ON th.id = x.id"
+        else:
+            first, source = "", f"SELECT th.* FROM gp_thread th WHERE {conditions} AND"
+            rest, params, each = "th", [], params
+        lateral = f"{lane(source, 'NOT', _ASCENDING)} UNION ALL {lane(source, '', _DESCENDING)}"
+        text = THREAD.replace(
             "FROM gp_thread th",
             "FROM unnest(%s::text[], %s::bool[]) AS lane(status, newest) "
-            f"CROSS JOIN LATERAL ({lateral}) th",
-        ),
-        (
-            [str(s) for s in statuses],
-            [s in newest_first for s in statuses],
-            *(workspace, *params, limit),
-            *(workspace, *params, limit),
-        ),
-    )
+            f"CROSS JOIN LATERAL ({lateral}) {rest}",
+        )
+        newest = [s in newest_first for s in statuses]
+        raw = rows(
+            first + text,
+            (*params, [str(s) for s in statuses], newest, *(*each, limit), *(*each, limit)),
+        )
     results: dict[Status, list[ThreadRow]] = {status: [] for status in statuses}
     for row in map(thread_of, raw):
         results[row.status].append(row)
@@ -313,68 +334,6 @@ def in_workspace(thread_ids: Sequence[UUID], *, workspace: UUID) -> set[UUID]:
         (list(thread_ids), workspace),
     )
     return {ident for (ident,) in result}
-
-
-def counts(
-    *,
-    workspace: UUID,
-    agent: str = "",
-    framework: str = "",
-    q: str = "",
-    damaged: bool = False,
-    tree: TreeFilter = ANYWHERE,
-) -> dict[Status, int]:
-    """Threads per status that match, each counted up to COUNT_CAP + 1."""
-
-    def counted(
-        status: Status, held: bool | None, most: int = COUNT_CAP + 1
-    ) -> tuple[str, list[Any]]:
-        where, params = filters(
-            workspace,
-            agent=agent,
-            framework=framework,
-            q=q,
-            damaged=damaged,
-            tree=replace(tree, held=held),
-        )
-        conditions = "".join(f"AND {condition} " for condition in where)
-        # A constant, and in order: else the planner might rather look through all threads.
-        return (
-            "(SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE th.workspace_id = %s::uuid "
-            f"AND th.status = '{status}' {conditions}{_DESCENDING} LIMIT %s) x)",
-            [workspace, *params, most],
-        )
-
-    # Only threads that wait are held, few of them: the others are known by an index alone.
-    parts = {s: counted(s, None) for s in Status if not tree.held or s is Status.WAITING}
-    if tree.held is not None:
-        parts[Status.WAITING] = held, of_held = counted(Status.WAITING, True)
-    if tree.held is False:
-        others, of_others = counted(Status.WAITING, False)
-        both, of_both = counted(Status.WAITING, None, 2 * COUNT_CAP + 2)
-        parts[Status.WAITING] = (
-            f"(SELECT CASE WHEN h.n > %s THEN {others} ELSE least({both} - h.n, %s) END "
-            f"FROM (SELECT {held} AS n) h)",
-            [COUNT_CAP, *of_others, *of_both, COUNT_CAP + 1, *of_held],
-        )
-    result = rows(
-        " UNION ALL ".join(f"SELECT '{status}', {text}" for status, (text, _) in parts.items()),
-        [value for _, values in parts.values() for value in values],
-    )
-    return dict.fromkeys(Status, 0) | {Status(s): n for s, n in result}
-
-
-def children_beside(*, workspace: UUID, statuses: Iterable[Status] = ()) -> int:
-    """Count the children that the filter `top` leaves out, up to COUNT_CAP + 1."""
-    wanted = [str(s) for s in statuses]
-    return int(
-        rows(
-            "SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE th.parent IS NOT NULL "
-            f"AND th.workspace_id = %s::uuid AND NOT {TOP} "
-            "AND (%s::text[] = '{}' OR th.status = ANY(%s::text[])) LIMIT %s) x",
-            (workspace, wanted, wanted, COUNT_CAP + 1),
-        )[0][0]
-    )
 
 
 def forks_of(thread_id: UUID) -> list[ThreadRow]:

@@ -17,6 +17,7 @@ from django.utils.safestring import SafeData, SafeString, mark_safe
 
 from checkpoints.queries import COUNT_CAP
 from checkpoints.unseen import HIDDEN, code_point, has_hidden, places, plain
+from checkpoints.views import AtLeast
 
 __all__ = [
     "HIDDEN",
@@ -100,7 +101,8 @@ def number(value: object) -> str:
 
 def capped(n: int) -> str:
     """A count of threads as pages show it: exact up to the cap of counts, beyond it "10,000+"."""
-    return f"{min(n, COUNT_CAP):,}{'+' if n > COUNT_CAP else ''}"
+    more = n > COUNT_CAP or isinstance(n, AtLeast)
+    return f"{min(n, COUNT_CAP):,}{'+' if more else ''}"
 
 
 def size(n: float | None) -> str:

@@ -13,7 +13,7 @@ from checkpoints.postgres.sql_files import sql_file
 from checkpoints.states import EventKind, Status
 from checkpoints.tables.readers import record_of
 
-from ..threads import COUNT_CAP
+from ..search.counts import COUNT_CAP
 from .live_code import NOT_AHEAD, WORKER_ALIVE_SECONDS
 
 WORKSPACES, QUEUES = 1_000, 200

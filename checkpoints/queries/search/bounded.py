@@ -8,7 +8,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from ...postgres.named_rows import fetch_named
+from ...postgres.plans import planned_for_this
 from ...states import LIVE, Status
+from .few import Match, way_of
 from .filters import ANYWHERE, TreeFilter, filters
 from .language import Term, parse
 
@@ -38,30 +40,42 @@ class Selection:
 def bounded_counts(selections: Sequence[Selection], *, workspace: UUID) -> list[int | None]:
     """Threads that match each selection, up to SHOWN_MAX, in one statement.
 
-    Not more than WINDOW threads are looked at for each; None where more than these have the
-    statuses that it can match. Raises InvalidQuery for a query that is not understood.
+    Not more than WINDOW threads are looked at for each, or the few that an index has for its words
+    and labels; None where more have the statuses that it can match. Raises InvalidQuery for a query
+    that is not understood.
     """
     if not selections:
         return []
     texts, params = [], list[Any]()
     for one in selections:
-        where, values = filters(
-            workspace,
-            agent=one.agent,
-            framework=one.framework,
-            q=one.q,
-            damaged=one.damaged,
-            tree=one.tree,
-        )
+        with way_of(workspace, q=one.q) as way:
+            where, values = filters(
+                workspace,
+                agent=one.agent,
+                framework=one.framework,
+                q=one.q,
+                damaged=one.damaged,
+                tree=one.tree,
+                common=way.common,
+            )
+        statuses = [str(status) for status in Status if status in possible(one)]
+        if way.match is Match.FEW:
+            conditions = " AND ".join(where)
+            texts.append(
+                f"(SELECT least(count(*), %s) FROM gp_thread th WHERE {conditions} "
+                "AND th.workspace_id = %s::uuid AND th.status = ANY(%s::text[]))"
+            )
+            params += [SHOWN_MAX, *values, workspace, statuses]
+            continue
         texts.append(
             "(SELECT CASE WHEN x.seen <= %s OR x.n >= %s THEN least(x.n, %s) END FROM "
             f"(SELECT count(*) AS seen, count(*) FILTER (WHERE {' AND '.join(where) or 'true'}) "
             "AS n FROM (SELECT th.* FROM gp_thread th WHERE th.workspace_id = %s::uuid "
             "AND th.status = ANY(%s::text[]) LIMIT %s) th) x)"
         )
-        statuses = [str(status) for status in Status if status in possible(one)]
         params += [WINDOW, SHOWN_MAX, SHOWN_MAX, *values, workspace, statuses, WINDOW + 1]
-    (row,) = fetch_named(f"SELECT {', '.join(texts)}", params)
+    with planned_for_this():
+        (row,) = fetch_named(f"SELECT {', '.join(texts)}", params)
     return list(row)
 
 

@@ -1,12 +1,12 @@
 """What narrows a list of threads, as SQL on `gp_thread th`: one rule for page, API and selections.
 
 A term of the query language becomes a condition that an index answers, or one on rows of the
-workspace that an index has in the order of the list: no list is sorted, no table read as a whole.
+workspace that an index has in the order of the list: no table is read as a whole. `few` says which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -16,6 +16,7 @@ from ...state import deltas
 from ...states import Status
 from .language import Term, amount_of, parse, seconds_of
 from .stuck import STUCK_IDS
+from .words import id_range, split, word_query
 
 type Condition = tuple[str, list[Any]]
 
@@ -54,7 +55,10 @@ _FOR_OTHERS = "coalesce(th.waiting_on ->> 'kind' IN ('children', 'limit'), false
 # Read once, so that an index can be asked for it.
 _AGO = "(SELECT clock_timestamp() - make_interval(secs => %s::float8))"
 # The index leaves out threads without labels.
-_LABELLED = "(th.labels <> '{}'::jsonb AND th.labels @> jsonb_build_object(%s::text, %s::text))"
+_WITH_LABELS = "th.labels <> '{}'::jsonb AND "
+_LABELLED = f"({_WITH_LABELS}th.labels @> jsonb_build_object(%s::text, %s::text))"
+_PAIR = "label="  # no name of the language: a label by its name and its value
+_FAMILY = {"fork", "parent"}
 _OPEN = [str(s) for s in Status if s not in (Status.SUCCEEDED, Status.CANCELLED)]
 
 
@@ -67,11 +71,13 @@ def filters(
     damaged: bool = False,
     label: tuple[str, str] | None = None,
     tree: TreeFilter = ANYWHERE,
+    common: Collection[Term] = (),
 ) -> tuple[list[str], list[Any]]:
     """Conditions on th.* and their parameters.
 
     For an agent's name, a framework (OURS: agents of ours), a query, a damaged record, a label, a
-    place in a family tree. Raises InvalidQuery for a query that is not understood.
+    place in a family tree. No index is used for terms that are `common`. Raises InvalidQuery for a
+    query that is not understood.
     """
     deltas.check(agent, "agent")
     deltas.check(framework, "framework")
@@ -85,15 +91,53 @@ def filters(
     if damaged:
         terms = (*terms, Term("has", ("damage",)))
     if label:
-        deltas.check(list(label), "label")
-        where.append(_LABELLED)
-        params += label
+        terms = (*terms, label_term(label))
     for term in terms:
         text, values = _CONDITIONS[term.name](term.values, workspace)
         # A condition on a column without a value is neither true nor false.
         where.append(f"NOT coalesce({text}, false)" if term.negated else text)
+        if term in common:
+            where[-1] = walked(where[-1])
         params += values
     return where, params
+
+
+def label_term(label: tuple[str, str]) -> Term:
+    """The term of a label, whatever signs its name has."""
+    deltas.check(list(label), "label")
+    return Term(_PAIR, label)
+
+
+def walked(condition: str) -> str:
+    """The condition as rows of another index are compared with it.
+
+    Of a CASE the planner believes that half of all rows have it: it walks on in the order of the
+    list, and never reads the table as a whole to sort what is left of it.
+    """
+    return f"CASE WHEN {condition} THEN true ELSE false END"
+
+
+def is_indexed(term: Term) -> bool:
+    """Whether an index has the threads of a term, though in no order of a list."""
+    if term.negated:
+        return False
+    return (
+        term.name in ("label", _PAIR)
+        or (term.name == "" and bool(split(term.values[0])))
+        or (term.name == "has" and set(term.values) <= _FAMILY)
+    )
+
+
+def indexed(term: Term, workspace: UUID, *, bare: bool = False) -> Condition:
+    """The condition of such a term that its index answers.
+
+    `bare` is for the planner, which knows how many rows have a word, and not its beginning; a
+    label, and not that those with labels are a part of all.
+    """
+    if term.name == "":
+        return _begins(term.values[0], whole=bare)
+    text, params = _CONDITIONS[term.name](term.values, workspace)
+    return (text.replace(_WITH_LABELS, "") if bare else text), params
 
 
 def _in_tree(tree: TreeFilter) -> tuple[list[str], list[Any]]:
@@ -126,6 +170,8 @@ def _any(conditions: Sequence[Condition]) -> Condition:
 
 
 def _status(values: Sequence[str], workspace: UUID) -> Condition:
+    if len(values) == 1:  # an index has the threads of one status in order
+        return "th.status = %s::text", list(values)
     return "th.status = ANY(%s::text[])", [list(values)]
 
 
@@ -181,7 +227,7 @@ def _label(values: Sequence[str], workspace: UUID) -> Condition:
         key, equals, text = value.partition("=")
         if equals:
             return _LABELLED, [key, text]
-        return "(th.labels <> '{}'::jsonb AND th.labels ? %s::text)", [key]
+        return f"({_WITH_LABELS}th.labels ? %s::text)", [key]
 
     return _any([one(value) for value in values])
 
@@ -199,12 +245,27 @@ def _has(values: Sequence[str], workspace: UUID) -> Condition:
 
 
 def _text(values: Sequence[str], workspace: UUID) -> Condition:
+    """Titles with a text at the beginning of a word, ids that begin or end with it.
+
+    A text without a word, such as %, is compared with each title.
+    """
     (text,) = values
     escaped = text.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return (
-        "(strpos(lower(th.title), lower(%s::text)) > 0 OR th.id::text LIKE %s::text)",
-        [text, f"%{escaped}%"],
-    )
+    condition = "(strpos(lower(th.title), lower(%s::text)) > 0 OR th.id::text LIKE %s::text)"
+    params = [text, f"%{escaped}%"]
+    if not split(text):
+        return condition, params
+    begins, values = _begins(text)
+    return f"({condition} AND {begins})", [*params, *values]
+
+
+def _begins(text: str, *, whole: bool = False) -> Condition:
+    """Titles with all words of a text, of which the last may go on; ids that begin with it."""
+    condition = "gp_thread_words(th.title, th.id) @@ lower(%s::text)::tsquery"
+    params: list[Any] = [word_query(text, whole=whole)]
+    if ids := id_range(text):
+        return f"({condition} OR th.id BETWEEN %s::uuid AND %s::uuid)", [*params, *ids]
+    return condition, params
 
 
 _CONDITIONS: Final[Mapping[str, Callable[[Sequence[str], UUID], Condition]]] = {
@@ -216,6 +277,7 @@ _CONDITIONS: Final[Mapping[str, Callable[[Sequence[str], UUID], Condition]]] = {
     "idle": _idle,
     "cost": _cost,
     "label": _label,
+    _PAIR: lambda values, workspace: (_LABELLED, list(values)),
     "has": _has,
     "": _text,
 }

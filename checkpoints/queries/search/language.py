@@ -1,8 +1,9 @@
 """The query language of the board: text to terms and back; pure.
 
 A query is terms with spaces between; each narrows what the others leave. A term is a filter,
-`name:value` or `name:value,value` (any of them), or free text, which is looked for in titles and
-ids. A `-` in front takes what does not match. Text with spaces, commas or colons is put in quotes:
+`name:value` or `name:value,value` (any of them), or free text, which is looked for at the
+beginnings of words in titles, and in ids. A `-` in front takes what does not match. Text with
+spaces, commas or colons is put in quotes:
 `agent:payments status:failed,attention age:>2h -label:team=finance "Invoice 4711: tea"`.
 
 What is wrong is explained at its word: `InvalidQuery` has the word, where it begins, what is

@@ -18,7 +18,7 @@ from checkpoints.postgres.sql_files import sql_file
 from checkpoints.states import Status
 from checkpoints.views import Awaited, ThreadRow
 
-from ..threads import COUNT_CAP
+from ..search.counts import COUNT_CAP
 
 LISTED, LEVELS, BELOW = 20, 20, 99
 # Checkpoints at the end of a thread from which another one may have gone on in its place.

@@ -22,7 +22,8 @@ NUMBER_MAX, PERCENT_MAX = 1_000_000, 99
 class Selection:
     """Which threads a breaker stops: all of the workspace that fit each value that is given.
 
-    The words are those of the board's filter; `q` is one text in titles and ids. A status is none
+    The words are those of the board's filter; `q` is one text in titles and ids, also inside words,
+    so that a breaker stops what the board lists, and what is written alike. A status is none
     of them: a thread is stopped whatever it does, also one that begins later.
     """
 

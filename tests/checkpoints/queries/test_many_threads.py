@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
@@ -12,7 +11,10 @@ from django.db import connection
 
 from checkpoints import queries
 from checkpoints.queries import TreeFilter
+from checkpoints.queries.search import counts, few
 from checkpoints.states import Status
+from checkpoints.views import AtLeast
+from dashboard.wording.text import capped
 from tests.checkpoints.builders import make_thread, make_workspace, one, rows
 
 pytestmark = pytest.mark.django_db
@@ -31,6 +33,9 @@ def workspace() -> UUID:
         "id": "gen_random_uuid()",
         "chain_id": "gen_random_uuid()",
         "name": "NULL",
+        "title": "CASE WHEN mod(n, 4) = 0 THEN 'Refund order ' ELSE 'Write to customer ' END || n",
+        "labels": "CASE WHEN mod(n, 5) = 0 THEN jsonb_build_object('team', 't' || mod(n, 50)) "
+        "ELSE '{}'::jsonb END",
         "status": "CASE WHEN mod(n, 21) = 0 THEN 'failed' WHEN mod(n, 2) = 0 THEN 'waiting' "
         "ELSE 'succeeded' END",
         "status_since": "clock_timestamp() - n * interval '1 second'",
@@ -57,6 +62,16 @@ def workspace() -> UUID:
 
 def rows_read(read: Callable[[], object]) -> int:
     """Rows of threads that the statements of `read` take from the table or an index."""
+    count = 0.0
+    for node in nodes_of(read):
+        if node.get("Relation Name") == "gp_thread":
+            each = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+            count += each * node["Actual Loops"]
+    return round(count)
+
+
+def nodes_of(read: Callable[[], object]) -> Iterator[dict[str, Any]]:
+    """The nodes of the plans of the statements that `read` sends, with what they read."""
     sent: list[tuple[str, Any]] = []
 
     def listen(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
@@ -66,14 +81,10 @@ def rows_read(read: Callable[[], object]) -> int:
     with connection.execute_wrapper(listen):
         read()
     assert sent
-    count = 0.0
     for sql, params in sent:
-        plan = one(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {sql}", params)[0]["Plan"]
-        for node in _nodes(plan):
-            if node.get("Relation Name") == "gp_thread":
-                each = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
-                count += each * node["Actual Loops"]
-    return round(count)
+        if not sql.startswith("EXPLAIN"):
+            plan = one(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {sql}", params)[0]["Plan"]
+            yield from _nodes(plan)
 
 
 def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -132,17 +143,17 @@ def test_counts_end_at_their_cap_and_leave_held_children_out(
     agent = one("SELECT agent FROM gp_thread WHERE workspace_id = %s LIMIT 1", (workspace,))
 
     def waiting(tree: TreeFilter) -> int:
-        counts = queries.counts(workspace=workspace, agent=agent, tree=tree)
-        assert set(counts) == set(Status)
-        assert counts[Status.FAILED] == (0 if tree.held else min(RARE, cap + 1))
-        return counts[Status.WAITING]
+        value = queries.counts(workspace=workspace, agent=agent, tree=tree)
+        assert set(value) == set(Status)
+        assert value[Status.FAILED] == (0 if tree.held else min(RARE, cap + 1))
+        return value[Status.WAITING]
 
     cap = queries.COUNT_CAP
     assert waiting(TreeFilter()) == N
     assert waiting(TreeFilter(held=True)) == 1
     assert waiting(TreeFilter(held=False)) == N - 1
     cap = 100
-    monkeypatch.setattr(sys.modules[queries.threads.__module__], "COUNT_CAP", cap)
+    monkeypatch.setattr(counts, "COUNT_CAP", cap)
     assert waiting(TreeFilter()) == waiting(TreeFilter(held=False)) == cap + 1
     for tree in (TreeFilter(), TreeFilter(top=True), TreeFilter(held=False)):
         read = rows_read(
@@ -158,3 +169,83 @@ def test_counts_end_at_their_cap_and_leave_held_children_out(
     rows("SET LOCAL session_replication_role = DEFAULT")
     assert waiting(TreeFilter(held=True)) == cap + 1
     assert waiting(TreeFilter(held=False)) <= 8
+
+
+# --- threads that words and labels select -----------------------------------------------------
+
+WORDS = ("gp_thread_title", "gp_thread_labels")
+STATUSES = (Status.WAITING, Status.FAILED, Status.SUCCEEDED)
+_120 = "(title ~ '\\m120' OR right(id::text, 8) LIKE '120%%')"
+# {query: (condition, whether few match)} with 300 for few.
+SEARCHED = {
+    "label:team=t20": ('labels @> \'{"team": "t20"}\'', True),
+    "120": (_120, True),
+    "order 120": (f"title ~ 'order' AND {_120}", True),
+    '"customer 4"': ("title ~ 'customer 4'", False),
+    "label:team": ("labels ? 'team'", False),
+    "customer": ("title ~ 'customer'", False),
+    "label:team customer": ("labels ? 'team' AND title ~ 'customer'", False),
+}
+
+
+@pytest.fixture
+def few_are_300(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FEW", "FEW_TITLES"):
+        monkeypatch.setattr(few, name, 300)
+    monkeypatch.setattr(counts, "LOOK", 200)
+
+
+@pytest.mark.parametrize("q", SEARCHED)
+def test_words_and_labels_are_found_by_their_index_or_in_order(
+    q: str, workspace: UUID, few_are_300: None
+) -> None:
+    condition, are_few = SEARCHED[q]
+    wanted: dict[str, list[UUID]] = {str(status): [] for status in STATUSES}
+    for status, ident in rows(
+        f"SELECT status, id FROM gp_thread WHERE workspace_id = %s AND {condition} "
+        "ORDER BY status_since DESC, id DESC",
+        (workspace,),
+    ):
+        wanted[status].append(ident)
+    n = sum(map(len, wanted.values()))
+    assert are_few == (n <= 300), n
+
+    def lanes() -> dict[Status, list[Any]]:
+        where = {"workspace": workspace, "newest_first": STATUSES, "q": q, "limit": LIMIT}
+        return queries.lanes(statuses=STATUSES, **where)
+
+    def counted() -> dict[Status, int]:
+        return queries.counts(workspace=workspace, q=q)
+
+    def listed(statuses: tuple[Status, ...] = ()) -> Any:
+        return queries.threads(workspace=workspace, statuses=statuses, q=q, limit=LIMIT)
+
+    assert {str(s): [row.id for row in lane] for s, lane in lanes().items()} == {
+        status: ids[:LIMIT] for status, ids in wanted.items()
+    }
+    for one_status in STATUSES:
+        assert [row.id for row in listed((one_status,)).rows] == wanted[one_status][:LIMIT]
+    both = listed((Status.WAITING, Status.FAILED)).rows
+    assert {row.id for row in both} <= {*wanted["waiting"], *wanted["failed"]}
+    assert len(both) == min(LIMIT, len(wanted["waiting"]) + len(wanted["failed"]))
+    for status, value in counted().items():
+        exact = len(wanted.get(status, ()))
+        assert value == exact if are_few else value <= exact, status
+        assert not are_few or not isinstance(value, AtLeast)
+
+    reads: tuple[Callable[[], object], ...] = (lanes, counted, listed)
+    for read in reads:
+        # Of few: what is counted first, and read. Of many: a lane walks until it is full.
+        most = 4 * n + 300 if are_few else 302 + 3 * (202 if read is counted else 20 * LIMIT)
+        assert rows_read(read) <= most, read
+    used = {node.get("Index Name") for read in reads for node in nodes_of(read)}
+    assert bool(used & set(WORDS)) or not are_few, used
+    assert are_few or used & {"gp_thread_board", "gp_thread_since"}, used
+
+
+def test_a_counter_says_where_it_stopped(workspace: UUID, few_are_300: None) -> None:
+    value = queries.counts(workspace=workspace, q="customer")
+    assert isinstance(value[Status.WAITING], AtLeast)
+    assert capped(value[Status.WAITING]) == f"{value[Status.WAITING]:d}+"
+    assert 0 < value[Status.WAITING] <= 200
+    assert capped(queries.counts(workspace=workspace, q="label:team=t20")[Status.WAITING]) == "240"

@@ -220,7 +220,10 @@ SELECTED: dict[str, Callable[[dict[str, Any]], bool]] = {
     "has:parent": lambda t: False,
     "has:approval": lambda t: t["status"] == "waiting",
     "tea": lambda t: "Tea" in t["title"],
-    '"tea 1" a': lambda t: "Tea 1" in t["title"],
+    "te": lambda t: "Tea" in t["title"],
+    "ay": lambda t: False,
+    '"tea 1" T': lambda t: "Tea 1" in t["title"],
+    '"1 tea"': lambda t: False,
     '-"pay: "': lambda t: "Pay" not in t["title"],
     "%": lambda t: "%" in t["title"],
 }
@@ -333,6 +336,9 @@ QUERIES = [
     "age:<10m",
     "idle:>4h status:waiting",
     "cost:>5 status:waiting",
+    "thread",
+    '"thread 77"',
+    "77 label:team",
 ]
 
 

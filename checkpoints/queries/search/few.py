@@ -1,0 +1,107 @@
+"""How threads that words or labels select are read: all of them, or in the order of the list.
+
+One index has the threads of a word and no order, another the order of a list and no words. Where
+few threads match, they are read by the first and sorted. Where many do, a list is walked by the
+second until the page is full.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum, auto
+from itertools import batched
+from typing import Any, Final
+from uuid import UUID
+
+from ...postgres.plans import planned_for_this
+from ..rows import rows
+from .filters import indexed, is_indexed, label_term
+from .language import Term, parse
+
+FEW: Final = 20_000
+FEW_TITLES: Final = 5_000
+# Of all threads: where the planner knows nothing of a word it takes 2 % to have it.
+COMMON: Final = 0.05
+
+
+class Match(Enum):
+    """How many threads match the words and labels of a query; ANY: it has none."""
+
+    ANY = auto()
+    FEW = auto()
+    MANY = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How the threads of a query are read; for terms that are `common` no index is used."""
+
+    match: Match
+    common: tuple[Term, ...] = ()
+
+
+@contextmanager
+def way_of(workspace: UUID, *, q: str = "", label: tuple[str, str] | None = None) -> Iterator[Way]:
+    """How to read the threads of a query; statements meanwhile are planned for their own words.
+
+    Raises InvalidQuery.
+    """
+    terms = [term for term in parse(q).terms if is_indexed(term)]
+    if label:
+        terms.append(label_term(label))
+    if not terms:
+        yield Way(Match.ANY)
+        return
+    with planned_for_this():
+        expected, every = _expected(workspace, terms)
+        most = max(FEW, COMMON * every)
+        common = tuple(term for term, n in zip(terms, expected, strict=True) if n > most)
+        rare = [term for term in terms if term not in common]
+        few = rare and _are_few(workspace, rare, min(expected))
+        yield Way(Match.FEW, common) if few else Way(Match.MANY, tuple(terms))
+
+
+def _are_few(workspace: UUID, rare: Sequence[Term], expected: int) -> bool:
+    """Whether few threads have all terms; what the planner says of words is not enough."""
+    few = expected <= FEW
+    if any(term.name == "" for term in rare):
+        where, params = _selected(workspace, rare)
+        [(n,)] = rows(f"SELECT count(*) FROM ({where} LIMIT %s) x", (*params, FEW_TITLES + 1))
+        few = n <= FEW_TITLES
+    return few
+
+
+def _expected(workspace: UUID, terms: Sequence[Term]) -> tuple[list[int], int]:
+    """How many threads each term has, and how many there are, as the planner knows it."""
+    texts, params = ["SELECT 1 FROM gp_thread"], list[Any]()
+    for term in terms:
+        for bare in (True, False):
+            text, values = _selected(workspace, [term], bare=bare)
+            texts.append(text)
+            params += values
+    # Each for itself: the planner may not read all of them in parallel and so in parts.
+    each = " UNION ALL ".join(f"({text} OFFSET 0)" for text in texts)
+    [(plan,)] = rows(f"EXPLAIN (FORMAT JSON) {each}", params)
+    known = json.loads(plan) if isinstance(plan, str) else plan
+    every, *n = (int(part["Plan Rows"]) for part in known[0]["Plan"]["Plans"])
+    return [max(pair) for pair in batched(n, 2)], every
+
+
+def _selected(
+    workspace: UUID, terms: Sequence[Term], *, bare: bool = False
+) -> tuple[str, list[Any]]:
+    parts = [indexed(term, workspace, bare=bare) for term in terms]
+    where = " AND ".join(["th.workspace_id = %s::uuid", *(text for text, _ in parts)])
+    values = [value for _, params in parts for value in params]
+    return f"SELECT 1 FROM gp_thread th WHERE {where}", [workspace, *values]
+
+
+def collected(where: str) -> str:
+    """The beginning of a statement that first finds the threads of these conditions as `few`."""
+    return (
+        "WITH few AS MATERIALIZED (SELECT th.id, th.status, th.status_since FROM gp_thread th "
+        f"WHERE {where}) "
+    )
