@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from checkpoints.errors import InvalidValue
+from checkpoints.state.json_schemas import expressions
 
 SECONDS_MAX: Final = 0.25
 
@@ -23,28 +24,10 @@ MENTION: Final = (3e-7, 6e-9)
 CALL: Final = 4e-6
 ROUND: Final = 6e-6  # for each word that a list macro does with an item
 
-# Parts of a regular expression, in microseconds to build it each time that it is asked.
+# Microseconds to build all regular expressions of a condition, each time that it is asked.
 PATTERN_MAX: Final = 40_000
-PROPERTY, CLASS, WIDE, FOLDED, PLAIN = 3_000, 1_000, 10, 10, 3
-# A character of a class in brackets that is not ASCII: what lies between two of them is large.
-FOREIGN: Final = 30
 # Seconds for each character that a regular expression reads, and more for a large one.
 SCAN, SCAN_LARGE = 5e-8, 5e-11
-_PART: Final = re.compile(
-    r"(?P<flags>\(\?[A-Za-z-]+[:)])|(?P<group>\(\?P?<\w+>|\(\?:|\()|(?P<close>\))"
-    r"|(?P<count>\{\s*(?P<least>\d*)\s*(?:,\s*(?P<most>\d*)\s*)?\})"
-    r"|(?P<border>\\[bB])|(?P<property>\\[pP](?:\{[^}]*\}|.))|(?P<class>\\[wWdDsS])|(?P<escaped>\\.)|(?P<wide>\.)|(?P<plain>.)",
-    re.DOTALL,
-)
-
-
-_PARTS: Final = {"property": PROPERTY, "class": CLASS, "wide": WIDE}
-# In brackets: a class within it, its first character where that is ], its end, what it holds.
-_IN_CLASS: Final = re.compile(
-    r"(?P<open>\[:|\[\^?\]?)|(?P<close>\])"
-    r"|(?P<property>\\[pP](?:\{[^}]*\}|.))|(?P<class>\\[wWdDsS])|(?P<plain>\\?.)",
-    re.DOTALL,
-)
 
 
 @dataclass(slots=True)
@@ -97,67 +80,15 @@ def check_patterns(patterns: list[str]) -> None:
 
 def pattern_cost(literal: str) -> int:
     """About how many microseconds it takes to build the regular expression of a CEL text."""
-    return expression_cost(_unquoted(literal))
-
-
-def expression_cost(text: str) -> int:
-    """The same of a regular expression as it is read."""
-    folded = False
-    stack: list[int] = [0]  # what each open group costs so far
-    last = at = 0  # what a count would repeat, and where the next part begins
-    while part := _PART.match(text, at):
-        if text[at] == "[":
-            last, at = _class_cost(text, at)
-            stack[-1] += last
-            continue
-        at = part.end()
-        kind = part.lastgroup if part.lastgroup not in ("least", "most") else "count"
-        if part["count"] is not None and (part["least"] or part["most"]):
-            times = max(int(part["least"] or 0), int(part["most"] or 0))
-            stack[-1] += last * max(0, min(times, 10**6) - 1)
-            last *= max(1, times)
-            continue
-        if kind == "flags":
-            if "x" in part["flags"]:
-                raise InvalidValue("condition", "may not use the flag x in a regular expression")
-            folded = folded or "i" in part["flags"]
-            if part["flags"].endswith(":"):
-                stack.append(0)
-            last = 0
-        elif kind == "border":
-            # Beside letters other than ASCII it makes the search many times slower.
-            raise InvalidValue("condition", "may not use \\b in a regular expression")
-        elif kind == "group":
-            stack.append(0)
-            last = 0
-        elif kind == "close" and len(stack) > 1:
-            last = stack.pop() + PLAIN
-            stack[-1] += last
-        else:
-            last = _PARTS.get(str(kind), FOLDED if folded else PLAIN)
-            stack[-1] += last
-    return sum(stack)
-
-
-def _class_cost(text: str, begin: int) -> tuple[int, int]:
-    """(what the class in brackets that begins there costs, where it ends)."""
-    cost, depth, at = WIDE, 0, begin
-    while part := _IN_CLASS.match(text, at):
-        at = part.end()
-        match part.lastgroup:
-            case "open":
-                depth += 1
-            case "close":
-                depth -= 1
-            case "property":
-                cost += PROPERTY
-            case "class":
-                cost += CLASS
-            case _:
-                cost += PLAIN if part[0].isascii() else FOREIGN
-        if not depth:
-            break
-    return cost, at
+    text = _unquoted(literal)
+    if expressions.has_borders(text):
+        # Beside letters other than ASCII it makes the search many times slower.
+        raise InvalidValue("condition", "may not use \\b in a regular expression")
+    try:
+        return expressions.cost(text)
+    except expressions.SpacedOut:
+        message = "may not use the flag x in a regular expression"
+        raise InvalidValue("condition", message) from None
 
 
 def _unquoted(literal: str) -> str:

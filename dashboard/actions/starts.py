@@ -17,6 +17,7 @@ from checkpoints.state import deltas
 from checkpoints.states import Status
 from checkpoints.views import AgentRow, ThreadRow
 from dashboard.errors import Conflict, Invalid, translated
+from dashboard.fields.faults import check_schema
 from dashboard.fields.titles import title_from
 from dashboard.fields.validation import (
     check_config,
@@ -109,7 +110,15 @@ def _version(actor: Actor, agent: str, external: Announcement | None) -> AgentRo
         if version.queue != EXTERNAL_QUEUE:
             raise Conflict(f"Workers of this installation serve {agent}; take another name.")
     require(actor, "work")
+    _check_schemas(external)
     return queries.agent_version(announce(agent, external, workspace=actor.workspace))
+
+
+def _check_schemas(external: Announcement) -> None:
+    """Refuse schemas by which nothing that the agent reports could be judged: Invalid."""
+    check_schema(external.schema or {}, "$.external.schema")
+    for name, tool in external.tools.items():
+        check_schema(tool.get("schema") or {}, f"{deltas.at('$.external.tools', name)}.schema")
 
 
 def _go_on(

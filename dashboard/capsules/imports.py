@@ -12,8 +12,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import DataError, IntegrityError, connection, transaction
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
 
 from approvals import gates
 from approvals.columns import APPROVAL, DECISION
@@ -24,6 +22,8 @@ from checkpoints.capsules.layout import BadCapsule, Reader
 from checkpoints.capsules.rows import CURSOR, from_json
 from checkpoints.errors import GatepostError, InvalidValue, NotAllowedNow, NotFound
 from checkpoints.state import deltas
+from checkpoints.state.json_schemas.soundness import broken_part
+from checkpoints.state.schema_texts import with_definitions
 from checkpoints.tables.columns import ACTIVITY, AGENT_VERSION, ARTIFACT, CHECKPOINT, EVENT
 from checkpoints.tables.listed import Columns
 from dashboard.identity.permissions import Actor
@@ -84,8 +84,6 @@ def _in_shape() -> Iterator[None]:
         yield
     except InvalidValue as error:
         raise BadCapsule(f"The capsule is not in order: {error.path} {error.reason}.") from error
-    except SchemaError as error:
-        raise BadCapsule(f"The capsule's agent has no JSON Schema: {error.message}.") from error
     except (DataError, IntegrityError) as error:
         message = str(error).partition("\n")[0]
         raise BadCapsule(f"The database refuses a row of the capsule: {message}.") from error
@@ -111,7 +109,12 @@ def _files(reader: Reader) -> list[dict[str, Any]]:
 def _is_agent(payload: Mapping[str, Any]) -> bool:
     """True if pages can show the agent's description; they read it unchecked."""
     graph, nodes = payload["graph"], payload["graph"]["nodes"]
-    Draft202012Validator.check_schema(payload["schema"])
+    brought = [payload["schema"], *(t.get("schema", {}) for t in payload["tools"].values())]
+    for schema in brought:
+        if (fault := broken_part(with_definitions(schema))) is not None:
+            raise BadCapsule(
+                f"A schema of the capsule's agent is broken: {fault.path} {fault.message}."
+            )
     return (
         all(isinstance(one, dict) for one in (payload["schema"], *payload["channels"].values()))
         and all(isinstance(tool, dict) for tool in payload["tools"].values())

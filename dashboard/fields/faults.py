@@ -14,17 +14,19 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from jsonschema import Draft202012Validator, FormatChecker, validators
-from jsonschema.exceptions import SchemaError, ValidationError
-from referencing import Registry
-from referencing.exceptions import Unresolvable
+from jsonschema import FormatChecker
+from jsonschema.exceptions import ValidationError
 
 from checkpoints.state import deltas
-from dashboard.errors import MESSAGE_CHARS, Fault, clip
+from checkpoints.state.json_schemas import errors as judge
+from checkpoints.state.json_schemas.soundness import BrokenSchema, broken_part
+from checkpoints.state.schema_texts import with_definitions
+from dashboard.errors import MESSAGE_CHARS, Fault, Invalid, clip
 
 from .patterns import described
 
 SHOWN = 5
+ERRORS_MAX = 200  # that a value may have before they are told as faults
 DEEPEST = 4  # levels of a location that are named
 OWN_WORDS = "x-message"
 
@@ -56,31 +58,24 @@ def schema_faults(schema: Mapping[str, Any], value: Any) -> list[Fault]:
     Under a schema that is broken there is one: no value can be checked. Agents elsewhere and MCP
     servers bring schemas of their own.
     """
-    # The empty registry: a schema never makes this process fetch an address.
-    validator = _Validator(schema, registry=Registry(), format_checker=_CHECKER)
     results: dict[str, Fault] = {}
     try:
-        for error in validator.iter_errors(value):
+        for error in judge.errors_of(
+            schema, value, limit=ERRORS_MAX, formats=_CHECKER, judge=_JUDGE
+        ):
             for fault in _faults(error):
                 results.setdefault(fault.path, fault)
             if len(results) >= SHOWN:
                 break
-    except Exception as error:
-        if not _is_broken(schema, error):
-            raise
+    except BrokenSchema:
         return [Fault("$", "cannot be checked: its schema is broken")]
     return sorted(results.values(), key=lambda f: f.path)[:SHOWN]
 
 
-def _is_broken(schema: Any, error: Exception) -> bool:
-    """True if a check failed by its schema: by what it refers to, a pattern, an unsound keyword."""
-    if isinstance(error, Unresolvable | RecursionError | re.error):
-        return True
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError:
-        return True
-    return False
+def check_schema(schema: Mapping[str, Any], path: str) -> None:
+    """Refuse a schema that somebody brings and by which no value could be judged: Invalid."""
+    if (fault := broken_part(with_definitions(schema), path)) is not None:
+        raise Invalid(fault.path, fault.message)
 
 
 def _first_few(keyword: Any) -> Any:
@@ -107,10 +102,8 @@ _WALKS = (
     *("items", "prefixItems", "properties", "additionalProperties", "patternProperties"),
     *("propertyNames", "unevaluatedItems", "unevaluatedProperties", "dependentSchemas"),
 )
-_KEYWORDS: Mapping[str, Any] = Draft202012Validator.VALIDATORS
-_Validator = validators.extend(
-    Draft202012Validator,
-    {name: _first_few(_KEYWORDS[name]) for name in _WALKS} | {"uniqueItems": _unique},
+_JUDGE = judge.with_keywords(
+    {name: _first_few(judge.KEYWORDS[name]) for name in _WALKS} | {"uniqueItems": _unique}
 )
 
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from checkpoints.state.json_schemas import expressions
+
 # (kind, sample); of one kind the first that fits is the example.
 _SAMPLES = (
     ("a date", "2026-11-30"),
@@ -64,6 +66,6 @@ def _kind(pattern: str) -> tuple[str, str] | None:
 
 def _fits(pattern: str, text: str) -> bool:
     try:
-        return re.search(pattern, text) is not None
-    except re.error:
+        return expressions.is_match(pattern, text)
+    except (re.error, expressions.TooCostly):
         return False

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-import jsonschema
 from django.conf import settings
-from referencing.exceptions import Unresolvable
+from jsonschema.exceptions import best_match
 
 from approvals.errors import FourEyes, NotYours, VerdictRefused, VotedAlready
 from approvals.queries import ApprovalRow
@@ -22,7 +20,11 @@ from approvals.states import COMMENT_MAX, RISKS, WHAT_NEXT, WITHOUT_EFFECT, YES_
 from checkpoints.errors import InvalidValue
 from checkpoints.records import Position
 from checkpoints.state import deltas
+from checkpoints.state.json_schemas.errors import errors_of
+from checkpoints.state.json_schemas.soundness import BrokenSchema, broken_part
 from checkpoints.state.schema_texts import with_definitions
+
+ERRORS_MAX: Final = 50  # of which the one is told that says most
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +109,15 @@ def _check_edit(row: ApprovalRow, args: Any) -> None:
 def _check_schema(args: Any, schema: Any) -> None:
     if schema is None:
         return
+    whole = with_definitions(schema)
     try:
-        jsonschema.validate(args, with_definitions(schema))
-    except jsonschema.ValidationError as error:
+        if (fault := broken_part(whole)) is not None:
+            raise fault
+        error = best_match(errors_of(whole, args, limit=ERRORS_MAX))
+    except BrokenSchema as fault:
+        raise InvalidValue("args", "cannot be checked: the request's schema is broken") from fault
+    if error is not None:
         raise InvalidValue(f"args{error.json_path[1:]}", error.message[:1_000]) from error
-    except (jsonschema.SchemaError, Unresolvable, RecursionError, re.error) as error:
-        raise InvalidValue("args", "cannot be checked: the request's schema is broken") from error
 
 
 def judge(

@@ -22,7 +22,7 @@ from checkpoints.store import NewCheckpoint
 from checkpoints.views import ActivityRow, CheckpointRow
 from dashboard.errors import Invalid, LeaseLost, PositionTaken, Stale, translated
 from dashboard.fields.credentials import check_credentials, exempt_of, without_credentials
-from dashboard.fields.faults import schema_faults
+from dashboard.fields.faults import check_schema, schema_faults
 from dashboard.fields.validation import check_changes
 from dashboard.identity.permissions import Actor
 from workers.authoring.errors import StepFailed
@@ -303,7 +303,8 @@ def ask(
 
 def _proposed(work: Work, index: int, one: Mapping[str, Any]) -> Mapping[str, Any]:
     """A question as it is asked: the tool of a proposed effect as the agent announced it."""
-    effect = one.get("effect")
+    effect, question = one.get("effect"), one.get("question") or {}
+    check_schema(question.get("schema") or {}, f"$.ask[{index}].question.schema")
     if effect is None:
         return one
     announced = _announced(work, effect["tool"])

@@ -171,7 +171,13 @@ FORGED: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
     ),
     "no graph": (in_agent(graph={"nodes": 1}), "not in order"),
     "no nodes": (in_agent(graph={"entry": [], "nodes": [{"name": 1}]}), "describe an agent"),
-    "no schema": (in_agent(schema={"type": 7}), "no JSON Schema"),
+    "no schema": (in_agent(schema={"type": 7}), "schema of the capsule's agent is broken"),
+    "an expression for ever": (
+        in_agent(schema={"properties": {"a": {"pattern": "^(a+)+(?=b)"}}}),
+        "could take for ever",
+    ),
+    "a schema elsewhere": (in_agent(schema={"items": {"$ref": "http://a/b"}}), "name a part of it"),
+    "a tool's schema": (in_agent(tools={"pay": {"schema": {"items": 3}}}), "$.items must be"),
     "a later format": (replaced("thread.json", b'"format":4', b'"format":5'), "format 5"),
     "somebody else's": (also("thread.json", b"[]"), "not one of Gatepost's"),
     "unknown message": (

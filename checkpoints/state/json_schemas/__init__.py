@@ -1,0 +1,1 @@
+"""JSON Schemas that others wrote: whether one is sound, and what is wrong with a value."""
