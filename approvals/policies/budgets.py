@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from typing import Final
+from uuid import UUID
 
 from django.db import transaction
 
 from checkpoints import queries, store
+from checkpoints.postgres.guarded_rows import bound_waits, handle_each
+from checkpoints.queries import BudgetStanding
 
 from .. import outbox
 
@@ -15,17 +18,23 @@ KIND: Final = "budget.reached"
 
 def announce_budgets(*, owner: str) -> int:
     """Record the bands that were reached and put them in the outbox; how many news."""
-    n_news = 0
-    for workspace in queries.budgeted_workspaces():
-        for usage in queries.budget_standings(workspace):
-            if not usage.row.active or usage.band in (0, *usage.reached):
-                continue
-            with transaction.atomic():
-                band, breaker = store.reach_bands(usage, actor=owner)
-                if not band:
-                    continue
-                data = store.band_data(usage, band)
-                data["breaker"] = str(breaker) if breaker else None
-                outbox.tell(KIND, workspace=workspace, thread=None, data=data)
-            n_news += 1
-    return n_news
+    due = [
+        (usage.row.id, None, usage)
+        for workspace in queries.budgeted_workspaces()
+        for usage in queries.budget_standings(workspace)
+        if usage.row.active and usage.band not in (0, *usage.reached)
+    ]
+
+    def announce(row: tuple[UUID, UUID | None, BudgetStanding]) -> int:
+        *_, usage = row
+        with transaction.atomic():
+            bound_waits()
+            band, breaker = store.reach_bands(usage, actor=owner)
+            if not band:
+                return 0
+            data = store.band_data(usage, band)
+            data["breaker"] = str(breaker) if breaker else None
+            outbox.tell(KIND, workspace=usage.row.workspace, thread=None, data=data)
+        return 1
+
+    return handle_each("budgets", due, announce)

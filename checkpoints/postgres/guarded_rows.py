@@ -59,6 +59,40 @@ def handle_rows[*More](
     return done
 
 
+def handle_each[*More](
+    part: str,
+    due: Iterable[tuple[UUID, UUID | None, *More]],
+    handle: Callable[[tuple[UUID, UUID | None, *More]], int],
+) -> int:
+    """Handle each row, (its id, a thread that it is about, ...), in transactions of its own.
+
+    One that is set aside is passed over until its pause is over. `handle` calls `bound_waits` where
+    it waits for locks. Returns the sum of what it returns; raises what the database raises once it
+    does not answer any more.
+    """
+    failed_before = _failed_before(part)
+    passed = {row for row, rests in failed_before.items() if rests}
+    done = 0
+    for row in due:
+        if row[0] in passed:
+            continue
+        try:
+            done += handle(row)
+        except Exception as error:
+            set_aside(part, row[0], thread=row[1], error=error)
+            passed.add(row[0])
+        else:
+            if row[0] in failed_before:
+                _bring_back(part, row[0])
+    return done
+
+
+def bound_waits() -> None:
+    """Wait for no lock longer than a sweep may, until the end of the transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s::text, true)", (LOCK_WAIT,))
+
+
 def _lock_at_once(thread: UUID) -> bool:
     """Lock the thread's row if nobody holds it; bound the wait for every lock that follows."""
     with connection.cursor() as cursor:
@@ -71,10 +105,15 @@ def _lock_at_once(thread: UUID) -> bool:
         return cursor.fetchone() is not None
 
 
-def _failed_before(part: str) -> set[UUID]:
+def _failed_before(part: str) -> dict[UUID, bool]:
+    """{row: whether its pause lasts} of the rows that are set aside in this part."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT row_id FROM gp_set_aside WHERE part = %s::varchar", (part,))
-        return {row[0] for row in cursor.fetchall()}
+        cursor.execute(
+            f"SELECT row_id, NOT {not_set_aside(part, 'gp_set_aside.row_id')} FROM gp_set_aside "
+            "WHERE part = %s::varchar",
+            (part,),
+        )
+        return dict(cursor.fetchall())
 
 
 def is_busy(error: Exception) -> bool:

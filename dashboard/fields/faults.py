@@ -18,7 +18,7 @@ from jsonschema import FormatChecker
 from jsonschema.exceptions import ValidationError
 
 from checkpoints.state import deltas
-from checkpoints.state.json_schemas import judging
+from checkpoints.state.json_schemas import errors as judge
 from checkpoints.state.json_schemas.soundness import BrokenSchema, broken_part
 from checkpoints.state.schema_texts import with_definitions
 from dashboard.errors import MESSAGE_CHARS, Fault, Invalid, clip
@@ -60,7 +60,7 @@ def schema_faults(schema: Mapping[str, Any], value: Any) -> list[Fault]:
     """
     results: dict[str, Fault] = {}
     try:
-        for error in judging.errors(
+        for error in judge.errors_of(
             schema, value, limit=ERRORS_MAX, formats=_CHECKER, judge=_JUDGE
         ):
             for fault in _faults(error):
@@ -102,8 +102,8 @@ _WALKS = (
     *("items", "prefixItems", "properties", "additionalProperties", "patternProperties"),
     *("propertyNames", "unevaluatedItems", "unevaluatedProperties", "dependentSchemas"),
 )
-_JUDGE = judging.judging(
-    {name: _first_few(judging.KEYWORDS[name]) for name in _WALKS} | {"uniqueItems": _unique}
+_JUDGE = judge.with_keywords(
+    {name: _first_few(judge.KEYWORDS[name]) for name in _WALKS} | {"uniqueItems": _unique}
 )
 
 

@@ -66,6 +66,6 @@ def _kind(pattern: str) -> tuple[str, str] | None:
 
 def _fits(pattern: str, text: str) -> bool:
     try:
-        return expressions.is_found(pattern, text)
+        return expressions.is_match(pattern, text)
     except (re.error, expressions.TooCostly):
         return False

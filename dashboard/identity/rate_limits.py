@@ -70,6 +70,12 @@ class Limit:
         if state is not None and state.left < 0:
             raise TooMany(self.message, state.seconds)
 
+    def look(self, who: str) -> None:
+        """Raise TooMany where one more would be beyond the limit; counts nothing."""
+        (state,) = count(Use(self, who, more=0))
+        if state is not None and state.left <= 0:
+            raise TooMany(self.message, state.seconds)
+
     def give_back(self, who: str) -> None:
         """Take back one count: it was no guess after all."""
         count(Use(self, who, more=-1))

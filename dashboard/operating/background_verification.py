@@ -24,6 +24,7 @@ from django.dispatch import receiver
 from approvals.verification import keep_report
 from checkpoints import queries, store
 from checkpoints.errors import ContentAway, NotFound
+from checkpoints.postgres.guarded_rows import set_aside
 from checkpoints.signals import verification_due
 from workers.slot import forks
 
@@ -83,11 +84,17 @@ def _costs[R](slices: Generator[int, None, R]) -> Generator[int, None, R]:
 
 
 def _verify_thread(thread: UUID, owner: str) -> Generator[int, None, int | None]:
-    """Verify a thread and return its number of events; None if its contents are unreachable now."""
+    """Verify a thread and return its number of events; None if that cannot be done now.
+
+    One at which verifying fails is named and keeps no other waiting.
+    """
     try:
         report = yield from _costs(proof.verify_in_slices(thread))
     except (ContentAway, NotFound) as error:
         log.warning("verification.skipped", thread=str(thread), error=str(error))
+        return None
+    except Exception as error:
+        set_aside("verified", thread, thread=thread, error=error)
         return None
     if not report.intact:
         log.critical("record.damaged", thread=str(thread), what=report.what)

@@ -16,7 +16,6 @@ _READS = re.compile(r"\.execute\(|fetch|\brows\(|_rows\(|\bsend\(")
 NO_ROWS = {
     "approvals/notify/channels/mail.py": {"parseaddr(sender)[1].rpartition('@')"},
     "checkpoints/store/tree/reach.py": {"ref.partition(' ')"},
-    "dashboard/fields/faults.py": {"part"},
     "dashboard/identity/tokens.py": {"match", "parts"},
     "dashboard/live/origins.py": {"parts", "wanted"},
 }

@@ -20,7 +20,7 @@ from approvals.states import COMMENT_MAX, RISKS, WHAT_NEXT, WITHOUT_EFFECT, YES_
 from checkpoints.errors import InvalidValue
 from checkpoints.records import Position
 from checkpoints.state import deltas
-from checkpoints.state.json_schemas.judging import errors
+from checkpoints.state.json_schemas.errors import errors_of
 from checkpoints.state.json_schemas.soundness import BrokenSchema, broken_part
 from checkpoints.state.schema_texts import with_definitions
 
@@ -113,7 +113,7 @@ def _check_schema(args: Any, schema: Any) -> None:
     try:
         if (fault := broken_part(whole)) is not None:
             raise fault
-        error = best_match(errors(whole, args, limit=ERRORS_MAX))
+        error = best_match(errors_of(whole, args, limit=ERRORS_MAX))
     except BrokenSchema as fault:
         raise InvalidValue("args", "cannot be checked: the request's schema is broken") from fault
     if error is not None:

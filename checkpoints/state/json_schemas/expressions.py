@@ -53,7 +53,7 @@ class SpacedOut(ValueError):
     """An expression sets the flag x, under which its parts cannot be counted."""
 
 
-def is_found(expression: str, text: str) -> bool:
+def is_match(expression: str, text: str) -> bool:
     """Answer True if a part of the text fits; raises re.error and TooCostly."""
     linear = _linear(expression)
     if linear is not None:
@@ -68,7 +68,7 @@ def is_found(expression: str, text: str) -> bool:
 
 def check(expression: str) -> None:
     """Raise re.error for what no engine reads, and TooCostly for what is asked of no text."""
-    is_found(expression, "")
+    is_match(expression, "")
 
 
 @lru_cache(maxsize=64)
@@ -77,20 +77,20 @@ def _linear(expression: str) -> SchemaValidator | None:
     try:
         if cost(expression) > COST_MAX:
             return None
-        asked = core_schema.str_schema(pattern=expression, regex_engine="rust-regex")
-        return SchemaValidator(asked)
+        schema = core_schema.str_schema(pattern=expression, regex_engine="rust-regex")
+        return SchemaValidator(schema)
     except (SchemaError, SpacedOut):
         return None
 
 
 def _choices(expression: str) -> int:
-    """How many choices Python's engine has along a text; raises TooCostly where they multiply."""
+    """Count the choices of Python's engine along a text; raises TooCostly where they multiply."""
     if re.search(r"\(\?[a-zA-Z]*x", expression):
         raise TooCostly  # its spaces could hide what is counted here
-    found = [part.lastgroup for part in _CHOICE.finditer(expression)]
-    if "nested" in found:
+    kinds = [part.lastgroup for part in _CHOICE.finditer(expression)]
+    if "nested" in kinds:
         raise TooCostly
-    return found.count("one")
+    return kinds.count("one")
 
 
 def has_borders(expression: str) -> bool:

@@ -1,4 +1,4 @@
-"""Is a JSON Schema (2020-12) sound? Each part is looked at once, in time linear in its size; pure.
+"""Soundness of a JSON Schema (2020-12): each part is looked at once, in linear time; pure.
 
 A schema leads nowhere else: references name a part of the same schema. It is stricter than the
 draft where the rest would let a process compute for long.
@@ -54,7 +54,7 @@ class BrokenSchema(Exception):
 
 
 def broken_part(schema: Any, path: str = "$") -> BrokenSchema | None:
-    """What makes a schema unfit to judge values, with its path; None where nothing does."""
+    """Name what makes a schema unfit to judge values, with its path; None where nothing does."""
     try:
         _Inspection(schema, path).whole()
     except BrokenSchema as fault:
@@ -130,17 +130,17 @@ class _Inspection:
     def _target(self, ref: Any, at: str) -> Any:
         """The part that a reference leads to."""
         _need(isinstance(ref, str) and _LOCAL.match(ref), at, "must name a part of it, as #/...")
-        found = self._root
+        target = self._root
         for step in ref.split("/")[1:]:
             name = unquote(step).replace("~1", "/").replace("~0", "~")
-            if isinstance(found, Mapping) and name in found:
-                found = found[name]
-            elif isinstance(found, list) and name.isascii() and name.isdigit() and len(name) < 8:
-                _need(int(name) < len(found), at, "leads nowhere")
-                found = found[int(name)]
+            if isinstance(target, Mapping) and name in target:
+                target = target[name]
+            elif isinstance(target, list) and name.isascii() and name.isdigit() and len(name) < 8:
+                _need(int(name) < len(target), at, "leads nowhere")
+                target = target[int(name)]
             else:
                 raise BrokenSchema(at, "leads nowhere")
-        return found
+        return target
 
     def _circles(self) -> None:
         """Refuse parts that come back to themselves without a step into the value."""
@@ -157,7 +157,9 @@ class _Inspection:
                     continue
                 on_way[part] = True
                 stack.append((part, at, True))
-                stack += [(id(other), way, False) for other, way in self._again.get(part, ())]
+                stack += [
+                    (id(other), at_other, False) for other, at_other in self._again.get(part, ())
+                ]
 
 
 def _need(condition: Any, path: str, message: str) -> None:

@@ -13,12 +13,12 @@ from typing import Any, Final
 from uuid import UUID
 
 import structlog
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
 from checkpoints.errors import ContentAway
 from checkpoints.log.recorded import RowChange
 from checkpoints.log.remains import parts, remains_of
-from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.postgres.guarded_rows import bound_waits, handle_each, is_busy, not_set_aside
 from checkpoints.queries.erasures import requests as queries
 from checkpoints.queries.erasures.requests import ErasureRow
 from checkpoints.signals import thread_erased
@@ -41,35 +41,45 @@ def carry_out(ident: UUID, *, workspace: UUID, seconds: float | None = None) -> 
     """
     until = None if seconds is None else time.monotonic() + seconds
     row = queries.erasure(ident, workspace=workspace)
-    while row.state == "approved":
-        threads = _threads_left(ident)
-        if not threads:
-            _finish(row)
-            break
-        for thread in threads:
-            try:
+    try:
+        while row.state == "approved" and (threads := _threads_left(ident)):
+            for thread in threads:
                 erase_thread(row, thread)
-            except ContentAway as error:
-                log.warning("erasure.storage_away", erasure=str(ident), error=error.message)
-                return row
-            if until is not None and time.monotonic() > until:
-                return row
+                if until is not None and time.monotonic() > until:
+                    return row
+        if row.state == "approved":
+            _finish(row)
+    except ContentAway as error:
+        log.warning("erasure.storage_away", erasure=str(ident), error=error.message)
+        return row
+    except OperationalError as error:
+        if not is_busy(error):
+            raise
+        return row  # somebody holds a row of it
     return queries.erasure(ident, workspace=workspace)
 
 
 def carry_on(*, seconds: float = SWEEP_SECONDS) -> int:
     """Continue erasures that are approved and not done; how many there were."""
-    rows = fetch_named(
-        "SELECT id, workspace_id FROM gp_erasure WHERE state = 'approved' LIMIT 20", ()
-    )
-    for row in rows:
-        carry_out(row.id, workspace=row.workspace_id, seconds=seconds)
-    return len(rows)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT r.id, r.thread_id, r.workspace_id FROM gp_erasure r WHERE r.state = 'approved' "
+            f"AND {not_set_aside('erased', 'r.id')} LIMIT 20"
+        )
+        due: list[tuple[UUID, UUID, UUID]] = cursor.fetchall()
+
+    def go_on(row: tuple[UUID, UUID | None, UUID]) -> int:
+        ident, _, workspace = row
+        carry_out(ident, workspace=workspace, seconds=seconds)
+        return 1
+
+    return handle_each("erased", due, go_on)
 
 
 def erase_thread(row: ErasureRow, thread: UUID) -> None:
     """Erase the content of one thread of an approved erasure, in one transaction; once."""
     with transaction.atomic(), connection.cursor() as cursor:
+        bound_waits()
         lock_workspaces([row.workspace])
         cursor.execute(
             "SELECT th.last_seq, encode(th.last_hash, 'hex') FROM gp_thread th "
@@ -122,15 +132,12 @@ def _threads_left(ident: UUID) -> list[UUID]:
 
 
 def _finish(row: ErasureRow) -> None:
-    """Delete the files, then note the end; later again where the storage does not answer."""
-    try:
-        if not files.remove_files(row.id):
-            log.warning("erasure.storage_away", erasure=str(row.id))
-            return
-    except ContentAway as error:
-        log.warning("erasure.storage_away", erasure=str(row.id), error=error.message)
+    """Delete the files, then note the end; ContentAway where the storage does not answer."""
+    if not files.remove_files(row.id):
+        log.warning("erasure.storage_away", erasure=str(row.id))
         return
     with transaction.atomic(), connection.cursor() as cursor:
+        bound_waits()
         lock_workspaces([row.workspace])
         # A process that read a state before the threads were closed may have cached it since.
         cursor.execute(

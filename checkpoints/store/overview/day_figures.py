@@ -14,11 +14,14 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from checkpoints.postgres.guarded_rows import bound_waits, handle_each, not_set_aside
 from checkpoints.postgres.plans import planned_for_this
 from checkpoints.postgres.sql_files import sql_file
 from checkpoints.queries.overview import figures
 
-SQL: Final = sql_file(__file__, counted=figures.SQL.counted)
+SQL: Final = sql_file(
+    __file__, counted=figures.SQL.counted, not_set_aside=not_set_aside("figures", "w.id")
+)
 # A day is added up so long after its end: what was committed late is in it.
 SETTLED_SECONDS: Final = 600.0
 DAYS_STORED: Final = 92
@@ -59,12 +62,13 @@ def fold_due() -> int:
         )
         due: list[tuple[UUID, date]] = cursor.fetchall()
     end = time.monotonic() + MOST_SECONDS
-    n_folded = 0
-    for workspace, day in due:
-        n_folded += fold(workspace, day)
-        if time.monotonic() > end:
-            break
-    return n_folded
+
+    def fold_in_time(row: tuple[UUID, UUID | None, date]) -> int:
+        workspace, _, day = row
+        return time.monotonic() < end and fold(workspace, day)
+
+    # Where a day cannot be added up, all days of its workspace are set aside.
+    return handle_each("figures", [(workspace, None, day) for workspace, day in due], fold_in_time)
 
 
 def fold(workspace: UUID, day: date) -> bool:
@@ -78,6 +82,7 @@ def fold(workspace: UUID, day: date) -> bool:
         "agent": "",
     }
     with transaction.atomic(), connection.cursor() as cursor:
+        bound_waits()
         cursor.execute(
             "SELECT pg_try_advisory_xact_lock(hashtextextended(%(key)s, 60))",
             {"key": f"{workspace} {day}"},

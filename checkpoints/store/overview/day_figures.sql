@@ -5,8 +5,8 @@ CROSS JOIN gp_workspace w
 CROSS JOIN LATERAL generate_series(date_trunc('day', c.now) - make_interval(days => %(stored)s),
   date_trunc('day', c.now) - interval '1 day', interval '1 day') AS d (day)
 LEFT JOIN gp_folded_day f ON f.workspace_id = w.id AND f.day = d.day::date
-WHERE f.day IS NULL OR (d.day >= c.now - make_interval(days => %(renewed_days)s)
-  AND f.folded_at < clock_timestamp() - make_interval(secs => %(renewed)s))
+WHERE {not_set_aside} AND (f.day IS NULL OR (d.day >= c.now - make_interval(days => %(renewed_days)s)
+  AND f.folded_at < clock_timestamp() - make_interval(secs => %(renewed)s)))
 ORDER BY f.folded_at NULLS FIRST, d.day LIMIT %(limit)s
 
 -- forget -- Drop the figures of a day.

@@ -2,7 +2,7 @@
 
 A trigger writes the news (gp_wake) in the statement that ends a child. The same process delivers
 afterwards, in transactions of their own: no transaction touches two threads. What is lost with its
-process the sweep delivers.
+process the sweep delivers: all that lies about for a parent at once, with that parent's row held.
 
 A parent's row is left alone until what it waits for has come. What ends a child looks after that
 is committed; the worker that leaves a parent looks after that is committed. The later of the two
@@ -17,6 +17,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from checkpoints.postgres import reads
+from checkpoints.postgres.guarded_rows import handle_rows, not_set_aside
 from checkpoints.postgres.sql_files import sql_file
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
@@ -26,7 +27,7 @@ from ..statement.moves import Move, NewEvent, perform
 from .messages import deliver_messages
 from .reach import take_pause
 
-SQL = sql_file(__file__)
+SQL = sql_file(__file__, not_set_aside=not_set_aside("children", "w.thread_id"))
 BATCH = 200
 # A parent is looked at by the sweep after so many seconds, if the worker that left it did not.
 LOOK_AGAIN_SECONDS = 2.0
@@ -160,11 +161,17 @@ def _begin(child: UUID, actor: str) -> bool:
 
 
 def deliver_due(*, actor: str, older_than_seconds: float = 1.0) -> int:
-    """Deliver news that lies about since its bringer was lost; for how many parents."""
+    """Deliver news that lies about since its bringer was lost; for how many parents.
+
+    Each parent is one transaction; whatever stands in its way keeps no other one waiting.
+    """
     with connection.cursor() as cursor:
         cursor.execute(SQL.parents_to_look_at, (older_than_seconds, BATCH))
-        parents = [parent for (parent,) in cursor.fetchall()]
-    for parent in parents:
-        deliver_messages(parent)
-        deliver(parent, actor=actor)
-    return len(parents)
+        parents = [(parent, parent) for (parent,) in cursor.fetchall()]
+
+    def deliver_all(row: tuple[UUID, UUID]) -> bool:
+        deliver_messages(row[0])
+        deliver(row[0], actor=actor)
+        return True
+
+    return handle_rows("children", parents, deliver_all)

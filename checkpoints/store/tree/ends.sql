@@ -25,6 +25,7 @@ WHERE k.fan_out = (SELECT e.fan_out FROM gp_child e WHERE e.child_id = %s::uuid)
 -- parents_to_look_at -- Threads for which there is news of children that nobody has delivered.
 SELECT DISTINCT w.thread_id FROM (SELECT w.thread_id FROM gp_wake w
   WHERE w.kind NOT IN ('input', 'reach') AND w.due_at < clock_timestamp() - make_interval(secs => %s)
+    AND {not_set_aside}
   ORDER BY w.due_at LIMIT %s) w
 
 -- brought -- Children that came with a capsule, as their parent has to know them.

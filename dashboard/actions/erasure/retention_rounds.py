@@ -21,6 +21,7 @@ from django.dispatch import receiver
 
 from checkpoints import queries, store
 from checkpoints.errors import ContentAway, NotAllowedNow
+from checkpoints.postgres.guarded_rows import handle_each
 from checkpoints.queries.erasures import requests, rules
 from checkpoints.queries.erasures.rules import DueRow
 from checkpoints.signals import retention_due
@@ -47,16 +48,20 @@ def apply_rules(*, seconds: float | None = None) -> int:
     until = None if seconds is None else time.monotonic() + seconds
     page = rules.due(_last, limit=AT_ONCE)
     _last = page[-1].thread if len(page) == AT_ONCE else _FIRST
-    done = 0
-    for row in page:
+
+    def apply_one(due: tuple[UUID, UUID | None, DueRow]) -> int:
+        global _last
+        *_, row = due
         if until is not None and time.monotonic() > until:
             _last = _FIRST
-            break
+            return 0
         try:
-            done += _apply(row)
+            return _apply(row)
         except (NotAllowedNow, ContentAway) as error:
             log.info("retention.waits", thread=str(row.thread), why=error.message)
-    return done
+            return 0
+
+    return handle_each("retired", [(row.thread, row.thread, row) for row in page], apply_one)
 
 
 def _apply(row: DueRow) -> bool:

@@ -12,7 +12,12 @@ from checkpoints.errors import NotFound
 from dashboard.errors import ActionError, Forbidden, Malformed, Missing
 from dashboard.identity import tokens
 from dashboard.identity.permissions import actor_of, require
-from dashboard.identity.rate_limits import REPORTS_ACCOUNT, STRANGERS, address_of
+from dashboard.identity.rate_limits import (
+    REPORTS_ACCOUNT,
+    REPORTS_ADDRESS,
+    STRANGERS,
+    address_of,
+)
 
 from ..registry import queries
 from .conversations import CONVERSATION, Client
@@ -31,19 +36,24 @@ def client_of(
 ) -> Client:
     """The client behind a message, and the tool that it calls; raises ActionError.
 
-    A bearer token and nothing else: a browser's login would let any page call tools.
+    A bearer token and nothing else: a browser's login would let any page call tools. Calls are
+    counted by address before the token is looked at, then by token.
     """
+    address = address_of(ASGIRequest(dict(scope), BytesIO()))
+    REPORTS_ADDRESS.spend(address)
+    STRANGERS.look(address)
     scheme, _, token = headers.get("authorization", "").strip().partition(" ")
     if scheme.lower() != "bearer":
+        STRANGERS.spend(address)
         raise Unknown("Send a token of Gatepost: `Authorization: Bearer gp_...`.")
     try:
         user, grant = tokens.presented(token.strip())
     except tokens.Refused as error:
-        STRANGERS.spend(address_of(ASGIRequest(dict(scope), BytesIO())))
+        STRANGERS.spend(address)
         raise Unknown(str(error)) from error
     actor = actor_of(user, grant)
+    REPORTS_ACCOUNT.spend(f"token:{grant.prefix}")
     require(actor, "work")
-    REPORTS_ACCOUNT.spend(actor.id)
     conversation = headers.get(CONVERSATION_HEADER, "")
     if not CONVERSATION.fullmatch(conversation):
         raise Malformed("Gatepost-Conversation takes up to 80 of a-z, 0-9, ., _ and -.")

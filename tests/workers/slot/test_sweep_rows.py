@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 from uuid import UUID
 
 import psycopg
@@ -19,10 +20,19 @@ from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.queries.installation import figures
 from checkpoints.states import EventKind
+from checkpoints.store.tree import reach
 from tests.approvals import news
 from tests.approvals.cast import MIRA, open_request, say
 from tests.cast import make_cast
-from tests.checkpoints.builders import acquired, expire, kinds_of, make_thread, rows
+from tests.checkpoints.builders import (
+    acquired,
+    drive,
+    expire,
+    kinds_of,
+    make_thread,
+    new_activity,
+    rows,
+)
 from workers.slot import sweep
 
 TEN = 10
@@ -37,6 +47,7 @@ class Kind:
     part: str
     make: Callable[[], Due]
     handled: Callable[[Due], int]
+    refused: tuple[str, str] = ("gp_thread", "id")  # (table, column) whose write fails
 
 
 def _sleeper() -> Due:
@@ -76,6 +87,34 @@ def _unreminded() -> Due:
     return row.id, row.thread
 
 
+def _unreceived() -> Due:
+    """A parent that has not received what its child said: whoever brought it was lost."""
+    sender, parent = drive(make_thread()), make_thread()
+    activity = new_activity(sender.work, "tell#0", args={"message": "one"})
+    with patch("checkpoints.store.tree.messages.deliver_messages"):
+        store.send_message(sender.work, activity, to=parent, result=None)
+    rows("UPDATE gp_wake SET due_at = clock_timestamp() - interval '1 minute' RETURNING 1")
+    return parent, parent
+
+
+def _to_pause() -> Due:
+    thread = make_thread()
+    reach.reach_one(thread, "pause", actor="user:1")
+    return thread, thread
+
+
+def _uncounted() -> Due:
+    row = open_request(Terms())
+    rows("UPDATE gp_approval SET tally = NULL WHERE id = %s::uuid", [row.id])
+    return row.id, row.thread
+
+
+def _is_counted(due: Due) -> int:
+    return int(
+        rows("SELECT (tally IS NOT NULL)::int FROM gp_approval WHERE id = %s", due[:1])[0][0]
+    )
+
+
 def _event(kind: str) -> Callable[[Due], int]:
     return lambda due: kinds_of(due[1]).count(kind)
 
@@ -88,6 +127,9 @@ KINDS = [
     Kind("expired", _late(on_expiry="reject"), _event("approval.decided")),
     Kind("expired", _late(on_expiry="escalate"), _event("approval.escalated")),
     Kind("reminded", _unreminded, _event("approval.reminded")),
+    Kind("children", _unreceived, _event("input.received")),
+    Kind("reached", _to_pause, _event("thread.paused")),
+    Kind("counted", _uncounted, _is_counted, ("gp_approval", "thread_id")),
 ]
 
 
@@ -129,16 +171,19 @@ def test_eight_rows_go_on_beside_a_locked_and_a_failing_one(
     due = [kind.make() for _ in range(TEN)]
     held, failing = due[0], due[1]
     began = time.monotonic()
-    with refusing("gp_thread", "id", failing[1]), locked("gp_thread", held[1]):
+    with refusing(*kind.refused, failing[1]), locked("gp_thread", held[1]):
         first = sweep.sweep_once(owner="worker:1")
-        assert time.monotonic() - began < 2.5, "it waited for the lock"
-        sweep.sweep_once(owner="worker:2")
-        assert [kind.handled(one) for one in due] == [0, 0] + [1] * (TEN - 2)
-        assert first[kind.part] == TEN - 2
+        assert time.monotonic() - began < 9, "it waited for the lock"
         aside = queries.rows_set_aside()
         assert [(a.part, a.row, a.thread, a.attempts) for a in aside] == [(kind.part, *failing, 1)]
         assert "a row that nobody foresaw" in aside[0].error
-        assert 0 < aside[0].again_in <= 2
+        assert aside[0].again_in <= 2
+        # On a busy machine its pause would be over before the second sweep.
+        rows("UPDATE gp_set_aside SET next_at = clock_timestamp() + interval '1 minute'")
+        sweep.sweep_once(owner="worker:2")
+        assert [kind.handled(one) for one in due] == [0, 0] + [1] * (TEN - 2)
+        assert first[kind.part] == TEN - 2
+        assert queries.rows_set_aside()[0].attempts == 1
         assert figures.figures().rows_set_aside == 1
     # The lock is gone: at once. The failing one: when its pause is over.
     sweep.sweep_once(owner="worker:1")

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from agents.market_research import agent as market_research
 from agents.payments import agent as payments
-from checkpoints.state.json_schemas.judging import errors
+from checkpoints.state.json_schemas.errors import errors_of
 from checkpoints.state.json_schemas.soundness import BrokenSchema, broken_part
 from tests.dashboard.views.test_edit_preview import BROKEN
 
@@ -125,7 +125,7 @@ def test_none_is_followed_without_bounds(schema: dict[str, Any]) -> None:
     broken_part(schema)
     for value in ("a" * 40 + "!", {"a" * 40 + "!": 1, "p1": "a"}, [[[1]]]):
         try:
-            errors(schema, value, limit=5)
+            errors_of(schema, value, limit=5)
         except BrokenSchema:
             pass
     assert time.perf_counter() - began < SECONDS
@@ -168,12 +168,12 @@ def test_a_sound_one_judges_any_value_as_the_draft_does(schema: Any, value: Any)
         return
     if fault is None:
         Draft202012Validator.check_schema(schema)
-        found = errors(schema, value, limit=100)
+        results = errors_of(schema, value, limit=100)
         judged = Draft202012Validator(schema).iter_errors(value)
-        assert {error.json_path for error in found} == {error.json_path for error in judged}
+        assert {error.json_path for error in results} == {error.json_path for error in judged}
         return
     # What a broken one meets is told as such, or it is never met.
     try:
-        errors(schema, value, limit=100)
+        errors_of(schema, value, limit=100)
     except BrokenSchema:
         pass

@@ -27,7 +27,7 @@ STEPS_PER_VALUE: Final = 20
 _left: ContextVar[list[int]] = ContextVar("steps_left")
 
 
-def errors(
+def errors_of(
     schema: Any,
     value: Any,
     *,
@@ -37,7 +37,7 @@ def errors(
 ) -> list[ValidationError]:
     """The first errors of a value, at most `limit`; raises BrokenSchema.
 
-    `judge` is what `judging` made of other keywords.
+    `judge` is what `with_keywords` made.
     """
     if names_of(schema) >= NOT_TOGETHER:
         raise BrokenSchema("$", TOGETHER)
@@ -58,8 +58,8 @@ def errors(
         _left.reset(before)
 
 
-def judging(keywords: Mapping[str, Any]) -> Any:
-    """A judge with these keywords in place of those of the draft, for `errors`."""
+def with_keywords(keywords: Mapping[str, Any]) -> Any:
+    """A judge with these keywords in place of those of the draft, for `errors_of`."""
     made: Any = validators.extend(Draft202012Validator, {**KEYWORDS, **keywords})
     made.evolve = _evolve
     return made
@@ -83,7 +83,7 @@ def _pattern(judge: Any, wanted: Any, value: Any, _schema: Any) -> Iterator[Vali
     if not judge.is_type(value, "string"):
         return
     try:
-        fits = expressions.is_found(wanted, value)
+        fits = expressions.is_match(wanted, value)
     except expressions.TooCostly:
         expressions.check(wanted)  # of a shorter text it could be asked
         fits = False
@@ -97,7 +97,7 @@ def _pattern_properties(
     if judge.is_type(value, "object"):
         for expression, part in wanted.items():
             for name in value:
-                if expressions.is_found(expression, name):
+                if expressions.is_match(expression, name):
                     yield from judge.descend(value[name], part, path=name, schema_path=expression)
 
 
@@ -110,7 +110,7 @@ def _additional_properties(
     extras = [
         name
         for name in value
-        if name not in known and not any(expressions.is_found(one, name) for one in matched)
+        if name not in known and not any(expressions.is_match(one, name) for one in matched)
     ]
     if judge.is_type(wanted, "object"):
         for name in extras:
@@ -140,7 +140,7 @@ KEYWORDS: Final[Mapping[str, Any]] = {
     "$ref": _references("$ref"),
     "$dynamicRef": _references("$dynamicRef"),
 }
-JUDGE: Final = judging({})
+JUDGE: Final = with_keywords({})
 
 
 def _n_values(value: Any) -> int:

@@ -18,7 +18,7 @@ from tests.cast import Cast
 from tests.dashboard import scene
 from tests.dashboard.views.test_edit_preview import BROKEN
 
-from .door import Agent, Answer
+from ..door import Agent, Answer
 
 pytestmark = pytest.mark.django_db
 SECONDS = 120.0  # without bounds it takes years
