@@ -68,7 +68,7 @@ def handle_each[*More](
 
     One that is set aside is passed over until its pause is over. `handle` calls `bound_waits` where
     it waits for locks. Returns the sum of what it returns; raises what the database raises once it
-    does not answer any more.
+    no longer answers.
     """
     failed_before = _failed_before(part)
     passed = {row for row, rests in failed_before.items() if rests}

@@ -17,7 +17,7 @@ def thread_stop(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     thread = page.thread
     possible = may(Class(roles), "pause") and thread.status in STOPS_AHEAD and not page.past
     graph = page.version.graph
-    # What is being worked on cannot be stopped before any more; what is queued has not begun.
+    # What is being worked on can no longer be stopped before; what is queued has not begun.
     begun = thread.status != Status.QUEUED
     ahead = graphs.ahead(graph, thread.next_nodes, begun=begun) if possible else frozenset()
     return {
