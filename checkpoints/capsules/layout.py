@@ -22,6 +22,7 @@ from typing import IO, Any
 
 from ..errors import GatepostError, InvalidValue
 from ..state import deltas
+from .zip_stream import ZipStream
 
 # 2 brought the pin and the cursors, which a capsule of 1 lacks, 3 the anatomy, 4 the children.
 FORMAT = 4
@@ -176,58 +177,23 @@ class Writer:
 
         Raises BadCapsule where the bytes of a file are no longer those of its hash.
         """
-        sink: Any = _Sink()
-        with self._spool, zipfile.ZipFile(sink, "w") as packed:
-            with packed.open(_info(MANIFEST), "w") as into:
-                into.write(self.manifest)
-            yield sink.taken()
+        packed = ZipStream()
+        with self._spool:
+            yield from packed.member(MANIFEST, [self.manifest])
             for member in self._members:
-                with packed.open(_info(member.name), "w", force_zip64=True) as into:
-                    for chunk in self._bytes_of(member):
-                        into.write(chunk)
-                        yield sink.taken()
+                yield from packed.member(member.name, self._bytes_of(member))
             for sha in sorted(self._files):
-                digest = hashlib.sha256()
-                with (
-                    self._files[sha]() as file,
-                    packed.open(_info(artifact_name(sha)), "w", force_zip64=True) as into,
-                ):
-                    while chunk := file.read(CHUNK):
-                        digest.update(chunk)
-                        into.write(chunk)
-                        yield sink.taken()
-                if digest.hexdigest() != sha:
-                    raise BadCapsule(f"The bytes of the file {sha} were altered; see `verify`.")
-        yield sink.taken()
+                yield from packed.member(artifact_name(sha), self._bytes_of_file(sha))
+        yield packed.end()
 
-
-def _info(name: str) -> zipfile.ZipInfo:
-    """No time and no owner: the same thread gives the same bytes."""
-    info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-    info.external_attr = 0o644 << 16
-    info.create_system = 3
-    return info
-
-
-class _Sink:
-    """A write-only target for a zip file that cannot be sought."""
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-
-    def write(self, data: bytes, /) -> int:
-        """Take some bytes."""
-        self._parts.append(bytes(data))
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-    def taken(self) -> bytes:
-        """Take the bytes written since the last call."""
-        text = b"".join(self._parts)
-        self._parts.clear()
-        return text
+    def _bytes_of_file(self, sha: str) -> Iterator[bytes]:
+        digest = hashlib.sha256()
+        with self._files[sha]() as file:
+            while chunk := file.read(CHUNK):
+                digest.update(chunk)
+                yield chunk
+        if digest.hexdigest() != sha:
+            raise BadCapsule(f"The bytes of the file {sha} were altered; see `verify`.")
 
 
 # --- reading ------------------------------------------------------------------------------------
