@@ -187,6 +187,7 @@ class WorkspaceEventKind(StrEnum):
     BUDGET_REACHED = "budget.reached"
     SECRETS_ENCRYPTED = "secrets.encrypted"
     RECORD_BEGUN = "record.begun"
+    EXPORT_BEGUN = "export.begun"
     RECORD_EXPORTED = "record.exported"
     RECORD_DAMAGED = "record.damaged"
     RECORD_RESTORED = "record.restored"

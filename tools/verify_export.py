@@ -59,6 +59,8 @@ FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 WHOLE = ("seq", "v", "step", "checkpoint")
 LINE_MAX = 64 * 1024 * 1024
 PROBLEMS_MAX = 200
+# The record at the end of a zip file without a comment; a transfer that broke off has none.
+END_BYTES = 22
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BAD = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)
 
@@ -491,12 +493,23 @@ def _from_otlp(value: dict[str, Any]) -> dict[str, Any]:
     return _complete(row)
 
 
+def is_cut_off(path: str) -> bool:
+    """Tell whether a file begins as a zip file does and has not the end of one."""
+    with open(path, "rb") as file:
+        begin = file.read(4)
+        file.seek(max(0, file.seek(0, 2) - END_BYTES))
+        return b"PK\3\4".startswith(begin) and not file.read().startswith(b"PK\5\6")
+
+
 def verify(path: str, *, anchors: Iterable[str] = (), manifest: str = "") -> Report:
     """Check one export; `manifest` is the hash that the workspace's log has of it, if known."""
     report = Report()
     try:
-        with zipfile.ZipFile(path) as packed:
-            Export(packed, anchors, report).check()
+        if is_cut_off(path):
+            report.broken("the file", "is cut off: it has no end. Export the same part again")
+        else:
+            with zipfile.ZipFile(path) as packed:
+                Export(packed, anchors, report).check()
     except (
         zipfile.BadZipFile,
         EOFError,

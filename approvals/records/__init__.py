@@ -1,6 +1,7 @@
 """Questions to the record: events by agent, person, time, tool, decision and what was proposed."""
 
 from .kinds import DECISIONS, NOTABLE
+from .parts import Part
 from .questions import (
     COUNT_CAP,
     WINDOW,
@@ -21,6 +22,7 @@ __all__ = [
     "Answers",
     "Look",
     "Notice",
+    "Part",
     "Question",
     "RecordRow",
     "answer",

@@ -7,41 +7,32 @@ at LOOKS times as many: then it says that older ones may match too, and where to
 
 from __future__ import annotations
 
-import base64
-import binascii
 import itertools
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
 
 from checkpoints.errors import InvalidValue
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.plans import planned_for_this
 from checkpoints.postgres.sql_files import sql_file
-from checkpoints.state import deltas
 from checkpoints.states import EventKind
 from checkpoints.tables.readers import decoded
 
+from .cursors import BEFORE, BEHIND, LONG_AGO, NEVER, XID_MAX, Position, read_cursor, write_cursor
 from .kinds import DECISIONS, NOTABLE, literal
 
 _KINDS = {"decisions": literal(DECISIONS), "notable": literal(NOTABLE)}
-NEWEST: Final = sql_file(__file__, beyond="<", way="DESC", settled="", **_KINDS)
-# Who goes on behind a cursor misses nothing that was committed meanwhile.
-_SETTLED: Final = "AND e.xid8 < pg_snapshot_xmin(pg_current_snapshot())"
-OLDEST: Final = sql_file(__file__, beyond=">", way="ASC", settled=_SETTLED, **_KINDS)
+NEWEST: Final = sql_file(__file__, beyond="<", way="DESC", **_KINDS)
+OLDEST: Final = sql_file(__file__, beyond=">", way="ASC", **_KINDS)
 WINDOW: Final = 10_000
 LOOKS: Final = 5
 COUNT_CAP: Final = 1_000
 FIRST: Final = COUNT_CAP + COUNT_CAP // 2
 AT_ONCE: Final = 2_000  # events of one statement, oldest first
-XID_MAX: Final = 2**63 - 1
-SEQ_MAX: Final = 2**62
-_LONG_AGO: Final = datetime(1, 1, 1, tzinfo=UTC)
-_NEVER: Final = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,22 +132,9 @@ class Answers:
     searched_all: bool
 
 
-class Position(NamedTuple):
-    """A place in a walk: behind this event."""
-
-    at: datetime
-    thread: UUID
-    seq: int
-    xid: int
-
-
-_BEFORE: Final = Position(_LONG_AGO, UUID(int=0), -1, 0)
-_BEHIND: Final = Position(_NEVER, UUID(int=2**128 - 1), SEQ_MAX, XID_MAX)
-
-
 def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
     """A page of events, newest first; raises InvalidValue for a cursor of another question."""
-    position = _decode(question, cursor) if cursor else _BEHIND
+    position = read_cursor(question.walk, cursor).position if cursor else BEHIND
     rows: list[RecordRow] = []
     count = seen = 0
     edge: Position | None = None
@@ -173,10 +151,10 @@ def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
                 break
             position = edge
     if len(rows) > limit:
-        return Answers(
-            tuple(rows[:limit]), _encode(question, _position(rows[limit - 1])), count, edge is None
-        )
-    return Answers(tuple(rows), _encode(question, edge) if edge else "", count, edge is None)
+        behind = write_cursor(question.walk, position_of(rows[limit - 1]))
+        return Answers(tuple(rows[:limit]), behind, count, edge is None)
+    behind = write_cursor(question.walk, edge) if edge else ""
+    return Answers(tuple(rows), behind, count, edge is None)
 
 
 def _windows() -> Iterator[int]:
@@ -189,22 +167,31 @@ def _windows() -> Iterator[int]:
     yield from itertools.repeat(WINDOW, LOOKS - 1)
 
 
-def oldest_first(question: Question, *, cursor: str = "") -> Iterator[tuple[RecordRow, str]]:
-    """All events, each with the cursor that leads on behind it; a statement for each AT_ONCE.
+def oldest_first(
+    question: Question, position: Position = BEFORE, *, moment: str = ""
+) -> Iterator[list[RecordRow]]:
+    """All events behind a position, those of one statement at a time: often none of them fits.
 
-    Raises InvalidValue for a cursor of another question.
+    With a `moment` only those that stood in the record then, whatever is committed meanwhile.
     """
-    position = _decode(question, cursor) if cursor else _BEFORE
     with planned_for_this():
-        params = _params(question)
-    while True:
+        params = _params(question) | {"moment": moment}
+    edge: Position | None = position
+    while edge is not None:
         with planned_for_this():
-            _, rows, edge = _look(question, OLDEST, params, position, AT_ONCE, AT_ONCE)
-        for row in rows:
-            yield row, _encode(question, _position(row))
-        if edge is None:
-            return
-        position = edge
+            _, rows, edge = _look(question, OLDEST, params, edge, AT_ONCE, AT_ONCE)
+        yield rows
+
+
+def moment_now() -> str:
+    """A text for the events that are committed by now: they stay the same for each later walk."""
+    (row,) = fetch_named(NEWEST.moment)
+    return str(row.moment)
+
+
+def position_of(row: RecordRow) -> Position:
+    """The place of an event in any walk."""
+    return Position(row.at, row.thread, row.seq, row.xid)
 
 
 def _look(
@@ -284,8 +271,8 @@ def _params(question: Question) -> dict[str, Any]:
         "actors": None if question.actors is None else list(question.actors),
         "node": question.node,
         "step": question.step,
-        "since": question.since or _LONG_AGO,
-        "until": question.until or _NEVER,
+        "since": question.since or LONG_AGO,
+        "until": question.until or NEVER,
         "tool": question.tool,
         "decision": question.decision,
         "risk": question.risk,
@@ -297,6 +284,7 @@ def _params(question: Question) -> dict[str, Any]:
         "amounts": list(question.amounts),
         "first_xid": 0,
         "last_xid": XID_MAX,
+        "moment": "",
     }
     dated = question.since is not None or question.until is not None
     if question.walk == "feed" and dated:
@@ -314,28 +302,3 @@ def expand(words: list[str]) -> tuple[str, ...]:
             raise InvalidValue("kind", f"{word[:80]!r} is no kind of event")
         kinds += named
     return tuple(dict.fromkeys(kinds))
-
-
-# --- cursors ----------------------------------------------------------------------------------
-
-
-def _position(row: RecordRow) -> Position:
-    return Position(row.at, row.thread, row.seq, row.xid)
-
-
-def _encode(question: Question, position: Position) -> str:
-    key = [question.walk, position.at.isoformat(), str(position.thread), position.seq, position.xid]
-    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
-
-
-def _decode(question: Question, cursor: str) -> Position:
-    try:
-        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        walk, at, thread, seq, xid = deltas.decode(raw.decode())
-        position = Position(datetime.fromisoformat(at), UUID(thread), int(seq), int(xid))
-        inside = 0 <= position.xid <= XID_MAX and -1 <= position.seq <= SEQ_MAX
-        if walk != question.walk or not inside or position.at.tzinfo is None:
-            raise ValueError(walk)
-    except (binascii.Error, ValueError, TypeError, AttributeError, InvalidValue) as error:
-        raise InvalidValue("cursor", "is not one that an answer to this question named") from error
-    return position

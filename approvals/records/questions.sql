@@ -14,11 +14,9 @@ SELECT e.* FROM gp_event e WHERE e.workspace_id = %(workspace)s::uuid AND e.kind
   e.seq) {beyond} (%(at_time)s::timestamptz, %(at_thread)s::uuid, %(at_seq)s::bigint)
 ORDER BY e.at {way}, e.thread_id {way}, e.seq {way} LIMIT %(window)s
 
--- along_feed -- All events in the order of the feed, of all workspaces. `settled` leaves out those
--- before which others may still be committed.
+-- along_feed -- All events in the order of the feed, of all workspaces.
 SELECT e.* FROM gp_event e WHERE e.xid8 >= %(first_xid)s::text::xid8
-  AND e.xid8 <= %(last_xid)s::text::xid8 {settled}
-  AND (e.xid8, e.thread_id, e.seq) {beyond}
+  AND e.xid8 <= %(last_xid)s::text::xid8 AND (e.xid8, e.thread_id, e.seq) {beyond}
   (%(at_xid)s::text::xid8, %(at_thread)s::uuid, %(at_seq)s::bigint)
 ORDER BY e.xid8 {way}, e.thread_id {way}, e.seq {way} LIMIT %(window)s
 
@@ -61,6 +59,14 @@ l.workspace_id = %(workspace)s::uuid AND l.at >= %(since)s::timestamptz
       BETWEEN coalesce(%(least)s::numeric, '-Infinity')
       AND coalesce(%(most)s::numeric, 'Infinity') END))
 
+-- moment -- The transactions that have ended by now, as a text.
+SELECT pg_current_snapshot()::text AS moment
+
+-- stood -- Whether an event `l` stood in the record at `moment`; '' leaves out none. A number that
+-- this server has not given out yet came with a dump, and the open transaction sees its own.
+(%(moment)s::text = '' OR pg_visible_in_snapshot(l.xid8, nullif(%(moment)s::text, '')::pg_snapshot)
+  OR l.xid8 >= pg_snapshot_xmax(pg_current_snapshot()) OR l.xid8 = pg_current_xact_id_if_assigned())
+
 -- joined -- Those of the events `looked` at that answer the question, up to `cap`.
 SELECT l.*, th.agent, th.title, th.chain_id AS chain, th.imported_seq, a.id AS approval,
   coalesce(l.data ->> 'node', a.node) AS node, coalesce(l.data ->> 'step', a.step::text) AS step,
@@ -70,7 +76,7 @@ FROM looked l JOIN gp_thread th ON th.id = l.thread_id
 LEFT JOIN gp_approval a ON a.workspace_id = l.workspace_id AND a.id = CASE
   WHEN l.data ->> 'approval' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
   THEN (l.data ->> 'approval')::uuid END
-WHERE {fits} ORDER BY l.place LIMIT %(cap)s
+WHERE {stood} AND {fits} ORDER BY l.place LIMIT %(cap)s
 
 -- matched -- The first of those. `n` counts them, `edge` is the last event looked at where there may
 -- be more behind it.

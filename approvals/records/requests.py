@@ -8,8 +8,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from checkpoints.errors import ContentErased
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.sql_files import sql_file
+from checkpoints.queries.erasures.requests import erased_among
 from checkpoints.tables.readers import decoded, record_of
 
 SQL = sql_file(__file__)
@@ -17,15 +19,20 @@ SQL = sql_file(__file__)
 
 def recorded_requests(ids: Sequence[UUID], *, workspace: UUID) -> list[dict[str, Any]]:
     """Those of these requests that are of the workspace, by their ids; docs/proof.md says which
-    hash is made of what."""
+    hash is made of what.
+
+    Raises ContentErased where what one of them proposed is gone.
+    """
     params = {"ids": list(ids), "workspace": workspace}
     verdicts: dict[UUID, list[dict[str, Any]]] = {}
     for row in fetch_named(SQL.decisions, params):
         verdicts.setdefault(row.approval_id, []).append(_decision(row))
-    return [
-        _request(row, workspace) | {"decisions": verdicts.get(row.id, [])}
-        for row in fetch_named(SQL.requests, params)
-    ]
+    rows = fetch_named(SQL.requests, params)
+    requests = [_request(row, workspace) | {"decisions": verdicts.get(row.id, [])} for row in rows]
+    # Asked behind the two reads: an erasure that was committed between them is seen here.
+    if erased_among({row.thread_id for row in rows}):
+        raise ContentErased("The content of a thread was erased while its requests were read.")
+    return requests
 
 
 def _request(row: Any, workspace: UUID) -> dict[str, Any]:

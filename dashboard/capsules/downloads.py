@@ -1,15 +1,22 @@
-"""A capsule or an export as a download: made first, then streamed; page and API answer alike."""
+"""A capsule or an export as a download: streamed, and broken off where it cannot be ended.
+
+Between two chunks neither a thread nor a database connection is held, however slow the reader is.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from django.core.handlers.asgi import ASGIRequest
+from django.db import connections
 from django.http import HttpRequest, StreamingHttpResponse
 
 MEDIA_TYPE = "application/zip"
+# A few: an export reads the database in each turn, whose connections pages need as well.
+_threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="download")
 
 
 class Packed(Protocol):
@@ -21,7 +28,7 @@ class Packed(Protocol):
     def close(self) -> None: ...
 
 
-def download(request: HttpRequest, capsule: Packed, **headers: str) -> StreamingHttpResponse:
+def download(request: HttpRequest, capsule: Packed) -> StreamingHttpResponse:
     """An attachment; nothing of it lies in memory but one chunk."""
     body = _AsyncBody(capsule) if isinstance(request, ASGIRequest) else _Body(capsule)
     response = StreamingHttpResponse(body, content_type=MEDIA_TYPE)
@@ -29,8 +36,7 @@ def download(request: HttpRequest, capsule: Packed, **headers: str) -> Streaming
     response["Content-Disposition"] = f'attachment; filename="{capsule.name}"'
     response["X-Content-Type-Options"] = "nosniff"
     response["Cache-Control"] = "no-store"
-    for name, value in headers.items():
-        response[name] = value
+    response["X-Accel-Buffering"] = "no"  # nginx would collect it before it sends it
     return response
 
 
@@ -56,7 +62,15 @@ class _AsyncBody(_Made):
     """The bytes, read in a thread. It must not be iterable as well: Django would read it whole."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        chunks = self._capsule.chunks()
-        while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
+        chunks, loop = self._capsule.chunks(), asyncio.get_running_loop()
+        while (chunk := await loop.run_in_executor(_threads, _next, chunks)) is not None:
             if chunk:
                 yield chunk
+
+
+def _next(chunks: Iterator[bytes]) -> bytes | None:
+    """The next chunk; the thread's connection is given back before the chunk is sent."""
+    try:
+        return next(chunks, None)
+    finally:
+        connections.close_all()

@@ -163,6 +163,7 @@ SAY: dict[str, Any] = {
         f"Approved by a second person but not done:{_what(d)} {cut(d.get('said') or '?')}"
     ),
     # The log of a workspace.
+    "export.begun": lambda d, who: f"{who} began to take events away as {d.get('form', '?')}",
     "record.exported": lambda d, who: (
         f"{who} took {d.get('events', '?')} event{'' if d.get('events') == 1 else 's'} away "
         f"as {d.get('form', '?')}"

@@ -144,7 +144,7 @@ QUERIES: dict[str, int] = {
     "endpoints_switch": 14,  # with the row as it was stored, which the event binds by its hash
     "endpoints_test": 12,
     "approvals_report": 20,  # each part of the report is one
-    "records_export": 20,  # with the chain of each thread, and the event of the workspace
+    "records_export": 14,  # with the chain of each thread, and two events of the workspace
     "records_list": 6,
     "states_load": 9,
     "states_save": 40,
@@ -310,7 +310,9 @@ def counted(world: World, call: Call, name: str) -> tuple[int, list[str]]:
     client = world.cast.client(call.who[0])
     with CaptureQueriesContext(connection) as queries:
         answer = send(client, operations()[name], call)
-    assert answer.status_code == call.status, answer.content
+        if answer["Content-Type"] == "application/zip":
+            b"".join(answer.streaming_content)  # some files are read while they are sent
+    assert answer.status_code == call.status, getattr(answer, "content", b"")
     # Policies about nodes are looked for once a second, by the request that comes first.
     sent = [q["sql"] for q in queries.captured_queries if "position('node'" not in q["sql"]]
     return len(sent), sent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -184,3 +184,9 @@ def erased_remains(thread: UUID) -> tuple[Any, ...] | None:
     """(erasure, hash of what was left) of a thread whose content is gone; None of any other."""
     result = rows("SELECT erasure_id, remains FROM gp_erased WHERE id = %s::uuid", (thread,))
     return result[0] if result else None
+
+
+def erased_among(threads: Collection[UUID]) -> list[UUID]:
+    """Those of these threads whose content is gone."""
+    result = rows("SELECT id FROM gp_erased WHERE id = ANY(%s::uuid[])", (list(threads),))
+    return [ident for (ident,) in result]

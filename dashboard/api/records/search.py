@@ -29,6 +29,8 @@ from dashboard.identity.people import people
 from dashboard.saved_views.questions import FILTERS, STEP_MAX, TEXT_MAX
 from dashboard.wording.parties import recognised
 
+# It names the transactions that were open when the first part began, as many as there are.
+CURSOR_MAX = 4_000
 LIMIT, ROWS = rows(LIMIT_MAX), rows(ROWS_MAX)
 # Of the filters, those that take something other than a text.
 _OTHERS = {
@@ -168,18 +170,19 @@ class ExportRecords(AskingView):
             OpenApiParameter("format", str, exclude=True),
             *PARAMETERS,
             choice("form", tuple(FORMS), "The form of the rows: jsonl unless given."),
-            words("cursor", "`Gatepost-Next-Cursor` of the part before."),
+            words("cursor", "`next` in export.json of the part before.", longest=CURSOR_MAX),
             ROWS,
         ],
         summary="Take events away, with the chains that prove them",
         description="A zip file of at most `limit` events, "
-        f"{ROWS_DEFAULT:,} unless given, oldest first. The header `Gatepost-Next-Cursor`, and "
-        "`next` in its export.json, lead to the next part; each part is verified alone, offline, "
-        "by `tools/verify_export.py`. It is logged in the workspace who took it. Roles: operator, "
-        "auditor.",
+        f"{ROWS_DEFAULT:,} unless given, oldest first, sent while it is read. `next` in its "
+        "export.json leads to the next part; all parts are of the moment when the first began. "
+        "Each is verified alone, offline, by `tools/verify_export.py`. The log of the workspace "
+        "has who began to take it, and before its end the hash of its MANIFEST. A file without an "
+        "end was cut off: take that part again. Roles: operator, auditor.",
     )
     def get(self, request: Request) -> StreamingHttpResponse:
-        """Made first, then streamed."""
+        """On record first, then read while it is sent."""
         export = actions.export_records(
             self.actor,
             self.filters(),
@@ -187,9 +190,4 @@ class ExportRecords(AskingView):
             cursor=self.text("cursor"),
             limit=self.number(ROWS, ROWS_DEFAULT),
         )
-        return download(django_request(request), export, **cursor_header(export.next_cursor))
-
-
-def cursor_header(cursor: str) -> dict[str, str]:
-    """The header that leads to the next part; none where there is none."""
-    return {"Gatepost-Next-Cursor": cursor} if cursor else {}
+        return download(django_request(request), export)

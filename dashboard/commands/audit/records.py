@@ -68,19 +68,16 @@ def export(command: PersonalCommand) -> None:
         )
         n += 1
         path = folder / _name(n)
-        try:
-            size = write_new(part.chunks(), path)
-        finally:
-            part.close()
-        cursor = part.next_cursor
+        size, exported = write_new(part.chunks(), path), part.exported
+        cursor = exported.next_cursor
         parts.append(
             ExportedPart(
                 file=str(path),
-                rows=part.rows,
-                logs=part.logs,
-                requests=part.requests,
+                rows=exported.rows,
+                logs=exported.logs,
+                requests=exported.requests,
                 bytes=size,
-                manifest=part.manifest_sha,
+                manifest=exported.manifest_sha,
                 next_cursor=cursor,
             )
         )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import batched
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from approvals.records import RecordRow
 from checkpoints.state import deltas
@@ -45,7 +44,6 @@ COLUMNS: Final = (
 )
 # What a spreadsheet would compute, and the sign that says a cell is text.
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
-AT_ONCE: Final = 500
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILED: Final = frozenset(
     {EventKind.THREAD_FAILED, EventKind.EFFECT_FAILED, EventKind.STEP_FAILED}
@@ -100,21 +98,20 @@ def safe(value: Any) -> str:
     return f"'{text}" if text.startswith(FORMULAS) else text
 
 
-def as_csv(rows: Iterable[RecordRow]) -> Iterator[bytes]:
-    """A line of names, then a line for each row; `data` is canonical JSON."""
-    yield _line(COLUMNS)
-    for values in _named(rows):
+def as_csv(rows: Sequence[RecordRow]) -> Iterator[bytes]:
+    """A line for each row; `data` is canonical JSON."""
+    for _, values in _pairs(rows):
         values["data"] = deltas.canonical(values["data"]).decode()
         yield _line([safe(values[name]) for name in COLUMNS])
 
 
-def as_jsonl(rows: Iterable[RecordRow]) -> Iterator[bytes]:
+def as_jsonl(rows: Sequence[RecordRow]) -> Iterator[bytes]:
     """A JSON object for each row."""
-    for values in _named(rows):
+    for _, values in _pairs(rows):
         yield deltas.canonical(values) + b"\n"
 
 
-def as_otlp(rows: Iterable[RecordRow]) -> Iterator[bytes]:
+def as_otlp(rows: Sequence[RecordRow]) -> Iterator[bytes]:
     """A line of `resourceLogs` with one log record for each row, as OTLP writes them as JSON."""
     for row, values in _pairs(rows):
         record = {
@@ -136,31 +133,34 @@ def as_otlp(rows: Iterable[RecordRow]) -> Iterator[bytes]:
         yield deltas.canonical({"resourceLogs": logs}) + b"\n"
 
 
-FORMS: Final[Mapping[str, tuple[str, Callable[[Iterable[RecordRow]], Iterator[bytes]]]]] = {
-    "jsonl": ("events.jsonl", as_jsonl),
-    "csv": ("events.csv", as_csv),
-    "otlp": ("events.otlp.jsonl", as_otlp),
-}
-
-
 def _any_value(value: Any) -> dict[str, str]:
     # OTLP writes 64-bit integers as strings.
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
 
 
-def _named(rows: Iterable[RecordRow]) -> Iterator[dict[str, Any]]:
-    return (values for _, values in _pairs(rows))
-
-
-def _pairs(rows: Iterable[RecordRow]) -> Iterator[tuple[RecordRow, dict[str, Any]]]:
-    """Each row with its values; names of people are looked up for many rows at once."""
-    for some in batched(rows, AT_ONCE):
-        names = people(row.actor for row in some if not row.imported)
-        for row in some:
-            yield row, values_of(row, "" if row.imported else names.get(row.actor, ""))
+def _pairs(rows: Sequence[RecordRow]) -> Iterator[tuple[RecordRow, dict[str, Any]]]:
+    """Each row with its values; names of people are looked up for all of them at once."""
+    names = people({row.actor for row in rows if not row.imported})
+    for row in rows:
+        yield row, values_of(row, "" if row.imported else names.get(row.actor, ""))
 
 
 def _line(cells: Iterable[str]) -> bytes:
     buffer = io.StringIO()
     csv.writer(buffer).writerow(cells)
     return buffer.getvalue().encode()
+
+
+class Form(NamedTuple):
+    """The way rows are written: the name of their member, what comes first in it, and some rows."""
+
+    member: str
+    head: bytes
+    written: Callable[[Sequence[RecordRow]], Iterator[bytes]]
+
+
+FORMS: Final[Mapping[str, Form]] = {
+    "jsonl": Form("events.jsonl", b"", as_jsonl),
+    "csv": Form("events.csv", _line(COLUMNS), as_csv),
+    "otlp": Form("events.otlp.jsonl", b"", as_otlp),
+}

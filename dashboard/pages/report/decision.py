@@ -146,7 +146,8 @@ class DecisionReport:
         activity = None if done is None else str(done.id)
         events = [
             one
-            for one, _ in records.oldest_first(question)
+            for some in records.oldest_first(question)
+            for one in some
             if one.approval == row.id
             or (activity is not None and _data(one).get("activity") == activity)
         ]

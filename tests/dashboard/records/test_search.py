@@ -77,6 +77,8 @@ def test_an_export_by_the_page_is_recorded(cast: Cast) -> None:
     with zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content))) as packed:  # type: ignore[attr-defined]
         assert "events.csv" in packed.namelist()
     log = client.get("/admin/checkpoints/workspaceevent/").content.decode()
+    assert "export.begun" in log
+    assert "began to take events away as csv" in log
     assert "record.exported" in log
     assert "took 2 events away" in log
 

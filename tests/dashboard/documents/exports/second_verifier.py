@@ -1,4 +1,4 @@
-"""A second verifier, written from docs/proof.md alone; it only says whether an export is sound."""
+"""A second verifier, written from docs/proof.md alone; it says what the first thing broken is."""
 
 from __future__ import annotations
 
@@ -55,14 +55,19 @@ def need(holds: Any, what: str) -> None:
 
 def is_sound(path: Path) -> bool:
     """Whether everything that docs/proof.md lists holds."""
+    return fault_of(path) == ""
+
+
+def fault_of(path: Path) -> str:
+    """The first thing that does not hold; "" of a sound export."""
     try:
         check(path)
     except (
         Unsound, zipfile.BadZipFile, ValueError, KeyError, TypeError, IndexError, csv.Error,
         AttributeError, EOFError, NotImplementedError, OSError, rfc8785.CanonicalizationError,
-    ):  # fmt: skip
-        return False
-    return True
+    ) as error:  # fmt: skip
+        return str(error) or type(error).__name__
+    return ""
 
 
 def sha(*parts: bytes) -> str:
@@ -78,6 +83,8 @@ def jcs(value: Any) -> bytes:
 
 
 def check(path: Path) -> None:
+    raw = path.read_bytes()
+    need(not b"PK\3\4".startswith(raw[:4]) or raw[-22:-18] == b"PK\5\6", "cut off")
     with zipfile.ZipFile(path) as packed:
         need(all(i.compress_type == 0 for i in packed.infolist()), "compressed")
         names = packed.namelist()
