@@ -1,4 +1,4 @@
-"""What a verification has found goes to the record, to whoever wants news, and to the pages."""
+"""What a verification has found goes to the record, to those who want news, and to the pages."""
 
 from __future__ import annotations
 

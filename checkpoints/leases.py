@@ -119,7 +119,7 @@ def _work(
 def held(
     thread: UUID, *, token: UUID, workspace: UUID, along: Sequence[prepared.Query] = ()
 ) -> Work | None:
-    """The work of whoever has this lease, as the thread's row is now; None where nobody has.
+    """The work of the holder of this lease, as the thread's row is now; None where nobody has.
 
     For holders that keep nothing between two calls. An expired lease that nobody took still counts.
     `along` is asked in the same round trip; the answers are `brought`.
@@ -128,7 +128,7 @@ def held(
 
 
 def held_by_any(thread: UUID, *, workspace: UUID) -> Work | None:
-    """The work under the thread's lease, whoever has it; None where nobody has.
+    """The work under the thread's lease, of any holder; None where nobody has it.
 
     For what only reports and decides nothing: spans that come in carry no token.
     """

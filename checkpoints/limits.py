@@ -27,7 +27,7 @@ def stuck_wait_seconds() -> float:
 
 
 def folder_seconds() -> float:
-    """A thread that came to rest longer ago got no folder from whoever left it."""
+    """A thread that came to rest longer ago got no folder from the worker that left it."""
     return 4 * lease_seconds()
 
 

@@ -68,7 +68,7 @@ class Work:
     parent: UUID | None = None
     root: UUID | None = None
     depth: int = 0
-    # Answers to what was asked together with the lease; whoever takes them leaves none.
+    # Answers to what was asked together with the lease; the reader that takes them leaves none.
     brought: list[list[tuple[Any, ...]]] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -97,7 +97,7 @@ class Position:
 class NewActivity:
     """An activity about to be recorded; JSON values, hashes over canonical bytes.
 
-    The salt is chosen here, so that whoever writes the row knows every hash in it beforehand.
+    The salt is chosen here, so that the writer of the row knows every hash in it beforehand.
     `usage` is what is known when it starts: how a tool describes the call.
     """
 

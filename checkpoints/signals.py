@@ -38,16 +38,16 @@ state; only of threads whose agent keeps its content in files. Their folder was 
 this name before: a lost signal leaves the note."""
 
 verification_due = Signal()
-"""owner: str. Said with each sweep: whoever verifies in the background may go on."""
+"""owner: str. Sent with each sweep: verification in the background may go on."""
 
 anchors_due = Signal()
-"""owner: str. Said with each sweep where anchors go out: whoever sends them may go on."""
+"""owner: str. Sent with each sweep where anchors go out: their sender may go on."""
 
 folders_due = Signal()
-"""Folders of threads are still to be written by whoever claims them; said with each sweep."""
+"""Folders of threads wait for the process that claims them; sent with each sweep."""
 
 thread_erased = Signal()
 """thread_id: UUID, workspace: UUID. The content of this thread is gone; copies elsewhere go too."""
 
 retention_due = Signal()
-"""A retention rule is active; said with each sweep: whoever applies rules erases some threads."""
+"""A retention rule is active; sent with each sweep: the receiver applies them to some threads."""

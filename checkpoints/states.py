@@ -208,7 +208,7 @@ STOPS_AHEAD: Final = TAKES_INPUT
 # A person ends it; one that is rolling back is ended by the worker that has undone its effects.
 CANCELLABLE: Final = frozenset(Status) - {S.SUCCEEDED, S.CANCELLED, S.ROLLING_BACK}
 
-# What state reads and exports call a status, for monitors that know few words. Whoever watches for
+# What state reads and exports call a status, for monitors that know few words. One that watches for
 # "failed" has to hear of `attention`: it does not go on by itself. What reached its end is neither
 # running nor paused nor failed, and has a word of its own.
 PLAIN: Final[dict[Status, Literal["running", "paused", "failed", "succeeded"]]] = {

@@ -132,7 +132,7 @@ class NotAllowedNow(Conflict):
 
 
 class LeaseLost(Conflict):
-    """Whoever reports has no lease of the thread any more; facts: status, version."""
+    """The reporter no longer holds the thread's lease; facts: status, version."""
 
     code, title = "lease-lost", "The lease is gone"
 

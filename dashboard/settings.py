@@ -108,6 +108,7 @@ from pathlib import Path
 
 import environ
 
+from dashboard import commands
 from dashboard.configuration import encryption, sign_in
 from dashboard.configuration.database import database, runtime_role
 from dashboard.configuration.sources import value
@@ -209,7 +210,8 @@ ROOT_URLCONF = "dashboard.urls"
 ASGI_APPLICATION = "dashboard.asgi.application"
 INSTALLED_APPS = [
     "dashboard.apps.RecordsConfig",  # django.contrib.admin with a site of our own
-    "dashboard",  # before auth: commands that make logins write events
+    "dashboard",
+    *commands.APPS,  # before auth: commands that make logins write events
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

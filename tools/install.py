@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import venv
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 TERMINAL = sys.stdout.isatty()
+DEVELOPERS_LOCK = Path(__file__).resolve().parent.parent / "requirements-dev.lock"
 TICK = "✓" if (sys.stdout.encoding or "").lower().startswith("utf") else "ok"
 
 
@@ -70,6 +72,30 @@ def pip(python: Path, *arguments: str, total: int, word: str) -> None:
         sys.exit("The packages could not be installed; the lines above are pip's. Call make again.")
 
 
+def uv(python: Path, lock: Path) -> bool:
+    """Install by uv, several times faster than pip; False where pip has to do it.
+
+    uv does not read pip's configuration: where that names another index, pip is left to it.
+    """
+    configured = subprocess.run(
+        [python, "-m", "pip", "config", "list"], capture_output=True, text=True
+    ).stdout
+    pin = re.search(r"^uv==.*(\n .*)+", DEVELOPERS_LOCK.read_text(), re.MULTILINE)
+    if pin is None or re.search(r"\.(index-url|no-index)\b", configured):
+        return False
+    show("uv")
+    hashed = ("install", "--require-hashes", "--no-deps", "-r")
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as requirement:
+        requirement.write(f"{pin[0]}\n")
+        requirement.flush()
+        bring = [python, "-m", "pip", "--disable-pip-version-check", *hashed, requirement.name]
+        if subprocess.run(bring, capture_output=True).returncode:
+            return False
+    show("packages")
+    install = [python, "-m", "uv", "--no-config", "pip", *hashed, lock, "--python", python]
+    return subprocess.run(install, capture_output=True).returncode == 0
+
+
 def main() -> None:
     if sys.version_info < (3, 12):  # noqa: UP036 - said by the very Python that is too old
         sys.exit("The .venv here is of an older Python: delete it and call make again.")
@@ -85,14 +111,16 @@ def main() -> None:
             shutil.rmtree(folder, ignore_errors=True)
             venv.EnvBuilder(with_pip=True, symlinks=True).create(folder)
     total = len(re.findall(rb"^[a-z0-9].*==", content, re.MULTILINE))
+    python = folder / "bin" / "python"
     with phase(f"{total} packages of {lock.name}"):
-        pip(
-            folder / "bin" / "python",
-            *("install", "--require-hashes", "--no-deps", "--prefer-binary"),
-            *("--progress-bar", "off", "-r", os.fspath(lock)),
-            total=total,
-            word="packages",
-        )
+        if not uv(python, lock):
+            pip(
+                python,
+                *("install", "--require-hashes", "--no-deps", "--prefer-binary"),
+                *("--progress-bar", "off", "-r", os.fspath(lock)),
+                total=total,
+                word="packages",
+            )
     stamp.write_text(wanted)
 
 

@@ -124,9 +124,8 @@ def circles(arrows: Mapping[str, Iterable[str]]) -> list[list[str]]:
 
 
 def files_per_level(known: Mapping[str, Path]) -> Counter[str]:
-    """{folder: Python files at its level}; Django keeps commands at one level."""
-    levels = Counter(str(path.parent) for path in known.values())
-    return Counter({k: n for k, n in levels.items() if not k.endswith("management/commands")})
+    """{folder: Python files at its level}."""
+    return Counter(str(path.parent) for path in known.values())
 
 
 def twins(paths: Iterable[Path]) -> int:

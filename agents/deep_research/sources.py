@@ -44,7 +44,7 @@ def path_of(source: Mapping[str, str]) -> Path:
     try:
         distribution = metadata.distribution(source["package"])
     except metadata.PackageNotFoundError:
-        raise UnreadableSource("its package is not installed any more") from None
+        raise UnreadableSource("its package is no longer installed") from None
     if distribution.version != source["version"]:
         raise UnreadableSource(f"its package is {distribution.version} by now")
     return Path(str(distribution.locate_file(path)))

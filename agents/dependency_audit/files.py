@@ -15,7 +15,7 @@ DIGESTS = ("sha256", "sha384", "sha512")
 def check_files(name: str) -> dict[str, Any]:
     """{"files", "hashed", "altered": [path], "missing": [path], "startup": [{"file", "line"}]}.
 
-    A `.pth` file with a line of code runs it at each start of Python, whoever imports what.
+    A `.pth` file with a line of code runs it at each start of Python, no matter who imports.
     """
     distribution = metadata.distribution(name)
     result: dict[str, Any] = {

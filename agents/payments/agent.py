@@ -289,7 +289,7 @@ def pay_invoices(state: Payments, ctx: Context) -> dict[str, Any]:
                 "total": state.total,
             },
         )
-    except (Rejected, Expired) as no:  # a fork asks, as does whoever does a thing again
+    except (Rejected, Expired) as no:  # a fork asks, as does a repeat
         text = f"Nothing was paid: {_no(no)}. The money stays reserved; a rollback releases it."
         return {"outcome": text, "log": [text]}
     receipt = {name: done.result[name] for name in ("reservation", "total", "count", "paid_at")}

@@ -1,6 +1,6 @@
 """Remittance advice: one mail per supplier, written as a file into the outbox folder.
 
-What is in the outbox is as good as sent: whoever delivers mail may have taken it already. So there
+What is in the outbox is as good as sent: the program that delivers mail may have taken it. So there
 is no way to take one back. Name, date and Message-ID come from the idempotency key, so that the
 same key writes the same bytes to the same file, and a mail server knows a repeated one.
 """

@@ -70,7 +70,7 @@ def unpublish(folder: Path, slug: str, *, key: str) -> dict[str, Any]:
     """Remove what `publish` wrote for `key`; doing it again, or after a stop half way, is safe.
 
     `slug` may be the wished one or the one that was given. A file whose content is no longer what
-    was published belongs to whoever changed it: it stays and is named. Answers
+    was published belongs to anyone who changed it: it stays and is named. Answers
     {"slug", "removed": [name], "kept": [name]}; all empty when there is nothing of this key.
     """
     _check(slug, {})

@@ -1,4 +1,4 @@
-"""The outbox: mails as files, for whoever delivers mail; what lies there is as good as sent."""
+"""The outbox: mails as files, for a mail program to deliver; what lies there is as good as sent."""
 
 from __future__ import annotations
 

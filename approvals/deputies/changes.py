@@ -102,7 +102,7 @@ def hand_over(
     """Let another reviewer (by user name) act for a person in one open request; the deputy's id.
 
     It takes the place of whom the person handed it to before. The person may still decide it, but
-    it is not in their inbox any more. Raises NotFound, NotYours where the person has no part in it,
+    it is no longer in their inbox. Raises NotFound, NotYours where the person has no part in it,
     FourEyes where these keep the other one out, NotAllowedNow, InvalidValue.
     """
     _check_reason(reason)

@@ -54,7 +54,7 @@ def expire_due(*, limit: int = 200) -> int:
 
 
 def expire(approval_id: UUID, *, thread: UUID, workspace: UUID) -> bool:
-    """End one request if its time is over, waiting for whoever holds it."""
+    """End one request if its time is over, waiting for the one that holds it."""
     with transaction.atomic():
         store.lock_thread(thread)
         return _end((approval_id, thread, workspace))

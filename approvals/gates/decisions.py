@@ -1,6 +1,6 @@
 """Verdicts: one compare-and-swap on the request, the decision's row, the thread's event.
 
-Whoever comes second learns what the first one decided. Locks are taken thread first, then
+The second one learns what the first one decided. Locks are taken thread first, then
 approval, everywhere.
 """
 
@@ -100,7 +100,7 @@ def decide(
             try:
                 judged = _judged(row, votes, reviewer, ident, verdict, value)
             except NotYours as error:
-                # That it is decided already says more to whoever may not decide it anyway.
+                # That it is decided already says more to a person who may not decide it anyway.
                 if queries.approval(approval_id, workspace=workspace).open:
                     refused = row, error
             else:

@@ -43,7 +43,7 @@ def request_operation(
     barred: Sequence[str],
     actor: str,
 ) -> ApprovalRow:
-    """Open a request for an operation; `barred` may not decide it, whoever asked above all.
+    """Open a request for an operation; `barred` may not decide it, the person who asked above all.
 
     Four eyes hold whatever the rule says, and there is nothing to take back afterwards: it is
     carried out together with the last approval.

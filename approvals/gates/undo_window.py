@@ -169,7 +169,7 @@ def settle_due(limit: int = 200) -> int:
 
 
 def settle_held(approval_id: UUID, *, thread: UUID, workspace: UUID) -> bool:
-    """Settle one decision if it counts by now, waiting for whoever holds it."""
+    """Settle one decision if it counts by now, waiting for the one that holds it."""
     with transaction.atomic():
         store.lock_thread(thread)
         return _settle((approval_id, thread, workspace))

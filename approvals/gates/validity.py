@@ -57,7 +57,7 @@ def doubts(row: ApprovalRow) -> str:
         return outlived(row, terms_of(row.terms).valid_for)
     without = dict.fromkeys(name for _, name, may in rows if not may)
     if without:
-        return f"{', '.join(without)} approved it and may not decide here any more."
+        return f"{', '.join(without)} approved it and may no longer decide here."
     return ""
 
 

@@ -113,7 +113,7 @@ def keep(
 def note_refused(hook: Presented, why: str) -> None:
     """Tell the workspace's log that something was turned away, at most once a minute and hook.
 
-    Whoever floods the door writes one row a minute, and waits for no lock.
+    A flood of the door writes one row a minute, and waits for no lock.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(

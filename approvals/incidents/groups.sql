@@ -24,13 +24,13 @@ UPDATE gp_incident SET threads = threads + %s, affected = affected + %s,
     FROM jsonb_array_elements(labels || %s::jsonb) v)
 WHERE id = %s::uuid AND closed_at IS NULL
 
--- leave -- Note which threads of an incident are in trouble no more, as they were seen.
+-- leave -- Note which threads of an incident are no longer in trouble, as they were seen.
 WITH gone AS (UPDATE gp_incident_thread m SET left_at = clock_timestamp()
   FROM unnest(%s::uuid[], %s::timestamptz[]) x(subject, since)
   WHERE m.incident_id = %s::uuid AND m.subject_id = x.subject AND m.since = x.since
     AND m.left_at IS NULL RETURNING 1)
 UPDATE gp_incident SET affected = affected - (SELECT count(*) FROM gone) WHERE id = %s::uuid
 
--- close_ended -- Close an incident none of whose threads is in trouble any more.
+-- close_ended -- Close an incident none of whose threads is still in trouble.
 UPDATE gp_incident SET closed_at = clock_timestamp()
 WHERE id = %s::uuid AND closed_at IS NULL AND affected <= 0

@@ -1,7 +1,7 @@
 """Send news of incidents: one message for the opening, then digests, reminders and escalations.
 
 For each incident one short transaction that holds its row: what is due, the deliveries, and the
-note that they are due no more. Killed in between, nothing of it has happened; of two sweepers the
+note that they are no longer due. Killed in between, nothing of it has happened; of two sweepers the
 second passes it over.
 """
 

@@ -91,7 +91,7 @@ def set_quiet_hours(
 
 
 def remove_quiet_hours(workspace: UUID, person: str, *, actor: str) -> bool:
-    """Let no news wait for a person any more; False where none did."""
+    """Let news wait for a person no longer; False where none did."""
     with transaction.atomic():
         former = _locked(workspace, person)
         if former is None:

@@ -69,7 +69,7 @@ def take(ident: UUID, *, workspace: UUID, person: str, actor: str) -> IncidentRo
 
 
 def give_back(ident: UUID, *, workspace: UUID, person: str, actor: str) -> IncidentRow:
-    """Note that the person takes care of it no more; NotAllowedNow where they do not."""
+    """Note that the person no longer takes care of it; NotAllowedNow where they did not."""
     with transaction.atomic():
         was = _locked(ident, workspace)
         done = _do(
@@ -139,7 +139,7 @@ def close(ident: UUID, *, workspace: UUID, person: str, reason: str, actor: str)
         )
         row = incident(ident, workspace=workspace)
         _refuse_unless(done, row, "")
-        # Nobody looks after its threads any more.
+        # Nobody looks after its threads now.
         _do(
             "UPDATE gp_incident_thread SET left_at = clock_timestamp() "
             "WHERE incident_id = %s::uuid AND left_at IS NULL",

@@ -32,13 +32,13 @@ from .texts.kinds import ALARMS, BUDGETS, CALLS, TEST, THREADS, Delivered, NotDe
 from .texts.letters import Alarm, Letter
 from .texts.thread_letters import thread_letter, thread_news
 
-GONE = frozenset({404, 410})  # how a push service says that a device does not exist any more
+GONE = frozenset({404, 410})  # how a push service says that a device no longer exists
 NO_LONGER_OPEN = "Decided or ended before it was sent."
 CLOSED = "The incident was closed before it was sent."
 
 
 class Useless(Exception):
-    """Nothing has to be sent any more; the text says why."""
+    """Nothing is left to send; the text says why."""
 
 
 def prepared(claimed: Claim) -> Callable[[], int]:
@@ -53,7 +53,7 @@ def prepared(claimed: Claim) -> Callable[[], int]:
         return _push(claimed, written)
     if claimed.kind == "apprise":
         return chat.prepared(_address(claimed), written)
-    # Empty where whoever spread the news had not the key of the address.
+    # Empty where the process that spread the news did not have the key of the address.
     to = _mail_of(claimed.recipient or _address(claimed))
     ident = f"{claimed.deliveries[0].hex}.{len(claimed.deliveries)}"
     return lambda: mail.send_mail(to, written, ident=ident)
@@ -73,7 +73,7 @@ def _webhook(claimed: Claim) -> Callable[[], int]:
         try:
             target = addresses.parse(address)
         except InvalidValue:
-            raise NotDelivered("The address of the endpoint is not allowed any more.") from None
+            raise NotDelivered("The address of the endpoint is no longer allowed.") from None
         return webhook.post(target, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
 
     return send
@@ -95,7 +95,7 @@ def _push(claimed: Claim, written: Letter) -> Callable[[], int]:
     """Prepare one message to each device of the person; one that took it is enough."""
     people = get_user_model()._default_manager.filter(pk=int(claimed.recipient[5:]), is_active=True)
     if not people.exists():
-        raise Useless("The person cannot sign in any more.")
+        raise Useless("The person can no longer sign in.")
     to = devices.of_person(claimed.workspace, claimed.recipient)
     if not to:
         raise Useless("The person has no device that takes push.")
@@ -115,7 +115,7 @@ def _push(claimed: Claim, written: Letter) -> Callable[[], int]:
             arrived = Delivered(code)
             arrived.gone = tuple(gone)
             return arrived
-        refused = failed or NotDelivered("No device of the person exists any more.", final=True)
+        refused = failed or NotDelivered("The person has no device left.", final=True)
         refused.gone = tuple(gone)
         raise refused
 
@@ -126,7 +126,7 @@ def _send_to(device: DeviceRow, message: bytes, *, now: datetime) -> int:
     try:
         target = addresses.parse(device.subscribed.address)
     except InvalidValue:
-        raise NotDelivered("The address of the device is not allowed any more.") from None
+        raise NotDelivered("The address of the device is no longer allowed.") from None
     keys = device.subscribed
     body = push.encrypted(message, p256dh=keys.p256dh, auth=keys.auth)
     headers = push.headers(target, now=now)
@@ -296,7 +296,7 @@ def _mail_of(recipient: str) -> str:
     users = get_user_model()._default_manager.filter(pk=int(recipient[5:]), is_active=True)
     address = users.values_list("email", flat=True).first()
     if address is None:
-        raise Useless("The person cannot sign in any more.")
+        raise Useless("The person can no longer sign in.")
     if not address:
         raise NotDelivered("The person has no mail address; add one in the records.", final=True)
     return str(address)

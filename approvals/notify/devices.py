@@ -106,7 +106,7 @@ def remove(device: UUID, *, workspace: UUID, person: str, actor: str) -> DeviceR
 
 
 def forget(devices: Sequence[UUID]) -> int:
-    """Drop devices whose push service does not know them any more; how many."""
+    """Drop devices that their push service no longer knows; how many."""
     n = 0
     for device in devices:
         with transaction.atomic():

@@ -154,7 +154,7 @@ def move_deliveries(seconds: float) -> None:
 
 
 def note_done(claimed: Claim, *, code: int | None = None, skipped: str = "") -> bool:
-    """The message arrived, or is of no use any more (`skipped` says why); False: too late."""
+    """The message arrived, or is no longer of use (`skipped` says why); False: too late."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE gp_delivery SET done_at = clock_timestamp(), claim = NULL, parcel = claim, "

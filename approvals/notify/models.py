@@ -66,7 +66,7 @@ class Delivery(models.Model):
 
     Open until `done_at` or `failed_at`. `claim` is that of the sender who is at it, until
     `claimed_until`. Deliveries with the same `parcel` went out as one message. `skipped` says why
-    nothing had to be sent any more.
+    nothing had to be sent.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

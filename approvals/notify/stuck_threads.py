@@ -1,4 +1,4 @@
-"""Threads that are stuck: news for whoever wants it.
+"""Threads that are stuck: news for those who want it.
 
 And threads that an agent elsewhere could take, so that a webhook can start one.
 """

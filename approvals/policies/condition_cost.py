@@ -9,7 +9,7 @@ upper bounds of what was measured; test_condition_cost.py measures them again.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -52,7 +52,7 @@ class Cost:
 
     def seconds(self, values: Mapping[str, Any]) -> float:
         """An upper bound of what it takes with these values."""
-        n_values, n_characters = volume(values)
+        n_values, n_characters = max(volumes(values), default=(0, 0))
         look = n_values * MENTION[0] + n_characters * MENTION[1]
         once = n_values * HAND_OVER[0] + n_characters * HAND_OVER[1]
         once += self.mentions * look + self.calls * (n_values * CALL + look)
@@ -62,8 +62,8 @@ class Cost:
         return once + n_values * each + self.rounds * look + n_characters * scans
 
 
-def volume(values: Mapping[str, Any]) -> tuple[int, int]:
-    """(values, characters in texts and names) of all variables together."""
+def volumes(values: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+    """(values, characters in texts and names) of all variables, as they add up."""
     n_values = n_characters = 0
     waiting: list[Any] = list(values.values())
     while waiting:
@@ -75,7 +75,7 @@ def volume(values: Mapping[str, Any]) -> tuple[int, int]:
             waiting += [*value, *value.values()]
         elif isinstance(value, list | tuple):
             waiting += value
-    return n_values, n_characters
+        yield n_values, n_characters
 
 
 def check_patterns(patterns: list[str]) -> None:

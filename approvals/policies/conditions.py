@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from checkpoints.errors import InvalidValue
 
-from .condition_cost import SECONDS_MAX, Cost, check_patterns
+from .condition_cost import SECONDS_MAX, Cost, check_patterns, volumes
 
 # The library logs each error of a helper; what has no answer is told where it counts.
 logging.getLogger("cel").setLevel(logging.CRITICAL)
@@ -232,17 +232,7 @@ def _check_function(name: str, inside: bool, *, method: bool) -> None:
 
 
 def _bounded(values: Mapping[str, Any]) -> None:
-    n_values = n_characters = 0
-    waiting: list[Any] = list(values.values())
-    while waiting:
-        value = waiting.pop()
-        n_values += 1
-        if isinstance(value, str):
-            n_characters += len(value)
-        elif isinstance(value, Mapping):
-            waiting += [*value, *value.values()]
-        elif isinstance(value, list | tuple):
-            waiting += value
+    for n_values, n_characters in volumes(values):
         if n_values > VALUES_MAX or n_characters > CHARACTERS_MAX:
             raise Unanswered("the arguments are too large to go through one by one")
 

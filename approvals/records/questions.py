@@ -48,10 +48,10 @@ _NEVER: Final = datetime(9999, 12, 31, tzinfo=UTC)
 class Question:
     """A question to the events of a workspace; a value that is empty narrows nothing.
 
-    `kinds` are whole kinds; () stands for all of them. `actors` are as logs name them; whoever came
-    through a token or hook of a person is found by the person. `text` is looked for in proposals
-    and in what the event says. `payee` and the amounts are looked for in a proposal under the names
-    in `payees` and `amounts`, at any depth.
+    `kinds` are whole kinds; () stands for all of them. `actors` are as logs name them; one
+    that came through a person's token or hook is found by the person. `text` is looked for in
+    proposals and in what the event says. `payee` and the amounts are looked for in a
+    proposal under the names in `payees` and `amounts`, at any depth.
     """
 
     workspace: UUID

@@ -152,7 +152,7 @@ class Progress:
         }
 
     def closed(self) -> Progress:
-        """The same of a request that nobody decides any more: it is nobody's turn."""
+        """The same of a request that is no longer decided: it is nobody's turn."""
         return replace(self, due_seats=(), due_except=())
 
     @property
@@ -253,7 +253,7 @@ def standing_edit(votes: Iterable[Vote]) -> Vote | None:
 
 
 def voided(votes: Iterable[Vote]) -> dict[UUID, Vote]:
-    """{approval or edit that counts no more: the edit or take-back that made it void}."""
+    """{approval or edit that no longer counts: the edit or take-back that made it void}."""
     live: list[Vote] = []
     void: dict[UUID, Vote] = {}
     for vote in votes:

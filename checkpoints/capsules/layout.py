@@ -174,7 +174,7 @@ class Writer:
     def chunks(self) -> Iterator[bytes]:
         """The capsule: MANIFEST, the members in their order, then the files.
 
-        Raises BadCapsule where the bytes of a file are not those of its hash any more.
+        Raises BadCapsule where the bytes of a file are no longer those of its hash.
         """
         sink: Any = _Sink()
         with self._spool, zipfile.ZipFile(sink, "w") as packed:

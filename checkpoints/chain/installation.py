@@ -42,7 +42,7 @@ def unrecorded_users_in_slices() -> Generator[int, None, list[ChainReport]]:
     """
     users = get_user_model()._meta.db_table
     n_read = after = 0
-    # Users before events: whoever is made meanwhile is not among them, or their event is.
+    # Users before events: one that is made meanwhile is not among them, or their event is.
     names_of: dict[str, str] = {}
     while rows := _rows(_WITH_RIGHTS.format(users=users), (after, AT_ONCE)):
         names_of |= {str(ident): name for ident, name in rows}

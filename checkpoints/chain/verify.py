@@ -101,7 +101,7 @@ def verify_in_slices(
 ) -> Generator[int, None, ChainReport]:
     """Do the same a batch of events at a time, yielding how many are verified; returns the report.
 
-    Between two slices nothing is held, so whoever drives it may take any time: what is appended to
+    Between two slices nothing is held, so the caller may take any time: what is appended to
     the thread meanwhile is verified as well.
     """
     facts = _facts(thread_id)
@@ -274,6 +274,6 @@ class _Verification:
             payload = deltas.decode(event.data)
             if "checkpoint" not in payload:
                 self._brought = (payload["seq"], self._at_head[1])
-                # Whoever brought it counts as its initiator.
+                # Anyone who brought it counts as its initiator.
                 self._origin = (event.actor, *self._origin[1:])
         self._logged_row.follow(event, self._past.agent_version)

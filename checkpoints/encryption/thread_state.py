@@ -44,7 +44,7 @@ class ThreadState:
         return {**state, **{channel: self._open(channel, state[channel]) for channel in named}}
 
     def opened_whole(self, state: dict[str, Any]) -> dict[str, Any]:
-        """The state with all values plain, also of channels that are not declared any more."""
+        """The state with all values plain, also of channels that are no longer declared."""
         others = [c for c, value in state.items() if c not in self.channels and is_envelope(value)]
         whole = self.opened(state)
         return {**whole, **{channel: self._open(channel, state[channel]) for channel in others}}

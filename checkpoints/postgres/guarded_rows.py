@@ -42,7 +42,7 @@ def handle_rows[*More](
 ) -> int:
     """Handle each row, (its id, its thread, ...), in a transaction that holds its thread's row.
 
-    Returns how many were handled. Raises what the database raises once it does not answer any more.
+    Returns how many were handled. Raises what the database raises once it no longer answers.
     """
     failed_before = _failed_before(part)
     done = 0
@@ -85,7 +85,7 @@ def is_busy(error: Exception) -> bool:
 def set_aside(part: str, row: UUID, *, thread: UUID | None, error: Exception) -> None:
     """Note that a row failed, outside of its transaction; one that was only locked stays as it was.
 
-    Raises `error` again where it is the database that does not answer any more.
+    Raises `error` again where it is the database that no longer answers.
     """
     if is_busy(error):
         return

@@ -223,7 +223,7 @@ def _leased(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> W
             return Why(
                 "lease",
                 f"Its agent has been silent; the lease ran out at {_time(thread.lease_until)}. "
-                "Whoever takes the thread goes on.",
+                "The worker that takes the thread goes on.",
                 thread.lease_until,
                 "Start the agent if it isn't running.",
                 facts,
@@ -262,7 +262,7 @@ def _waiting(thread: ThreadRow, approvals: Sequence[OpenRequest], awaited: Await
         return Why("wake", sentence(str(thread.waiting_on["sentence"])), thread.status_since)
     return Why(
         "wake",
-        "Nothing is open any more; it continues with a worker's next sweep.",
+        "Nothing is open now; it continues with a worker's next sweep.",
         thread.status_since,
     )
 

@@ -1,7 +1,7 @@
 """State-schema versions and their upgrades; pure.
 
 An agent registers one function per version: `@upgrades.step(1)` turns a state of schema 1 into one
-of schema 2. History is never rewritten: whoever loads an old state upgrades what was read.
+of schema 2. History is never rewritten: the reader of an old state upgrades what was read.
 """
 
 from __future__ import annotations

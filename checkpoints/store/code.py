@@ -59,8 +59,8 @@ def accept(
 ) -> None:
     """attention -> queued with exactly the code `version`, instead of `former`, which it had.
 
-    Also for a thread that was pinned and that nobody has taken since. Whoever installs yet other
-    code meanwhile is asked again.
+    Also for a thread that was pinned and that nobody has taken since. For yet other code, installed
+    meanwhile, it is asked again.
     """
     changed = {
         "from": str(former),

@@ -1,7 +1,7 @@
 """Folders of threads that are still to be written: a duty each, gone once its folder is there.
 
 It is noted before the work whose end the folder follows: a worker that is killed in between and a
-storage that is away leave it behind, and whoever looks for such duties does them later.
+storage that is away leave it behind, and the process that looks for such duties does them later.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The message stands once, in the event `input.received`. A `wake` row names that event until the
 commit that takes it removes the row: received and taken are one statement each, so a message is
-seen exactly once whoever is killed in between.
+seen exactly once no matter what is killed in between.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def _take_away(
 def fail_and_undo(work: Work, plan: dict[str, Any], *, events: Sequence[NewEvent] = ()) -> None:
     """running -> rolling_back: the step failed, and its agent wants done effects undone.
 
-    The lease is given back; whoever takes the thread undoes and lets it end as failed. Raises
+    The lease is given back; the next worker undoes and lets the thread end as failed. Raises
     LeaseLost.
     """
     move = leased(work)

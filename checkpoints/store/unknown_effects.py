@@ -93,7 +93,7 @@ def settle(
     """attention -> queued, or rolling_back for an undo: the answer about one effect; its status.
 
     `result` is what an effect that happened is recorded with. The thread must ask about exactly
-    this activity: AlreadySettled for whoever comes second, NotAllowedNow for a choice that is not
+    this activity: AlreadySettled for the second one, NotAllowedNow for a choice that is not
     there, StaleVersion when it moved since `expected_version`.
     """
     deltas.check(result, "$.result")

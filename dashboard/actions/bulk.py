@@ -129,7 +129,7 @@ def _judged(item: Item, row: InboxRow | None, who: Person, verdict: str) -> Item
     if row.alone:
         return ItemResult(item, row, row.alone)
     mine = own_part(row.progress, who.id, who.seats, lambda: who.acts_for.mandates, request=row.id)
-    # A veto is open to whoever sits in any stage.
+    # A veto is open to everyone who sits in any stage.
     if why := mine.why or (mine.waits if verdict == "approve" else ""):
         return ItemResult(item, row, why)
     if row.standing_hash != item.seen:

@@ -82,7 +82,7 @@ def decide(
     except refusals.FourEyes as error:
         refused = of(error)
         if connection.in_atomic_block:
-            # Whoever opened that transaction takes it back now, and the logged try with it.
+            # The code that opened that transaction rolls it back now, and the logged try with it.
             row = queries.approval(approval_id, workspace=actor.workspace)
             again = partial(gates.note_refusal, row, reviewer=who, verdict=verdict, error=error)
             refused.afterwards = again

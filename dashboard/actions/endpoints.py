@@ -58,7 +58,7 @@ def switch_endpoint(actor: Actor, endpoint_id: UUID, active: bool) -> EndpointRo
 
 @translated()
 def try_endpoint(actor: Actor, endpoint_id: UUID) -> EndpointRow:
-    """Have a test message sent; a mail endpoint for people sends it to whoever asks."""
+    """Have a test message sent; a mail endpoint for people sends it to the person who asks."""
     require(actor, "notify")
     endpoints.try_out(
         endpoint_id, workspace=actor.workspace, actor=actor.id, recipient=actor.person

@@ -66,7 +66,7 @@ def guarded[**P, R](
 
         @wraps(action)
         def guarded(actor: Actor, thread_id: UUID, /, *args: P.args, **more: P.kwargs) -> R:
-            # Whoever may not act is refused by the action itself, and learns nothing of policies.
+            # Without the right the action itself refuses, and nobody learns of policies.
             if not _approved.get() and may(actor, right or name) and _any(actor.workspace):
                 bound = signature.bind(actor, thread_id, *args, **more)
                 bound.apply_defaults()
@@ -129,10 +129,10 @@ def _ask_first(
 
 
 def carry_out(approval: ApprovalRow, actor: Actor) -> bool | None:
-    """Do what an approved request of the kind "operation" asked for, as whoever asked, once.
+    """Do what an approved request of the kind "operation" asked for, as the person who asked, once.
 
     True: done; False: it was refused by what is there now, which is recorded and told. None: there
-    is nothing to do, or it was done before. `actor` is whoever approved last.
+    is nothing to do, or it was done before. `actor` is the person who approved last.
     """
     if approval.kind != operations.KIND or approval.status != "settled":
         return None
@@ -176,7 +176,9 @@ def _asker(person: str, workspace: UUID) -> Actor:
     rows = [] if user is None else queries.memberships(user.pk)
     here = [row for row in rows if row[0] == workspace]
     if user is None or not here:
-        raise Forbidden("Whoever asked for it may not sign in or is no member any more.")
+        raise Forbidden(
+            "The person who asked for it can no longer sign in or is no longer a member."
+        )
     name = str(user.get_full_name() or user.get_username())
     return Actor(user.pk, name, workspace, here[0][1], frozenset(role for _, _, role in here))
 

@@ -70,7 +70,7 @@ def start_or_continue(
     version = _version(actor, agent, external)
     check_node("$.pause_at", pause_at, version)
     if name is not None:
-        # Before the input is judged: whoever only wants to go on need not repeat it.
+        # Before the input is judged: a caller that only wants to go on need not repeat it.
         known = queries.thread_named(name, agent=agent, workspace=actor.workspace)
         if known is not None:
             _go_on(actor, known, input=input, config=config, pause_at=pause_at)

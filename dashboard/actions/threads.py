@@ -310,7 +310,7 @@ def check_upload_size(size: int) -> None:
 
 
 def thread_for(actor: Actor, action: str, thread_id: UUID) -> ThreadRow:
-    """The thread, after the rights: whoever may not act learns nothing about it."""
+    """The thread, after the rights: anyone who may not act learns nothing about it."""
     require(actor, action)
     thread = queries.thread(thread_id, workspace=actor.workspace)
     refuse_beyond(thread, action)

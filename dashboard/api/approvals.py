@@ -117,7 +117,7 @@ class DecideApproval(MemberView):
         summary="Approve, edit, ask the agent, answer or reject",
     )
     def post(self, request: Request, approval_id: UUID) -> Response:
-        """One outcome: whoever is second gets 409 with the recorded one in `approval`.
+        """One outcome: the second one gets 409 with the recorded one in `approval`.
 
         A verdict that others are missing for leaves the request `pending`; one that can be taken
         back makes it `held` until `effective_at`.

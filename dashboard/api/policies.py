@@ -53,7 +53,7 @@ class Terms(RequestShape):
         description="One after another.",
     )
     four_eyes: bool = Field(
-        False, description="Whoever started, forked or edited the thread may not decide."
+        False, description="The person who started, forked or edited the thread may not decide."
     )
     undo_window: float = Field(
         0, ge=0, le=drafts.UNDO_MAX, description="So long a decision can be taken back."
@@ -85,7 +85,9 @@ class PolicyDraft(RequestShape):
     )
     risk: Literal["", Risk] = ""
     title: str = Field("", max_length=drafts.TITLE_MAX)
-    note: str = Field("", max_length=drafts.NOTE_MAX, description="Why; shown to whoever decides.")
+    note: str = Field(
+        "", max_length=drafts.NOTE_MAX, description="Why; shown to the people who decide."
+    )
 
 
 class PolicyChange(RequestShape):
@@ -123,7 +125,7 @@ class PolicyVersion(Shape):
     made_by: str
     made_at: datetime
     refused: str = Field(
-        description="Why this version's condition is not taken any more, empty where it is: one "
+        description="Why this version's condition is no longer taken, empty where it is: one "
         "that asks asks about each action, one that allows allows nothing."
     )
 

@@ -26,7 +26,7 @@ class ChangeUser(RequestShape):
     email: Annotated[str, Field(max_length=LIMITS["email"])] | None = None
     first_name: Annotated[str, Field(max_length=LIMITS["first_name"])] | None = None
     last_name: Annotated[str, Field(max_length=LIMITS["last_name"])] | None = None
-    is_active: bool | None = Field(None, description="false: the person may not sign in any more.")
+    is_active: bool | None = Field(None, description="false: the person may no longer sign in.")
     roles: list[Annotated[str, OneOf(ROLES)]] | None = Field(
         None, description="Exactly these from now on."
     )
@@ -125,7 +125,7 @@ class OneUser(MemberView):
 
 
 class UnlinkUser(RequestShape):
-    """A provider that speaks for a user no more."""
+    """A provider that no longer speaks for a user."""
 
     issuer: Annotated[str, Field(max_length=ISSUER_MAX)] = Field(
         "", description="Without one the configured provider; `scim` for the directory."
@@ -141,7 +141,7 @@ class LinkUser(UnlinkUser):
 
 
 class Linked(Shape):
-    """A provider that speaks for the user now, or does no more."""
+    """A provider that speaks for the user, or no longer does."""
 
     linked: bool
 
@@ -167,7 +167,7 @@ class LinkedUser(MemberView):
 
 
 class UnlinkedUser(MemberView):
-    """The provider speaks for a member no more."""
+    """The provider no longer speaks for a member."""
 
     changes = "people"
 

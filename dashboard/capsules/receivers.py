@@ -33,7 +33,7 @@ def keep_folder(*, thread_id: UUID, workspace: UUID, owed: str, **_kwargs: Any) 
 
 @receiver(folders_due, dispatch_uid="dashboard.capsules.folders_due")
 def write_folders(**_kwargs: Any) -> None:
-    """Write what others left behind, apart from whoever noticed it."""
+    """Write what others left behind, apart from the process that noticed it."""
     _writer().call()
 
 

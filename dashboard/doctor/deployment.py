@@ -182,7 +182,7 @@ def passwords(seen: Seen) -> Iterator[Finding]:
 
 
 def valkey_login(seen: Seen) -> Iterator[Finding]:
-    """Whoever can speak to Valkey can read and forge doorbells, hints and counts."""
+    """Anyone who can speak to Valkey can read and forge doorbells, hints and counts."""
     address = parse(settings.REDIS_URL)
     if address.scheme == "unix":
         yield ok("Valkey's password", "a socket in the data folder")
@@ -209,7 +209,7 @@ def credentials(_seen: Seen) -> Iterator[Finding]:
 
 
 def second_factors(_seen: Seen) -> Iterator[Finding]:
-    """Whoever must have a second factor has one; and those who decide should."""
+    """Everyone who must have a second factor has one; and those who decide should."""
     rules = queries.second_factor_rules()
     for workspace, name, _ in rules:
         if names := requirement.people_without(workspace):

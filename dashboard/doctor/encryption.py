@@ -12,7 +12,7 @@ from .findings import Finding, Seen, ok, warning, wrong
 
 
 def keys(_seen: Seen) -> Iterator[Finding]:
-    """Whoever changes the secret key must not lose what is stored, and the reverse."""
+    """A change of the secret key must not lose what is stored, and the reverse."""
     if key_ring()[0].derived:
         yield wrong(
             "encryption keys",

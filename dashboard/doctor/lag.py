@@ -26,7 +26,7 @@ CLOCK_WARNING, CLOCK_WRONG = 1.0, 10.0
 CLOCK_STEP_TOLD = 86_400.0
 # Twice round the sweep, and time for a slot to be free.
 LATE = 30.0
-# Whoever left a thread had its time, and so had the next who looked.
+# The worker that left a thread had its time, and so had the next who looked.
 FOLDER_LATE = 90.0
 ROWS_NAMED = 5
 

@@ -110,7 +110,7 @@ def lost_workers(seen: Seen) -> Iterator[Finding]:
             "lost workers",
             f"{many} fell silent within an hour, "
             f"the last one on {last.host} (process {last.pid}) at {last.seen_at:%H:%M:%S} UTC",
-            "Its log says why it ended; whoever supervises it starts another one.",
+            "Its log says why it ended; its supervisor starts another one.",
         )
     else:
         yield ok("lost workers", "none within an hour")

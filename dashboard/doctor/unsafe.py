@@ -24,7 +24,7 @@ GUARDS = {**queries.GUARDS, **gates.GUARDS}
 
 
 def debug(seen: Seen) -> Iterator[Finding]:
-    """DEBUG shows source and settings to whoever provokes an error."""
+    """DEBUG shows source and settings to anyone who provokes an error."""
     if not settings.DEBUG:
         yield ok("DEBUG", "off")
         return
@@ -33,7 +33,7 @@ def debug(seen: Seen) -> Iterator[Finding]:
 
 
 def secret_key(seen: Seen) -> Iterator[Finding]:
-    """Whoever knows the key can sign in as anybody."""
+    """Anyone who knows the key can sign in as anybody."""
     key = settings.SECRET_KEY
     if (
         len(key) < KEY_LENGTH

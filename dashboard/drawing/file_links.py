@@ -1,6 +1,6 @@
 """Links to files under the name by which a page refers to the bytes.
 
-The same bytes are kept once, under the name of whoever brought them first; a thread that refers to
+The same bytes are kept once, under the name of the first upload; a thread that refers to
 them by another name is downloaded from under that. A page signs the name that it shows, so that a
 link made elsewhere cannot give a file any name.
 """

@@ -29,7 +29,7 @@ def noted_host(data: Path) -> str:
 
 
 def forget(data: Path) -> None:
-    """Nobody listens any more."""
+    """Nobody listens now."""
     (data / NAME).unlink(missing_ok=True)
 
 

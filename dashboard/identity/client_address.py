@@ -15,7 +15,7 @@ IPV6_PREFIX: Final = 64  # what one household or machine is given; each address 
 def client_address(request: HttpRequest) -> str:
     """The sender's address; X-Forwarded-For counts as far as our proxies wrote it.
 
-    It is read from its end: whoever is nearest wrote last, and what comes before the first address
+    It is read from its end: the nearest proxy wrote last, and what comes before the first address
     that is no proxy of ours is the sender's own invention.
     """
     peer = request.META.get("REMOTE_ADDR", "") or LOOPBACK  # a socket of this machine has none

@@ -1,7 +1,7 @@
 """The table of rights, and the reasons why a button is disabled; no writes.
 
 Roles are rows, read again for each request. `may` and `allowed_actions` look at roles only, and
-at the scopes of whoever comes with a token; so one rendering can serve everybody who is signed in
+at the scopes of a caller with a token; so one rendering can serve everybody who is signed in
 with the same roles.
 """
 
@@ -52,7 +52,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "edit": _OPERATOR,
     "cancel": _OPERATOR,
     "reveal": frozenset(ROLES),  # of them those that the encrypted channel names
-    # Whoever looks after a workspace may stop it; to release is the same decision.
+    # An operator of a workspace may stop it; to release is the same decision.
     "breaker": _OPERATOR | {"admin"},
     # Nobody erases alone: an admin approves what somebody else has requested.
     "request_erasure": _OPERATOR | {"admin"},
@@ -224,21 +224,21 @@ def actor_of(user: Any, grant: Grant | None = None) -> Actor:
 
     With several workspaces the one counts that their login has chosen (`user.acts_in`), else the
     oldest; with a token that of the token. A superuser is an
-    admin of the default workspace. Raises Forbidden for whoever is not signed in, not active or a
-    member of nothing.
+    admin of the default workspace. Raises Forbidden for a user who is not signed in, not active
+    or a member of nothing.
     """
     if not user.is_authenticated or not user.is_active:
         raise Forbidden("Sign in first.")
     read: queries.Member | None = getattr(user, "read_now", None)
     if read is not None:
-        user.read_now = None  # whoever asks again, asks the database
+        user.read_now = None  # the next reader asks the database
     rows = queries.memberships(user.pk) if read is None else read.memberships
     seat = None if read is None else (str(user.get_username()), read.groups)
     name = str(user.get_full_name() or user.get_username())[:NAME_SHOWN]
     places = () if grant else tuple(dict.fromkeys(row[:2] for row in rows))
     if chosen := grant.workspace if grant else getattr(user, "acts_in", None):
         theirs = [row for row in rows if row[0] == chosen]
-        # Whoever is a member of the chosen one no more is back in their oldest.
+        # A person who is no longer a member of the chosen one is back in their oldest.
         rows = theirs if grant else theirs or rows
     if grant:
         name = f"{name} ({grant.kind} {grant.label})"

@@ -87,5 +87,5 @@ def represents(actor: Actor) -> Represents:
 
 
 def seated(actor: Actor) -> Actor:
-    """The actor with user name and groups, so that whoever needs them asks the database once."""
+    """The actor with user name and groups, so that all that need them ask the database once."""
     return replace(actor, seat=seat_of(actor), represents=represents(actor))

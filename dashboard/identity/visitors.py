@@ -30,7 +30,7 @@ def login_key(headers: Iterable[tuple[bytes, bytes]]) -> str:
 def visitor(key: str) -> Actor | None:
     """The signed-in member with the roles of this moment, or None; blocking.
 
-    None too for whoever has to set up a second factor first: nothing is sent to them.
+    None too for a person who has to set up a second factor first: nothing is sent to them.
     """
     store: Any = import_module(settings.SESSION_ENGINE).SessionStore
     session = store(session_key=key)

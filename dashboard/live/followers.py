@@ -20,7 +20,7 @@ class Followers:
 
     @contextmanager
     def follow(self, thread: UUID) -> Iterator[asyncio.Event]:
-        """An event that is set with each piece of news of the thread; whoever reads clears it."""
+        """An event that is set with each piece of news of the thread; its reader clears it."""
         news = asyncio.Event()
         self._waiting[thread].add(news)
         try:

@@ -72,7 +72,7 @@ class Floor(Protocol):
         """The mark of each topic as it is now; a mark changes with everything a page shows."""
 
     def readers(self, keys: Iterable[str]) -> Mapping[str, Reader]:
-        """The reader behind each key of a login, without those who may not enter any more."""
+        """The reader behind each key of a login, without those who may no longer enter."""
 
 
 @dataclass(slots=True)
@@ -250,7 +250,7 @@ class Hub:
             member.outbox.offer("speed", SPEED[True])
 
     def slow_down(self, slow: bool) -> None:
-        """Hints come no more, or again: pages are told that news is found by looking only."""
+        """Hints stop, or come again: pages are told that news is found by looking only."""
         if slow is not self.slow:
             self.slow = slow
             for member in tuple(self.members):

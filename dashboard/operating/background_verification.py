@@ -149,7 +149,7 @@ class Verifier:
 
 @receiver(verification_due, dispatch_uid="dashboard.operating.background_verification")
 def go_on(*, owner: str, **_kwargs: Any) -> None:
-    """Verify in this process, apart from whoever sweeps."""
+    """Verify in this process, apart from the sweep."""
     _verifier().call(owner)
 
 

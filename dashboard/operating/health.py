@@ -37,7 +37,7 @@ type Look = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Which parts are up, in the order of PARTS, and what else whoever looks should know."""
+    """Which parts are up, in the order of PARTS, and what else the reader should know."""
 
     parts: dict[str, bool]
     notes: tuple[str, ...] = ()

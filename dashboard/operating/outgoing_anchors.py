@@ -90,7 +90,7 @@ class Dispatcher:
 
 @receiver(anchors_due, dispatch_uid="dashboard.operating.outgoing_anchors")
 def go_on(*, owner: str, **_kwargs: Any) -> None:
-    """Send in this process, apart from whoever sweeps."""
+    """Send in this process, apart from the sweep."""
     _dispatcher().call(owner)
 
 

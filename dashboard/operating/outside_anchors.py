@@ -79,7 +79,7 @@ def _lines_against_ours(path: Path, seen: Compared) -> Iterator[Deviation]:
         if (problem := _problem(line, before, hashes)) is not None:
             raise Invalid(OPTION, f"line {number} of {path.name} {problem}")
         if line["number"] in hashes:
-            continue  # sent twice: whoever sent it first did not hear that it arrived
+            continue  # sent twice: the first sender did not hear that it arrived
         before, hashes[line["number"]] = line, line["hash"]
         seen.anchors += 1
         seen.newest = max(seen.newest, line["number"])

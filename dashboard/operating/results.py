@@ -2,7 +2,7 @@
 
 Valkey also carries the doorbells and refuses writes when it is full, so nothing is kept here while
 it uses more memory than GATEPOST_CACHE_MEGABYTES. What comes back is only believed with the
-signature that it was kept with: whoever can write to Valkey cannot put words into an agent's mouth.
+signature that it was kept with: a writer to Valkey cannot put words into an agent's mouth.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class RequestProgress:
 
     @cached_property
     def void(self) -> Mapping[UUID, Vote]:
-        """{approval that counts no more: the edit or take-back that made it void}."""
+        """{approval that no longer counts: the edit or take-back that made it void}."""
         return voided(self.votes)
 
     @property

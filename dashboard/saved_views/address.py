@@ -173,7 +173,7 @@ def read_address(text: str) -> BoardAddress:
 def readable(text: str) -> tuple[str, str]:
     """(the address that can be opened, why it is another one or shows nothing) of a saved text.
 
-    A column or density that is not known any more is left out. A filter never is, since the board
+    A column or density that is no longer known is left out. A filter never is, since the board
     would show more than was saved: its page explains the word.
     """
     lists, problem = _lists(text), ""
@@ -181,7 +181,7 @@ def readable(text: str) -> tuple[str, str]:
         words = [word for value in lists.get(name, ()) for word in value.split(",") if word]
         known = [word for word in words if values.fits(word)]
         if gone := [word for word in words if word not in known]:
-            problem = f"“{gone[0][:80]}” of “{name}” is not known any more and left out."
+            problem = f"“{gone[0][:80]}” of “{name}” is no longer known and left out."
             lists[name] = [",".join(known)]
     if wrong := _wrong(lists):
         return text, wrong.explained("The board")

@@ -68,7 +68,7 @@ class SignIn(LoginView):
 @login_not_required
 @require_http_methods(["GET", "POST"])
 def code(request: HttpRequest) -> HttpResponse:
-    """Ask for the code, or a passkey, of whoever has just entered the right password; then begin.
+    """Ask for the code, or a passkey, after the right password; then begin.
 
     Until then there is no login: the session only says who may enter a code, for ten minutes.
     """

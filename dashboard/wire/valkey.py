@@ -1,4 +1,4 @@
-"""Clients of Valkey for whoever talks to it beside Celery: hints, progress, health."""
+"""Clients of Valkey for all that talks to it beside Celery: hints, progress, health."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def prose(text: object) -> SafeString:
 
 
 def visible_html(html: SafeData) -> SafeString:
-    """HTML that was made safe by whoever made it, with hidden characters named as plain text."""
+    """HTML that its maker made safe, with hidden characters named as plain text."""
     return mark_safe(HIDDEN.sub(lambda result: f"[{code_point(result[0])}]", str(html)))  # noqa: S308
 
 

@@ -151,3 +151,21 @@ def test_docstrings_begin_with_a_verb_or_the_thing() -> None:
         if (text := ast.get_docstring(node)) and RIDDLE.match(text)
     ]
     assert len(riddles) <= RIDDLES_LEFT, riddles[-5:]
+
+
+PLAIN = re.compile(r"\b(whoever|not .{1,60} any more|no more of)\b", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("suffix", ["py", "html", "js", "sql", "md"])
+def test_texts_say_who_and_no_longer(suffix: str) -> None:
+    """ "whoever" names nobody, and "not ... any more" is "no longer": in text that people read."""
+    folders = [ROOT / floor for floor in (*FLOORS, "templates", "docs")]
+    odd = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for folder in folders
+        for path in folder.rglob(f"*.{suffix}")
+        if not {"migrations", "golden", "adr", "node_modules"} & set(path.parts)
+        for line in path.read_text().splitlines()
+        if PLAIN.search(line)
+    ]
+    assert odd == []

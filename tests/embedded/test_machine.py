@@ -1,9 +1,11 @@
 """What the Makefile says on machines that lack something, and that the lock files are clean."""
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -86,8 +88,6 @@ def test_the_locks_are_in_step_with_the_project() -> None:
 
 def test_an_installed_environment_is_left_alone(tmp_path: Path) -> None:
     """The second call must cost next to nothing: it only compares a hash."""
-    import hashlib
-
     folder = tmp_path / "venv"
     (folder / "bin").mkdir(parents=True)
     (folder / "bin" / "python").symlink_to(sys.executable)
@@ -100,3 +100,38 @@ def test_an_installed_environment_is_left_alone(tmp_path: Path) -> None:
         env=os.environ | {"PATH": ""},
     )
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "", "")
+
+
+def wheel(folder: Path) -> str:
+    """A package of one module as a wheel in the folder; its line for a lock."""
+    path = folder / "gatepost_sample-1-py3-none-any.whl"
+    info = "gatepost_sample-1.dist-info"
+    files = {
+        "gatepost_sample.py": "ANSWER = 42\n",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: gatepost-sample\nVersion: 1\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{name},,\n" for name in [*files, f"{info}/RECORD"])
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in (files | {f"{info}/RECORD": record}).items():
+            archive.writestr(name, text)
+    return f"gatepost-sample==1 --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+def test_packages_come_from_where_pip_is_configured_to_look(tmp_path: Path) -> None:
+    """uv would ask the public index: it is left out where pip may not, and pip does it alone."""
+    lock = tmp_path / "sample.lock"
+    lock.write_text(wheel(tmp_path))
+    folder = tmp_path / "venv"
+    answer = subprocess.run(
+        [sys.executable, ROOT / "tools" / "install.py", lock, folder],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": os.fspath(tmp_path)},
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert "1 packages of sample.lock" in answer.stdout
+    code = "import gatepost_sample, importlib.util as u; print(u.find_spec('uv'))"
+    python = folder / "bin" / "python"
+    imported = subprocess.run([python, "-c", code], capture_output=True, text=True)
+    assert imported.stdout == "None\n", imported.stderr

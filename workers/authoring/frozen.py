@@ -17,7 +17,7 @@ from checkpoints.state.deltas import LIMITS, Refused, copied
 
 type Build = Callable[[Any], Any]
 
-# Below this depth values stay as they are: whoever checks them refuses them a little above it.
+# Below this depth values stay as they are: the checker refuses them a little above it.
 _DEPTH = LIMITS.max_depth + 20
 
 

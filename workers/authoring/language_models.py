@@ -151,7 +151,7 @@ class Reply:
 
 
 class Model(Protocol):
-    """Whoever answers. May be `async def`; what it raises fails the step, and a retry asks again.
+    """A model. May be `async def`; what it raises fails the step, and a retry asks again.
 
     Called once per position: what it answered is kept, and is the answer from then on.
     """

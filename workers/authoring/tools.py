@@ -35,7 +35,7 @@ class Gate:
 class Tool:
     """A function that changes the outside world, and what undoes it.
 
-    `elsewhere`: whoever reports calls it, with any arguments; `call` is never called.
+    `elsewhere`: anyone who reports calls it, with any arguments; `call` is never called.
     """
 
     name: str

@@ -230,7 +230,7 @@ def park(ledger: Ledger, work: Work, stop: Parked, events: Sequence[NewEvent] = 
 
 
 def halt(ledger: Ledger, step: OpenStep, stop: Halted) -> None:
-    """running -> paused: a cap leaves no room; whoever resumes it finds it raised, or pauses."""
+    """running -> paused: a cap leaves no room; resumed, it finds it raised or pauses again."""
     ledger.leave(
         step.work,
         EventKind.THREAD_PAUSED,

@@ -16,7 +16,7 @@ class Fenced:
 
 
 class ReportedLedger(DatabaseLedger):
-    """The ledger for one call; whoever reports has a hand in what is proposed."""
+    """The ledger for one call; the reporter has a part in what is proposed."""
 
     def hands_on(self, work: Work) -> tuple[str, ...]:
         """As for our agents, and the person as whom the agent signs in."""

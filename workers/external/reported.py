@@ -264,7 +264,7 @@ def leave(step: OpenStep, stops: Sequence[Any]) -> None:
 
 
 def left(work: Work) -> Answer:
-    """The answer to whoever has no lease any more: the thread waits, or needs a person."""
+    """The answer where the lease is lost: the thread waits, or needs a person."""
     row = queries.thread(work.thread, workspace=work.workspace)
     if row.status is Status.WAITING:
         requests = approval_queries.for_thread(work.thread, open_only=True)

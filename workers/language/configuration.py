@@ -100,7 +100,7 @@ def permitted(name: str) -> Model:
     parts = _FORM.fullmatch(name)
     if parts is None or parts["url"] + (parts["key"] or "") not in places:
         raise StepFailed(
-            f"This thread asks {name!r}, and the settings do not name that server any more: add it "
+            f"This thread asks {name!r}, and the settings no longer name that server: add it "
             f"to {OTHERS}, or fork the thread with another model."
         )
     return model

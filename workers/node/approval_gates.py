@@ -188,10 +188,10 @@ class Gates(Recording):
 
         if bound(act.args, approval.deadline) != approval.proposal_hash:
             if deltas.canonical(act.args) != deltas.canonical(approval.args):
-                return "what would be done is not what was asked any more."
+                return "what would be done is no longer what was asked."
             if version != approval.agent_version_id:
                 return "the agent's code changed since."
-            return "it does not fit what was asked any more."
+            return "it no longer fits what was asked."
         if approval.outcome in ALLOWING and approval.status in DECIDED:
             # What an edit put in its place names the same place, code, policy and time.
             args = decided_args(approval, act.args)

@@ -70,7 +70,7 @@ class CursorState:
 def left_by(known: ActivityRow | None, value: Any) -> tuple[bytes | None, dict[str, bytes]]:
     """(the cursor that a former call with the same arguments left behind, its salt to go on with).
 
-    Under another salt the event that seals the cursor would not fit the row any more.
+    Under another salt the event that seals the cursor would no longer fit the row.
     """
     if known is None or known.cursor is None or known.state not in ("started", "failed"):
         return None, {}

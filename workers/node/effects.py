@@ -242,7 +242,7 @@ class Effects(Interrupts):
         effects = self._step.work.effects
         if act.repeats is not None:
             if gate is None and act.repeats["fork"] and effects == "run":
-                return None, False  # on the word of whoever made the fork
+                return None, False  # on the word of the one who made the fork
             return asking(gate, tool, act.repeats, act.sentence), True
         if gate is None and effects == "ask":
             return replace(FORK, title=act.sentence or f"Let this fork do {tool.name!r}?"), True

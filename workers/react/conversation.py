@@ -58,7 +58,7 @@ class Conversation(State):
 
     goal: str = ""
     messages: Annotated[list[Message], Append()] = []
-    # The mark lets whoever reads the state find it (dashboard.documents.state_document).
+    # The mark lets readers of the state find it (dashboard.documents.state_document).
     summary: Summary | None = Field(default=None, json_schema_extra={"x-summary-of": CHANNEL})
     answer: str = ""
     stopped: str = ""

@@ -50,7 +50,7 @@ def react(
     When the model was shown more than `summarise_at` tokens, all but the last `keep` messages are
     summarised. It is shown `result_characters` of a result; the record has the whole.
     With `chat` an answer is a question to people: what they respond is their next message, and
-    whoever refuses ends the conversation.
+    anyone who refuses ends the conversation.
     All else as for Graph.
     """
     if not callable(model) and not isinstance(model, str | None):

@@ -69,7 +69,7 @@ def answer(worker: str) -> None:
 def alive() -> None:
     """Note the sign of life: for the machine in the pulse file, for the fleet in the database.
 
-    One that stops takes nothing any more: the fleet does not count it, its machine still does.
+    One that stops takes nothing: the fleet does not count it, its machine still does.
     """
     if settings.GATEPOST_PULSE:
         with open(settings.GATEPOST_PULSE, "w") as file:

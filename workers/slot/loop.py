@@ -120,7 +120,7 @@ def left_behind() -> UUID | None:
 
 def work_on(work: Work, *, request: Any = None) -> None:
     """Advance one leased thread, or undo what its rollback planned."""
-    # Sagas are no agent that anybody installs; whoever uses them finds every worker ready.
+    # Sagas are no agent that anybody installs; every worker is ready for them.
     agent = saga_record.installed() if work.agent == saga_record.NAME else agents().get(work.agent)
     in_files = agent is not None and agent.graph.payloads == FILE
     if in_files:
@@ -138,7 +138,7 @@ def work_on(work: Work, *, request: Any = None) -> None:
 
 
 def _owe_folder(work: Work) -> None:
-    """Before the work: whoever is killed between the last commit and the folder leaves the note."""
+    """Before the work: a worker killed between the last commit and the folder leaves the note."""
     try:
         store.owe_folder(work.thread, by=str(work.token))
     except (DatabaseError, InterfaceError) as error:

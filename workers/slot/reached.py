@@ -31,7 +31,7 @@ def _reach(row: tuple[UUID, UUID, str]) -> bool:
             store.take_pause(thread, before=number)
         _perform(thread, verb, actor)
     except NotAllowedNow:
-        # It ended, or stands there already; whoever goes on for it is reached all the same.
+        # It ended, or stands there already; its successor is reached all the same.
         store.reach_successor(thread, verb, actor=actor)
     store.reach_children(thread, verb, actor=actor)
     return True

@@ -219,7 +219,7 @@ class DatabaseLedger(Rules, Tree):
         allowed: ApprovalRow | None = None,
         policies: str | None = None,
     ) -> str:
-        """Write that it starts; else why what was decided may not happen any more.
+        """Write that it starts; else why what was decided may no longer happen.
 
         Rights and `policies`, those that were asked, are compared in the statement that writes:
         between a look and the write they could change. POLICIES_CHANGED where others are active.
@@ -296,7 +296,7 @@ class DatabaseLedger(Rules, Tree):
 
     def artifact_path(self, work: Work, sha256: str) -> Path:
         row = queries.artifact(sha256, workspace=work.workspace)
-        payloads.prove(row)  # whoever reads it by its path proves nothing
+        payloads.prove(row)  # a reader by its path proves nothing
         return Path(default_storage.path(row.path))
 
     def activity(self, activity_id: UUID) -> ActivityRow:
@@ -373,7 +373,7 @@ class DatabaseLedger(Rules, Tree):
         return queries.accepted_from(work.thread)
 
     def lost(self, work: Work, activity: UUID) -> None:
-        """started -> unknown: whoever carried out this effect did not come to its end."""
+        """started -> unknown: the worker that carried out this effect did not come to its end."""
         store.note_unknown(work, activity)
 
     def settled(self, work: Work, activity: UUID) -> tuple[str, str] | None:

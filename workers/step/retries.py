@@ -53,7 +53,7 @@ class Judged:
     crowded: bool = False
 
 
-# Mistakes of a program, whoever made them. LookupError and ArithmeticError with all below them.
+# Mistakes of a program, anybody's. LookupError and ArithmeticError with all below them.
 MISTAKES = (
     ArithmeticError,
     AssertionError,

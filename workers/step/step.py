@@ -28,7 +28,7 @@ EVENTS_BUFFERED = 50
 
 
 class Heart(Protocol):
-    """Keeps the lease alive; `check` raises LeaseLost once it cannot be trusted any more."""
+    """Keeps the lease alive; `check` raises LeaseLost once it cannot be trusted."""
 
     def check(self) -> None: ...
 

@@ -89,7 +89,7 @@ NAMES = {
 
 
 class WorkerLost(BaseException):
-    """The worker dies here; a BaseException, since nothing of it may run any more."""
+    """The worker dies here; a BaseException, since nothing of it may run."""
 
 
 class Harness:
@@ -236,7 +236,7 @@ class Harness:
     # ---- what a worker and the sweep do ------------------------------------------------------
 
     def work(self, thread: Any, decide: Decide = None) -> None:
-        """Let workers, the clock and a reviewer act until nothing happens any more."""
+        """Let workers, the clock and a reviewer act until nothing happens."""
         self._work(thread, reviewer_of(decide), itertools.count(1))
 
     def _work(

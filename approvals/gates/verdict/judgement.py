@@ -46,7 +46,7 @@ class Judged:
     """The consequences of a verdict; `outcome` is empty while the request stays open.
 
     `hash` is the one the decision names, `edit` the new (arguments, hash) of an edit. `void`
-    votes counted until now and do no more. `turn`: another stage than before is due. `asks` is a
+    votes counted until now and no longer do. `turn`: another stage than before is due. `asks` is a
     question to the agent, which has to be woken. `mandate`: in whose place the verdict was given.
     """
 
@@ -140,9 +140,9 @@ def judge(
     if part is Part.VOTED and verdict == "approve":
         raise VotedAlready
     if part is Part.VOTED and mandate is None and so_far.acted_for(person(reviewer.id)):
-        raise NotYours("You approved this as a deputy, and you are none any more.")
+        raise NotYours("You approved this as a deputy, and you are no longer one.")
     if verdict in WITHOUT_EFFECT:
-        # A veto and a question are open to whoever sits in any stage.
+        # A veto and a question are open to everyone who sits in any stage.
         if part is Part.NONE:
             raise NotYours(f"{begin(so_far.seat.in_words)} has to decide this.")
         if verdict == "respond" and row.gate:

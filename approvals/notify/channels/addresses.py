@@ -1,7 +1,7 @@
 """Where a webhook may go: addresses are judged after resolving, and used as they were judged.
 
 A name is resolved once; if any address behind it lies in a network that is not the public internet,
-nothing is sent. Whoever connects takes the address from here, so a name that changes its mind
+nothing is sent. The connection takes the address from here, so a name that changes its mind
 between the look and the connection (DNS rebinding) gains nothing.
 """
 

@@ -39,7 +39,7 @@ def check_address(address: str, path: str = "target") -> str:
 def prepared(address: str, letter: Letter) -> Callable[[], int]:
     """Build the call that sends title and text; it returns 200, as apprise reports only success."""
     if address.partition("://")[0] not in settings.GATEPOST_APPRISE_SCHEMES:
-        raise NotDelivered("This kind of address is not allowed any more.", final=True)
+        raise NotDelivered("This kind of address is no longer allowed.", final=True)
     sender = _sender(address)
     if sender is None:
         raise NotDelivered("The address of the endpoint is not complete.", final=True)

@@ -32,7 +32,7 @@ CALLS: Final = frozenset(
 )
 # What goes to auditors and admins: they look after the record.
 ALARMS: Final = frozenset({"record.damaged", "anchors.late"})
-# News that goes to whoever wants other news: nobody has to choose it.
+# News that goes to everyone who wants other news: nobody has to choose it.
 GOES_WITH: Final = {"anchors.late": "record.damaged"}
 # What was spent; it goes to admins, who set budgets, and auditors.
 BUDGETS: Final = frozenset({"budget.reached"})
@@ -55,7 +55,7 @@ PERSON_MAX: Final = 150  # the name of a person or of a team
 
 
 class Delivered(int):
-    """The code of an answer that says it arrived; `gone` are devices that do not exist any more."""
+    """The code of an answer that says it arrived; `gone` are devices that no longer exist."""
 
     gone: tuple[UUID, ...] = ()
 
@@ -64,7 +64,7 @@ class NotDelivered(Exception):
     """A message did not arrive; the text is ours and holds no address and no secret.
 
     `final`: trying again is of no use. `retry_after`: seconds that the other side asked for.
-    `gone`: devices that do not exist any more.
+    `gone`: devices that no longer exist.
     """
 
     gone: tuple[UUID, ...] = ()

@@ -200,7 +200,7 @@ def checked(
 ) -> tuple[Materialised, Digests]:
     """The state to build upon, with its digests; raises NotFound, CorruptHistory.
 
-    The digests are those of the agent version that wrote the checkpoint. Whoever knows its
+    The digests are those of the agent version that wrote the checkpoint. A caller that knows its
     reducers gives them with the id of the version that declares them, which saves a query.
 
     A state that does not fit its checkpoint's hash is never used. When a keyframe is to blame, the

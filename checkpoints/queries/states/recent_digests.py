@@ -36,7 +36,7 @@ def remember(thread: UUID, checkpoint: UUID, digests: Digests) -> None:
 
 
 def take(thread: UUID, checkpoint: UUID) -> Digests | None:
-    """The digests of a checkpoint, once: whoever builds upon them changes them."""
+    """The digests of a checkpoint, once: the caller that builds upon them changes them."""
     global _weight
     with _lock:
         digests, weight = _recent.pop((thread, checkpoint), (None, 0))

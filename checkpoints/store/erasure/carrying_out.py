@@ -132,7 +132,7 @@ def _finish(row: ErasureRow) -> None:
         return
     with transaction.atomic(), connection.cursor() as cursor:
         lock_workspaces([row.workspace])
-        # Whoever read a state before the threads were closed may have cached it since.
+        # A process that read a state before the threads were closed may have cached it since.
         cursor.execute(
             "DELETE FROM gp_keyframe WHERE thread_id IN (SELECT id FROM gp_erased "
             "WHERE erasure_id = %s::uuid)",

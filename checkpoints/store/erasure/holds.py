@@ -1,4 +1,4 @@
-"""Legal holds: while one is set on a thread, nothing of it is erased, whoever approves."""
+"""Legal holds: while one is set on a thread, nothing of it is erased, no matter who approves."""
 
 from __future__ import annotations
 

@@ -79,8 +79,8 @@ def decide(
 ) -> ErasureRow:
     """Approve or refuse a request for erasure; an approval closes its threads.
 
-    Raises SamePerson for whoever requested it, NotAllowedNow where it is decided already, or where
-    the threads are not those any more that were requested.
+    Raises SamePerson for the person who requested it, NotAllowedNow where it is decided already,
+    or where the threads are no longer those that were requested.
     """
     with transaction.atomic():
         lock_workspaces([workspace])

@@ -90,7 +90,7 @@ def import_thread(
     are parent, root and depth among the threads that come along. Contents
     (hash, canonical JSON) lie in the database afterwards, whatever the agent chose: so they come
     in the one transaction. Ended and failed ones stand as they stood, `rolling_back` needs a
-    person, all others are paused; a pin holds here too, an effect asks first. Whoever imports it
+    person, all others are paused; a pin holds here too, an effect asks first. Its importer
     counts as its initiator: the ids of people are those of another installation. Raises
     NotAllowedNow where the thread or its name is here already.
     """

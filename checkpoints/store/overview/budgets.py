@@ -1,6 +1,6 @@
 """The only writer of budgets and of the bands that were reached; the workspace's log has both.
 
-Spending is read without a lock: a band is reached once, whoever notices it first, by a unique row.
+Spending is read without a lock: a band is reached once, by the first to notice, by a unique row.
 A budget that was changed reaches its bands anew.
 """
 

@@ -78,7 +78,7 @@ def spawn(
 ) -> None:
     """Record an activity that starts children, with their births: one statement for all of them.
 
-    `fan_out` names those that share the limit `at_most`: whoever is held waits until
+    `fan_out` names those that share the limit `at_most`: a child that is held waits until
     one of them ends. Workspace, effects mode and initiator are the parent's. Raises LeaseLost:
     none was born.
     """

@@ -1,10 +1,10 @@
 """News of children for their parent: who goes on when one of them ends.
 
-A trigger writes the news (gp_wake) in the statement that ends a child. Whoever ended it delivers
+A trigger writes the news (gp_wake) in the statement that ends a child. The same process delivers
 afterwards, in transactions of their own: no transaction touches two threads. What is lost with its
 process the sweep delivers.
 
-A parent's row is left alone until what it waits for has come. Whoever ends a child looks after that
+A parent's row is left alone until what it waits for has come. What ends a child looks after that
 is committed; the worker that leaves a parent looks after that is committed. The later of the two
 sees the other, so none of them needs a counter or a lock.
 """
@@ -107,7 +107,7 @@ def deliver(parent: UUID, *, actor: str) -> bool:
 
 
 def _seen(parent: UUID) -> list[str]:
-    """Children whose end is news; what comes later is delivered by whoever brings it."""
+    """Children whose end is news; what comes later is delivered by the process that brings it."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT ref FROM gp_wake WHERE thread_id = %s::uuid AND kind = 'child' LIMIT %s",

@@ -1,7 +1,7 @@
 """Messages from one thread to another: recorded with the sender, received once, in one order.
 
 The sender's record and a row of news (gp_wake) are one statement. A second transaction takes that
-row away and appends the message to the log of the receiver: whoever is killed leaves it, and
+row away and appends the message to the log of the receiver: a killed process leaves it, and
 the sweep delivers it. The receiver's log is the order, the same for all who write and read.
 """
 
@@ -58,7 +58,7 @@ def deliver_messages(thread: UUID) -> int:
 
 def _deliver_one(thread: UUID) -> bool:
     with transaction.atomic(), connection.cursor() as cursor:
-        # Whoever comes second waits: it would overtake a message that is being delivered.
+        # The second one waits: it would overtake a message that is being delivered.
         cursor.execute("SELECT 1 FROM gp_thread WHERE id = %s::uuid FOR NO KEY UPDATE", (thread,))
         cursor.execute(
             "DELETE FROM gp_wake WHERE id = (SELECT w.id FROM gp_wake w WHERE "

@@ -83,7 +83,7 @@ def reach_one(thread: UUID, verb: str, *, actor: str) -> None:
 def pause_goes_over(successor: UUID) -> tuple[str, tuple[UUID]]:
     """SQL and values that let a pause of a thread reach its successor, for the move that ends it.
 
-    Whoever asked for it in its last step wants the work to stop.
+    A thread that asked for it in its last step wants the work to stop.
     """
     return SQL.pause_goes_over, (successor,)
 

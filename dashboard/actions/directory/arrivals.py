@@ -45,11 +45,11 @@ def arrive(person: Arrival, *, actor: str) -> Any:
     """The account of a person who has just signed in at the provider, with their roles of now.
 
     1. Find the account by issuer and subject; one that the directory made (SCIM) is linked by its
-       name, and where there is none a new one is made for whoever some group opens a role to.
+       name, and where there is none a new one is made for a person to whom some group opens a role.
     2. Refuse a disabled one.
     3. Set mail and names, then roles and teams, as the provider has them now. The groups of
        people whom the directory keeps here are those that it set.
-    4. Refuse whoever has no role in any workspace; what was withdrawn stays so.
+    4. Refuse a person who has no role in any workspace; what was withdrawn stays so.
 
     Raises NoAccess and Conflict.
     """
@@ -85,8 +85,8 @@ def _account(person: Arrival, actor: str) -> Any:
     elif user.is_superuser or not identities.subjects_of(identities.SCIM, [user.pk]):
         # By its name alone somebody could take over an account: names at a provider may be chosen.
         raise Conflict(
-            f"There is an account {person.username} here already. If it is yours, ask whoever "
-            f"runs Gatepost to link it: user link {person.username} --subject {person.subject}"
+            f"There is an account {person.username} here already. If it is yours, ask the person "
+            f"who runs Gatepost to link it: user link {person.username} --subject {person.subject}"
         )
     identities.link(user, person.issuer, person.subject, actor=actor)
     return user

@@ -38,7 +38,7 @@ def apply_groups(user_id: int, groups: Collection[str], *, actor: str) -> None:
     """Give somebody exactly the roles and teams that these groups open, all or none.
 
     Workspaces and teams that the mapping does not name stay as they are. Raises Conflict where
-    somebody is the last admin of a workspace and would be so no more.
+    somebody is the last admin of a workspace and would no longer be.
     """
     with transaction.atomic():
         user = locked_account(user_id)

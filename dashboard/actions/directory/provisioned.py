@@ -80,7 +80,7 @@ def provision(who: Administrator, values: Mapping[str, Any], *, external_id: str
 def change_person(
     who: Administrator, user_id: int, values: Mapping[str, Any], *, external_id: str | None = None
 ) -> Any:
-    """Set values of somebody of the directory; whoever becomes inactive is out at once."""
+    """Set values of somebody of the directory; anyone who becomes inactive is out at once."""
     person(who, user_id)
     _check(values, external_id or "")
     actor = who.actor.id

@@ -1,6 +1,6 @@
 """Request, approve and refuse the erasure of a thread; what is approved is carried out at once.
 
-Nobody erases alone: whoever requests it cannot approve it, through whatever door they come.
+Nobody erases alone: the person who requests it cannot approve it, through any door.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def request_erasure(actor: Actor, thread_id: UUID, scope: str, reason: str) -> E
 def decide_erasure(actor: Actor, erasure_id: UUID, approve: bool, comment: str = "") -> ErasureRow:
     """Approve a request for erasure, which carries it out, or refuse it.
 
-    FourEyes for whoever requested it; NotAllowedNow where the threads have changed since.
+    FourEyes for the person who requested it; NotAllowedNow where the threads have changed since.
     """
     require(actor, "erase")
     check_text("$.comment", comment, REASON_MAX, required=not approve)

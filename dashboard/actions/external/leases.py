@@ -56,7 +56,7 @@ def is_own(actor: Actor, owner: str) -> bool:
 def lease_of(
     actor: Actor, thread_id: UUID, token: UUID, *, along: Sequence[reads.Query] = ()
 ) -> Work:
-    """The work under this lease; raises LeaseLost where it is not the actor's, or not any more.
+    """The work under this lease; raises LeaseLost where it is not, or no longer, the actor's.
 
     `along` is asked in the same round trip; the answers are `brought`.
     """
@@ -69,7 +69,7 @@ def lease_of(
 
 def _lost(row: ThreadRow) -> LeaseLost:
     return LeaseLost(
-        "You don't hold this thread's lease any more. What you report now is not recorded; "
+        "You no longer hold this thread's lease. What you report now is not recorded; "
         "look at next/.",
         status=str(row.status),
         version=row.version,

@@ -20,7 +20,7 @@ def take_spans(actor: Actor, spans: Sequence[ReceivedSpan]) -> list[UUID]:
     """Record the spans that describe agents, and return their threads; others are passed over.
 
     What a span says was called or answered is withheld where it holds a credential, and the record
-    says so: whoever sends spans has no use for a refusal.
+    says so: the sender of spans has no use for a refusal.
     """
     require(actor, "work")
     own = [_withheld(made) for span in spans if (made := span_of_agent(span)) is not None]

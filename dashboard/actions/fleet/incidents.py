@@ -56,7 +56,7 @@ def take_incident(actor: Actor, incident_id: UUID) -> IncidentRow:
 
 @translated()
 def give_back_incident(actor: Actor, incident_id: UUID) -> IncidentRow:
-    """Take care of an incident no more."""
+    """Stop taking care of an incident."""
     return _handle(actor, responses.give_back, incident_id)
 
 

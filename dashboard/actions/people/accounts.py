@@ -1,4 +1,4 @@
-"""Accounts and roles, whoever changes them: an admin, single sign-on or a directory (SCIM).
+"""Accounts and roles, no matter who changes them: an admin, single sign-on or a directory (SCIM).
 
 Each function writes the row and its event in one transaction. Whether somebody may do it is
 decided before, in `administration` and `directory`.

@@ -156,7 +156,7 @@ def set_own_password(who: Administrator, password: str) -> None:
 
 
 def link_identity(who: Administrator, user_id: int, issuer: str, subject: str) -> None:
-    """Let a provider of single sign-on vouch for somebody; without a subject no more."""
+    """Let a provider of single sign-on vouch for somebody; without a subject, stop that."""
     if not who.may_administer:
         raise Forbidden("Needs the role admin.")
     _reach(who, user_id, alone=True)

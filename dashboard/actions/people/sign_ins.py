@@ -24,10 +24,10 @@ def list_sign_ins(actor: Actor) -> list[SignInRow]:
 
 
 def end_sign_in(actor: Actor, sign_in: UUID) -> None:
-    """End one of one's own; raises Missing where there is none of this id any more."""
+    """End one of one's own; raises Missing where none of this id is left."""
     require(actor, "sign_ins")
     if not records.end(actor.user_id, by=actor.id, why="own", only=sign_in):
-        raise Missing("You have no such sign-in any more.")
+        raise Missing("This sign-in has already ended.")
 
 
 def end_other_sign_ins(actor: Actor) -> int:

@@ -150,7 +150,7 @@ def end_token(who: Administrator, prefix: str) -> TokenRow:
 
 
 def link_user(who: Administrator, user_id: int, subject: str, *, issuer: str = "") -> None:
-    """Let a provider vouch for a member, named by its `sub`; with an empty one no more.
+    """Let a provider vouch for a member, named by its `sub`; with an empty one, stop that.
 
     Without an issuer the provider of the settings. Raises Conflict where there is none, and where
     the subject is another account's.

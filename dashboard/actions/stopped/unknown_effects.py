@@ -148,7 +148,7 @@ def settle(
     """Answer what a thread asks about one effect; the status it has then.
 
     `result` is recorded where the verdict is that it happened, and refused with any other.
-    Conflict for whoever comes second, with the name and the answer of the first.
+    Conflict for the second one, with the name and the answer of the first.
     """
     require(actor, "settle")
     refuse_beyond(queries.thread(thread_id, workspace=actor.workspace), "settle")

@@ -274,8 +274,9 @@ class RequiredSecondFactor(MemberView):
         request=RequireFactor,
         responses={200: RequiredFactor, **refusals(422)},
         summary="Require a second factor of roles",
-        description="Whoever has one of them, signs in by a password and has no second factor sets "
-        "one up before anything else; until then their tokens decide nothing (`second-factor`).",
+        description="A person who has one of them, signs in by a password and has no second "
+        "factor sets one up before anything else; until then their tokens decide nothing "
+        "(`second-factor`).",
     )
     def post(self, request: Request) -> Response:
         """Counts with the next request of everybody."""

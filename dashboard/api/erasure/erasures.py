@@ -177,8 +177,8 @@ class DecideOneErasure(MemberView):
         request=DecideErasure,
         responses={200: Erasure, **refusals(404, 409, 422)},
         summary="Approve an erasure, which carries it out, or refuse it",
-        description="Whoever requested it is refused with 403. 409 where the threads that belong "
-        "to it have changed since, one of them is not finished, or a legal hold is set.",
+        description="The person who requested it is refused with 403. 409 where the threads that "
+        "belong to it have changed since, one of them is not finished, or a legal hold is set.",
     )
     def post(self, request: Request, erasure_id: UUID) -> Response:
         """200 with the request; large families are still `approved` then."""

@@ -157,7 +157,7 @@ class TakeIncident(MemberView):
 
 
 class GiveBackIncident(MemberView):
-    """The caller takes care of it no more."""
+    """The caller stops taking care of it."""
 
     changes = "incident"
 
@@ -220,7 +220,7 @@ class CloseOneIncident(MemberView):
         responses={200: Incident, **refusals(404, 409, 422)},
         summary="Close an incident with a reason",
         description="Its threads stay as they are. The next one that fails alike opens another "
-        "incident. An incident closes by itself when none of its threads is in trouble any more.",
+        "incident. An incident closes by itself when none of its threads is in trouble.",
     )
     def post(self, request: Request, incident_id: UUID) -> Response:
         """The reason is recorded."""

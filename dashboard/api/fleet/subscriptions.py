@@ -239,7 +239,7 @@ class OwnQuietHours(MemberView):
         "breakers, and of subscriptions that are urgent.",
     )
     def post(self, request: Request) -> Response:
-        """Null: news waits no more."""
+        """Null: news no longer waits."""
         hours = self.body(SetQuietHours).hours
         if hours is None:
             return answer(QuietHours.of(actions.set_quiet_hours(self.actor, None)))

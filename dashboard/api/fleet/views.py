@@ -27,7 +27,7 @@ class SavedView(Shape):
     """A page under a name; `owner` is who saved it (`user:7`), `surface` is `board` or `records`.
 
     `address` is what stands behind the `?` of the page's address. `problem` says what of it this
-    version does not know any more; empty where it knows all.
+    version no longer knows; empty where it knows all.
     """
 
     id: UUID
@@ -144,7 +144,7 @@ class ChangeOneView(MemberView):
 
 
 class RemoveOneView(MemberView):
-    """A view that nobody needs any more."""
+    """A view that nobody needs now."""
 
     changes = "save_view"
 

@@ -131,7 +131,7 @@ class IdentitiesOfHook(MemberView):
 
 
 class RemoveIdentityOfHook(MemberView):
-    """A word that stands for nobody any more."""
+    """A word that no longer stands for anybody."""
 
     changes = "hook"
 

@@ -58,7 +58,7 @@ class MapIdentity(RequestShape):
 
 
 class UnmapIdentity(RequestShape):
-    """A word that stands for nobody any more."""
+    """A word that no longer stands for anybody."""
 
     identity: Word
 

@@ -63,7 +63,7 @@ class MemberView(APIView):
         self.actor = actor_of(request.user, _grant(request))
         if self.sets_up and self.actor.login is not None:
             self.actor = replace(self.actor, lacks_factor=False)
-        # Here as well as in the action: whoever lost the right is shown no stored answer either.
+        # Here as well as in the action: without the right no stored answer is shown either.
         require(self.actor, self._changes(request) or "read")
         query_parameters.check(request, self)
 

@@ -105,7 +105,7 @@ def _read(followed: Followed, seq: int, check: bool) -> list[Event]:
     if check:
         actor = senders.sender(followed.headers)
         if actor is None or actor.workspace != followed.workspace or not actor.roles:
-            raise Ended("You are signed out, or may not see this thread any more.")
+            raise Ended("You are signed out, or may no longer see this thread.")
     try:
         queries.thread(followed.thread, workspace=followed.workspace)
     except NotFound:

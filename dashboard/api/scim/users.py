@@ -67,7 +67,7 @@ class OneUser(ScimView):
         return self._changed(ident, values, external_id)
 
     def delete(self, request: Request, ident: str) -> Response:
-        """Out at once, and no more of the directory."""
+        """Out at once, and no longer of the directory."""
         provisioned.remove_person(self.who, number_of(ident))
         return Response(status=204)
 

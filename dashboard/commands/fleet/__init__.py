@@ -1,1 +1,1 @@
-"""Commands about many threads at once."""
+"""Commands about the whole fleet: decide, limit, stop, connect, and the policies for it."""

@@ -50,7 +50,7 @@ def take(command: PersonalCommand) -> None:
 
 
 def give_back(command: PersonalCommand) -> None:
-    """Take care of it no more."""
+    """Stop taking care of it."""
     _tell(command, actions.give_back_incident(command.actor("incident"), _ident(command)))
 
 
@@ -131,7 +131,7 @@ VERBS = (
     Verb("list", "lists incidents, the newest first", list_incidents, _list_options),
     Verb("show", "shows an incident and its newest threads", show, _name),
     Verb("take", "says that you take care of an incident", take, _name),
-    Verb("give-back", "says that you take care of it no more", give_back, _name),
+    Verb("give-back", "gives it back: you no longer take care of it", give_back, _name),
     Verb(
         "snooze",
         "lets nobody get news of an incident for a while",

@@ -1,1 +1,1 @@
-"""Verbs about people and workspaces."""
+"""Commands about people: accounts, roles, tokens, workspaces, deputies, what each one watches."""

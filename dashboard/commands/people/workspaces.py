@@ -28,7 +28,7 @@ def list_workspaces(command: PersonalCommand) -> None:
 
 
 def create(command: PersonalCommand) -> None:
-    """A new workspace with its first admin; by whoever owns the machine."""
+    """A new workspace with its first admin; by the owner of the machine."""
     o, model = command.options, get_user_model()
     user = model._default_manager.filter(**{model.USERNAME_FIELD: o["admin"]}).first()
     if user is None or not user.is_active:

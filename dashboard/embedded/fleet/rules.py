@@ -46,7 +46,7 @@ def _budgets(cast: Cast) -> None:
 
 
 def _mail(cast: Cast) -> None:
-    """Mail to whoever may decide, and to operator and manager about trouble."""
+    """Mail to those who may decide, and to operator and manager about trouble."""
     known = {row.name: row for row in endpoints.list_endpoints(cast.admin)}
     if ENDPOINT in known or not settings.MAILERS["default"].get("OPTIONS"):
         return

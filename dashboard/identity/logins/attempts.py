@@ -1,6 +1,6 @@
 """Codes and passkeys that are tried: counted and logged like passwords; the step before them.
 
-Whoever has entered the right password but no code yet is nobody: their session holds who they may
+A person with the right password but no code yet is nobody: their session holds who they may
 become, for ten minutes and as long as the password stays.
 """
 
@@ -54,8 +54,8 @@ def use_code(request: Any, user: Any, code: str) -> str:
         # No guess, and nothing that the person can do: a recovery code needs no key.
         log.error("second_factor.secret_unreadable", user=user.pk, error=error.message)
         raise Conflict(
-            "Codes of apps cannot be checked at the moment: enter a recovery code, or ask whoever "
-            "runs Gatepost for its encryption keys."
+            "Codes of apps cannot be checked at the moment: enter a recovery code, or ask the "
+            "person who runs Gatepost for its encryption keys."
         ) from error
     if not kind:
         if request is not None:

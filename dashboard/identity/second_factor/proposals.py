@@ -47,7 +47,7 @@ def proposed(user: Any, ticket: str) -> Proposal:
     except signing.BadSignature:
         content = {}
     if content.get("user") != user.pk:
-        raise Invalid("$.ticket", "is not valid any more: begin again with a new secret")
+        raise Invalid("$.ticket", "is no longer valid: begin again with a new secret")
     return _proposal(user, content["secret"])
 
 

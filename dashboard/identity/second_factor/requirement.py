@@ -1,7 +1,7 @@
 """Roles of a workspace that need a second factor, and the people who must have one and have none.
 
 The rule is about people who can sign in by a password. A provider of single sign-on has factors of
-its own, and whoever has no password has nothing here that a code would stand beside.
+its own, and a person without a password has nothing here that a code would stand beside.
 """
 
 from __future__ import annotations

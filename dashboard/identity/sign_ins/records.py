@@ -1,7 +1,7 @@
 """Rows of sign-ins: begun by a login, seen once a minute, ended for good by deleting the login.
 
-A login that is deleted cannot come back: Django refuses to save one that is gone. So whoever was
-signed out is refused with the next request, and open sockets are looked at once more at once.
+A login that is deleted cannot come back: Django refuses to save one that is gone. So a person
+who was signed out is refused with the next request, and open sockets are checked at once.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def link(user: Any, provider: str, subject: str, *, actor: str) -> None:
 
 
 def unlink(user: Any, provider: str, *, actor: str) -> bool:
-    """Let a provider speak for an account no more; False where it does not."""
+    """Stop a provider from speaking for an account; False where it does not."""
     with transaction.atomic():
         row = Identity.objects.filter(provider=provider, user=user).first()
         if row is None:

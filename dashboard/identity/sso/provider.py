@@ -125,4 +125,4 @@ def claims_of(request: HttpRequest) -> dict[str, Any]:
         return verified.claims
     except (LookupError, ValueError, TypeError, AttributeError) as error:
         log.warning("the provider's answer cannot be read", error=type(error).__name__)
-    raise SignInFailed("The provider's answer cannot be read. Ask whoever runs Gatepost.")
+    raise SignInFailed("The provider's answer cannot be read. Ask the person who runs Gatepost.")

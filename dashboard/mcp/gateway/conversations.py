@@ -138,7 +138,7 @@ def finish(work: Work, outcome: str, reason: str = "") -> None:
 def park_interrupted(work: Work) -> bool:
     """Leave the thread to a person where a call's outcome is unknown; False where none is.
 
-    Whoever takes a lease anew looks: the former holder may have ended in the middle of calls.
+    The next holder of the lease looks: the former holder may have ended in the middle of calls.
     """
     rows = queries.step_activities(work.thread, branch=work.branch, step=work.step + 1)
     for row in rows:

@@ -63,7 +63,7 @@ def act(client: Client, method: str, task: str) -> Acted:
 
 
 def proceed(client: Client, row: ThreadRow, call: Call | Ended) -> Begin:
-    """Begin a held call where it was decided; one that may not be called any more is withdrawn.
+    """Begin a held call where it was decided; one that may no longer be called is withdrawn.
 
     One that is at work already goes on to its end. Raises Stopped.
     """

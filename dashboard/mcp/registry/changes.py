@@ -137,7 +137,7 @@ def remove(ident: UUID, *, workspace: UUID, actor: str) -> None:
 def note_listed(server: ServerRow, listed: Sequence[Any], *, actor: str) -> None:
     """Record which tools the server lists, where one is new or has another definition.
 
-    A tool that is not listed any more stays as it is. Raises InvalidValue.
+    A tool that is no longer listed stays as it is. Raises InvalidValue.
     """
     known = {tool.name: tool for tool in queries.tools(server.id)}
     definitions = {d["name"]: d for d in map(definition_of, listed)}

@@ -28,7 +28,7 @@ class NotSent(Exception):
 
 
 class NoSession(NotSent):
-    """The server does not know the session any more: its client has to begin a new one."""
+    """The server no longer knows the session: its client has to begin a new one."""
 
 
 class Broken(Exception):

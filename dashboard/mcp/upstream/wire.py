@@ -56,7 +56,7 @@ class Refused(Exception):
 def parse(raw: bytes) -> Message:
     """One message; raises Refused.
 
-    The strict decoder: whoever reads a name twice could read another one than the server does.
+    The strict decoder: of a name that stands twice it could read another one than the server does.
     """
     try:
         message = deltas.decode_request(raw)

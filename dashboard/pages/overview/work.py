@@ -32,7 +32,7 @@ def throughput(look: Overview) -> Figure:
         "throughput",
         "Threads",
         "Started counts when a thread began. A thread that ended counts when it ended, by its "
-        "status now: one that failed and was retried counts no more as failed.",
+        "status now: one that failed and was retried no longer counts as failed.",
         (TIME, *(Column(name, name.capitalize()) for name in names)),
         tuple((at, *(sums[name].n for name in names)) for at, sums in rows),
         plot=over_time(

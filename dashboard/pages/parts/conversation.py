@@ -128,7 +128,7 @@ class _Sources:
             if at_step and request.outcome == "respond":
                 return replace(source, name=decider(request))
         if index == 0 or row.number == 0:
-            # The goal of whoever started the thread, or the messages that they started it with.
+            # The goal of the one who started the thread, or the messages that it began with.
             actor = self._page.thread.started_by
             if actor.startswith("user:"):
                 return replace(source, name=person(actor, self._names, imported=row.imported))

@@ -27,7 +27,7 @@ def thread_plan(page: Any, roles: Roles) -> dict[str, Any]:
 
 def thread_summary(page: Any, roles: Roles) -> dict[str, Any]:
     """Region thread-summary."""
-    # Of a cancelled thread, too, it is said which step did not happen any more.
+    # Of a cancelled thread, too, it is said which step did not happen.
     current = page.thread.next_nodes if page.thread.status == Status.CANCELLED else _current(page)
     current = page.past.next_nodes if page.past else current
     response = response_awaited(

@@ -53,7 +53,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def remove(request: HttpRequest, deputy_id: UUID) -> HttpResponse:
     """End a deputy's right, or take a request back."""
     row = actions.remove_deputy(actor(request), deputy_id)
-    flash(request, f"{row.deputy_name} does not act for {row.person_name} any more.")
+    flash(request, f"{row.deputy_name} no longer acts for {row.person_name}.")
     return SeeOther(reverse(HOME))
 
 

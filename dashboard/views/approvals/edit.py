@@ -85,7 +85,7 @@ def send(
 
 
 def _ended(request: HttpRequest, row: ApprovalRow) -> HttpResponse:
-    """The refusal of a request that is open no more."""
+    """The refusal of a request that is no longer open."""
     why = errors.Conflict(f"The request is {row.status}; there is nothing left to edit.")
     return _refused(request, row.id, why)
 

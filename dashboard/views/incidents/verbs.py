@@ -30,12 +30,12 @@ def take(request: HttpRequest, incident_id: UUID) -> HttpResponse:
 @require_POST
 @member
 def give_back(request: HttpRequest, incident_id: UUID) -> HttpResponse:
-    """Take care of it no more."""
+    """Stop taking care of it."""
     return _do(
         request,
         incident_id,
         lambda: actions.give_back_incident(actor(request), incident_id),
-        "You take care of this incident no more.",
+        "You gave this incident back.",
         opposite="incident_take",
     )
 

@@ -53,7 +53,7 @@ def head_of(thread: ThreadRow) -> CheckpointRow:
 
 
 def thread_for(request: HttpRequest, action: str, thread_id: UUID) -> ThreadRow:
-    """The thread, for whoever may do this; unknown to members of other workspaces."""
+    """The thread, for those who may do this; unknown to members of other workspaces."""
     require(actor(request), action)
     return queries.thread(thread_id, workspace=actor(request).workspace)
 

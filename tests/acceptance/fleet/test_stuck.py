@@ -88,7 +88,7 @@ def test_a_mistake_is_explained_while_one_types(house: House, people: People) ->
 
 
 def look(screen: Screen, name: str) -> None:
-    """Take pictures for whoever wants to see them: GATEPOST_LOOK names a folder."""
+    """Take pictures for anyone who wants to see them: GATEPOST_LOOK names a folder."""
     if folder := os.environ.get("GATEPOST_LOOK"):
         for width, height in (WIDE, PHONE):
             screen.page.set_viewport_size({"width": width, "height": height})

@@ -35,7 +35,7 @@ def test_what_was_done_is_said_below_and_taken_back(house: House, people: People
     assert toast.evaluate("e => getComputedStyle(e.parentElement).position") == "fixed"
     assert faults(screen, Axe()) == {}
     screen.press("Undo")
-    expect(toast).to_contain_text("You take care of this incident no more.")
+    expect(toast).to_contain_text("You gave this incident back.")
     assert incidents(house.cast, agent="toaster")[0].taken_by == ""
     still = people("operator", java_script_enabled=False)
     still.open(f"/incidents/{ident}/")

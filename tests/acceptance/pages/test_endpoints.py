@@ -59,7 +59,7 @@ def test_an_admin_makes_and_tries_an_endpoint(house: House, people: People) -> N
 
 
 def look(screen: Screen, name: str) -> None:
-    """A picture for whoever wants to see it: GATEPOST_LOOK names a folder."""
+    """A picture for anyone who wants to see it: GATEPOST_LOOK names a folder."""
     if folder := os.environ.get("GATEPOST_LOOK"):
         screen.page.set_viewport_size({"width": 1280, "height": 900})
         screen.page.screenshot(path=f"{folder}/{name}.png")

@@ -154,7 +154,7 @@ def test_an_authority_stamps_the_hash(workspace: UUID, tmp_path: Path) -> None:
 def test_a_gap_alarms_once_in_each_workspace_and_ends(
     workspace: UUID, tmp_path: Path, box: Mailbox
 ) -> None:
-    # It goes to whoever wants to hear of damaged records: nobody has to choose it.
+    # It goes to anyone who wants to hear of damaged records: nobody has to choose it.
     endpoints.make(workspace, "email", Wanted(name="a", target="a@example.com"), actor="user:1")
     target = parse(f"file://{tmp_path}/away/anchors.jsonl")
     send_due([target], sign=sign, force=True)

@@ -1,4 +1,4 @@
-"""What becomes of a thread reaches whoever wants to hear of it: each end and each stop, once."""
+"""What becomes of a thread reaches anyone who wants to hear of it: each end and each stop, once."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from django.db import connection
 from checkpoints import queries, store
 from checkpoints.queries import proof as proof_queries
 from checkpoints.states import EventKind
+from dashboard.commands.audit.management.commands import verify as verify_command
 from dashboard.errors import Invalid
-from dashboard.management.commands import verify as verify_command
 from dashboard.operating import anchors
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, effect, make_thread, rows

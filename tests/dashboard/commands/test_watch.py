@@ -17,7 +17,7 @@ from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from dashboard import actions
 from dashboard.actions import external
-from dashboard.commands.watched_files import Folder, Seen
+from dashboard.commands.agents.watched_files import Folder, Seen
 from dashboard.errors import Conflict
 from dashboard.identity.permissions import THREAD_ACTIONS, allowed_actions
 from dashboard.operating.proof import verify

@@ -172,7 +172,7 @@ def test_what_a_later_version_does_not_know_is_explained(cast: Cast) -> None:
         rows("UPDATE gp_saved_view SET address = %s WHERE id = %s", (address, ident))
     client = cast.client("viewer")
     html = client.get("/").content.decode()
-    assert "“team” of “columns” is not known any more and left out." in html
+    assert "“team” of “columns” is no longer known and left out." in html
     assert set(chips(cast, "viewer")) == {"old", "older"}
     assert client.get(f"/?{chips(cast, 'viewer')['old'][0]}").status_code == 200
     opened = client.get(f"/?{chips(cast, 'viewer')['older'][0]}").content.decode()

@@ -55,7 +55,7 @@ def house(fleet: Fleet) -> Fleet:
 
 
 def work(fleet: Fleet) -> None:
-    """Work and sweep until nothing happens any more."""
+    """Work and sweep until nothing happens."""
     fleet.work()
     while reached.carry_out():
         fleet.work()

@@ -325,7 +325,7 @@ class MemoryLedger(Rules, Tree):
                 self._book.approvals[row.id] = row
 
             if proposal.revision:
-                by = f"Not asked any more: {row.decided_by_name} lets it happen."
+                by = f"No longer asked: {row.decided_by_name} lets it happen."
                 payload = [payload[0], *self._withdraw_former(work, proposal, by), *payload[1:]]
             self._write(work, events=[*events, *payload], also=enter)
             events = ()

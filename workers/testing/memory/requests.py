@@ -129,7 +129,7 @@ def decide(
 ) -> ApprovalRow:
     """Record one verdict and what follows; raises what `gates.decide` raises.
 
-    A rejection that ends the thread only says so: whoever plays ends it.
+    A rejection that ends the thread only says so: anyone who plays ends it.
     """
     row = reading.approval(book, ident)
     check_verdict(row, verdict=verdict, comment=comment, args=args, what_next=what_next)

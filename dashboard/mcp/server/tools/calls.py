@@ -55,7 +55,7 @@ type Api = Callable[[ApiCall], Awaitable[ApiAnswer]]
 
 
 def api_of(application: App, outer: Message) -> Api:
-    """Calls of the API in `application`, sent by whoever sent the request of the scope `outer`."""
+    """Calls of the API in `application`, sent as the sender of the request of the scope `outer`."""
 
     async def send_call(call: ApiCall) -> ApiAnswer:
         # No escapes: they could make the body larger than the API takes.

@@ -58,7 +58,7 @@ TOOLS: Final = (
         "events",
         "Read events",
         "What happened in a thread after a sequence number, oldest first and without gaps. Go on "
-        "after `last_seq`; an empty `next_cursor` means that there is no more by now.",
+        "after `last_seq`; an empty `next_cursor` means that there is no more yet.",
         arguments.Events,
         (EventList,),
         ("read",),

@@ -46,7 +46,7 @@ window.gatepost ??= {};
       else if (row?.hasAttribute("data-was")) say(row, said);
     }
   }
-  // In the place of its time, which does not matter any more.
+  // In the place of its time, which no longer matters.
   function say(row, said) {
     const told = document.createElement("span"), times = row.querySelector(".go").lastElementChild;
     told.className = "end";

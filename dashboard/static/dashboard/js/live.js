@@ -117,7 +117,7 @@
   function connect() {
     if (over || resting || socket) return;
     if (badge.state() !== "offline") badge.show("resync", "Catching up");
-    slow = false; // whoever answers says so again
+    slow = false; // the next answer says so again
     const mine = (socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/live/`));
     mine.onopen = async () => {
       if (mine !== socket) return mine.close(); // the page was left meanwhile

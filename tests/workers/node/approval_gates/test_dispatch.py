@@ -205,7 +205,7 @@ def test_whoever_lost_the_right_to_decide_has_decided_nothing(real: Bench) -> No
     assert gated.paid == []
     again = requests(real, thread)[-1]
     assert again.revision == 1
-    assert "manager approved it and may not decide here any more." in again.description
+    assert "manager approved it and may no longer decide here." in again.description
     real.decide(thread, "approve")  # gives the role again
     assert real.advance(thread).status is Status.SUCCEEDED
     assert len(gated.paid) == 1

@@ -97,7 +97,7 @@ def test_each_of_several_has_to_have_the_right_still(
     assert bench.advance(thread).status is Status.WAITING
     assert paid() == []
     again = requests(bench, thread)[-1]
-    assert f"person {lost} approved it and may not decide here any more." in again.description
+    assert f"person {lost} approved it and may no longer decide here." in again.description
     assert again.terms == row.terms
     assert verify(thread).intact
 

@@ -24,7 +24,7 @@ class Outdated(ClientError):
 
 
 class Taken(ClientError):
-    """This process has no right to work on the thread any more: another one has, or a person."""
+    """This process no longer has the right to work on the thread: another one has, or a person."""
 
 
 @dataclass
@@ -164,7 +164,7 @@ class LeasedThread:
             self.now["wish"] = answer["thread"]["wish"]
 
     def leave(self, status: str = "queued", reason: str = "") -> Flow[None]:
-        """Give the lease back; queued, the thread can be taken by whoever invokes the graph."""
+        """Give the lease back; queued, the thread waits for the next that invokes the graph."""
         if not self.under.token:
             return
         self.idle_since = None

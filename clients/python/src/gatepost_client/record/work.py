@@ -243,5 +243,5 @@ def _loss(error: Refused) -> Stop:
         return Cancelled("A person cancelled the thread.")
     return LeaseLost(
         "This process no longer holds the thread's lease: it stood still for too long, or a person "
-        "took the thread away. Nothing that it does is recorded any more; start it again."
+        "took the thread away. What it does is no longer recorded; start it again."
     )

@@ -62,7 +62,7 @@ class Stop(BaseException):
 
 
 class LeaseLost(Stop):
-    """Another process has the thread now. Nothing that this one does is recorded any more."""
+    """Another process has the thread now. What this one does is no longer recorded."""
 
 
 class Cancelled(Stop):

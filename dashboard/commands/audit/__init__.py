@@ -1,0 +1,1 @@
+"""Commands about the record: search and export, verify, anchor, capsules, retention, erasure."""

@@ -1,1 +1,0 @@
-"""Commands of erasure, legal holds and retention."""

@@ -1,0 +1,19 @@
+"""`./manage.py cap ...`: how much threads may spend before they pause."""
+
+from __future__ import annotations
+
+from dashboard.commands.fleet.caps import VERBS
+from dashboard.commands.terminal.console import VerbsCommand
+
+
+class Command(VerbsCommand):
+    """Spend caps."""
+
+    help = "Shows and sets spend caps."
+    examples = """
+        cap list
+        cap set thread total 5
+        cap set workspace day 250
+        cap off thread total
+    """
+    verbs = VERBS

@@ -1,0 +1,20 @@
+"""`./manage.py endpoint ...`: the mails, chats and webhooks that are sent news."""
+
+from __future__ import annotations
+
+from dashboard.commands.fleet.endpoints import VERBS
+from dashboard.commands.terminal.console import VerbsCommand
+
+
+class Command(VerbsCommand):
+    """Endpoints of notifications."""
+
+    help = "Makes and changes the places that are sent news."
+    examples = """
+        endpoint list
+        endpoint create email reviewers
+        endpoint create webhook ci --target https://ci.example.com/hook
+        endpoint rotate ci --keep 24h
+        endpoint test ci
+    """
+    verbs = VERBS

@@ -1,0 +1,16 @@
+"""`./manage.py policy ...`: look at policies, try them against the past, change them."""
+
+from dashboard.commands.fleet.policies import POLICY
+from dashboard.commands.terminal.console import VerbsCommand
+
+
+class Command(VerbsCommand):
+    """Policies."""
+
+    help = "Shows, tries and changes policies."
+    examples = """
+        policy list
+        policy show Mails --json
+        policy try 'tool == "mail"'
+    """
+    verbs = POLICY

@@ -1,0 +1,1 @@
+"""Commands that run the installation: start, check, migrate, encrypt, reset, demo, packages."""

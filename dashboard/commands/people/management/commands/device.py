@@ -1,0 +1,17 @@
+"""`./manage.py device ...`: browsers that take messages by web push."""
+
+from __future__ import annotations
+
+from dashboard.commands.people.devices import VERBS
+from dashboard.commands.terminal.console import VerbsCommand
+
+
+class Command(VerbsCommand):
+    """Devices that take web push."""
+
+    help = "Lists and removes your devices that take messages by web push."
+    examples = """
+        device list --as ada
+        device remove ID --as ada
+    """
+    verbs = VERBS
