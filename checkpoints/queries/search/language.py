@@ -2,7 +2,8 @@
 
 A query is terms with spaces between; each narrows what the others leave. A term is a filter,
 `name:value` or `name:value,value` (any of them), or free text, which is looked for at the
-beginnings of words in titles, and in ids. A `-` in front takes what does not match. Text with spaces, commas or colons is put in quotes:
+beginnings of words in titles, and in ids. A `-` in front takes what does not match. Text with
+spaces, commas or colons is put in quotes:
 `agent:payments status:failed,attention age:>2h -label:team=finance "Invoice 4711: tea"`.
 
 What is wrong is explained at its word: `InvalidQuery` has the word, where it begins, what is
