@@ -39,9 +39,10 @@ MODULES = {
     16: "slots",
     17: "elsewhere.gateway",
     18: "elsewhere.reported",
+    19: "fleet.decisions",
 }
 ALONE = {14}  # starts servers of its own
-APART = {11}  # fills a database that no other row may find: a process with servers of its own
+APART = {11, 19}  # fills a database that no other row may find: a process with servers of its own
 
 
 def main(arguments: Sequence[str]) -> int:

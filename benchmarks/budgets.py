@@ -179,4 +179,11 @@ BUDGETS: Final[dict[int, Row]] = {
             "rate": Part(300, "steps/s from 8 clients", "at least"),
         },
     ),
+    19: Row(
+        "1,000,000 waiting threads, 100,000 open requests: a decision to the next line, the inbox",
+        {
+            "ratio_p99": Part(10, "x row 8's p50"),
+            "inbox_p95_ms": Part(100, "ms"),
+        },
+    ),
 }

@@ -169,7 +169,7 @@ def threads(
         beyond = ">" if oldest_first else "<"
         more.append(f"(th.status_since, th.id) {beyond} (%s::timestamptz, %s::uuid)")
         values += _cursor_in(after)
-    with few.way_of(workspace, q=q, label=label) as way:
+    with few.lookup_of(workspace, q=q, label=label) as lookup:
         where, params = filters(
             workspace,
             agent=agent,
@@ -178,11 +178,11 @@ def threads(
             damaged=damaged,
             label=label,
             tree=tree,
-            common=way.common,
+            common=lookup.common,
         )
         order = _ASCENDING if oldest_first else _DESCENDING
         conditions = " AND ".join([*more, *where])
-        raw = _listed(way.match, conditions, [*values, *params, limit + 1], wanted, order)
+        raw = _listed(lookup.match, conditions, [*values, *params, limit + 1], wanted, order)
     results = tuple(thread_of(r) for r in raw[:limit])
     cursor = _cursor_out(results[-1].status_since, results[-1].id) if len(raw) > limit else ""
     return Page(results, cursor)
@@ -232,7 +232,7 @@ def lanes(
     def lane(source: str, flag: str, order: str) -> str:
         return f"({source} {flag} lane.newest AND th.status = lane.status {order} LIMIT %s)"
 
-    with few.way_of(workspace, q=q) as way:
+    with few.lookup_of(workspace, q=q) as lookup:
         where, params = filters(
             workspace,
             agent=agent,
@@ -240,11 +240,11 @@ def lanes(
             q=q,
             damaged=damaged,
             tree=tree,
-            common=way.common,
+            common=lookup.common,
         )
         conditions = " AND ".join(["th.workspace_id = %s::uuid", *where])
         params, each = [workspace, *params], list[Any]()
-        if way.match is few.Match.FEW:
+        if lookup.match is few.Match.FEW:
             first, source = few.collected(conditions), "SELECT th.id FROM few th WHERE"
             rest = "x JOIN gp_thread th ON th.id = x.id"
         else:

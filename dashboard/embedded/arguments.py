@@ -10,6 +10,8 @@ from typing import Any
 from dashboard.configuration.sources import value as secret
 from gatepost_command import COMMAND
 
+DEMO_AGENT = "agents.weather_watch"
+
 
 @dataclass(frozen=True)
 class UpOptions:
@@ -133,6 +135,9 @@ def into_environment(options: UpOptions) -> None:
     if options.fleet and not secret("EMAIL_URL"):
         # Mail of a demo goes nowhere: it lies in a folder, where one can read it.
         os.environ["EMAIL_URL"] = f"filemail:///{options.mail_folder}"
+    if options.demo:
+        named = filter(None, os.environ.get("GATEPOST_AGENTS", "").split(","))
+        os.environ["GATEPOST_AGENTS"] = ",".join(dict.fromkeys([*named, DEMO_AGENT]))
     for name, url in (("DATABASE_URL", options.database_url), ("REDIS_URL", options.redis_url)):
         if url:
             os.environ[name] = url

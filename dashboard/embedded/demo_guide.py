@@ -13,7 +13,10 @@ DOES = {
     "admin": "makes rules and budgets",
 }
 LOOK = (
-    ("/", "the board: threads that need a person first, one stuck, an open incident"),
+    (
+        "/",
+        "the board: threads that need a person first, one stuck, an open incident, one that works",
+    ),
     ("/approvals/", "as manager: a report, a payment, a mail, a payment again, a rollback"),
     ("/incidents/", "three payments that failed alike are one incident"),
     ("/overview/", "what the fleet did, and /overview/budgets/"),

@@ -38,6 +38,8 @@ THREAD: Mapping[str, str] = {
     "queue": QUEUE,
     "status": "t.status",
     "status_since": "t.at + interval '10 seconds'",
+    "waiting_on": "CASE WHEN t.kind = 'asking' THEN jsonb_build_object('kind', 'approval') "
+    "WHEN t.status = 'waiting' THEN jsonb_build_object('kind', 'message') END",
     "status_reason": "CASE WHEN t.status IN ('failed', 'attention') "
     "THEN 'ValueError: order ' || t.n || ' has no customer' ELSE '' END",
     "wake_at": "CASE WHEN t.status = 'sleeping' THEN now() + interval '30 days' END",
@@ -58,12 +60,15 @@ APPROVAL: Mapping[str, str] = {
 }
 
 
-def fill(raw: Raw, threads: int) -> None:
-    """Write so many threads; afterwards the tables are as autovacuum leaves them."""
+def fill(raw: Raw, threads: int, *, waiting: bool = False) -> None:
+    """Write so many threads; afterwards the tables are as autovacuum leaves them.
+
+    `waiting`: all of them wait, one in ten with an open request.
+    """
     worked = inside.play(record, 4, input={"size": 100})
     waits, decided = (inbox.waiting(inbox.version(), n) for n in range(2))
     _approve(decided)
-    raw.execute(SQL.plan, {"threads": threads})
+    raw.execute(SQL.plan, {"threads": threads, "waiting": waiting})
     raw.execute("CREATE UNIQUE INDEX ON bench_thread (n)")
     raw.execute("ANALYZE bench_thread")
     raw.execute(SQL.templates, {"worked": worked, "decided": decided.thread})

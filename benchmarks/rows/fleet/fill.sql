@@ -1,18 +1,21 @@
 -- plan -- The threads to come, oldest first: `kind` says which events one has.
--- Of a thousand 858 are over, one in ten of these after a decision; 100 wait for one.
+-- Of a thousand 858 are over, one in ten of these after a decision; 100 wait for one. Or all of
+-- them wait (`waiting`), 100 for a decision and the others for a message.
 CREATE UNLOGGED TABLE bench_thread AS
 SELECT n, p.status, p.kind,
   (lpad(to_hex((extract(epoch FROM p.at) * 1000)::bigint), 12, '0') || '7'
     || substr(md5(n::text), 1, 3) || '8' || substr(md5('i' || n), 1, 15))::uuid AS id,
   md5('a' || n)::uuid AS approval, p.at
-FROM (SELECT n, k.status, CASE WHEN k.status = 'waiting' THEN 'asking'
+FROM (SELECT n, k.status, CASE WHEN %(waiting)s AND n %% 10 > 0 THEN 'working'
+      WHEN k.status = 'waiting' THEN 'asking'
       WHEN k.status = 'succeeded' AND n %% 10 = 0 THEN 'decided'
       WHEN k.status IN ('succeeded', 'failed', 'cancelled') THEN 'over' ELSE 'working' END AS kind,
     date_trunc('milliseconds', clock_timestamp()) - interval '30 days'
       + n * (interval '30 days' / %(threads)s::float8) AS at
   FROM generate_series(0, %(threads)s::bigint - 1) n
   CROSS JOIN LATERAL (SELECT n * 7919 %% 1000 AS place) x
-  CROSS JOIN LATERAL (SELECT CASE WHEN place < 100 THEN 'waiting' WHEN place < 120 THEN 'sleeping'
+  CROSS JOIN LATERAL (SELECT CASE WHEN %(waiting)s OR place < 100
+    THEN 'waiting' WHEN place < 120 THEN 'sleeping'
     WHEN place < 130 THEN 'paused' WHEN place < 135 THEN 'queued' WHEN place < 140 THEN 'running'
     WHEN place < 142 THEN 'attention' WHEN place < 157 THEN 'failed'
     WHEN place < 177 THEN 'cancelled' ELSE 'succeeded' END AS status) k) p

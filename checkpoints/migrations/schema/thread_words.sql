@@ -1,5 +1,5 @@
--- gp_thread_words: the words of a thread's title, in lower case, and the short form of its id. Words
--- end at spaces and punctuation; a letter of a script without spaces is a word of its own.
+-- gp_thread_words: the words of a thread's title, in lower case, and the short form of its id.
+-- Words end at spaces and punctuation; a letter of a script without spaces is a word of its own.
 -- `checkpoints.queries.search.words` splits queries in the same way; a test compares.
 CREATE OR REPLACE FUNCTION gp_thread_words(title text, id uuid) RETURNS tsvector
 LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 200 AS $$

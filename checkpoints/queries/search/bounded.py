@@ -10,7 +10,7 @@ from uuid import UUID
 from ...postgres.named_rows import fetch_named
 from ...postgres.plans import planned_for_this
 from ...states import LIVE, Status
-from .few import Match, way_of
+from .few import Match, lookup_of
 from .filters import ANYWHERE, TreeFilter, filters
 from .language import Term, parse
 
@@ -48,7 +48,7 @@ def bounded_counts(selections: Sequence[Selection], *, workspace: UUID) -> list[
         return []
     texts, params = [], list[Any]()
     for one in selections:
-        with way_of(workspace, q=one.q) as way:
+        with lookup_of(workspace, q=one.q) as lookup:
             where, values = filters(
                 workspace,
                 agent=one.agent,
@@ -56,10 +56,10 @@ def bounded_counts(selections: Sequence[Selection], *, workspace: UUID) -> list[
                 q=one.q,
                 damaged=one.damaged,
                 tree=one.tree,
-                common=way.common,
+                common=lookup.common,
             )
         statuses = [str(status) for status in Status if status in possible(one)]
-        if way.match is Match.FEW:
+        if lookup.match is Match.FEW:
             conditions = " AND ".join(where)
             texts.append(
                 f"(SELECT least(count(*), %s) FROM gp_thread th WHERE {conditions} "

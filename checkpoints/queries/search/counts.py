@@ -1,4 +1,4 @@
-"""How many threads match, by status: exact up to a cap, so that no counter reads a whole table."""
+"""Counts of threads by status: exact up to a cap, so that no counter reads a whole table."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
+from ...postgres.named_rows import fetch_named
 from ...states import Status
 from ...views import AtLeast
-from ..rows import rows
-from .few import Match, way_of
+from .few import Match, lookup_of
 from .filters import ANYWHERE, TOP, TreeFilter, filters
 
 COUNT_CAP: Final = 10_000
@@ -31,8 +31,8 @@ def counts(
 
     AtLeast where words or labels select many, and a status has more threads than are looked at.
     """
-    with way_of(workspace, q=q) as way:
-        if way.match is not Match.ANY:
+    with lookup_of(workspace, q=q) as lookup:
+        if lookup.match is not Match.ANY:
             where, params = filters(
                 workspace,
                 agent=agent,
@@ -40,9 +40,9 @@ def counts(
                 q=q,
                 damaged=damaged,
                 tree=tree,
-                common=way.common,
+                common=lookup.common,
             )
-            return dict.fromkeys(Status, 0) | _of_words(way.match, workspace, where, params)
+            return dict.fromkeys(Status, 0) | _of_words(lookup.match, workspace, where, params)
 
     def counted(
         status: Status, held: bool | None, most: int = COUNT_CAP + 1
@@ -75,7 +75,7 @@ def counts(
             f"FROM (SELECT {held} AS n) h)",
             [COUNT_CAP, *of_others, *of_both, COUNT_CAP + 1, *of_held],
         )
-    result = rows(
+    result = fetch_named(
         " UNION ALL ".join(f"SELECT '{status}', {text}" for status, (text, _) in parts.items()),
         [value for _, values in parts.values() for value in values],
     )
@@ -87,14 +87,14 @@ def _of_words(
 ) -> dict[Status, int]:
     """Threads per status that match: all of few, of many those among the newest LOOK of each."""
     if match is Match.FEW:
-        result = rows(
+        result = fetch_named(
             "SELECT th.status, count(*), false FROM gp_thread th WHERE th.workspace_id = %s::uuid "
             f"AND {' AND '.join(where)} GROUP BY th.status",
             (workspace, *params),
         )
     else:
         text = " AND ".join(where)
-        result = rows(
+        result = fetch_named(
             " UNION ALL ".join(
                 f"(SELECT '{status}', count(*) FILTER (WHERE {text}), count(*) > %s FROM "
                 f"(SELECT th.* FROM gp_thread th WHERE th.workspace_id = %s::uuid AND th.status = "
@@ -110,7 +110,7 @@ def children_beside(*, workspace: UUID, statuses: Iterable[Status] = ()) -> int:
     """Count the children that the filter `top` leaves out, up to COUNT_CAP + 1."""
     wanted = [str(s) for s in statuses]
     return int(
-        rows(
+        fetch_named(
             "SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE th.parent IS NOT NULL "
             f"AND th.workspace_id = %s::uuid AND NOT {TOP} "
             "AND (%s::text[] = '{}' OR th.status = ANY(%s::text[])) LIMIT %s) x",

@@ -1,4 +1,4 @@
-"""How threads that words or labels select are read: all of them, or in the order of the list.
+"""Lookups of threads by words and labels: all that match at once, or in the order of the list.
 
 One index has the threads of a word and no order, another the order of a list and no words. Where
 few threads match, they are read by the first and sorted. Where many do, a list is walked by the
@@ -16,8 +16,8 @@ from itertools import batched
 from typing import Any, Final
 from uuid import UUID
 
+from ...postgres.named_rows import fetch_named
 from ...postgres.plans import planned_for_this
-from ..rows import rows
 from .filters import indexed, is_indexed, label_term
 from .language import Term, parse
 
@@ -28,7 +28,7 @@ COMMON: Final = 0.05
 
 
 class Match(Enum):
-    """How many threads match the words and labels of a query; ANY: it has none."""
+    """Number of threads that match the words and labels of a query; ANY: it has none."""
 
     ANY = auto()
     FEW = auto()
@@ -36,16 +36,18 @@ class Match(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How the threads of a query are read; for terms that are `common` no index is used."""
+class Lookup:
+    """Choice of how to read the threads of a query; no index is used for `common` terms."""
 
     match: Match
     common: tuple[Term, ...] = ()
 
 
 @contextmanager
-def way_of(workspace: UUID, *, q: str = "", label: tuple[str, str] | None = None) -> Iterator[Way]:
-    """How to read the threads of a query; statements meanwhile are planned for their own words.
+def lookup_of(
+    workspace: UUID, *, q: str = "", label: tuple[str, str] | None = None
+) -> Iterator[Lookup]:
+    """Choose how to read the threads of a query; statements meanwhile are planned for its words.
 
     Raises InvalidQuery.
     """
@@ -53,7 +55,7 @@ def way_of(workspace: UUID, *, q: str = "", label: tuple[str, str] | None = None
     if label:
         terms.append(label_term(label))
     if not terms:
-        yield Way(Match.ANY)
+        yield Lookup(Match.ANY)
         return
     with planned_for_this():
         expected, every = _expected(workspace, terms)
@@ -61,21 +63,23 @@ def way_of(workspace: UUID, *, q: str = "", label: tuple[str, str] | None = None
         common = tuple(term for term, n in zip(terms, expected, strict=True) if n > most)
         rare = [term for term in terms if term not in common]
         few = rare and _are_few(workspace, rare, min(expected))
-        yield Way(Match.FEW, common) if few else Way(Match.MANY, tuple(terms))
+        yield Lookup(Match.FEW, common) if few else Lookup(Match.MANY, tuple(terms))
 
 
 def _are_few(workspace: UUID, rare: Sequence[Term], expected: int) -> bool:
-    """Whether few threads have all terms; what the planner says of words is not enough."""
+    """Tell whether few threads have all terms, counting where the planner does not know words."""
     few = expected <= FEW
     if any(term.name == "" for term in rare):
         where, params = _selected(workspace, rare)
-        [(n,)] = rows(f"SELECT count(*) FROM ({where} LIMIT %s) x", (*params, FEW_TITLES + 1))
+        [(n,)] = fetch_named(
+            f"SELECT count(*) FROM ({where} LIMIT %s) x", (*params, FEW_TITLES + 1)
+        )
         few = n <= FEW_TITLES
     return few
 
 
 def _expected(workspace: UUID, terms: Sequence[Term]) -> tuple[list[int], int]:
-    """How many threads each term has, and how many there are, as the planner knows it."""
+    """Ask the planner how many threads each term has, and how many there are."""
     texts, params = ["SELECT 1 FROM gp_thread"], list[Any]()
     for term in terms:
         for bare in (True, False):
@@ -84,7 +88,7 @@ def _expected(workspace: UUID, terms: Sequence[Term]) -> tuple[list[int], int]:
             params += values
     # Each for itself: the planner may not read all of them in parallel and so in parts.
     each = " UNION ALL ".join(f"({text} OFFSET 0)" for text in texts)
-    [(plan,)] = rows(f"EXPLAIN (FORMAT JSON) {each}", params)
+    [(plan,)] = fetch_named(f"EXPLAIN (FORMAT JSON) {each}", params)
     known = json.loads(plan) if isinstance(plan, str) else plan
     every, *n = (int(part["Plan Rows"]) for part in known[0]["Plan"]["Plans"])
     return [max(pair) for pair in batched(n, 2)], every
@@ -100,7 +104,7 @@ def _selected(
 
 
 def collected(where: str) -> str:
-    """The beginning of a statement that first finds the threads of these conditions as `few`."""
+    """Begin a statement that first finds the threads of these conditions as `few`."""
     return (
         "WITH few AS MATERIALIZED (SELECT th.id, th.status, th.status_since FROM gp_thread th "
         f"WHERE {where}) "

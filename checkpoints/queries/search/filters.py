@@ -109,7 +109,7 @@ def label_term(label: tuple[str, str]) -> Term:
 
 
 def walked(condition: str) -> str:
-    """The condition as rows of another index are compared with it.
+    """Write a condition for rows that another index finds.
 
     Of a CASE the planner believes that half of all rows have it: it walks on in the order of the
     list, and never reads the table as a whole to sort what is left of it.
@@ -118,7 +118,7 @@ def walked(condition: str) -> str:
 
 
 def is_indexed(term: Term) -> bool:
-    """Whether an index has the threads of a term, though in no order of a list."""
+    """Tell whether an index has the threads of a term, though in no order of a list."""
     if term.negated:
         return False
     return (
@@ -129,7 +129,7 @@ def is_indexed(term: Term) -> bool:
 
 
 def indexed(term: Term, workspace: UUID, *, bare: bool = False) -> Condition:
-    """The condition of such a term that its index answers.
+    """Write the condition of such a term that its index answers.
 
     `bare` is for the planner, which knows how many rows have a word, and not its beginning; a
     label, and not that those with labels are a part of all.

@@ -8,10 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from django.urls import reverse
 
 from checkpoints import queries
+from checkpoints.states import FINISHED
 from dashboard import actions
 from dashboard.errors import Conflict, Stale
 
@@ -39,18 +41,29 @@ class Fleet:
         """
         make_rules(self.cast)
         for scene in self.scenes:
-            if self.cast.thread(scene.name, scene.agent) is None:
-                self._start(scene)
-                self.started.append(scene.name)
+            if name := self._missing(scene):
+                self._start(scene, name)
+                self.started.append(name)
         self.waiting = [(scene, step) for scene in self.scenes for step in scene.steps]
 
-    def _start(self, scene: Scene) -> None:
+    def _missing(self, scene: Scene) -> str:
+        """The name of the thread that a scene has to start; empty where it is there."""
+        for number in count(1):
+            name = scene.name if number == 1 else f"{scene.name}-{number}"
+            thread = self.cast.thread(name, scene.agent)
+            if thread is None:
+                return name
+            if not scene.again or thread.status not in FINISHED:
+                break
+        return ""
+
+    def _start(self, scene: Scene, name: str) -> None:
         actions.start_thread(
             self.cast.operator,
             agent=scene.agent,
             input=scene.input,
             title=scene.title,
-            name=scene.name,
+            name=name,
             labels={"team": scene.team},
             pause_at=scene.pause_at,
         )

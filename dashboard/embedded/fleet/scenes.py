@@ -26,7 +26,10 @@ PAID_TWICE: Final = "Pay the catering invoices a second time"
 
 @dataclass(frozen=True)
 class Scene:
-    """One thread, by its name, and the steps that people take with it, one after the other."""
+    """One thread, by its name, and the steps that people take with it, one after the other.
+
+    `again`: where it has ended, the next one is started with the next number behind its name.
+    """
 
     name: str
     agent: str
@@ -35,6 +38,7 @@ class Scene:
     team: str
     steps: tuple[Step, ...] = ()
     pause_at: str = ""
+    again: bool = False
 
 
 def _known(name: str, team: str, *steps: Step) -> Scene:
@@ -145,5 +149,14 @@ SCENES: Final = (
         "All packages of this installation",
         {"at_most": 2},
         PLATFORM,
+    ),
+    # At work for nine hours, a short step every half minute: whoever comes late sees it move.
+    Scene(
+        "demo-weather-watch",
+        "weather-watch",
+        "Records of the weather in 2013, day by day",
+        {"pause": 30},
+        RESEARCH,
+        again=True,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,6 +15,7 @@ from approvals import queries as approvals
 from approvals.policies import queries as policies
 from checkpoints import queries
 from checkpoints.states import Status
+from dashboard import actions
 from dashboard.actions.fleet import budgets
 from dashboard.embedded import demo, demo_guide
 from dashboard.embedded.fleet import rules
@@ -108,6 +110,25 @@ def test_a_second_time_adds_nothing(people: Path, scenes: tuple[Scene, ...]) -> 
     assert all_of(again) == before
     assert len([p for p in policies.policies(bench.workspace) if p.name == rules.POLICY]) == 1
     assert len(budgets.budgets(fleet.cast.admin)) == 2
+
+
+def test_a_scene_that_shows_work_is_started_again_when_it_has_ended(
+    people: Path, scenes: tuple[Scene, ...]
+) -> None:
+    [left] = [replace(scene, again=True) for scene in scenes if scene.name == "left"]
+    fleet = Fleet(demo_cast(), [left])
+    bench = Bench(announce(samples.graph, samples.TOOLS, [samples]), fleet.cast.operator.workspace)
+    for started in (["left"], [], []):
+        fleet.started.clear()
+        fleet.start()
+        assert fleet.started == started
+        work_on(bench)
+    (thread,) = queries.threads(workspace=bench.workspace, limit=50).rows
+    actions.cancel(fleet.cast.operator, thread.id, "Enough.")
+    for started in (["left-2"], []):
+        fleet.started.clear()
+        fleet.start()
+        assert fleet.started == started
 
 
 def test_what_somebody_else_has_decided_is_left(people: Path, scenes: tuple[Scene, ...]) -> None:
