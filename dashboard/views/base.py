@@ -177,7 +177,7 @@ def refused(
             return JsonResponse({"error": error.detail}, status=403)  # the page asks no more
         if who and request.headers[REGIONS_HEADER] == FRAME:
             return _regions(request, InboxPage(who.workspace), who.roles)
-        return JsonResponse({"error": error.detail}, status=error.status)
+        return JsonResponse({"error": words_of(error)}, status=error.status)
     context = {
         "status": error.status,
         "title": error.title,
@@ -212,7 +212,7 @@ def flash(request: HttpRequest, text: str, *, opposite: str = "") -> None:
 
 def flash_refusal(request: HttpRequest, error: errors.ActionError) -> None:
     """Show on this page why something was not done."""
-    messages.error(request, error.detail)
+    messages.error(request, words_of(error))
 
 
 def next_url(request: HttpRequest, otherwise: str) -> str:

@@ -43,7 +43,9 @@ def lines_of(page: str) -> Iterator[list[str]]:
 
 def with_names(word: str, names: Names) -> str:
     for name, value in names.items():
-        word = re.sub(rf"\$?\b{name}\b", lambda _, v=value: str(v()), word)
+        pattern = rf"\$?\b{name}\b"
+        if re.search(pattern, word):
+            word = re.sub(pattern, str(value()), word)
     return word
 
 

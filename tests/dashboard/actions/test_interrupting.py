@@ -126,6 +126,7 @@ def test_an_unknown_node_is_refused_with_its_path(cast: Cast, busy: UUID) -> Non
     assert "it has analyse, publish" in answer.content.decode()
     refused = client.post(f"/threads/{busy}/pause/", {"before_node": "publsh"})
     assert refused.status_code == 422
+    assert "$.before_node" not in refused.content.decode(), "a path is for programs"
     assert "has no such node" in html.unescape(refused.content.decode())
     with pytest.raises(SystemExit):
         call_command("threads", "pause", str(busy), "--before", "publsh", stderr=io.StringIO())

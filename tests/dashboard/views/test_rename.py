@@ -43,8 +43,8 @@ def test_the_page_renames_and_says_who_did(cast: Cast, thread: UUID) -> None:
 @pytest.mark.parametrize(
     ("title", "why"),
     [
-        ("", "is required"),
-        ("x" * 301, "is longer than 300 characters"),
+        ("", "title: This is required."),
+        ("x" * 301, "title: This is longer than 300 characters."),
         ("sk-ant-" + "a1B2c3D4" * 12, "title"),
     ],
 )
@@ -56,6 +56,7 @@ def test_a_title_that_is_refused_is_still_in_the_form(
     text = html.unescape(answer.content.decode())
     assert (answer.status_code, title_of(cast, thread)) == (422, former)
     assert why in text
+    assert "$.title" not in text, "a path is for programs"
     assert not title or f'value="{title}"' in text
 
 
