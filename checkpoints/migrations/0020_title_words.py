@@ -6,8 +6,8 @@ from django.db import migrations
 
 SCHEMA = Path(__file__).with_name("schema") / "thread_words.sql"
 NAME = "gp_thread_title"
-# Each change of a status writes the words again: gathered in a short list that costs half of writing
-# them at once, and that a search reads through and a commit empties in a moment.
+# Each change of a status writes the words again: gathered in a short list that costs half of
+# writing them at once, and that a search reads through and a commit empties in a moment.
 COLUMNS = (
     "gp_thread USING gin (gp_thread_words(title, id)) "
     "WITH (fastupdate = on, gin_pending_list_limit = 64)"

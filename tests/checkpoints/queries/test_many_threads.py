@@ -211,8 +211,9 @@ def test_words_and_labels_are_found_by_their_index_or_in_order(
     assert are_few == (n <= 300), n
 
     def lanes() -> dict[Status, list[Any]]:
-        where = {"workspace": workspace, "newest_first": STATUSES, "q": q, "limit": LIMIT}
-        return queries.lanes(statuses=STATUSES, **where)
+        return queries.lanes(
+            workspace=workspace, statuses=STATUSES, newest_first=STATUSES, q=q, limit=LIMIT
+        )
 
     def counted() -> dict[Status, int]:
         return queries.counts(workspace=workspace, q=q)
