@@ -123,7 +123,7 @@ def test_the_right_ends_with_the_time_and_with_that_of_the_person(money: Cast) -
     assert validity.doubts(done) == ""
     # What the deputy decided happens only while both may still decide.
     store.withdraw(workspace, user, "reviewer", actor="user:0")
-    assert "may not decide here any more" in validity.doubts(done)
+    assert "may no longer decide here" in validity.doubts(done)
     store.grant(workspace, user, "reviewer", actor="user:0")
     store.withdraw(workspace, money.users["second_manager"].pk, "reviewer", actor="user:0")
     assert "second_manager for manager" in validity.doubts(done)
@@ -157,7 +157,7 @@ def test_a_deputy_edits_and_takes_back_as_a_deputy(money: Cast) -> None:
     say(row, deputy, "edit", args={"report": "new"})
     assert [v.for_person for v in queries.votes(row.id) if v.counts] == [ident(money, "manager")]
     remove_deputy(named, workspace=row.workspace, actor=deputy.id)
-    with pytest.raises(NotYours, match="you are none any more"):
+    with pytest.raises(NotYours, match="you are no longer one"):
         say(row, deputy, "edit", args={"report": "newer"})
     one = waiting_request(money, Terms(stages=FINANCE.stages, undo_window=600))
     out(money)

@@ -79,7 +79,7 @@ def survived(mutant: Mutant) -> str:
             text=True,
         )
         if applied.returncode:
-            return f"the patch does not apply any more: {applied.stderr.strip()}"
+            return f"the patch no longer applies: {applied.stderr.strip()}"
         ran = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", *mutant.caught_by],
             cwd=tree,

@@ -159,7 +159,7 @@ def test_what_it_let_happen_happens_though_the_sweep_has_not_counted() -> None:
     who = Reviewer(f"user:{user.pk}", "Mira", "mira")
     say(row, who)
     after = now(row)
-    assert "may not decide" in validity.doubts(after)  # no role yet
+    assert "may no longer decide" in validity.doubts(after)  # no role yet
     Membership.objects.create(workspace_id=row.workspace, user_id=user.pk, role="reviewer")
     assert validity.doubts(after) == ""
     former(row, "tally = NULL")

@@ -67,7 +67,7 @@ HELD = {"lease_owner": "w:1:b", "lease_until": LATER}
             "no_worker",
             "No worker is running",
         ),
-        (thread(Status.WAITING), [], "wake", "Nothing is open any more"),
+        (thread(Status.WAITING), [], "wake", "Nothing is open now"),
         (thread(Status.SLEEPING, wake_at=LATER), [], "timer", "until 2026-01-02 03:05:05 UTC"),
         (
             thread(

@@ -82,7 +82,7 @@ def test_a_wrong_query_is_refused_at_its_word() -> None:
 def test_an_old_word_of_the_look_is_left_out_and_one_of_a_filter_is_not() -> None:
     address, problem = readable("status=failed&columns=cost,team&density=dense")
     assert address == "status=failed&columns=cost"
-    assert "not known any more" in problem
+    assert "no longer known" in problem
     for text in ("state=failed", "status=lost", "q=team:a"):
         assert readable(text)[0] == text, "its page explains it; without it more would be shown"
         assert readable(text)[1]

@@ -371,7 +371,7 @@ def test_where_the_bytes_differ_it_is_asked_anew_and_says_why(release: Release) 
     assert release.advance(thread).status == "waiting"
     again = bench.open(thread)
     assert again.args["amount"] == "9"
-    assert "what would be done is not what was asked any more" in again.description
+    assert "what would be done is no longer what was asked" in again.description
 
 
 def test_code_that_only_its_rule_let_go_on_asks_anew(release: Release) -> None:

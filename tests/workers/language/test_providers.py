@@ -118,4 +118,4 @@ def test_a_thread_keeps_the_provider_of_its_start_and_a_fork_may_name_one(settin
         stranger = bench.fork(thread, 0, {}, config={"model": "openai-chat:c@http://127.0.0.1:9"})
         row = bench.advance(stranger)
     assert row.status is Status.FAILED
-    assert "the settings do not name that server" in row.status_reason
+    assert "the settings no longer name that server" in row.status_reason

@@ -255,7 +255,7 @@ def test_a_right_withdrawn_at_the_last_moment_lets_nothing_happen(
     assert not moments
     assert gated.paid == []
     assert [a for a in real.activities(thread) if a.kind == "effect"] == []
-    assert "may not decide here any more." in requests(real, thread)[-1].description
+    assert "may no longer decide here." in requests(real, thread)[-1].description
     assert real.intact(thread)
 
 
