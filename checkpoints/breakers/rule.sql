@@ -8,6 +8,7 @@
   AND (NOT b.selection ? 'depth' OR th.depth = (b.selection ->> 'depth')::smallint)
   AND (NOT b.selection ? 'q' OR strpos(lower(th.title), lower(b.selection ->> 'q')) > 0
     OR strpos(th.id::text, lower(b.selection ->> 'q')) > 0)
+  AND (NOT b.selection ? 'words' OR gp_text_begins(th.title, th.id, b.selection ->> 'q'))
   AND (NOT b.selection ? 'framework' OR EXISTS (SELECT 1 FROM gp_agent_version v
     WHERE v.id = th.agent_version_id AND b.selection ->> 'framework'
       = coalesce(v.graph -> 'external' ->> 'framework', '{ours}')))

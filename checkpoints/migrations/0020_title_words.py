@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RunSQL(
             SCHEMA.read_text(),
-            "DROP FUNCTION IF EXISTS gp_thread_words(text, uuid)",
+            "DROP FUNCTION IF EXISTS gp_text_begins, gp_thread_words, gp_words",
         ),
         migrations.RunSQL(f"DROP INDEX CONCURRENTLY IF EXISTS {NAME}", migrations.RunSQL.noop),
         migrations.RunSQL(

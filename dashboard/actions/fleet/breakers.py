@@ -22,8 +22,7 @@ NUMBER_MAX, PERCENT_MAX = 1_000_000, 99
 class Selection:
     """Which threads a breaker stops: all of the workspace that fit each value that is given.
 
-    The words are those of the board's filter; `q` is one text in titles and ids, also inside words,
-    so that a breaker stops what the board lists, and what is written alike. A status is none
+    The words are those of the board's filter; `q` is one text in titles and ids. A status is none
     of them: a thread is stopped whatever it does, also one that begins later.
     """
 
@@ -37,10 +36,15 @@ class Selection:
     damaged: bool = False
 
     def stored(self) -> dict[str, Any]:
-        """The values that are given, as the breaker's row and its events have them."""
+        """The values that are given, as the breaker's row and its events have them.
+
+        `words`: the text stands at the beginning of a word, as in lists. Breakers of earlier
+        versions have none, and stop what they stopped.
+        """
+        text = self._text()
         return {
             name: str(value) if isinstance(value, UUID) else value
-            for name, value in (asdict(self) | {"q": self._text()}).items()
+            for name, value in (asdict(self) | {"q": text, "words": bool(text)}).items()
             if value is not None and value is not False and value not in ("", {})
         }
 

@@ -95,7 +95,7 @@ def test_a_trip_by_page_asks_for_a_reason_and_the_counted_selection(cast: Cast) 
     status, _ = post(cast, "/breakers/trip/", **form | {"reason": "Prices are wrong"})
     assert status == 303
     (row,) = queries.breakers(cast.workspace)
-    assert row.selection == {"agent": "research", "q": "delays"}
+    assert row.selection == {"agent": "research", "q": "delays", "words": True}
     assert (row.reason, row.opened_by) == ("Prices are wrong", cast.actor("operator").id)
     assert leases.acquire(thread, owner="worker:1") is None
     page = cast.client("operator").get(f"/threads/{thread}/").content.decode()
@@ -288,6 +288,7 @@ def test_a_breaker_selects_what_the_lists_show(cast: Cast, seed: int) -> None:
     texts = [
         "",
         *titles[:4],
+        *(t[:3].upper() for t in titles[:4]),
         *(t[1:4].upper() for t in titles[:4]),
         *(i[3:9] for i in ids),
         "%",
