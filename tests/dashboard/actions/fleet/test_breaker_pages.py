@@ -295,7 +295,7 @@ def test_a_breaker_selects_what_the_lists_show(cast: Cast, seed: int) -> None:
         "_",
     ]
     n_some = 0
-    for _ in range(60):
+    for _ in range(90):
         chosen: dict[str, Any] = {
             "agent": dice.choice(["", *agents]),
             "framework": dice.choice(["", "", OURS, "LangGraph"]),
