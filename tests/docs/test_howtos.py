@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.core.management import get_commands, load_command_class
 from django.urls import Resolver404, resolve
 
 from approvals.policies.conditions import condition as parsed_condition
+from tests.commands import COMMANDS, command_named
 from tests.contract.operations import document
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs/howto").glob("*.md")])
-COMMANDS = {name for name, app in get_commands().items() if app == "dashboard"}
 DJANGO = {"migrate", "collectstatic", "check", "shell", "makemigrations", "sweep"}
 
 COMMAND = re.compile(r"\./manage\.py ((?:[^`\n|#>&\\;)]|\\\n)+)")
@@ -37,14 +35,14 @@ def parsed(line: str) -> str:
         return ""  # it is named, not typed
     if name not in COMMANDS:
         return f"no command {name}"
-    command: Any = load_command_class("dashboard", name)
-    verbs = {verb.name for verb in getattr(command, "verbs", ())}
+    made = command_named(name)
+    verbs = {verb.name for verb in getattr(made, "verbs", ())}
     if len(rest) == 1 and rest[0] in verbs:
         return ""
     if name == "token" and rest and rest[0] not in verbs:
         rest = ["create", *rest]
     try:
-        command.create_parser("manage.py", name).parse_args(rest)
+        made.create_parser("manage.py", name).parse_args(rest)
     except SystemExit:
         return "not understood"
     except Exception as error:

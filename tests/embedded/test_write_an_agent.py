@@ -23,10 +23,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from django.core.management import get_commands
 
 from checkpoints.errors import GatepostError
 from gatepost_command import PACKAGES, __version__
+from tests.commands import COMMANDS
 from tests.embedded.helpers import ROOT, clean_environment, free_port, wait_until
 from workers.authoring.graph import Graph
 from workers.authoring.language_models import Request, used
@@ -465,8 +465,11 @@ def test_the_command_is_that_of_the_clone(shell: Shell, tmp_path: Path) -> None:
     assert version == __version__
     (noted,) = shell.packages.glob("gatepost-*.dist-info")
     assert noted.name == f"gatepost-{version}.dist-info"
-    ours = text.partition("[dashboard]\n")[2].partition("\n\n")[0].split()
-    assert ours == sorted(name for name, app in get_commands().items() if app == "dashboard")
+    rooms = dict(re.findall(r"^\[(\w+)\]\n((?: .+\n)+)", text, re.MULTILINE))
+    shown = {name: room for room, names in rooms.items() for name in names.split()}
+    assert (
+        COMMANDS.items() <= {n: f"dashboard.commands.{room}" for n, room in shown.items()}.items()
+    )
     assert [*tmp_path.iterdir()] == []
 
 

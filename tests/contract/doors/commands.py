@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from django.core.management import call_command, get_commands, load_command_class
+from django.core.management import call_command
 
 from dashboard import actions
 from dashboard.actions import hooks
+from tests.commands import COMMANDS as ALL
+from tests.commands import command_named
 from tests.contract.example_calls import next_node
 from tests.contract.things import ISSUER, linked
 from tests.contract.world import World
 from tests.dashboard import hooking
 
 from .admin_forms import MCP
-from .door import FORBIDDEN, MISSING, OURS, Door, Knock, swapped
+from .door import FORBIDDEN, MISSING, Door, Knock, swapped
 
 # Whoever may start these owns the machine: they ask for no role.
 HOST = {
@@ -276,8 +278,7 @@ def commands() -> Iterator[Door]:
 def verbs() -> set[str]:
     """Every verb of every command of ours."""
     results = set()
-    for name, app in get_commands().items():
-        if app in OURS:
-            known = getattr(load_command_class(str(app), name), "verbs", ())
-            results |= {f"{name} {verb.name}" for verb in known} or {name}
+    for name in ALL:
+        known = getattr(command_named(name), "verbs", ())
+        results |= {f"{name} {verb.name}" for verb in known} or {name}
     return results

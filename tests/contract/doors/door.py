@@ -14,7 +14,6 @@ from tests.contract.world import World
 
 from .targets import FOREIGN
 
-OURS = ("dashboard", "workers", "approvals", "checkpoints")
 REFUSED, FORBIDDEN, MISSING = "refused", "forbidden", "missing"
 type Knock = Callable[[str | None], str]
 PEOPLE = (None, "viewer", "operator", "manager", "auditor", "admin", "nobody", "stranger")

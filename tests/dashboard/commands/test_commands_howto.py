@@ -5,28 +5,22 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.core.management import get_commands, load_command_class
 
 from dashboard.commands.terminal import console as terminal
+from tests.commands import COMMANDS, command_named
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / "docs/howto/commands.md").read_text()
-COMMANDS = sorted(name for name, app in get_commands().items() if app == "dashboard")
 EXAMPLES = re.findall(r"^(?:\S+: )?\./manage\.py (.+?)(?:\s+[#|>&\\].*)?$", TEXT, re.MULTILINE)
-
-
-def command(name: str) -> Any:
-    return load_command_class("dashboard", name)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_and_verb_is_explained(name: str) -> None:
     assert re.search(rf"^## .*\b{name}\b", TEXT, re.MULTILINE)
     assert f"./manage.py {name}" in TEXT
-    for verb in getattr(command(name), "verbs", ()):
+    for verb in getattr(command_named(name), "verbs", ()):
         assert f"./manage.py {name} {verb.name}" in TEXT, f"{name} {verb.name}"
 
 
@@ -36,7 +30,7 @@ def test_each_example_is_understood() -> None:
     for example in EXAMPLES:
         name, *words = shlex.split(example)
         assert name in COMMANDS, example
-        made = command(name)
+        made = command_named(name)
         if name == "token" and words[0] not in {verb.name for verb in made.verbs}:
             words = ["create", *words]
         if "--help" not in words:
@@ -45,7 +39,7 @@ def test_each_example_is_understood() -> None:
 
 def test_each_example_of_help_is_understood() -> None:
     for name in COMMANDS:
-        made = command(name)
+        made = command_named(name)
         texts = [getattr(made, "examples", ""), *(v.examples for v in getattr(made, "verbs", ()))]
         for line in filter(None, (line.strip() for text in texts for line in text.splitlines())):
             first, *words = shlex.split(line.partition(" | ")[0].partition(" > ")[0])

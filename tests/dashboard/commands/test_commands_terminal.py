@@ -16,13 +16,13 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.core.management import load_command_class
 from django.db import connection
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
 from dashboard.embedded.process.lock import DataLock
 from tests.cast import Cast, make_cast
+from tests.commands import command_named
 from tests.dashboard import scene
 from tests.dashboard.terminals import argv, environment, manage, on_terminal
 
@@ -30,16 +30,16 @@ AWAY = environment(DATABASE_URL="postgresql://gatepost@127.0.0.1:1/gatepost")
 COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-7]")
 
 
-def parser_of(command: str) -> Any:
-    return load_command_class("dashboard", command).create_parser("./manage.py", command)
+def parser_of(name: str) -> Any:
+    return command_named(name).create_parser("./manage.py", name)
 
 
-def help_of(command: str) -> str:
-    return str(parser_of(command).format_help())
+def help_of(name: str) -> str:
+    return str(parser_of(name).format_help())
 
 
-def verbs_of(command: str) -> list[str]:
-    return [verb.name for verb in load_command_class("dashboard", command).verbs]
+def verbs_of(name: str) -> list[str]:
+    return [verb.name for verb in command_named(name).verbs]
 
 
 @pytest.fixture
