@@ -150,7 +150,7 @@ SCENES: Final = (
         {"at_most": 2},
         PLATFORM,
     ),
-    # At work for nine hours, a short step every half minute: whoever comes late sees it move.
+    # At work for nine hours, a short step every half minute: a late visitor sees it move.
     Scene(
         "demo-weather-watch",
         "weather-watch",
