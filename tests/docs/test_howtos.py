@@ -10,8 +10,8 @@ import pytest
 from django.urls import Resolver404, resolve
 
 from approvals.policies.conditions import condition as parsed_condition
-from tests.commands import COMMANDS, command_named
 from tests.contract.operations import document
+from tests.dashboard.command_list import COMMANDS, command_named
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs/howto").glob("*.md")])

@@ -26,7 +26,7 @@ import pytest
 
 from checkpoints.errors import GatepostError
 from gatepost_command import PACKAGES, __version__
-from tests.commands import COMMANDS
+from tests.dashboard.command_list import COMMANDS
 from tests.embedded.helpers import ROOT, clean_environment, free_port, wait_until
 from workers.authoring.graph import Graph
 from workers.authoring.language_models import Request, used

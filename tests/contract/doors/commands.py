@@ -15,12 +15,12 @@ from django.core.management import call_command
 
 from dashboard import actions
 from dashboard.actions import hooks
-from tests.commands import COMMANDS as ALL
-from tests.commands import command_named
 from tests.contract.example_calls import next_node
 from tests.contract.things import ISSUER, linked
 from tests.contract.world import World
 from tests.dashboard import hooking
+from tests.dashboard.command_list import COMMANDS as ALL
+from tests.dashboard.command_list import command_named
 
 from .admin_forms import MCP
 from .door import FORBIDDEN, MISSING, Door, Knock, swapped

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dashboard.commands.terminal import console as terminal
-from tests.commands import COMMANDS, command_named
+from tests.dashboard.command_list import COMMANDS, command_named
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / "docs/howto/commands.md").read_text()

@@ -22,8 +22,8 @@ from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
 from dashboard.embedded.process.lock import DataLock
 from tests.cast import Cast, make_cast
-from tests.commands import command_named
 from tests.dashboard import scene
+from tests.dashboard.command_list import command_named
 from tests.dashboard.terminals import argv, environment, manage, on_terminal
 
 AWAY = environment(DATABASE_URL="postgresql://gatepost@127.0.0.1:1/gatepost")
