@@ -43,7 +43,7 @@ def test_a_deputy_is_named_and_decides_under_both_names(house: House, people: Pe
     owner.page.get_by_label("Reason").fill("you know this customer")
     assert faults(owner, Axe()) == {}
     owner.press("Hand over")
-    expect(owner.page.get_by_text("Handed over: second_manager can decide this")).to_be_visible()
+    expect(owner.page.locator("#toasts")).to_contain_text("second_manager can decide this")
     # And everything for a week.
     owner.open("/deputies/")
     today = datetime.now(UTC).date()
