@@ -12,9 +12,11 @@ class CheckpointsConfig(AppConfig):
         from .log import remains
         from .models.recorded_tables import register
         from .queries.erasures import parts
-        from .store.encrypted.keys import ERASED_PART
+        from .store.encrypted import keys
+        from .store.statement import searchable
 
         register()
         register_columns()
         parts.register()
-        remains.register(ERASED_PART)
+        remains.register(keys.ERASED_PART)
+        remains.register(searchable.ERASED_PART)

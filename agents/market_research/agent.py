@@ -15,6 +15,7 @@ from gatepost import (
     Append,
     Context,
     Graph,
+    Searchable,
     State,
     progress,
 )
@@ -57,6 +58,7 @@ class Research(State):
     dataset: Annotated[
         Literal["flights", "weather"],
         _field("Data set", "A table that comes with Gatepost; an uploaded file goes before it."),
+        Searchable(),
     ] = "flights"
     file: Annotated[
         Ref | None,

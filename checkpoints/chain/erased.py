@@ -63,6 +63,15 @@ def verify_erased(log: Log, erasure: Erasure) -> Generator[int]:
         raise Broken(log.last_seq, "its log does not end where it ended when it was erased")
     if not recorded["remains"] == erasure.remains == remains_of(log.ident):
         raise Broken(log.last_seq, "what the erasure left of it was altered")
+    if _is_searched(log.ident):  # a column that came later than the hash of what is left
+        raise Broken(log.last_seq, "what it was searched by was put back")
+
+
+def _is_searched(thread: UUID) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT searchable FROM gp_thread WHERE id = %s::uuid", (thread,))
+        row = cursor.fetchone()
+    return row is not None and row[0] is not None
 
 
 def _recorded(log: Log) -> dict[str, Any] | None:

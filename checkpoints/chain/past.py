@@ -19,6 +19,7 @@ from ..queries.states import materialized
 from ..state import deltas, references
 from ..state.channels import Digests
 from ..state.deltas import Folder
+from ..state.searchable import kept_values, searchable_of
 from ..states import EventKind
 from ..tables.columns import CHECKPOINT
 from ..tables.readers import Reader
@@ -181,6 +182,13 @@ class Past:
             self.n_steps += 1
         self._former = c
         return c.id, c.number, c.step, c.branch, c.state_bytes, c.branch_start, c.next_nodes
+
+    def is_searched_by(self, column: str | None, channels: str | None) -> bool:
+        """Compare the searchable values of the thread's row with the state checked last."""
+        names = searchable_of({} if channels is None else deltas.decode(channels))
+        if column is None or not names:
+            return column is None and not names
+        return bool(deltas.decode(column) == kept_values(names, self._folder.state))
 
     @property
     def agent_version(self) -> UUID | None:

@@ -134,7 +134,8 @@ class _Facts:
     `end` is (last_seq, last_hash, highest seq), `head` (id, number, step, branch, bytes, first of
     the branch, next nodes as text), `brought` the last event and checkpoint that came with a
     capsule, `origin` (who started it, base, checkpoint of the base), `pinned` whether only the very
-    code that it stopped with may take it, `closed` whether it is marked as under an erasure that
+    code that it stopped with may take it, `searchable` (its column of this name, the channels of
+    its version), `closed` whether it is marked as under an erasure that
     nobody approved, `columns` what else of the row the log tells.
     """
 
@@ -146,6 +147,7 @@ class _Facts:
     brought: tuple[int, int]
     origin: tuple[str, str | None, str | None]
     pinned: bool
+    searchable: tuple[str | None, str | None]
     closed: bool
     columns: Row
 
@@ -157,7 +159,8 @@ def _facts(thread: UUID) -> _Facts | None:
         "(SELECT coalesce(max(number), -1) FROM gp_checkpoint WHERE thread_id = th.id) "
         "AS highest_number, th.imported_seq, th.imported_number, th.started_by, th.base::text, "
         "th.forked_from::text, th.pinned, th.head, th.number, th.step, th.branch, th.state_bytes, "
-        "th.branch_start, th.next_nodes::text, th.erasure IS NOT NULL AND NOT EXISTS (SELECT 1 "
+        "th.branch_start, th.next_nodes::text, th.searchable::text, av.channels::text, "
+        "th.erasure IS NOT NULL AND NOT EXISTS (SELECT 1 "
         "FROM gp_erasure r WHERE r.id = th.erasure AND r.state IN ('approved', 'done')) AS closed "
         "FROM gp_thread th LEFT JOIN gp_agent_version av ON av.id = th.agent_version_id "
         "WHERE th.id = %s::uuid",
@@ -175,6 +178,7 @@ def _facts(thread: UUID) -> _Facts | None:
         brought=(r.imported_seq, r.imported_number),
         origin=(r.started_by, r.base, r.forked_from),
         pinned=r.pinned,
+        searchable=(r.searchable, r.channels),
         closed=r.closed,
         columns=read_row(r[:N_ROW]),
     )
@@ -224,6 +228,8 @@ class _Verification:
                 raise Broken(self._log.last_seq, "it is marked as closed, by no approved erasure")
             if wrong := self._logged_row.differs(self._facts.columns, n_steps=self._past.n_steps):
                 raise Broken(self._log.last_seq, f"{wrong} is not what the log tells of")
+            if not self._past.is_searched_by(*self._facts.searchable):
+                raise Broken(self._log.last_seq, "what it is searched by is not in its state")
             for _, wrong in altered_versions(self._facts.columns.agent_version):
                 raise Broken(self._log.last_seq, wrong)
             result = self._witnesses_end()

@@ -128,7 +128,8 @@ class AgentAnnouncement(models.Model):
 class Thread(models.Model):
     """One execution of an agent: the only row that a step updates.
 
-    No index contains a column that a step changes, so a step's UPDATE stays heap-only.
+    No index contains a column that a step changes, so a step's UPDATE stays heap-only; but for the
+    step of an agent that writes a searchable channel.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -190,6 +191,7 @@ class Thread(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     # The erasure that has closed it: nothing is written to it any more.
     erasure = models.UUIDField(null=True)
+    searchable = models.JSONField(null=True, help_text="{channel: value} of searchable channels")
 
     class Meta:
         db_table = "gp_thread"

@@ -156,6 +156,7 @@ from .search.counts import COUNT_CAP, children_beside, counts
 from .search.filters import ANYWHERE, TreeFilter
 from .search.language import FILTERS, InvalidQuery, Query, Term
 from .search.language import parse as parse_query
+from .search.state_values import checked_query
 from .search.stuck import StuckCounts
 from .storage import storage
 from .threads import (
@@ -263,6 +264,7 @@ __all__ = [
     "budgets",
     "calls_around",
     "changes_of",
+    "checked_query",
     "checkpoint",
     "checkpoint_before",
     "checkpoint_by_number",

@@ -9,6 +9,7 @@ from ..log.pins import CHOSEN
 from ..states import EventKind, Status
 from .statement.guards import refuse, versioned
 from .statement.moves import Move, NewEvent, perform
+from .statement.searchable import change_version
 
 # The engine parked it for its code and wrote down what can be chosen; no rollback stopped half-way.
 _PARKED: Final = (
@@ -80,6 +81,7 @@ def accept(
         move = versioned(Move(thread, guard, ("accept", str(version), former)), expected_version)
         move.to_status(Status.QUEUED)
         move.set("agent_version_id", version)
+        change_version(move, former=former, version=version)
         move.set("queue", queue)
         move.express("pinned", "FALSE")
         move.express("wish", "''")

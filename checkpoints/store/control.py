@@ -31,6 +31,8 @@ from .statement.checkpoint_rows import checkpoint_insert
 from .statement.guards import check_texts, in_statuses, refuse, versioned
 from .statement.locks import lock_thread
 from .statement.moves import Insert, Move, NewCheckpoint, NewEvent, head_sets, perform
+from .statement.searchable import check as check_searchable
+from .statement.searchable import follow
 from .steps import release
 
 # Nobody works on these: they pause at once.
@@ -308,8 +310,8 @@ def edit(
     Raises StaleVersion when the thread moved since `expected_version` or since it was read here.
     """
     rows = fetch_named(
-        "SELECT head, number, step, branch, branch_start, next_nodes::text, status, workspace_id "
-        "FROM gp_thread WHERE id = %s::uuid",
+        "SELECT head, number, step, branch, branch_start, next_nodes::text, status, workspace_id, "
+        "agent_version_id FROM gp_thread WHERE id = %s::uuid",
         (thread,),
     )
     if not rows:
@@ -323,6 +325,7 @@ def edit(
         "WHERE c.thread_id = %s::uuid AND c.id = %s::uuid",
         (thread, row.head),
     )
+    check_searchable(row.agent_version_id, changes)
     cipher = partial(sealing_cipher, thread, workspace=row.workspace_id)
     delta = deltas.delta_of_changes(sealed(deltas.decode(point.channels), changes, cipher))
     digests = known_digests(thread, row.head)
@@ -353,6 +356,7 @@ def edit(
         expected_version,
     )
     head_sets(move, checkpoint)
+    follow(move, checkpoint, head=row.head, version=row.agent_version_id)
     move.express(
         "status",
         "CASE WHEN th.status IN ('waiting', 'sleeping') THEN 'paused' ELSE th.status END::varchar",

@@ -21,6 +21,7 @@ from ..state import deltas
 from ..state.channels import Digests, reducers_of
 from ..state.encrypted import readers_of
 from ..state.model_configuration import deployed, joined_config
+from ..state.searchable import check_values, column_of, searchable_of
 from ..states import EventKind, Status
 from ..tables.columns import CHECKPOINT, THREAD
 from .encrypted.keys import cipher_of_fork, ciphers_of_births
@@ -30,6 +31,8 @@ from .statement.announcements import announce
 from .statement.checkpoint_rows import checkpoint_insert
 from .statement.guards import CLOSED, check_texts
 from .statement.moves import NO_HASH, NewCheckpoint, NewEvent, encode_event, first_checkpoint
+from .statement.searchable import check as check_searchable
+from .statement.searchable import column_at
 from .statement.text import birth
 
 
@@ -141,6 +144,8 @@ def start(
     channels, graph = deltas.decode(version.channels), deltas.decode(version.graph)
     state = {c: spec["default"] for c, spec in channels.items() if "default" in spec} | dict(input)
     deltas.check(state)
+    names = searchable_of(channels)
+    check_values(names, state)
     thread = uuid7()
     encrypted = bool(readers_of(channels))
     # One transaction: a start that is refused leaves no key behind.
@@ -191,6 +196,7 @@ def start(
                 "effects": effects,
                 "started_by": actor,
                 "parent": parent,
+                "searchable": column_of(names, state),
             },
         )
         if not born:
@@ -277,6 +283,8 @@ def fork(
         digests = known_digests(base, checkpoint, *rows)
         digests.follow(delta)
         state_hash, state_bytes = digests.root, digests.size
+    check_searchable(version, changes)
+    searchable = column_at(base, checkpoint, version=version, delta=delta)
     whole_config = joined_config(deltas.decode(base_config) if base_config else {}, config or {})
     first = first_checkpoint(
         step=point["step"],
@@ -329,6 +337,7 @@ def fork(
             "started_by": actor,
             "base": base,
             "forked_from": checkpoint,
+            "searchable": searchable,
         },
     )
     if is_far:

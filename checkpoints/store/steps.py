@@ -18,6 +18,7 @@ from ..states import EventKind, Status, target
 from .inputs import take
 from .statement.checkpoint_rows import checkpoint_insert, delta_bytes
 from .statement.moves import Move, NewCheckpoint, NewEvent, head_sets, perform, returned
+from .statement.searchable import change_version, follow
 from .statement.text import ALWAYS
 
 RELEASE = {
@@ -72,6 +73,7 @@ def commit_step(
         (work.token, work.head),
     )
     head_sets(move, checkpoint)
+    follow(move, checkpoint, head=work.head, version=work.agent_version)
     if work.crash_count:
         move.express("crash_count", "0")
     move.events = [*before, committed, *events]
@@ -221,6 +223,7 @@ def adopt_version(work: Work, version: UUID, *, fingerprint: str, same: bool = F
     """
     move = leased(work)
     move.set("agent_version_id", version)
+    change_version(move, former=work.agent_version, version=version)
     # A pause that somebody asked for since the lease was taken stays asked for.
     move.express("wish", "CASE WHEN th.wish = 'accept' THEN '' ELSE th.wish END")
     move.events = [

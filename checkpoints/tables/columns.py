@@ -65,6 +65,7 @@ THREAD: Final = listed(
     tokens_saved     bigint                   capsule
     created_at       timestamptz              capsule
     erasure          uuid null
+    searchable       jsonb null
     """,
 )
 CHECKPOINT: Final = listed(

@@ -49,7 +49,8 @@ PROVED: Final[dict[str, dict[str, str]]] = {
 }
 DERIVED: Final[dict[str, dict[str, str]]] = {
     "gp_thread": {
-        "erasure": "of an erasure that the log of the workspace records; any other mark is damage"
+        "erasure": "of an erasure that the log of the workspace records; any other mark is damage",
+        "searchable": "values of the state at the head; compared with it",
     },
     "gp_keyframe": {"*": "a cache of states; compared with the deltas, and may be deleted"},
     "gp_artifact": _all("sha256 size", "the bytes of the file are hashed again"),

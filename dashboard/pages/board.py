@@ -103,7 +103,7 @@ class BoardPage(BoardAddress):
     def problem(self) -> queries.InvalidQuery | None:
         """The mistake in the query, if there is one; such a board shows no thread."""
         try:
-            queries.parse_query(self.q)
+            queries.checked_query(self.q)
         except queries.InvalidQuery as error:
             return error
         return None

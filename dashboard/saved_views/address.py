@@ -166,7 +166,7 @@ def read_address(text: str) -> BoardAddress:
     if wrong := _wrong(lists):
         raise Invalid("$.address", wrong.explained("a board"))
     board = BoardAddress.read(lists)
-    queries.parse_query(board.q)
+    queries.checked_query(board.q)
     return board
 
 
@@ -187,7 +187,7 @@ def readable(text: str) -> tuple[str, str]:
         return text, wrong.explained("The board")
     board = BoardAddress.read(lists)
     try:
-        queries.parse_query(board.q)
+        queries.checked_query(board.q)
     except queries.InvalidQuery as error:
         return text, f"“{error.shown}” {error.explanation}"
     return board.text, problem

@@ -7,8 +7,9 @@ import reprlib
 from collections.abc import Mapping
 from typing import Any
 
-from checkpoints.state.channels import Append, LastValue, Reducer
+from checkpoints.state.channels import Append, LastValue, Merge, Reducer
 from checkpoints.state.encrypted import Encrypted
+from checkpoints.state.searchable import CHANNELS_MAX, Searchable
 from checkpoints.states import ROLES
 
 from .errors import GraphError, StepFailed
@@ -107,3 +108,41 @@ def _readers(name: str, readers: Any) -> tuple[str, ...]:
                 f"Channel {name!r}: {shown(role)} is no role; there are {', '.join(ROLES)}."
             )
     return tuple(role for role in ROLES if role in readers)
+
+
+def searchable_of(fields: Mapping[str, Any], reducers: Mapping[str, Reducer]) -> tuple[str, ...]:
+    """The searchable channels; GraphError for one that cannot be, and for too many.
+
+    `fields` are those of a Pydantic model.
+    """
+    results = []
+    for name, info in fields.items():
+        if Searchable in info.metadata:
+            raise GraphError(f"Channel {name!r}: write Searchable(), not Searchable.")
+        if not any(isinstance(m, Searchable) for m in info.metadata):
+            continue
+        if any(isinstance(m, Encrypted) for m in info.metadata):
+            raise GraphError(f"Channel {name!r} is encrypted and cannot be searchable.")
+        if isinstance(reducers[name], Append | Merge):
+            raise GraphError(
+                f"Channel {name!r} is searchable and has the reducer "
+                f"{type(reducers[name]).__name__}: only a channel whose new value replaces the old "
+                "one can be searchable."
+            )
+        results.append(name)
+    if len(results) > CHANNELS_MAX:
+        raise GraphError(
+            f"{len(results)} channels are searchable; at most {CHANNELS_MAX} of a state can be."
+        )
+    return tuple(sorted(results))
+
+
+def check_prompts(temperature: Any, prompts: Any) -> None:
+    """Raise GraphError for what is no temperature and no texts by name."""
+    if temperature is not None and not is_number(temperature):
+        raise GraphError(f"temperature={shown(temperature)} is no number.")
+    texts = isinstance(prompts, Mapping) and all(
+        isinstance(name, str) and isinstance(text, str) for name, text in prompts.items()
+    )
+    if not texts:
+        raise GraphError('prompts is a dict of texts by name: prompts={"brief": "Be brief."}.')

@@ -22,19 +22,26 @@ from functools import cached_property
 from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
-from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from checkpoints.payloads.base import DATABASE, KINDS
 from checkpoints.state.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
 from checkpoints.state.encrypted import Encrypted
 from checkpoints.state.schema import Upgrades
+from checkpoints.state.searchable import Searchable
 
-from .checks import check_exempt, check_message_channel, encrypted_of, shown
+from .checks import (
+    check_exempt,
+    check_message_channel,
+    check_prompts,
+    encrypted_of,
+    searchable_of,
+    shown,
+)
+from .description import described_channels, described_model
 from .errors import GraphError
 from .frozen import plain
 from .joins import Joins, ways_of
 from .language_models import Model
-from .prompts import check_prompts, described_model
 from .retry_policy import Retry, RetryLater, policy_of
 from .state_view import Border, holds_list
 from .time_limits import check_limit
@@ -55,6 +62,7 @@ __all__ = [
     "Node",
     "Retry",
     "RetryLater",
+    "Searchable",
     "State",
     "Sum",
     "Tool",
@@ -291,7 +299,7 @@ class Graph:
             for way in node.leads:
                 if way != END and way not in self.nodes:
                     raise GraphError(f"{node.name!r} leads to {way!r}, and there is no such node.")
-        _ = self.reducers, self.encrypted
+        _ = self.reducers, self.encrypted, self.searchable
 
     @property
     def entry(self) -> tuple[str, ...]:
@@ -326,6 +334,11 @@ class Graph:
         return encrypted_of(self.state.model_fields, self.reducers)
 
     @cached_property
+    def searchable(self) -> tuple[str, ...]:
+        """The channels by whose values threads are searched for."""
+        return searchable_of(self.state.model_fields, self.reducers)
+
+    @cached_property
     def _border(self) -> Border:
         return Border(self.state)
 
@@ -351,18 +364,9 @@ class Graph:
         self._border.check_state(state)
 
     def describe_channels(self) -> dict[str, Any]:
-        """The channels in the form of AgentVersion.channels: reducer and default of each."""
-        results = {}
-        for name, info in self.state.model_fields.items():
-            entry = dict(self.reducers[name].to_json())
-            if info.default_factory is not None:
-                entry["default"] = to_jsonable_python(info.get_default(call_default_factory=True))
-            elif info.default is not PydanticUndefined:
-                entry["default"] = to_jsonable_python(info.default)
-            if name in self.encrypted:
-                entry["encrypted"] = list(self.encrypted[name].readers)
-            results[name] = entry
-        return results
+        """The channels in the form of AgentVersion.channels."""
+        fields = self.state.model_fields
+        return described_channels(fields, self.reducers, self.encrypted, self.searchable)
 
     def describe_schema(self) -> dict[str, Any]:
         """The state in the form of AgentVersion.schema; `x-order`, because jsonb keeps no order."""

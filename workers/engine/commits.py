@@ -10,6 +10,7 @@ from uuid_utils.compat import uuid7
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from checkpoints.state.channels import Digests, build_delta
+from checkpoints.state.searchable import check_values
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint, NewEvent
 
@@ -46,6 +47,7 @@ def commit(
             folder.add(delta)
             plain = step.encrypted.opened(folder.state)
             graph.check_state(plain)
+            check_values(graph.searchable, delta.get("set", {}))
             following, ways = _ways(graph, step, plain, done)
         hand_off = hand_off_of(step, folder.state)
     except InvalidValue as error:

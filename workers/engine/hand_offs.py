@@ -10,6 +10,7 @@ from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from checkpoints.state.channels import Digests, reducers_of
 from checkpoints.state.encrypted import is_envelope, readers_of
+from checkpoints.state.searchable import check_values, column_of, searchable_of
 from checkpoints.store import HandOff
 
 from ..node.children import HAND_OFF
@@ -40,7 +41,15 @@ def hand_off_of(step: OpenStep, state: dict[str, Any]) -> HandOff | None:
     changed = {c: v for c, v in own.items() if c not in state or state[c] != v}
     gone = sorted(set(state) - set(own))
     delta = {**({"set": changed} if changed else {}), **({"unset": gone} if gone else {})}
-    return HandOff(UUID(result["thread"]), agent, delta, Digests.of(own, reducers_of(channels)))
+    names = searchable_of(channels)
+    check_values(names, own)
+    return HandOff(
+        UUID(result["thread"]),
+        agent,
+        delta,
+        Digests.of(own, reducers_of(channels)),
+        column_of(names, own),
+    )
 
 
 def _as_stored(

@@ -19,7 +19,8 @@ from uuid import UUID
 from ...postgres.named_rows import fetch_named
 from ...postgres.plans import planned_for_this
 from .filters import indexed, is_indexed, label_term
-from .language import Term, parse
+from .language import Term
+from .state_values import checked_query
 
 FEW: Final = 20_000
 FEW_TITLES: Final = 5_000
@@ -51,7 +52,7 @@ def lookup_of(
 
     Raises InvalidQuery.
     """
-    terms = [term for term in parse(q).terms if is_indexed(term)]
+    terms = [term for term in checked_query(q).terms if is_indexed(term)]
     if label:
         terms.append(label_term(label))
     if not terms:

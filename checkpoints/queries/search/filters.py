@@ -15,6 +15,7 @@ from ...agent_versions import OURS
 from ...state import deltas
 from ...states import Status
 from .language import Term, amount_of, parse, seconds_of
+from .state_values import state_condition
 from .stuck import STUCK_IDS
 from .words import id_range, split, word_query
 
@@ -93,7 +94,7 @@ def filters(
     if label:
         terms = (*terms, label_term(label))
     for term in terms:
-        text, values = _CONDITIONS[term.name](term.values, workspace)
+        text, values = _condition(term, workspace)
         # A condition on a column without a value is neither true nor false.
         where.append(f"NOT coalesce({text}, false)" if term.negated else text)
         if term in common:
@@ -123,6 +124,7 @@ def is_indexed(term: Term) -> bool:
         return False
     return (
         term.name in ("label", _PAIR)
+        or bool(term.path)
         or (term.name == "" and bool(split(term.values[0])))
         or (term.name == "has" and set(term.values) <= _FAMILY)
     )
@@ -136,7 +138,7 @@ def indexed(term: Term, workspace: UUID, *, bare: bool = False) -> Condition:
     """
     if term.name == "":
         return _begins(term.values[0], whole=bare)
-    text, params = _CONDITIONS[term.name](term.values, workspace)
+    text, params = _condition(term, workspace)
     return (text.replace(_WITH_LABELS, "") if bare else text), params
 
 
@@ -161,6 +163,12 @@ def _in_tree(tree: TreeFilter) -> tuple[list[str], list[Any]]:
     if tree.held is not None:
         where.append(_HELD if tree.held else f"NOT coalesce({_HELD}, false)")
     return where, params
+
+
+def _condition(term: Term, workspace: UUID) -> Condition:
+    if term.path:
+        return state_condition(term.path, term.values)
+    return _CONDITIONS[term.name](term.values, workspace)
 
 
 def _any(conditions: Sequence[Condition]) -> Condition:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import Final
@@ -31,7 +31,11 @@ SECONDS_MAX: Final = 100 * 365 * 86_400
 COST_MAX: Final = Decimal(10) ** 9
 HAS: Final = ("stuck", "error", "approval", "fork", "parent", "damage")
 
-_NAME: Final = re.compile(r"([A-Za-z]+(?:\.[A-Za-z_]+)*):")
+STATE: Final = "state."
+PATH_MAX: Final = 200
+DEPTH_MAX: Final = 5
+
+_NAME: Final = re.compile(r"([Ss]tate(?:\.[\w-]+)+|[A-Za-z]+(?:\.[A-Za-z_]+)*):")
 _AMOUNT: Final = re.compile(r"([<>])([0-9]{1,12}(?:\.[0-9]{1,6})?)")
 _SPAN: Final = re.compile(r"([<>])([0-9]{1,9})([smhdw])")
 _BARE: Final = re.compile(r'[^\s,"\\]+')
@@ -51,11 +55,20 @@ class InvalidQuery(InvalidValue):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One filter with the values that it takes, any of them; free text where `name` is empty."""
+    """One filter with the values that it takes, any of them; free text where `name` is empty.
+
+    A filter of a value in the state has its path in the name: `state.order.customer`.
+    """
 
     name: str
     values: tuple[str, ...]
     negated: bool = False
+    position: int = field(default=0, compare=False)
+
+    @property
+    def path(self) -> list[str]:
+        """The path in the state, its channel first; empty for any other filter."""
+        return self.name.split(".")[1:] if self.name.startswith(STATE) else []
 
     def __str__(self) -> str:
         values = ",".join(_written(self.name, value) for value in self.values)
@@ -76,13 +89,15 @@ class Query:
 class Filter:
     """A filter of the language: what it takes, in words and by its check.
 
-    `check` gives what is wrong with a value, empty where nothing is.
+    `check` gives what is wrong with a value, empty where nothing is. `written` is what stands
+    before the colon, if not the name.
     """
 
     takes: str
     example: str
     check: Callable[[str], str]
     words: tuple[str, ...] = ()
+    written: str = ""
 
 
 def _is_name(value: str) -> str:
@@ -128,6 +143,12 @@ FILTERS: Final[Mapping[str, Filter]] = {
     "idle": Filter("time since the last event", "idle:>30m", _is_span),
     "cost": Filter("what the calls cost so far", "cost:>0.50", _is_amount),
     "label": Filter("labels", "label:team=finance", _is_label),
+    "state": Filter(
+        "values of searchable channels",
+        "state.customer:acme",
+        lambda value: "",
+        written="state.CHANNEL",
+    ),
     "has": Filter(", ".join(HAS), "has:stuck", _one_of(HAS), HAS),
 }
 _LOWERED: Final = frozenset({"status", "has", "age", "idle"})
@@ -165,7 +186,7 @@ def _terms(text: str) -> Iterator[Term]:
         name, after = _name(text, at)
         if not name:
             value, at = _free(text, at)
-            yield Term("", (value,), negated)
+            yield Term("", (value,), negated, begin)
             continue
         values, at = _values(text, begin, after)
         yield _checked(name, values, negated, text[begin:at], begin)
@@ -176,6 +197,10 @@ def _name(text: str, at: int) -> tuple[str, int]:
     if (match := _NAME.match(text, at)) is None:
         return "", at
     name = match[1].lower()
+    if name.startswith(STATE):
+        return _state(STATE + match[1][len(STATE) :], match[0], at), match.end()
+    if name == "state":
+        raise InvalidQuery(match[0], at, f"needs a path: {FILTERS[name].example}")
     if name not in FILTERS:
         near = get_close_matches(name, FILTERS, n=1)
         expected = f" Did you mean “{near[0]}:”?" if near else ""
@@ -186,6 +211,20 @@ def _name(text: str, at: int) -> tuple[str, int]:
             "Put text with a colon in quotes.",
         )
     return name, match.end()
+
+
+def _state(name: str, written: str, at: int) -> str:
+    if len(name) > PATH_MAX or name.count(".") > DEPTH_MAX:
+        raise InvalidQuery(
+            written,
+            at,
+            f"is too long a path: {DEPTH_MAX} names and {PATH_MAX} characters are allowed.",
+        )
+    return name
+
+
+def _filter(name: str) -> Filter:
+    return FILTERS["state" if name.startswith(STATE) else name]
 
 
 def _free(text: str, at: int) -> tuple[str, int]:
@@ -225,7 +264,7 @@ def _values(text: str, begin: int, at: int) -> tuple[list[tuple[str, str, int]],
 
 
 def _missing(name: str) -> str:
-    one = FILTERS[name]
+    one = _filter(name)
     return f"needs a value: {one.takes}. For example {one.example}"
 
 
@@ -250,13 +289,13 @@ def _short(value: str, written: str, at: int) -> str:
 def _checked(
     name: str, values: list[tuple[str, str, int]], negated: bool, whole: str, begin: int
 ) -> Term:
-    one, results = FILTERS[name], []
+    one, results = _filter(name), []
     for exact, written, at in values:
         value = exact.lower() if name in _LOWERED else exact
         if wrong := one.check(value):
             raise InvalidQuery(written if exact else whole, at if exact else begin, wrong)
         results.append(value)
-    return Term(name, tuple(dict.fromkeys(results)), negated)
+    return Term(name, tuple(dict.fromkeys(results)), negated, begin)
 
 
 def _written(name: str, value: str) -> str:

@@ -21,6 +21,7 @@ from checkpoints.log.pins import pinned_after
 from checkpoints.postgres.inserts import insert_rows
 from checkpoints.state import deltas
 from checkpoints.state.channels import Digests, reducers_of
+from checkpoints.state.searchable import column_of, searchable_of
 from checkpoints.states import FINISHED, EventKind, Status
 from checkpoints.tables.columns import (
     ACTIVITY,
@@ -37,6 +38,7 @@ from ..cursors import bring_cursors
 from ..keyframes import keep_state
 from ..starts import ROW_DEFAULTS, insert_thread
 from ..statement.moves import Move, NewEvent, first_checkpoint, perform
+from ..statement.searchable import column_at
 
 DESCRIPTION_MAX = 20_000
 LOST = "It was at work when the thread was exported; nobody here knows whether it happened."
@@ -110,10 +112,10 @@ def import_thread(
     bring_cursors(row["id"], cursors, workspace=workspace)
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE gp_thread th SET branch_start = c.branch_start, next_nodes = c.next_nodes "
-            "FROM gp_checkpoint c WHERE th.id = %s::uuid AND c.thread_id = th.id "
-            "AND c.id = th.head",
-            (row["id"],),
+            "UPDATE gp_thread th SET branch_start = c.branch_start, next_nodes = c.next_nodes, "
+            "searchable = %s::jsonb FROM gp_checkpoint c WHERE th.id = %s::uuid "
+            "AND c.thread_id = th.id AND c.id = th.head",
+            (_searchable(row), row["id"]),
         )
         for ref in inputs:
             if ref not in log.received:
@@ -205,7 +207,8 @@ def import_checkpoint(
     if result is None:
         raise BadCapsule("The capsule does not describe the agent of its checkpoint.")
     agent, queue, channels = result
-    digests = Digests.of(dict(state), reducers_of(deltas.decode(channels)))
+    described = deltas.decode(channels)
+    digests = Digests.of(dict(state), reducers_of(described))
     if digests.root != point["state_hash"]:
         raise BadCapsule("The state in the capsule does not fit the hash of its checkpoint.")
     thread: UUID = uuid7()
@@ -246,6 +249,7 @@ def import_checkpoint(
             "effects": "ask",
             "started_by": actor,
             "pinned": pinned,
+            "searchable": column_of(searchable_of(described), state),
         },
     )
     if not born:
@@ -366,6 +370,11 @@ def _queue(version: UUID) -> str:
     if row is None:
         raise BadCapsule("The capsule does not describe the agent of its thread.")
     return str(row[0])
+
+
+def _searchable(row: Mapping[str, Any]) -> str | None:
+    """The column of this name for an imported thread: its version came along, as did its past."""
+    return column_at(row["id"], row["head"], version=row["agent_version_id"])
 
 
 def keep_head(thread: UUID) -> None:

@@ -24,6 +24,7 @@ from checkpoints.records import NewActivity, Work
 from checkpoints.state import deltas
 from checkpoints.state.channels import Digests, reducers_of
 from checkpoints.state.encrypted import readers_of
+from checkpoints.state.searchable import check_values, column_of, searchable_of
 from checkpoints.states import EventKind
 from checkpoints.views import AgentRow
 
@@ -117,8 +118,10 @@ def _first_states(
     """The states that children begin with, as they are stored."""
     defaults = {c: spec["default"] for c, spec in agent.channels.items() if "default" in spec}
     states = [defaults | dict(child.input) for child in children]
+    names = searchable_of(agent.channels)
     for state in states:
         deltas.check(state)
+        check_values(names, state)
     if not readers_of(agent.channels):
         return states
     # Their ids follow from the activity, so a start that is repeated finds the same keys.
@@ -176,6 +179,7 @@ def _row(
         fan_out=str(fan_out),
         ordinal=child.ordinal,
         hold=child.hold,
+        searchable=column_of(searchable_of(agent.channels), state),
     )
 
 

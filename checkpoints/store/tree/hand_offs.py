@@ -28,12 +28,16 @@ from .births import bear, birth_row, ring
 
 @dataclass(frozen=True, slots=True)
 class HandOff:
-    """The successor: its id, its agent, and the change that makes its state of the giver's."""
+    """The successor: its id, its agent, and the change that makes its state of the giver's.
+
+    `searchable` is its column of this name (see `store.searchable`).
+    """
 
     id: UUID
     agent: AgentRow
     delta: Mapping[str, Any]
     digests: Digests
+    searchable: str | None = None
 
 
 def commit_and_hand_off(
@@ -137,4 +141,5 @@ def _row(work: Work, checkpoint: NewCheckpoint, hand_off: HandOff) -> dict[str, 
         depth=work.depth,
         base=str(work.thread),
         forked_from=str(checkpoint.id),
+        searchable=hand_off.searchable,
     )

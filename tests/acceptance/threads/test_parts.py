@@ -55,5 +55,6 @@ def test_pages_of_parts_errors_and_files_are_accessible(
         page.locator("#thread-artifacts li", has_text=name).first.get_by_text("Preview").click()
         expect(page.locator("#preview")).to_have_attribute("data-kind", kind)
         if kind == "picture":
-            assert page.evaluate("document.querySelector('#preview img').naturalWidth") > 100
+            width = "img => img.decode().then(() => img.naturalWidth)"
+            assert page.locator("#preview img").evaluate(width) > 100
     assert faults(viewer, axe) == {}

@@ -1,0 +1,84 @@
+"""Threads by a value in their state, as SQL: what `state.CHANNEL:value` of a query means.
+
+The row of a thread keeps the values of searchable channels, and an index knows what they contain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any, Final
+
+from ...postgres.named_rows import fetch_named
+from ...state import deltas
+from .language import STATE, InvalidQuery, Query, Term, parse
+
+_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
+_DECLARED: Final = """
+SELECT DISTINCT c.key FROM gp_agent_version v, jsonb_each(v.channels) c
+WHERE c.value @> '{"searchable": true}' ORDER BY c.key
+"""
+
+
+def checked_query(text: str) -> Query:
+    """Read a query whose paths begin with searchable channels; raises InvalidQuery."""
+    query = parse(text)
+    check_paths(query.terms)
+    return query
+
+
+def check_paths(terms: Iterable[Term]) -> None:
+    """Refuse paths that begin with no searchable channel of any agent; raises InvalidQuery."""
+    wanted = [term for term in terms if term.path]
+    if not wanted:
+        return
+    declared = [name for (name,) in fetch_named(_DECLARED)]
+    for term in wanted:
+        if (channel := term.path[0]) in declared:
+            continue
+        near = get_close_matches(channel, declared, n=1)
+        raise InvalidQuery(
+            f"{term.name}:",
+            term.position + term.negated,
+            (f"Did you mean “{STATE}{near[0]}:”? " if near else "")
+            + f"names no searchable channel{_list(declared)}",
+        )
+
+
+def _list(declared: Sequence[str]) -> str:
+    if not declared:
+        return ": no agent declares one. An author does so with Searchable()."
+    return f"; there are {', '.join(declared[:20])}{', …' if len(declared) > 20 else ''}."
+
+
+def state_condition(path: Sequence[str], values: Sequence[str]) -> tuple[str, list[Any]]:
+    """The condition on `gp_thread th` that one of these values stands at this path of the state.
+
+    A list on the way, or at its end, has it where one of its items does.
+    """
+    params = [pattern for value in values for pattern in _patterns(path, value)]
+    tests = ["th.searchable @> %s::jsonb"] * len(params)
+    return f"({' OR '.join(tests)})", params
+
+
+def _patterns(path: Sequence[str], value: str) -> Iterator[str]:
+    for leaf in _leaves(value):
+        yield deltas.canonical(_nested(path, leaf)).decode()
+        for i in range(1, len(path) + 1):
+            yield deltas.canonical(_nested(path[:i], [_nested(path[i:], leaf)])).decode()
+
+
+def _nested(path: Sequence[str], leaf: Any) -> Any:
+    for name in reversed(path):
+        leaf = {name: leaf}
+    return leaf
+
+
+def _leaves(value: str) -> Iterator[Any]:
+    """The JSON values that are written so: a text, and perhaps a number, true, false or null."""
+    yield value
+    if value in ("true", "false", "null"):
+        yield {"true": True, "false": False, "null": None}[value]
+    elif _NUMBER.fullmatch(value):
+        yield int(value) if value.lstrip("-").isdigit() else float(value)
