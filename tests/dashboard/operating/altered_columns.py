@@ -64,6 +64,7 @@ OF_THREAD = {
 }
 # What the log does not tell, or not of every thread.
 NOT_OF_THREAD = {
+    "searchable": "compared with the state: tests/checkpoints/store/test_searchable.py alters it",
     "id": "what the rows of a thread name; another one leaves them behind",
     "status_since": "for the order of lists",
     "status_reason": "for people; the event says it too",
