@@ -18,6 +18,7 @@ from tests.checkpoints.builders import (
     bring_to,
     drive,
     head_of,
+    make_agent,
     make_thread,
     make_workspace,
     one,
@@ -75,6 +76,18 @@ def test_content_goes_and_the_proof_stays() -> None:
     assert shown.erased.sentence == f"Erased by Olga, approved by Adam: {WHY}"
     with pytest.raises(ContentErased, match="approved by Adam"):
         materialized.materialise(thread, shown.head)
+
+
+def test_what_it_was_searched_by_goes_too() -> None:
+    workspace = make_workspace()
+    channels = {"customer": {"reducer": "last_value", "searchable": True}}
+    agent = make_agent("seeker", channels=channels)
+    thread = make_thread(workspace=workspace, agent=agent, input={"customer": "a secret name"})
+    store.cancel(thread, actor=ASKER)
+    approve(request(thread, workspace))
+    assert rows("SELECT th::text FROM gp_thread th WHERE th::text LIKE '%%secret name%%'") == []
+    report = verify_thread(thread)
+    assert report.intact, report.what
 
 
 def test_nobody_approves_what_they_requested() -> None:
@@ -204,6 +217,7 @@ TAMPER = {
     "a checkpoint": "DELETE FROM gp_checkpoint WHERE thread_id = %s AND number = 0",
     "who started it": "UPDATE gp_thread SET started_by = 'user:9' WHERE id = %s",
     "its title": "UPDATE gp_thread SET title = 'Harmless' WHERE id = %s",
+    "what it is searched by": "UPDATE gp_thread SET searchable = '{}' WHERE id = %s",
     "its mark": "UPDATE gp_thread SET erasure = NULL WHERE id = %s",
     "what was left": "UPDATE gp_erased SET remains = repeat('0', 64) WHERE id = %s",
     "the note of it": "DELETE FROM gp_erased WHERE id = %s",
