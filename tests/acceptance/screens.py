@@ -102,3 +102,34 @@ class Screen:
                 "document.documentElement.scrollWidth - document.documentElement.clientWidth"
             )
         )
+
+    def cut_off(self) -> list[str]:
+        """Controls and headings that the window cuts off, or that stand a letter to the line.
+
+        What a person can bring into view by scrolling its own box is not cut off.
+        """
+        return list(self.page.evaluate(_CUT_OFF))
+
+
+_CUT_OFF = """() => {
+  const scrolls = el => {
+    for (let up = el.parentElement; up; up = up.parentElement)
+      if (/auto|scroll/.test(getComputedStyle(up).overflowX) && up !== document.body
+          && up !== document.documentElement && up.scrollWidth > up.clientWidth) return true;
+    return false;
+  };
+  const wrong = [];
+  const all = "h1, h2, h3, a, button, input, select, textarea, summary";
+  for (const el of document.querySelectorAll(all)) {
+    if (el.closest(".sr, dialog:not([open]), [hidden]")) continue;
+    if (!el.checkVisibility({visibilityProperty: true})) continue;
+    const box = el.getBoundingClientRect();
+    if (box.width < 2 || box.height < 2 || scrolls(el)) continue;
+    const lines = box.height / parseFloat(getComputedStyle(el).lineHeight);
+    const shown = el.outerHTML.slice(0, 90);
+    if (box.right > innerWidth + 1 || box.left < -1) wrong.push(`cut off: ${shown}`);
+    else if (/^H/.test(el.tagName) && lines > 2 && el.innerText.trim().length / lines < 3)
+      wrong.push(`squeezed: ${shown}`);
+  }
+  return wrong.slice(0, 5);
+}"""

@@ -23,6 +23,12 @@ THEMES: dict[Literal["light", "dark"], dict[str, Any]] = {
     "dark": {"runOnly": COLOURS, "resultTypes": ["violations"]},
 }
 SIZE = "target-size"
+OTHERS = {
+    "login": "/login/",
+    "board narrowed": "/?q=age:<1d&columns=agent,node,cost,tokens,labels",
+    "board with a mistake": "/?q=state.colour:red",
+    "board without a match": "/?q=nothing-has-this-word",
+}
 
 
 def wrong(screen: Screen, axe: Axe, options: Any) -> list[str]:
@@ -55,6 +61,8 @@ def faults(screen: Screen, axe: Axe) -> dict[str, list[str]]:
             messages = wrong(screen, axe, options)
             if width == PHONE[0] and (over := screen.sideways()):
                 messages.append(f"{over} px wider than the window")
+            if width == PHONE[0]:
+                messages += screen.cut_off()
             if messages:
                 results[f"{theme} {width}"] = messages
     return results
@@ -65,13 +73,13 @@ def faults(screen: Screen, axe: Axe) -> dict[str, list[str]]:
     "name",
     [
         *("login", "board", "thread", "anatomy", "inbox", "approval", "start", "fork", "rollback"),
-        *("edit", "cancel"),
+        *("edit", "cancel", "board narrowed", "board with a mistake", "board without a match"),
     ],
 )
 def test_axe_finds_nothing(house: House, people: People, at_gate: Case, name: str) -> None:
     who = {"login": "", "approval": "manager"}.get(name, "operator")
     screen = people(who)
-    screen.open(({"login": "/login/"} | pages(at_gate) | forms(at_gate))[name])
+    screen.open((OTHERS | pages(at_gate) | forms(at_gate))[name])
     if name != "login":
         screen.see_live()
     assert faults(screen, Axe()) == {}
