@@ -104,7 +104,7 @@ class Screen:
         )
 
     def cut_off(self) -> list[str]:
-        """Controls and headings that the window cuts off, or that stand a letter to the line.
+        """Controls and headings that the window cuts off, and headings that break within a word.
 
         What a person can bring into view by scrolling its own box is not cut off.
         """
@@ -128,7 +128,7 @@ _CUT_OFF = """() => {
     const lines = box.height / parseFloat(getComputedStyle(el).lineHeight);
     const shown = el.outerHTML.slice(0, 90);
     if (box.right > innerWidth + 1 || box.left < -1) wrong.push(`cut off: ${shown}`);
-    else if (/^H/.test(el.tagName) && lines > 2 && el.innerText.trim().length / lines < 3)
+    else if (/^H/.test(el.tagName) && lines > 1.8 && !/\\s/.test(el.innerText.trim()))
       wrong.push(`squeezed: ${shown}`);
   }
   return wrong.slice(0, 5);

@@ -23,6 +23,7 @@ THEMES: dict[Literal["light", "dark"], dict[str, Any]] = {
     "dark": {"runOnly": COLOURS, "resultTypes": ["violations"]},
 }
 SIZE = "target-size"
+NARROWEST = 320
 OTHERS = {
     "login": "/login/",
     "board narrowed": "/?q=age:<1d&columns=agent,node,cost,tokens,labels",
@@ -59,12 +60,15 @@ def faults(screen: Screen, axe: Axe) -> dict[str, list[str]]:
         for theme, options in THEMES.items():
             screen.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
             messages = wrong(screen, axe, options)
-            if width == PHONE[0] and (over := screen.sideways()):
-                messages.append(f"{over} px wider than the window")
-            if width == PHONE[0]:
-                messages += screen.cut_off()
             if messages:
                 results[f"{theme} {width}"] = messages
+    for width in (PHONE[0], NARROWEST):
+        screen.page.set_viewport_size({"width": width, "height": PHONE[1]})
+        messages = screen.cut_off()
+        if over := screen.sideways():
+            messages.append(f"{over} px wider than the window")
+        if messages:
+            results[f"fits {width}"] = messages
     return results
 
 
