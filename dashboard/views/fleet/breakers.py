@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -68,6 +69,8 @@ def trip(request: HttpRequest) -> HttpResponse:
         agents = {row.agent for row in queries.agents(workspace=who.workspace)}
         context = {
             "words": selection_words(chosen),
+            "understood": understood,
+            "many_address": _many_address(query) if not understood else "",
             "touched": touched,
             "running": counts.get(Status.RUNNING, 0),
             "queued": sum(counts.get(status, 0) for status in TAKEN),
@@ -83,7 +86,7 @@ def trip(request: HttpRequest) -> HttpResponse:
                 for name, value in chosen.items()
                 if name not in ("agent", "labels")
             ],
-            # All threads stand in for a selection that is refused: nobody asked for them.
+            # A selection that is refused counts as all threads, which nobody has seen.
             "seen": deltas.canonical(chosen).decode() if understood else "",
             "reason": reason,
             "errors": problems,
@@ -178,6 +181,12 @@ def _selection(query: Mapping[str, str]) -> Selection:
         depth=int(depth) if depth else None,
         damaged=bool(query.get("damaged", "")),
     )
+
+
+def _many_address(query: Mapping[str, str]) -> str:
+    """The sheet that acts on threads one by one, for the same words of the board."""
+    words = {name: text for name in ("q", "agent", "framework") if (text := query.get(name, ""))}
+    return f"{reverse('threads_many')}?{urlencode(words)}" if "q" in words else ""
 
 
 def _ident(query: Mapping[str, str], name: str) -> UUID | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+from html import unescape
 from typing import Any
+from urllib.parse import quote_plus
 from uuid import UUID, uuid4
 
 import pytest
@@ -269,7 +271,11 @@ def test_the_query_of_the_board_is_the_selection_or_is_refused(
     assert sheet.status_code == (422 if refused else 200)
     html = sheet.content.decode()
     assert ("breaker takes one text" in html or "needs a value" in html) is refused
-    if refused:  # all threads stand there then, but one look at them is no consent
+    assert ("Stop these…" in cast.client("operator").get("/", {"q": q}).content.decode()) is True
+    if refused:  # no button stops anything before threads were chosen and counted
+        assert "danger" not in html
+        assert 'id="touched"' not in html
+        assert f'href="/threads/many/?q={quote_plus(q)}"' in unescape(html)
         (seen,) = re.findall(r'name="seen" value="([^"]*)"', html)
         answer = post(cast, "/breakers/trip/", reason="Prices", seen=seen)
         assert (answer[0], queries.breakers(cast.workspace)) == (422, [])
