@@ -18,6 +18,7 @@ from checkpoints.errors import NotFound
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ActivityRow, AgentRow, EffectFate, EventRow, ThreadRow
 from dashboard.actions import may
+from dashboard.actions.previews.operations import operation_plan
 from dashboard.documents.receipts.receipt_shape import ProposalReceipts
 from dashboard.documents.receipts.receipts import receipts_of
 from dashboard.drawing import differences
@@ -257,6 +258,7 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "repeat": page.repeat,
         "lasting": page.lasting,
         "operation": operation(row) if row.kind == "operation" else None,
+        "plan": operation_plan(row, page.thread),
         "receipts": page.receipts,
         "exact": page.exact,
         "people": people([row.decided_by]),

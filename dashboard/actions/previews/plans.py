@@ -126,7 +126,7 @@ def fork_plan(
 def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID, *, payload: bool = True) -> RollBackPlan:
     """The plan of a rollback to one of the thread's own checkpoints on the way to its head.
 
-    Without `told` nobody reads it: what is expected of the calls ahead is left out.
+    Without `payload` what is expected of the calls ahead is left out, and the children.
     Raises Missing for a checkpoint of another thread, NotAllowedNow for the head itself and for
     one that an earlier rollback left behind.
     """

@@ -131,6 +131,32 @@ def test_an_operation_says_who_asked_and_what(cast: Cast) -> None:
         assert words not in shown, words
 
 
+def test_a_rollback_shows_its_checkpoint_and_each_effect_that_it_undoes(cast: Cast) -> None:
+    four = Draft("Rollbacks", "operation == 'roll_back'")
+    policies.make(cast.workspace, four, actor="user:9")
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent()))
+    scene.step(work, report="draft")
+    scene.effect(work, key="pay:0", sentence="Pay ACME 12.50 EUR")
+    scene.effect(work, key="mail:0", sentence="Mail ACME", undo="")
+    scene.step(work, report="paid", leave_by=EventKind.THREAD_SUCCEEDED)
+    target = past.checkpoint_by_number(work.thread, 1)
+    with pytest.raises(errors.NeedsSecondPerson):
+        actions.roll_back(cast.actor("operator"), work.thread, target.id, reason="wrong")
+    (row,) = queries.for_thread(work.thread, open_only=True)
+    shown = look(cast, row)
+    for words in (
+        f"#1 {target.nodes[0]}", "External actions to undo, most recent first",
+        "Pay ACME 12.50 EUR", "publish → unpublish", "Mail ACME",
+    ):  # fmt: skip
+        assert words in shown, words
+    assert shown.index("Mail ACME") < shown.index("Pay ACME")
+    part = shown.partition("What operator wants to do")[2].partition("What exactly")[0]
+    assert str(target.id) not in part
+    # Decided, it promises nothing any longer.
+    actions.decide(cast.actor("manager"), row.id, "approve", row.proposal_hash, "", None)
+    assert "External actions to undo" not in look(cast, queries.approval(row.id, workspace=cast.workspace))
+
+
 def test_a_fork_that_needs_a_second_person_is_asked_for_and_told(cast: Cast) -> None:
     four = Draft("Forks", "operation == 'fork'", note="A fork costs money")
     policies.make(cast.workspace, four, actor="user:9")
