@@ -151,11 +151,11 @@ from .proof import (
 from .repeated_effects import Range, at_place, branches_to_head, settled
 from .reuse import PURE, reusable, touched_after
 from .savings import fleet_saved, saved
-from .search.bounded import SHOWN_MAX, Selection, bounded_counts
+from .search.bounded import SHOWN_MAX, bounded_counts
 from .search.counts import COUNT_CAP, children_beside, counts
-from .search.filters import ANYWHERE, TreeFilter
 from .search.language import FILTERS, InvalidQuery, Query, Term
 from .search.language import parse as parse_query
+from .search.selections import ANYWHERE, Selection, TreeFilter
 from .search.state_values import checked_query
 from .search.stuck import StuckCounts
 from .storage import storage

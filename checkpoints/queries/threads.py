@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -22,7 +22,8 @@ from ..views import Page, ThreadRow
 from .proof import verification_of
 from .rows import names, rows
 from .search import few
-from .search.filters import ANYWHERE, TreeFilter, filters
+from .search.filters import filters
+from .search.selections import EVERY_THREAD, Selection
 from .search.stuck import STUCK_OF, stuck_of
 
 DEPTH_MAX: Final = 32_767
@@ -138,48 +139,25 @@ def thread_named(name: str, *, agent: str, workspace: UUID) -> ThreadRow | None:
 
 
 def threads(
+    selection: Selection = EVERY_THREAD,
     *,
     workspace: UUID,
-    statuses: Iterable[Status] = (),
-    agent: str = "",
-    framework: str = "",
-    name: str = "",
-    q: str = "",
-    label: tuple[str, str] | None = None,
-    damaged: bool = False,
-    tree: TreeFilter = ANYWHERE,
     limit: int = 50,
     after: str = "",
     oldest_first: bool = False,
 ) -> Page[ThreadRow]:
-    """Threads by time of their last change of status, newest first unless said otherwise.
-
-    `damaged`: only those whose records are.
-    """
-    wanted = list(dict.fromkeys(str(s) for s in statuses))
+    """Threads by time of their last change of status, newest first unless said otherwise."""
+    wanted = list(dict.fromkeys(str(s) for s in selection.statuses))
     more, values = ["th.workspace_id = %s::uuid"], list[Any]([workspace])
     if len(wanted) == 1:
         more.append("th.status = %s::text")
         values += wanted
-    if name:
-        deltas.check(name, "name")
-        more.append("th.name = %s::varchar")
-        values.append(name)
     if after:
         beyond = ">" if oldest_first else "<"
         more.append(f"(th.status_since, th.id) {beyond} (%s::timestamptz, %s::uuid)")
         values += _cursor_in(after)
-    with few.lookup_of(workspace, q=q, label=label) as lookup:
-        where, params = filters(
-            workspace,
-            agent=agent,
-            framework=framework,
-            q=q,
-            damaged=damaged,
-            label=label,
-            tree=tree,
-            common=lookup.common,
-        )
+    with few.lookup_of(workspace, selection) as lookup:
+        where, params = filters(workspace, selection, common=lookup.common)
         order = _ASCENDING if oldest_first else _DESCENDING
         conditions = " AND ".join([*more, *where])
         raw = _listed(lookup.match, conditions, [*values, *params, limit + 1], wanted, order)
@@ -213,35 +191,24 @@ def _listed(
 
 
 def lanes(
+    selection: Selection = EVERY_THREAD,
     *,
     workspace: UUID,
     statuses: Sequence[Status],
     newest_first: Collection[Status] = (),
-    agent: str = "",
-    framework: str = "",
-    q: str = "",
-    damaged: bool = False,
-    tree: TreeFilter = ANYWHERE,
     limit: int = 25,
 ) -> dict[Status, list[ThreadRow]]:
     """Up to `limit` threads of each status in one statement, those longest in it first.
 
-    Of the statuses in `newest_first` those that came last stand first.
+    These are `statuses`, whichever it selects. Of those in `newest_first` threads that came last
+    stand first.
     """
 
     def lane(source: str, flag: str, order: str) -> str:
         return f"({source} {flag} lane.newest AND th.status = lane.status {order} LIMIT %s)"
 
-    with few.lookup_of(workspace, q=q) as lookup:
-        where, params = filters(
-            workspace,
-            agent=agent,
-            framework=framework,
-            q=q,
-            damaged=damaged,
-            tree=tree,
-            common=lookup.common,
-        )
+    with few.lookup_of(workspace, selection) as lookup:
+        where, params = filters(workspace, selection, common=lookup.common)
         conditions = " AND ".join(["th.workspace_id = %s::uuid", *where])
         params, each = [workspace, *params], list[Any]()
         if lookup.match is few.Match.FEW:

@@ -95,12 +95,14 @@ class Threads(MemberView):
         if self.flag("stuck"):
             texts["q"] = f"{texts['q']} has:stuck"
         page = queries.threads(
+            queries.Selection(
+                statuses=self._statuses(),
+                **texts,
+                label=self._label(),
+                damaged=self.flag("damaged"),
+                tree=self._tree(),
+            ),
             workspace=self.actor.workspace,
-            statuses=self._statuses(),
-            **texts,
-            label=self._label(),
-            damaged=self.flag("damaged"),
-            tree=self._tree(),
             limit=self.limit(LIMIT),
             after=self.text("cursor"),
         )

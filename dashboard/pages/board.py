@@ -134,14 +134,8 @@ class BoardPage(BoardAddress):
     def _counts(self, tree_filter: queries.TreeFilter) -> dict[Status, int]:
         if self.problem:
             return dict.fromkeys(Status, 0)
-        return queries.counts(
-            workspace=self.workspace,
-            agent=self.agent,
-            framework=self.framework,
-            q=self.q,
-            damaged=self.damaged,
-            tree=tree_filter,
-        )
+        selection = replace(self.selection, tree=tree_filter)
+        return queries.counts(selection, workspace=self.workspace)
 
     @property
     def stop_address(self) -> str:
@@ -193,15 +187,10 @@ class BoardPage(BoardAddress):
         if self.problem:
             return Page((), "")
         return queries.threads(
+            self.selection,
             workspace=self.workspace,
-            statuses=self.statuses,
-            agent=self.agent,
-            framework=self.framework,
-            q=self.q,
-            after=after,
-            damaged=self.damaged,
-            tree=self.rows_at,
             limit=limit,
+            after=after,
             oldest_first=oldest_first,
         )
 
@@ -209,14 +198,10 @@ class BoardPage(BoardAddress):
     def _rows(self) -> dict[Status, list[ThreadRow]]:
         if not self.statuses and not self.problem:
             return queries.lanes(
+                self.selection,
                 workspace=self.workspace,
                 statuses=ORDER,
                 newest_first=NEWEST_FIRST,
-                agent=self.agent,
-                framework=self.framework,
-                q=self.q,
-                damaged=self.damaged,
-                tree=self.rows_at,
                 limit=board_columns.rows_of(ROWS, self.columns),
             )
         results: dict[Status, list[ThreadRow]] = {status: [] for status in ORDER}

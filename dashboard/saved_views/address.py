@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from checkpoints import queries
-from checkpoints.queries import ANYWHERE, TreeFilter
+from checkpoints.queries import ANYWHERE, Selection, TreeFilter
 from checkpoints.states import Status
 from dashboard.errors import Invalid
 from dashboard.fields.parameters import (
@@ -144,6 +144,18 @@ class BoardAddress:
     def rows_at(self) -> TreeFilter:
         """The place in family trees of the threads that are listed: held ones, or all others."""
         return replace(self.tree, held=True) if self.held else self.tree_filter
+
+    @property
+    def selection(self) -> Selection:
+        """Conditions of its list of threads, as `queries.threads` takes them."""
+        return Selection(
+            statuses=self.statuses,
+            agent=self.agent,
+            framework=self.framework,
+            q=self.q,
+            damaged=self.damaged,
+            tree=self.rows_at,
+        )
 
     def address(self, statuses: Iterable[Status], **others: str) -> str:
         """The same board with other statuses; `others` replaces what else it has."""

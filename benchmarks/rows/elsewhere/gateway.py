@@ -145,7 +145,8 @@ def measure(bench: Bench, scale: float) -> Measured:
             through.append(asyncio.run(calls(address, count, bearer)))
     sent = WARM + ROUNDS * count
     recorded = 0
-    for thread in queries.threads(workspace=workspace(), agent="mcp:bench", limit=100).rows:
+    selection = queries.Selection(agent="mcp:bench")
+    for thread in queries.threads(selection, workspace=workspace(), limit=100).rows:
         done = queries.step_activities(thread.id, branch=0, step=1)
         if chain.verify_thread(thread.id).intact:
             recorded += sum(one.state == "done" for one in done)

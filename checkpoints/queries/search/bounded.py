@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -11,8 +10,9 @@ from ...postgres.named_rows import fetch_named
 from ...postgres.plans import planned_for_this
 from ...states import LIVE, Status
 from .few import Match, lookup_of
-from .filters import ANYWHERE, TreeFilter, filters
+from .filters import filters
 from .language import Term, parse
+from .selections import Selection
 
 SHOWN_MAX: Final = 100
 WINDOW: Final = 5_000
@@ -23,18 +23,6 @@ _OF_HAS: Final = {
     "error": frozenset({Status.FAILED, Status.ATTENTION}),
     "approval": frozenset({Status.WAITING}),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Conditions that narrow a list of threads, as `queries.threads` takes them."""
-
-    statuses: Collection[Status] = ()
-    agent: str = ""
-    framework: str = ""
-    q: str = ""
-    damaged: bool = False
-    tree: TreeFilter = ANYWHERE
 
 
 def bounded_counts(selections: Sequence[Selection], *, workspace: UUID) -> list[int | None]:
@@ -48,16 +36,8 @@ def bounded_counts(selections: Sequence[Selection], *, workspace: UUID) -> list[
         return []
     texts, params = [], list[Any]()
     for one in selections:
-        with lookup_of(workspace, q=one.q) as lookup:
-            where, values = filters(
-                workspace,
-                agent=one.agent,
-                framework=one.framework,
-                q=one.q,
-                damaged=one.damaged,
-                tree=one.tree,
-                common=lookup.common,
-            )
+        with lookup_of(workspace, one) as lookup:
+            where, values = filters(workspace, one, common=lookup.common)
         statuses = [str(status) for status in Status if status in possible(one)]
         if lookup.match is Match.FEW:
             conditions = " AND ".join(where)

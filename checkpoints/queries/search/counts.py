@@ -11,50 +11,30 @@ from ...postgres.named_rows import fetch_named
 from ...states import Status
 from ...views import AtLeast
 from .few import Match, lookup_of
-from .filters import ANYWHERE, TOP, TreeFilter, filters
+from .filters import TOP, filters
+from .selections import EVERY_THREAD, Selection
 
 COUNT_CAP: Final = 10_000
 LOOK: Final = 500
 _NEWEST_FIRST: Final = "ORDER BY th.status_since DESC, th.id DESC"
 
 
-def counts(
-    *,
-    workspace: UUID,
-    agent: str = "",
-    framework: str = "",
-    q: str = "",
-    damaged: bool = False,
-    tree: TreeFilter = ANYWHERE,
-) -> dict[Status, int]:
-    """Threads per status that match, each counted up to COUNT_CAP + 1.
+def counts(selection: Selection = EVERY_THREAD, *, workspace: UUID) -> dict[Status, int]:
+    """Threads per status, also of others than it selects, each counted up to COUNT_CAP + 1.
 
     AtLeast where words or labels select many, and a status has more threads than are looked at.
     """
-    with lookup_of(workspace, q=q) as lookup:
+    with lookup_of(workspace, selection) as lookup:
         if lookup.match is not Match.ANY:
-            where, params = filters(
-                workspace,
-                agent=agent,
-                framework=framework,
-                q=q,
-                damaged=damaged,
-                tree=tree,
-                common=lookup.common,
-            )
+            where, params = filters(workspace, selection, common=lookup.common)
             return dict.fromkeys(Status, 0) | _of_words(lookup.match, workspace, where, params)
+
+    tree = selection.tree
 
     def counted(
         status: Status, held: bool | None, most: int = COUNT_CAP + 1
     ) -> tuple[str, list[Any]]:
-        where, params = filters(
-            workspace,
-            agent=agent,
-            framework=framework,
-            q=q,
-            damaged=damaged,
-            tree=replace(tree, held=held),
-        )
+        where, params = filters(workspace, replace(selection, tree=replace(tree, held=held)))
         narrowed = "".join(f"AND {condition} " for condition in where)
         # A constant, and in order: else the planner might rather look through all threads.
         return (

@@ -20,6 +20,7 @@ from ...postgres.named_rows import fetch_named
 from ...postgres.plans import planned_for_this
 from .filters import indexed, is_indexed, label_term
 from .language import Term
+from .selections import Selection
 from .state_values import checked_query
 
 FEW: Final = 20_000
@@ -45,16 +46,14 @@ class Lookup:
 
 
 @contextmanager
-def lookup_of(
-    workspace: UUID, *, q: str = "", label: tuple[str, str] | None = None
-) -> Iterator[Lookup]:
-    """Choose how to read the threads of a query; statements meanwhile are planned for its words.
+def lookup_of(workspace: UUID, selection: Selection) -> Iterator[Lookup]:
+    """Choose how to read selected threads; statements meanwhile are planned for their words.
 
     Raises InvalidQuery.
     """
-    terms = [term for term in checked_query(q).terms if is_indexed(term)]
-    if label:
-        terms.append(label_term(label))
+    terms = [term for term in checked_query(selection.q).terms if is_indexed(term)]
+    if selection.label:
+        terms.append(label_term(selection.label))
     if not terms:
         yield Lookup(Match.ANY)
         return

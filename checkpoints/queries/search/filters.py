@@ -7,7 +7,6 @@ workspace that an index has in the order of the list: no table is read as a whol
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -15,6 +14,7 @@ from ...agent_versions import OURS
 from ...state import deltas
 from ...states import Status
 from .language import Term, amount_of, parse, seconds_of
+from .selections import Selection, TreeFilter
 from .state_values import state_condition
 from .stuck import STUCK_IDS
 from .words import id_range, split, word_query
@@ -22,25 +22,6 @@ from .words import id_range, split, word_query
 type Condition = tuple[str, list[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class TreeFilter:
-    """A place in family trees: whose children, whose tree (with its first), how far below it.
-
-    `top`: threads that no other thread started, and children only where they are in attention.
-    `held`: children that begin when others end, or all but these.
-    """
-
-    parent: UUID | None = None
-    root: UUID | None = None
-    depth: int | None = None
-    top: bool = False
-    held: bool | None = None
-
-    def __bool__(self) -> bool:
-        return self.parent is not None or self.root is not None or self.depth is not None
-
-
-ANYWHERE: Final = TreeFilter()
 # As the index gp_thread_top has it.
 TOP: Final = "(th.parent IS NULL OR th.status = 'attention')"
 # Few versions beside many threads: read once.
@@ -64,35 +45,29 @@ _OPEN = [str(s) for s in Status if s not in (Status.SUCCEEDED, Status.CANCELLED)
 
 
 def filters(
-    workspace: UUID,
-    *,
-    agent: str = "",
-    framework: str = "",
-    q: str = "",
-    damaged: bool = False,
-    label: tuple[str, str] | None = None,
-    tree: TreeFilter = ANYWHERE,
-    common: Collection[Term] = (),
+    workspace: UUID, selection: Selection, *, common: Collection[Term] = ()
 ) -> tuple[list[str], list[Any]]:
-    """Conditions on th.* and their parameters.
+    """Conditions on th.* and their parameters, for all of a selection but its statuses.
 
-    For an agent's name, a framework (OURS: agents of ours), a query, a damaged record, a label, a
-    place in a family tree. No index is used for terms that are `common`. Raises InvalidQuery for a
-    query that is not understood.
+    No index is used for terms that are `common`. Raises InvalidQuery for a query that is not
+    understood.
     """
-    deltas.check(agent, "agent")
-    deltas.check(framework, "framework")
-    where, params = _in_tree(tree)
-    if framework:
+    for name in ("agent", "framework", "name"):
+        deltas.check(getattr(selection, name), name)
+    where, params = _in_tree(selection.tree)
+    if selection.name:
+        where.append("th.name = %s::varchar")
+        params.append(selection.name)
+    if selection.framework:
         where.append(f"th.agent_version_id = ANY(ARRAY({_OF_FRAMEWORK}))")
-        params += [framework, framework]
-    terms = parse(q).terms
-    if agent:
-        terms = (Term("agent", (agent,)), *terms)
-    if damaged:
+        params += [selection.framework, selection.framework]
+    terms = parse(selection.q).terms
+    if selection.agent:
+        terms = (Term("agent", (selection.agent,)), *terms)
+    if selection.damaged:
         terms = (*terms, Term("has", ("damage",)))
-    if label:
-        terms = (*terms, label_term(label))
+    if selection.label:
+        terms = (*terms, label_term(selection.label))
     for term in terms:
         text, values = _condition(term, workspace)
         # A condition on a column without a value is neither true nor false.

@@ -39,7 +39,7 @@ def act(command: PersonalCommand) -> None:
     deed.check(actor, sure=not o["preview"])
     if not queries.parse_query(o["q"]).terms:
         raise Usage("-q", "names no thread; to stop all of them use `breaker trip`")
-    page = queries.threads(workspace=actor.workspace, q=o["q"], limit=AT_ONCE)
+    page = queries.threads(queries.Selection(q=o["q"]), workspace=actor.workspace, limit=AT_ONCE)
     ids = [row.id for row in page.rows]
     if not ids:
         command.say("No thread matches.")

@@ -103,14 +103,14 @@ def _list_options(parser: argparse.ArgumentParser) -> None:
 def list_threads(command: PersonalCommand) -> None:
     """A page of threads."""
     o, actor = command.options, command.actor("read")
-    page = queries.threads(
-        workspace=actor.workspace,
+    selection = queries.Selection(
         statuses=statuses_named(o["status"]),
         agent=o["agent"],
         q=f"{o['q']} has:stuck" if o["stuck"] else o["q"],
         label=pair("--label", o["label"], "key=value") if o["label"] else None,
-        limit=o["limit"],
-        after=o["cursor"],
+    )
+    page = queries.threads(
+        selection, workspace=actor.workspace, limit=o["limit"], after=o["cursor"]
     )
     rows = [
         (t.id, t.status, f"{t.status_since:%Y-%m-%d %H:%M:%S}", t.agent, t.step, t.title)

@@ -78,16 +78,11 @@ class Overview:
     @cached_property
     def load(self) -> Load:
         """The work of this moment, whatever the period."""
-        counts = queries.counts(workspace=self.workspace, agent=self.agent)
+        selection = queries.Selection(statuses=(Status.QUEUED,), agent=self.agent)
+        counts = queries.counts(selection, workspace=self.workspace)
         queued = counts[Status.QUEUED]
         first = (
-            queries.threads(
-                workspace=self.workspace,
-                statuses=(Status.QUEUED,),
-                agent=self.agent,
-                limit=1,
-                oldest_first=True,
-            ).rows
+            queries.threads(selection, workspace=self.workspace, limit=1, oldest_first=True).rows
             if queued
             else ()
         )

@@ -96,16 +96,17 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def test_a_page_in_the_middle_reads_as_many_threads_as_it_has(workspace: UUID) -> None:
     failed, ended = Status.FAILED, Status.SUCCEEDED
     for statuses in ([failed], [failed, ended], [failed, ended, Status.WAITING], []):
+        chosen = queries.Selection(statuses)
         for oldest_first in (False, True):
             seen, after = [], ""
             for _ in range(3):
-                options = {"statuses": statuses, "limit": LIMIT, "oldest_first": oldest_first}
-                page = queries.threads(workspace=workspace, after=after, **options)
+                options = {"limit": LIMIT, "oldest_first": oldest_first}
+                page = queries.threads(chosen, workspace=workspace, after=after, **options)
                 # An index in the order of the list may have some of other statuses between.
                 most = max(len(statuses), 3) * 2 * (LIMIT + 1)
                 read = rows_read(
-                    lambda after=after, options=options: queries.threads(  # type: ignore[misc]
-                        workspace=workspace, after=after, **options
+                    lambda chosen=chosen, after=after, options=options: queries.threads(  # type: ignore[misc]
+                        chosen, workspace=workspace, after=after, **options
                     )
                 )
                 assert read <= most, (statuses, read)
@@ -142,8 +143,11 @@ def test_counts_end_at_their_cap_and_leave_held_children_out(
 ) -> None:
     agent = one("SELECT agent FROM gp_thread WHERE workspace_id = %s LIMIT 1", (workspace,))
 
+    def of_agent(tree: TreeFilter) -> queries.Selection:
+        return queries.Selection(agent=agent, tree=tree)
+
     def waiting(tree: TreeFilter) -> int:
-        value = queries.counts(workspace=workspace, agent=agent, tree=tree)
+        value = queries.counts(of_agent(tree), workspace=workspace)
         assert set(value) == set(Status)
         assert value[Status.FAILED] == (0 if tree.held else min(RARE, cap + 1))
         return value[Status.WAITING]
@@ -157,7 +161,7 @@ def test_counts_end_at_their_cap_and_leave_held_children_out(
     assert waiting(TreeFilter()) == waiting(TreeFilter(held=False)) == cap + 1
     for tree in (TreeFilter(), TreeFilter(top=True), TreeFilter(held=False)):
         read = rows_read(
-            lambda tree=tree: queries.counts(workspace=workspace, agent=agent, tree=tree)  # type: ignore[misc]
+            lambda tree=tree: queries.counts(of_agent(tree), workspace=workspace)  # type: ignore[misc]
         )
         assert read < 8 * cap, (tree, read)
     # More held than the cap: the others are counted one by one.
@@ -212,14 +216,18 @@ def test_words_and_labels_are_found_by_their_index_or_in_order(
 
     def lanes() -> dict[Status, list[Any]]:
         return queries.lanes(
-            workspace=workspace, statuses=STATUSES, newest_first=STATUSES, q=q, limit=LIMIT
+            queries.Selection(q=q),
+            workspace=workspace,
+            statuses=STATUSES,
+            newest_first=STATUSES,
+            limit=LIMIT,
         )
 
     def counted() -> dict[Status, int]:
-        return queries.counts(workspace=workspace, q=q)
+        return queries.counts(queries.Selection(q=q), workspace=workspace)
 
     def listed(statuses: tuple[Status, ...] = ()) -> Any:
-        return queries.threads(workspace=workspace, statuses=statuses, q=q, limit=LIMIT)
+        return queries.threads(queries.Selection(statuses, q=q), workspace=workspace, limit=LIMIT)
 
     assert {str(s): [row.id for row in lane] for s, lane in lanes().items()} == {
         status: ids[:LIMIT] for status, ids in wanted.items()
@@ -245,8 +253,9 @@ def test_words_and_labels_are_found_by_their_index_or_in_order(
 
 
 def test_a_counter_says_where_it_stopped(workspace: UUID, few_are_300: None) -> None:
-    value = queries.counts(workspace=workspace, q="customer")
+    value = queries.counts(queries.Selection(q="customer"), workspace=workspace)
     assert isinstance(value[Status.WAITING], AtLeast)
     assert capped(value[Status.WAITING]) == f"{value[Status.WAITING]:d}+"
     assert 0 < value[Status.WAITING] <= 200
-    assert capped(queries.counts(workspace=workspace, q="label:team=t20")[Status.WAITING]) == "240"
+    value = queries.counts(queries.Selection(q="label:team=t20"), workspace=workspace)
+    assert capped(value[Status.WAITING]) == "240"

@@ -97,7 +97,8 @@ def test_threads_are_found_by_status_agent_label_and_text_in_their_workspace_onl
     bring_to(b, Status.WAITING)
 
     def found(**more: Any) -> set[UUID]:
-        return {row.id for row in queries.threads(workspace=workspace, **more).rows}
+        selection = queries.Selection(**more)
+        return {row.id for row in queries.threads(selection, workspace=workspace).rows}
 
     assert found() == {a, b}
     assert found(statuses=[Status.WAITING]) == {b}
@@ -341,7 +342,7 @@ def test_hot_queries_use_indexes_at_5000_threads(fleet: tuple[UUID, UUID]) -> No
         "board": lambda: queries.threads(workspace=workspace),
         "board, next page": lambda: queries.threads(workspace=workspace, after=cursor),
         "board, one status": lambda: queries.threads(
-            workspace=workspace, statuses=[Status.WAITING]
+            queries.Selection([Status.WAITING]), workspace=workspace
         ),
         "lanes": lambda: queries.lanes(workspace=workspace, statuses=list(Status)),
         "forks_of": lambda: queries.forks_of(long),

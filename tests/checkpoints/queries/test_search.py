@@ -243,11 +243,13 @@ def test_each_filter_selects_what_it_says_in_list_lanes_and_counts(
 ) -> None:
     for text, fits in SELECTED.items():
         wanted = {thread for thread, values in population.items() if fits(values)}
-        page = queries.threads(workspace=cast.workspace, q=text, limit=100)
+        selection = queries.Selection(q=text)
+        page = queries.threads(selection, workspace=cast.workspace, limit=100)
         assert {row.id for row in page.rows} == wanted, text
-        lanes = queries.lanes(workspace=cast.workspace, statuses=list(Status), q=text, limit=100)
+        lanes = queries.lanes(selection, workspace=cast.workspace, statuses=list(Status), limit=100)
         assert {row.id for lane in lanes.values() for row in lane} == wanted, text
-        assert sum(queries.counts(workspace=cast.workspace, q=text).values()) == len(wanted), text
+        counted = queries.counts(selection, workspace=cast.workspace)
+        assert sum(counted.values()) == len(wanted), text
     selecting = [f for f in SELECTED.values() if any(map(f, population.values()))]
     assert len(selecting) >= 24, "queries that select nothing prove little"
 
@@ -317,7 +319,8 @@ def test_how_many_are_stuck_where_is_answered_from_an_index(many: UUID) -> None:
     assert one.threads == n
     listed = queries.stuck_threads(workspace=many, agent=agent, node=node, limit=200)
     assert len(listed) == n
-    page = queries.threads(workspace=many, q=f'agent:"{agent}" stuck:"{node}"', limit=200)
+    stuck_there = queries.Selection(q=f'agent:"{agent}" stuck:"{node}"')
+    page = queries.threads(stuck_there, workspace=many, limit=200)
     assert {row.id for row in page.rows} == {row.thread for row in listed}
     narrow = {"workspace": many, "agent": agent, "node": node}
     assert of_size(lambda: queries.stuck_counts(**narrow), "gp_stuck") == []
@@ -354,9 +357,10 @@ QUERIES = [
 @pytest.mark.slow
 def test_each_filter_is_answered_from_an_index(many: UUID) -> None:
     for text in QUERIES:
-        assert of_size(lambda: queries.threads(workspace=many, q=text)) == [], text  # noqa: B023
-        lanes = {"workspace": many, "statuses": list(Status), "q": text, "limit": 36}
-        assert of_size(lambda: queries.lanes(**lanes)) == [], text  # noqa: B023
+        chosen = queries.Selection(q=text)
+        assert of_size(lambda: queries.threads(chosen, workspace=many)) == [], text  # noqa: B023
+        lanes = {"workspace": many, "statuses": list(Status), "limit": 36}
+        assert of_size(lambda: queries.lanes(chosen, **lanes)) == [], text  # noqa: B023
 
 
 def test_the_language_is_described_where_it_is_shown() -> None:

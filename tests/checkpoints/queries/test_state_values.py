@@ -59,9 +59,10 @@ def workspace() -> UUID:
 
 @pytest.mark.parametrize(("query", "titles"), [q for q in SELECTED.items() if q[1] is not None])
 def test_what_a_query_selects(workspace: UUID, query: str, titles: set[str]) -> None:
-    page = queries.threads(workspace=workspace, q=query)
+    selection = queries.Selection(q=query)
+    page = queries.threads(selection, workspace=workspace)
     assert {row.title for row in page.rows} == titles
-    assert sum(queries.counts(workspace=workspace, q=query).values()) == len(titles)
+    assert sum(queries.counts(selection, workspace=workspace).values()) == len(titles)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_a_channel_that_is_not_searchable_is_explained(
     workspace: UUID, query: str, word: str, explanation: str
 ) -> None:
     with pytest.raises(InvalidQuery) as refused:
-        queries.threads(workspace=workspace, q=query)
+        queries.threads(queries.Selection(q=query), workspace=workspace)
     assert refused.value.word == word
     assert query[refused.value.position :].startswith(word)
     assert explanation in refused.value.explanation

@@ -88,7 +88,8 @@ def test_a_worker_finishes_the_rollback_of_a_saga_whose_process_was_killed(
         process.kill()
         process.wait()
     here.go("in-undo-two")
-    case = Case(queries.threads(workspace=workspace, agent="saga").rows[0].id, tmp_path, workspace)
+    row = queries.threads(queries.Selection(agent="saga"), workspace=workspace).rows[0]
+    case = Case(row.id, tmp_path, workspace)
     assert case.row().title == str(tmp_path)
     wait_until(lambda: case.row().status == "failed", seconds=GOES_ON, what=case.summary)
     assert undone(case) == {"three": 1, "two": 2, "one": 1}

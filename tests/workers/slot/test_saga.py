@@ -337,5 +337,5 @@ def test_within_an_activity_the_saga_is_a_child_of_the_thread(workspace: UUID) -
     row = bench.advance(parent)
     assert (row.status, bench.state(parent)["booked"]) == (Status.SUCCEEDED, False)
     assert calls == ["release seat"]
-    (child,) = queries.threads(workspace=bench.workspace, agent="saga").rows
+    (child,) = queries.threads(queries.Selection(agent="saga"), workspace=bench.workspace).rows
     assert (child.parent, child.status) == (parent, Status.FAILED)

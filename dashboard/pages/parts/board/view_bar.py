@@ -85,14 +85,8 @@ class ViewBar:
     def _counts(self, addresses: Sequence[str]) -> Mapping[str, str]:
         """{address: number of its threads, such as 4 or 99+}, of those that are cheap to count."""
         wanted = list(dict.fromkeys(addresses))[:COUNTED]
-        boards = [BoardAddress.read(parse_qs(address)) for address in wanted]
-        chosen = [
-            queries.Selection(
-                board.statuses, board.agent, board.framework, board.q, board.damaged, board.rows_at
-            )
-            for board in boards
-        ]
-        counts = queries.bounded_counts(chosen, workspace=self.actor.workspace)
+        selections = [BoardAddress.read(parse_qs(address)).selection for address in wanted]
+        counts = queries.bounded_counts(selections, workspace=self.actor.workspace)
         most = queries.SHOWN_MAX
         return {
             address: f"{most - 1}+" if n >= most else str(n)

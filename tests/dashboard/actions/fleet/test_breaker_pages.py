@@ -311,9 +311,8 @@ def test_a_breaker_selects_what_the_lists_show(cast: Cast, seed: int) -> None:
         q = str(queries.Query((queries.Term("", (text,)),))) if text.strip() else ""
         selection = Selection(**chosen, q=q, labels=dict([label] if label else ()))
         touched = actions.preview_trip(cast.actor("operator"), selection).total
-        listed = queries.threads(
-            workspace=cast.workspace, statuses=UNFINISHED, q=q, label=label, limit=1_000, **chosen
-        )
+        alike = queries.Selection(UNFINISHED, q=q, label=label, **chosen)
+        listed = queries.threads(alike, workspace=cast.workspace, limit=1_000)
         assert touched == len(listed.rows), selection
         n_some += touched > 0
     assert n_some > 10

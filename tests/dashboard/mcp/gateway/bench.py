@@ -165,9 +165,8 @@ class Gate:
 
     def threads(self) -> Sequence[ThreadRow]:
         """The threads of the gateway."""
-        return queries.threads(
-            workspace=self.cast.workspace, agent=f"mcp:{self.name}", limit=100
-        ).rows
+        selection = queries.Selection(agent=f"mcp:{self.name}")
+        return queries.threads(selection, workspace=self.cast.workspace, limit=100).rows
 
     def effects(self) -> list[ActivityRow]:
         """All effects that are recorded, oldest first."""

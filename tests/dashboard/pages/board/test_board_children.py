@@ -12,7 +12,6 @@ from django.db import connection
 from django.test import Client
 
 from checkpoints import queries
-from checkpoints.queries.threads import TreeFilter
 from tests.cast import Cast
 from tests.checkpoints.builders import one, rows
 from tests.dashboard.pages.thread.test_family_tree import region, words
@@ -141,7 +140,8 @@ def add_children(many: Many, n: int) -> None:
 
 def test_an_index_knows_what_the_board_shows_first(many: Many) -> None:
     add_children(many, 30_000)  # more than the dead rows that tests before it left in the index
-    top, workspace = TreeFilter(top=True), many.fleet.workspace
+    workspace = many.fleet.workspace
+    top = queries.Selection(tree=queries.TreeFilter(top=True))
     sent: list[tuple[str, Any]] = []
 
     def keep(execute: Any, sql: str, params: Any, several: bool, context: Any) -> Any:
@@ -149,8 +149,8 @@ def test_an_index_knows_what_the_board_shows_first(many: Many) -> None:
         return execute(sql, params, several, context)
 
     with connection.execute_wrapper(keep):
-        queries.lanes(workspace=workspace, statuses=list(queries.FIRST), tree=top)
-        queries.counts(workspace=workspace, tree=top)
+        queries.lanes(top, workspace=workspace, statuses=list(queries.FIRST))
+        queries.counts(top, workspace=workspace)
     assert len(sent) == 2
     for sql, params in sent:
         plan = "\n".join(row[0] for row in rows(f"EXPLAIN {sql}", params))
