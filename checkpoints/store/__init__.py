@@ -90,7 +90,7 @@ from .rollbacks import (
 )
 from .starts import fork, start
 from .statement.locks import LOCK_THREAD, join_thread, lock_free, lock_thread
-from .statement.moves import NewCheckpoint, NewEvent, next_checkpoint
+from .statement.moves import NewCheckpoint, NewEvent, next_checkpoint, rollback_checkpoint
 from .statement.searchable import check as check_searchable
 from .steps import adopt_version, commit_step, hand_back, leave, record
 from .tree.births import AT_ONCE as CHILDREN_AT_ONCE
@@ -232,6 +232,7 @@ __all__ = [
     "retire_worker",
     "retry",
     "roll_back",
+    "rollback_checkpoint",
     "sealed",
     "sealing_cipher",
     "send_input",

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from uuid_utils.compat import uuid7
-
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from checkpoints.state.channels import Digests, build_delta
 from checkpoints.state.searchable import check_values
 from checkpoints.states import EventKind
-from checkpoints.store import NewCheckpoint, NewEvent
+from checkpoints.store import NewEvent, next_checkpoint
 
 from ..authoring.graph import END, Graph
 from ..step.advice import TOLD_BYTES, reason_of, storable
@@ -65,24 +63,16 @@ def commit(
         rejected(step, first, too_large)
         fail(ledger, step, first, f"{too_large}. Keep what is large with ctx.artifact.")
         return False
-    checkpoint = NewCheckpoint(
-        id=uuid7(),
-        number=work.number + 1,
-        step=step.number,
-        branch=work.branch,
-        branch_start=work.branch_start,
-        parent=work.head,
-        parent_thread=work.thread,
-        parent_number=work.number,
+    checkpoint = next_checkpoint(
+        work,
         source="step",
-        nodes=[d.node.name for d in done],
-        next_nodes=following if hand_off is None else [],
         delta=delta,
         state_hash=root,
         state_bytes=digests.size,
         schema_version=graph.schema_version,
-        agent_version=work.agent_version,
-        created_by=work.owner,
+        step=step.number,
+        nodes=[d.node.name for d in done],
+        next_nodes=following if hand_off is None else [],
         digests=digests,
     )
     if hand_off is not None:

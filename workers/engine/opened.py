@@ -12,7 +12,7 @@ from checkpoints.errors import CorruptHistory
 from checkpoints.records import Work
 from checkpoints.state.channels import Digests
 from checkpoints.states import EventKind
-from checkpoints.store import NewEvent, next_checkpoint
+from checkpoints.store import NewEvent, rollback_checkpoint
 from gatepost_command import COMMAND
 
 from ..authoring.errors import Parked
@@ -112,21 +112,7 @@ def _skip_corrupt(work: Work, ledger: Ledger, error: CorruptHistory) -> None:
         ) from error
     log.critical("checkpoint.skipped", number=work.number, sound=sound.number)
     skipped = {"from": work.number, "to": sound.number, "why": error.message}
-    checkpoint = next_checkpoint(
-        work,
-        source="rollback",
-        delta={},
-        state_hash=bytes.fromhex(sound.state_hash),
-        state_bytes=sound.state_bytes,
-        schema_version=sound.schema_version,
-        agent_version=sound.agent_version_id,
-        step=sound.step,
-        branch_start=work.number + 1,
-        parent=sound.id,
-        parent_thread=sound.thread,
-        parent_number=sound.number,
-        next_nodes=sound.next_nodes,
-    )
+    checkpoint = rollback_checkpoint(work, sound, branch=work.branch, parent_thread=sound.thread)
     new_event = NewEvent(EventKind.CHECKPOINT_SKIPPED, skipped, work.owner)
     ledger.commit(work, checkpoint, before=[new_event])
     what = f"Checkpoint #{skipped['from']} was skipped: {error.message}"

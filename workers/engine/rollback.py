@@ -14,7 +14,7 @@ from checkpoints import undo
 from checkpoints.errors import GatepostError
 from checkpoints.records import Work
 from checkpoints.states import EventKind
-from checkpoints.store import next_checkpoint
+from checkpoints.store import rollback_checkpoint
 from checkpoints.views import ActivityRow
 
 from ..authoring.errors import StepFailed
@@ -138,23 +138,8 @@ class Undoing:
         target = self.ledger.target(work)
         # One effect was to be taken back where the thread stands: what its step recorded holds.
         stay = bool(plan.get("stay"))
-        checkpoint = next_checkpoint(
-            work,
-            source="rollback",
-            delta={},
-            # The target's own state once more, by whatever code it was written.
-            state_hash=bytes.fromhex(target.state_hash),
-            state_bytes=target.state_bytes,
-            schema_version=target.schema_version,
-            agent_version=target.agent_version_id,
-            step=target.step,
-            branch=work.branch if stay else work.branch + 1,
-            branch_start=work.branch_start if stay else work.number + 1,
-            parent=target.id,
-            parent_number=target.number,
-            next_nodes=target.next_nodes,
-            created_by=plan["by"],
-        )
+        branch = {"branch": work.branch, "branch_start": work.branch_start} if stay else {}
+        checkpoint = rollback_checkpoint(work, target, created_by=plan["by"], **branch)
         then = plan.get("then", "")
         left_by = ""
         if then == undo.CANCELLED:

@@ -18,7 +18,7 @@ from checkpoints.state.channels import Digests
 from checkpoints.state.digests import NeedsState
 from checkpoints.state.references import PUT
 from checkpoints.states import EventKind
-from checkpoints.store import NewCheckpoint, NewEvent, next_checkpoint
+from checkpoints.store import NewCheckpoint, NewEvent, next_checkpoint, rollback_checkpoint
 from checkpoints.views import CheckpointRow
 
 from ..engine.between_steps import obey_wish
@@ -123,22 +123,7 @@ def _has_grown(before: Any, value: Any) -> bool:
 
 def go_back(work: Work, target: CheckpointRow) -> None:
     """Set the head back to a checkpoint of the thread, on a new branch; nothing is undone."""
-    checkpoint = next_checkpoint(
-        work,
-        source="rollback",
-        delta={},
-        state_hash=bytes.fromhex(target.state_hash),
-        state_bytes=target.state_bytes,
-        schema_version=target.schema_version,
-        agent_version=target.agent_version_id,
-        step=target.step,
-        branch=work.branch + 1,
-        branch_start=work.number + 1,
-        parent=target.id,
-        parent_number=target.number,
-        next_nodes=target.next_nodes,
-    )
-    store.commit_step(work, checkpoint)
+    store.commit_step(work, rollback_checkpoint(work, target))
 
 
 def commit(work: Work, ident: UUID | None, report: Report) -> NewCheckpoint:
@@ -149,24 +134,17 @@ def commit(work: Work, ident: UUID | None, report: Report) -> NewCheckpoint:
     delta = deltas.validate_delta(_filled(report.delta))
     store.check_searchable(work.agent_version, delta.get("set", {}))
     digests = _digests(work, delta)
-    checkpoint = NewCheckpoint(
-        id=ident or uuid7(),
-        number=work.number + 1,
-        step=work.step + 1,
-        branch=work.branch,
-        branch_start=work.branch_start,
-        parent=work.head,
-        parent_thread=work.thread,
-        parent_number=work.number,
+    checkpoint = next_checkpoint(
+        work,
         source="step",
-        nodes=list(report.nodes),
-        next_nodes=list(report.next_nodes),
         delta=delta,
         state_hash=digests.root,
         state_bytes=digests.size,
         schema_version=1,
-        agent_version=work.agent_version,
-        created_by=work.owner,
+        id=ident or uuid7(),
+        step=work.step + 1,
+        nodes=list(report.nodes),
+        next_nodes=list(report.next_nodes),
         digests=digests,
     )
     before = thoughts_of(work, report.thoughts)

@@ -33,6 +33,7 @@ from checkpoints.state import deltas
 from checkpoints.state.digests import Digests
 from checkpoints.states import FINISHED, EventKind, Status, WorkspaceEventKind
 from checkpoints.tables.columns import THREAD
+from checkpoints.views import CheckpointRow
 
 from .announcements import announce, announce_end
 from .text import ALWAYS, EVENTS_AT_ONCE, RowSql, batched, row_sql, statement
@@ -127,6 +128,31 @@ def next_checkpoint(
         state_hash=state_hash,
         state_bytes=state_bytes,
         schema_version=schema_version,
+        **values | other,
+    )
+
+
+def rollback_checkpoint(work: Work, target: CheckpointRow, **other: Any) -> NewCheckpoint:
+    """The checkpoint that sets the head back to `target`; `other` are changed fields.
+
+    It has the target's own state once more, by whatever code that was written, on a new branch.
+    """
+    values: dict[str, Any] = {
+        "agent_version": target.agent_version_id,
+        "step": target.step,
+        "branch": work.branch + 1,
+        "branch_start": work.number + 1,
+        "parent": target.id,
+        "parent_number": target.number,
+        "next_nodes": target.next_nodes,
+    }
+    return next_checkpoint(
+        work,
+        source="rollback",
+        delta={},
+        state_hash=bytes.fromhex(target.state_hash),
+        state_bytes=target.state_bytes,
+        schema_version=target.schema_version,
         **values | other,
     )
 
