@@ -199,7 +199,6 @@ LIVE: Final = frozenset(
     {S.QUEUED, S.RUNNING, S.WAITING, S.SLEEPING, S.PAUSED, S.ATTENTION, S.ROLLING_BACK}
 )
 FINISHED: Final = frozenset({S.SUCCEEDED, S.FAILED, S.CANCELLED})
-LEASED: Final = frozenset({S.RUNNING, S.ROLLING_BACK})
 # A person may write the state only while no worker can be working on it.
 EDITABLE: Final = frozenset({S.PAUSED, S.WAITING, S.SLEEPING, S.ATTENTION, S.FAILED})
 # New input has to find a step that can still see it.

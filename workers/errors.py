@@ -1,6 +1,5 @@
 """Former name of `workers.authoring.errors`; agents import from `gatepost`."""
 
-from .authoring.errors import AgentMissing as AgentMissing
 from .authoring.errors import Asleep as Asleep
 from .authoring.errors import Expired as Expired
 from .authoring.errors import GateReached as GateReached

@@ -185,19 +185,13 @@ def head(of: str, ident: UUID, seq: int) -> HeadRow | None:
     return HeadRow(of, ident, chain, seq, hash="" if digest is None else bytes(digest).hex())
 
 
-def ownerless(table: str, of: str = "thread") -> Iterator[tuple[UUID, int | None]]:
-    """(id, lowest event) of threads or workspaces (`of`) that rows of `table` name and that have
-    no row themselves; None for a table that is no log."""
-    for page in ownerless_pages(table, of):
-        yield from page
-
-
 def ownerless_pages(table: str, of: str) -> Iterator[list[tuple[UUID, int | None]]]:
-    """The same by pages, also empty ones, each read by one statement.
+    """Pages of (id, lowest event) of owners that rows of `table` name and that have no row.
 
-    `table` has an index that begins with its owner's id: one probe leads from each owner to the
-    next, however many rows there are of each. What is born meanwhile is in a page whole or not at
-    all.
+    `of` is thread or workspace; the event is None for a table that is no log. A page may be empty,
+    and is read by one statement. `table` has an index that begins with its owner's id: one probe
+    leads from each owner to the next, however many rows there are of each. What is born meanwhile
+    is in a page whole or not at all.
     """
     last = _FIRST
     lowest = f"(SELECT min(e.seq) FROM {table} e WHERE e.{of}_id = w.id)"

@@ -54,7 +54,6 @@ __all__ = [
     "delta_of_changes",
     "fold",
     "heaviest",
-    "is_empty",
     "validate_delta",
 ]
 
@@ -104,11 +103,6 @@ def validate_delta(obj: object, limits: Limits = LIMITS) -> Delta:
         check(body, at("$", str(op)), limits)
     _check_shape(obj)
     return cast(Delta, obj)
-
-
-def is_empty(delta: Mapping[str, Any]) -> bool:
-    """Answer True if it changes nothing: no operation names a channel."""
-    return not any(delta.values())
 
 
 def delta_of_changes(changes: Mapping[str, Any], limits: Limits = LIMITS) -> Delta:

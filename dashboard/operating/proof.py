@@ -86,13 +86,11 @@ def installation_in_slices() -> Generator[int, None, list[tuple[str, ChainReport
     return versions + [("workspace", report) for report in users]
 
 
-def installation_damage() -> dict[UUID, ChainReport]:
-    """All of that as one report of the oldest workspace, which tells of what belongs to none."""
-    return chain.returned(installation_damage_in_slices())
-
-
 def installation_damage_in_slices() -> Generator[int, None, dict[UUID, ChainReport]]:
-    """Do the same a page of rows at a time, yielding how many are read by then."""
+    """Make one report of all of that, for the oldest workspace: it tells of what belongs to none.
+
+    A page of rows at a time is read; yields how many are read by then.
+    """
     reports = yield from installation_in_slices()
     results = [report.what for _, report in reports]
     if not results:

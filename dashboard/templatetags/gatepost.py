@@ -5,7 +5,6 @@ Everything an agent or a person wrote reaches HTML through `visible` or Django's
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -360,12 +359,6 @@ def approval_of(row: Any) -> str:
 def plan_done(plan: Iterable[Any] | None) -> int:
     """Count the finished steps of a plan."""
     return sum(1 for step in plan or () if step.state == "done")
-
-
-@register.filter
-def json_hides(value: Any) -> bool:
-    """True if a text in the value holds characters that a reader would not see."""
-    return text.has_hidden(json.dumps(value, ensure_ascii=False))
 
 
 @register.simple_tag

@@ -17,7 +17,6 @@ from checkpoints.records import Work
 from checkpoints.states import (
     EDITABLE,
     FINISHED,
-    LEASED,
     LIVE,
     PLAIN,
     TRANSITIONS,
@@ -46,6 +45,8 @@ from .builders import (
 )
 
 S, K = Status, EventKind
+# A worker has a lease on threads of these.
+LEASED = {S.RUNNING, S.ROLLING_BACK}
 MOVING = sorted({event for moves in TRANSITIONS.values() for event in moves})
 BIRTHS = {K.THREAD_STARTED, K.THREAD_FORKED}
 

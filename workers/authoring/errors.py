@@ -12,10 +12,6 @@ class GraphError(GatepostError):
     """The graph is not sound."""
 
 
-class AgentMissing(GatepostError):
-    """The code of this agent is not installed where its queue is served."""
-
-
 class StepFailed(GatepostError):
     """The step cannot go on; the message is what people read."""
 

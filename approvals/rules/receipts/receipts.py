@@ -25,7 +25,7 @@ from .leaves import LEAVES, Leaf, forms, leaves
 from .needles import Needle, Needles
 from .records import Column, Record, Walk, repeated
 from .sources import Origin, Receipt, Receipts, Source, Spot
-from .sums import Lines, Totals, is_count, is_total, own_lines
+from .sums import Totals, is_count, is_total, own_lines
 from .units import same_key
 
 SUPPORT = 2  # so many other values of an object make a record its record
@@ -250,8 +250,3 @@ def _with_sums(proposal: Any, wanted: Sequence[Leaf], results: Sequence[Receipt]
                     break
         whole.append(receipt)
     return whole
-
-
-def _is_made_of(leaf: Leaf, lines: Lines, recorded: set[str]) -> bool:
-    """Tell whether a value is the sum or the number of lines that are all recorded."""
-    return set(lines.paths) <= recorded and (is_total(leaf, lines) or is_count(leaf, lines))

@@ -43,7 +43,6 @@ class Column:
 
 LINE: Final = 20  # characters from which a text is searched for several values
 _DELIMITERS: Final = ",;\t|"
-_CSV_MAX: Final = 131_072
 _SCALAR: Final = (str, int, float, bool, type(None))
 
 

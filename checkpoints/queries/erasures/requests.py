@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from checkpoints.errors import InvalidValue, NotFound
@@ -178,12 +178,6 @@ def holds(workspace: UUID, *, thread: UUID | None = None) -> list[HoldRow]:
 def hold(thread: UUID, *, workspace: UUID) -> HoldRow | None:
     """The legal hold that is set on a thread, if any."""
     return next((row for row in holds(workspace, thread=thread) if row.lifted_at is None), None)
-
-
-def erased_remains(thread: UUID) -> tuple[Any, ...] | None:
-    """(erasure, hash of what was left) of a thread whose content is gone; None of any other."""
-    result = rows("SELECT erasure_id, remains FROM gp_erased WHERE id = %s::uuid", (thread,))
-    return result[0] if result else None
 
 
 def erased_among(threads: Collection[UUID]) -> list[UUID]:

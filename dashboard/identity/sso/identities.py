@@ -25,12 +25,6 @@ def user_of(provider: str, subject: str) -> Any:
     return None if row is None else row.user
 
 
-def user_id_of(provider: str, subject: str) -> int:
-    """The id of that account; 0, which nobody has, where there is none."""
-    user = user_of(provider, subject)
-    return 0 if user is None else int(user.pk)
-
-
 def users_of(provider: str) -> Any:
     """The accounts that a provider knows, as a queryset."""
     ids = Identity.objects.filter(provider=provider).values("user_id")

@@ -17,7 +17,6 @@ METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 MISSING_CAPABILITY: Final = -32021
-HEADER_MISMATCH: Final = -32020
 
 TASKS: Final = "io.modelcontextprotocol/tasks"
 CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"

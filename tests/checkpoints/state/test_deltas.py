@@ -16,7 +16,6 @@ from checkpoints.state.deltas import (
     canonical,
     delta_of_changes,
     fold,
-    is_empty,
     validate_delta,
 )
 from tests.checkpoints.strategies import texts, values
@@ -165,14 +164,7 @@ def test_changes_of_a_person_become_a_delta() -> None:
     assert delta_of_changes({"report": "new", "tags": ["x"]}) == {
         "set": {"report": "new", "tags": ["x"]}
     }
-    assert is_empty(delta_of_changes({}))
+    assert delta_of_changes({}) == {}
     with pytest.raises(InvalidValue) as caught:
         delta_of_changes({"report": ["\ud800"]})
     assert caught.value.path == "$.report[0]"
-
-
-def test_a_delta_without_channels_is_empty() -> None:
-    assert is_empty({})
-    assert is_empty({"set": {}, "unset": []})
-    assert not is_empty({"unset": ["a"]})
-    assert not is_empty({"append": {"a": []}})

@@ -24,7 +24,7 @@ from approvals.notify.channels import push
 from approvals.policies import changes as policies
 from approvals.policies.budgets import announce_budgets
 from approvals.policies.drafts import Draft
-from checkpoints import store
+from checkpoints import chain, store
 from checkpoints.chain import verify_workspace
 from checkpoints.log import recorded
 from checkpoints.states import WorkspaceEventKind as K
@@ -38,7 +38,6 @@ from dashboard.mcp.registry import changes as mcp_servers
 from dashboard.operating import column_cover
 from dashboard.operating.proof import (
     installation,
-    installation_damage,
     installation_damage_in_slices,
     left_behind,
     verify,
@@ -324,7 +323,8 @@ def test_several_users_out_of_nowhere_are_all_named(
     assert message in broken()
     # It stands beside what else is wrong, and what else is wrong beside it.
     rows("UPDATE gp_policy SET active = NOT active RETURNING 1")
-    report = workspace_report(settled.workspace, installation_damage())
+    damage = chain.returned(installation_damage_in_slices())
+    report = workspace_report(settled.workspace, damage)
     assert message in report.what
     slices = list(installation_damage_in_slices())
     assert len(slices) > 1 if at_once < 9 else slices
@@ -467,7 +467,8 @@ def test_a_planted_agent_version_is_found_whatever_its_id(db: None) -> None:
     with_a_former_id(version)
     message = "The version 2 of the agent 'counting' is there, and no event tells of it."
     assert message in broken()
-    assert [message] == [report.what for report in installation_damage().values()]
+    damage = chain.returned(installation_damage_in_slices())
+    assert [message] == [report.what for report in damage.values()]
 
 
 @pytest.mark.usefixtures("unguarded")
