@@ -112,7 +112,7 @@ class ApprovalRecords(Records):
 class DecisionRecords(Records):
     """Every verdict: who decided what, and when; the database refuses to change it."""
 
-    columns = ("at", "reviewer", "verdict", "asked", "comment", "proposal_hash")
+    columns = ("at", "reviewer", "verdict", "request_title", "comment", "proposal_hash")
     walks = (Walk(("id",), ("approval_id",)), Walk(("id",)))
     filters = (
         choice("verdict", VERDICTS),
@@ -134,7 +134,7 @@ class DecisionRecords(Records):
     )
     refusal = REFUSAL
 
-    def asked(self, row: Any) -> Any:
+    def request_title(self, row: Any) -> Any:
         """The title of the approval."""
         return self.desk.cell(row.approval, "title")
 

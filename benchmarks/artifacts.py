@@ -53,15 +53,15 @@ def thread_with(size: int) -> tuple[UUID, str]:
     return thread, queries.artifact(ref["$artifact"], workspace=workspace()).path
 
 
-def load(thread: UUID, place: UUID) -> dict[str, Any]:
-    """What a page and the API do to have the state at the head; `place` is the workspace."""
+def load(thread: UUID, workspace_id: UUID) -> dict[str, Any]:
+    """What a page and the API do to have the state at the head."""
     from checkpoints import queries
 
-    row = queries.thread(thread, workspace=place)
+    row = queries.thread(thread, workspace=workspace_id)
     return queries.state_at(thread, row.head)
 
 
-def touched(thread: UUID, place: UUID) -> dict[str, int]:
+def touched(thread: UUID, workspace_id: UUID) -> dict[str, int]:
     """Statements, rows and blocks of the database, and kB of files, that one load reads."""
     from django.db import connection
 
@@ -71,13 +71,13 @@ def touched(thread: UUID, place: UUID) -> dict[str, int]:
         sent.append((sql, params))
         return execute(sql, params, many, context)
 
-    load(thread, place)
+    load(thread, workspace_id)
     first, before = _file_bytes(), _file_bytes()
-    load(thread, place)
+    load(thread, workspace_id)
     # Looking at the counter is a read of a few hundred bytes itself.
     from_files = _file_bytes() - before - (before - first)
     with connection.execute_wrapper(listen):
-        load(thread, place)
+        load(thread, workspace_id)
     blocks = n_rows = 0
     with connection.cursor() as cursor:
         for sql, params in sent:
@@ -96,19 +96,20 @@ def touched(thread: UUID, place: UUID) -> dict[str, int]:
 
 def _file_bytes() -> int:
     """What this process has read from files so far, as the kernel counts; 0 where it does not."""
-    place = Path("/proc/self/io")
-    return int(place.read_text().split()[1]) if place.exists() else 0
+    counters = Path("/proc/self/io")
+    return int(counters.read_text().split()[1]) if counters.exists() else 0
 
 
-def timed(threads: Sequence[UUID], place: UUID, reads: int) -> list[float]:
+def timed(threads: Sequence[UUID], workspace_id: UUID, reads: int) -> list[float]:
     """Milliseconds of loads in turn: the fastest tenth of each, which others disturb least."""
     return [
-        percentile(times, 0.1) * 1e3 for times in _in_turn([_of(t, place) for t in threads], reads)
+        percentile(times, 0.1) * 1e3
+        for times in _in_turn([_of(t, workspace_id) for t in threads], reads)
     ]
 
 
-def _of(thread: UUID, place: UUID) -> Callable[[], Any]:
-    return lambda: load(thread, place)
+def _of(thread: UUID, workspace_id: UUID) -> Callable[[], Any]:
+    return lambda: load(thread, workspace_id)
 
 
 def _in_turn(acts: Sequence[Callable[[], Any]], reads: int) -> list[list[float]]:
@@ -127,14 +128,14 @@ def measure(sizes: Mapping[str, int] = SIZES, reads: int = READS) -> dict[str, A
     from django.core.files.storage import default_storage
     from django.db import connection
 
-    place = workspace()
+    workspace_id = workspace()
     made = {name: thread_with(size) for name, size in sizes.items()}
     try:
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE gp_thread, gp_checkpoint, gp_keyframe, gp_agent_version")
         threads = [thread for thread, _ in made.values()]
-        reading = {name: touched(thread, place) for name, (thread, _) in made.items()}
-        took = dict(zip(made, timed(threads, place, reads), strict=True))
+        reading = {name: touched(thread, workspace_id) for name, (thread, _) in made.items()}
+        took = dict(zip(made, timed(threads, workspace_id, reads), strict=True))
         plain = percentile(_in_turn([_plain(threads[0])], reads)[0], 0.1) * 1e3
     finally:
         for _, path in made.values():

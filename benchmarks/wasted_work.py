@@ -7,7 +7,7 @@ time-out, or kill -9 of the process that works. Calls and tokens are counted by 
 called, not by the engine. Waste is what was called beyond what the task needs without a fault.
 
 One JSON line per length (row B05, at 20 steps with the budget), one per shipped agent (B05, see
-`shipped_courses`), and one that compares what the product says it has saved with what restarting
+`shipped_trials`), and one that compares what the product says it has saved with what restarting
 really cost (row A36).
 """
 
@@ -21,8 +21,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchmarks.faults.charged_server import SERVER, Fault, charging
-from benchmarks.faults.courses import ARMS, Field, drawn
-from benchmarks.faults.shipped_courses import SHIPPED, Shipped
+from benchmarks.faults.shipped_trials import SHIPPED, Shipped
+from benchmarks.faults.trials import ARMS, Field, drawn
 
 from . import parts, servers
 from .report import dumped, tidy
@@ -48,7 +48,7 @@ def line(steps: int, field: Field, faults: dict[str, Fault], seed: int) -> dict[
     if all_own := field.own_wasted("restart"):
         shares.append(spared(field.own_wasted("resume"), all_own))
     value = min(shares)
-    tasks = len(field.courses) // len(ARMS)
+    tasks = len(field.trials) // len(ARMS)
     budget = BUDGET if field.name == str(JUDGED) else None
     called = f"{steps} steps" if field.name == str(steps) else f"{field.name}, {steps} steps"
     met_all = field.met.total() == len(ARMS) * len(faults)

@@ -108,14 +108,14 @@ class Book:
             ident, total, payments, str(body.get("reference", ""))[:TEXT_MAX]
         )
         self.available -= total
-        return self._told(ident)
+        return self._status_of(ident)
 
     def _pay(self, body: dict[str, Any], key: str, at: str) -> dict[str, Any]:
         result = self._reservation(str(body.get("reservation", "")))
         if result.state != "reserved":
             raise Refused(409, f"The reservation {result.ident} is {result.state}.")
         result.state, result.paid_by, result.paid_at = "paid", key, at
-        return {**self._told(result.ident), "payments": result.made(), "paid_at": at}
+        return {**self._status_of(result.ident), "payments": result.made(), "paid_at": at}
 
     def _refund(self, body: dict[str, Any], key: str, at: str) -> dict[str, Any]:
         of = _of(body)
@@ -124,7 +124,7 @@ class Book:
             self.withdrawn.add(of)
             return {"refunded": written(0), "count": 0}
         result.state, result.paid_by, result.paid_at = "reserved", "", ""
-        return {**self._told(result.ident), "refunded": written(result.total)}
+        return {**self._status_of(result.ident), "refunded": written(result.total)}
 
     def _release(self, body: dict[str, Any], key: str, at: str) -> dict[str, Any]:
         of = _of(body)
@@ -137,14 +137,14 @@ class Book:
         if result.state == "reserved":
             result.state = "released"
             self.available += result.total
-        return {**self._told(result.ident), "released": written(result.total)}
+        return {**self._status_of(result.ident), "released": written(result.total)}
 
     def _reservation(self, ident: str) -> Reservation:
         if ident not in self.reservations:
             raise Refused(404, f"There is no reservation {ident[:40]!r}.")
         return self.reservations[ident]
 
-    def _told(self, ident: str) -> dict[str, Any]:
+    def _status_of(self, ident: str) -> dict[str, Any]:
         result = self.reservations[ident]
         return {
             "reservation": ident,

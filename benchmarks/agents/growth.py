@@ -42,12 +42,12 @@ class Growing(State):
 graph = Graph("bench-growing", Growing, version=1)
 
 
-def way(state: Growing) -> str:
+def next_node(state: Growing) -> str:
     """On until the list is long enough."""
     return END if len(state.log) >= state.steps else "grow"
 
 
-@graph.node(then=way, ways=("grow", END))
+@graph.node(then=next_node, ways=("grow", END))
 def grow(state: Growing, ctx: Context) -> dict[str, object]:
     """Append one text."""
     number = len(state.log)

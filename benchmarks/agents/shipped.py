@@ -22,23 +22,23 @@ from .waste import fetch, stand_in
 
 
 class Research(research.Research):
-    """`course` names the task and how it is worked, for the server's counts."""
+    """`trial` names the task and how it is worked, for the server's counts."""
 
-    course: str = ""
+    trial: str = ""
 
 
 class Payments(paying.Payments):
-    """`course` as above."""
+    """`trial` as above."""
 
-    course: str = ""
+    trial: str = ""
 
 
 def _charged(node: Node, step: int) -> Callable[..., Any]:
     @wraps(node.call)
     def work(state: Any, ctx: Context) -> Any:
-        ctx.activity(fetch, state.course, step)
+        ctx.activity(fetch, state.trial, step)
         update = node.call(state, ctx)
-        ctx.model({"course": state.course, "step": step})
+        ctx.model({"trial": state.trial, "step": step})
         return update
 
     return work

@@ -16,32 +16,32 @@ from gatepost import END, Append, Context, Graph, Reply, Request, State, Sum
 
 
 class Wasting(State):
-    """`course` names the task and how it is worked, for the server's counts."""
+    """`trial` names the task and how it is worked, for the server's counts."""
 
-    course: str
+    trial: str
     steps: int
     at: Annotated[int, Sum()] = 0
     log: Annotated[list[str], Append()] = []
 
 
-def _call(what: str, course: str, step: int) -> Any:
-    body = json.dumps({"what": what, "course": course, "step": step, "pid": os.getpid()}).encode()
+def _call(what: str, trial: str, step: int) -> Any:
+    body = json.dumps({"what": what, "trial": trial, "step": step, "pid": os.getpid()}).encode()
     request = urllib.request.Request(os.environ[SERVER], body)
     with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
         return json.load(answer)
 
 
-def fetch(course: str, step: int) -> str:
+def fetch(trial: str, step: int) -> str:
     """What a step reads before it asks."""
-    return str(_call("fetch", course, step)["text"])
+    return str(_call("fetch", trial, step)["text"])
 
 
 def stand_in(request: Request) -> Reply:
     """Asks the counting server, which charges by the call."""
-    place = request.parts[0]
-    if not isinstance(place, dict):
+    payload = request.parts[0]
+    if not isinstance(payload, dict):
         return Reply("")  # what a shipped node asks by itself is answered by nobody
-    result = _call("model", place["course"], place["step"])
+    result = _call("model", payload["trial"], payload["step"])
     return Reply(result["text"], "counting-server", result["tokens_in"], result["tokens_out"])
 
 
@@ -52,5 +52,5 @@ graph = Graph("bench-wasting", Wasting, version=1, model=stand_in)
 def work(state: Wasting, ctx: Context) -> dict[str, Any]:
     """One step: two calls that cost."""
     step = state.at + 1
-    ctx.activity(fetch, state.course, step)
-    return {"at": 1, "log": [ctx.model({"course": state.course, "step": step})]}
+    ctx.activity(fetch, state.trial, step)
+    return {"at": 1, "log": [ctx.model({"trial": state.trial, "step": step})]}

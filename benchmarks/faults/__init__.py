@@ -1,1 +1,1 @@
-"""Faults that are drawn and charged, and the courses of tasks under them."""
+"""Faults that are drawn and charged, and the trials of tasks under them."""

@@ -1,7 +1,7 @@
 """A local server that charges for calls, counts them outside of the engine, and has faults.
 
-It stands in for whatever costs time and money. Each call names its course (a task and how it is
-worked); a course may have one fault, met at the model call of one step and never again.
+It stands in for whatever costs time and money. Each call names its trial (a task and how it is
+worked); a trial may have one fault, met at the model call of one step and never again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KINDS = ("429", "503", "time-out", "kill")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a course meets at its model call of one step."""
+    """What a trial meets at its model call of one step."""
 
     step: int
     kind: str
@@ -41,7 +41,7 @@ def price(task: str, step: int) -> tuple[int, int]:
 
 
 class Charging:
-    """The counts by course, and the faults that are still to be met."""
+    """The counts by trial, and the faults that are still to be met."""
 
     def __init__(self, met: Callable[[str, Fault], None]) -> None:
         self.calls: Counter[str] = Counter()
@@ -52,32 +52,32 @@ class Charging:
         self._lock = threading.Lock()
 
     def plan(self, faults: Mapping[str, Fault]) -> None:
-        """What courses will meet."""
+        """What trials will meet."""
         with self._lock:
             self.faults |= faults
 
-    def answer(self, asked: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    def answer(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """(status, body) of one call, counted and charged before it is answered."""
-        course, step = str(asked["course"]), int(asked["step"])
-        model = asked["what"] == "model"
-        tokens_in, tokens_out = price(course.rpartition("/")[2], step) if model else (0, 0)
+        trial, step = str(body["trial"]), int(body["step"])
+        model = body["what"] == "model"
+        tokens_in, tokens_out = price(trial.rpartition("/")[2], step) if model else (0, 0)
         with self._lock:
-            fault = self.faults.get(course)
+            fault = self.faults.get(trial)
             hit = model and fault is not None and fault.step == step
             if hit:
-                del self.faults[course]
-            self.calls[course] += 1
+                del self.faults[trial]
+            self.calls[trial] += 1
             if not hit or (fault and fault.kind in ("time-out", "kill")):
                 # What answers too late, or to somebody who is gone, has cost all the same.
-                self.tokens[course] += tokens_in + tokens_out
+                self.tokens[trial] += tokens_in + tokens_out
         if hit and fault is not None:
-            self._met(course, fault)
+            self._met(trial, fault)
             if fault.kind in ("429", "503"):
                 return int(fault.kind), {"error": "come again"}
             if fault.kind == "time-out":
                 time.sleep(TOO_LONG_SECONDS)
             else:
-                os.kill(int(asked["pid"]), signal.SIGKILL)
+                os.kill(int(body["pid"]), signal.SIGKILL)
         message = f"A counted answer to step {step}: no model has been asked."
         return 200, {"text": message, "tokens_in": tokens_in, "tokens_out": tokens_out}
 

@@ -49,13 +49,13 @@ def _url(address: str) -> str:
     return url.render_as_string(hide_password=False)
 
 
-def answer(asked: dict[str, Any]) -> dict[str, Any]:
+def answer(options: dict[str, Any]) -> dict[str, Any]:
     """Work the task once and measure it."""
-    steps, size = asked["steps"], asked["size"]
-    DBOS(config=config(asked["address"]))
+    steps, size = options["steps"], options["size"]
+    DBOS(config=config(options["address"]))
     DBOS.launch()
     try:
-        probe = Probe(asked["address"])
+        probe = Probe(options["address"])
         play(20, size)
         before = probe.bytes()
         play(max(1, steps // 10), size)
@@ -73,7 +73,7 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
             "growth": stored / tenth,
             "write_transactions_per_step": xids / steps,
         }
-        if asked.get("fork"):
+        if options.get("fork"):
             results |= _fork(workflow, steps // 2 + 1, probe)
         return results
     finally:

@@ -18,10 +18,10 @@ HERE = Path(__file__).resolve().parent
 LOCK = HERE / "requirements.lock"
 
 
-def ask(bench: Bench, script: str, **asked: Any) -> dict[str, Any]:
+def ask(bench: Bench, script: str, **options: Any) -> dict[str, Any]:
     """Let one peer do its task in an empty database of the bench's server."""
     interpreter = environments.python("peers", LOCK)
-    name = f"peer_{script}_{'delta' if asked.get('delta') else 'full'}"
+    name = f"peer_{script}_{'delta' if options.get('delta') else 'full'}"
     with bench.connect() as server:
         server.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
         server.execute(f'CREATE DATABASE "{name}"')
@@ -29,7 +29,7 @@ def ask(bench: Bench, script: str, **asked: Any) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [str(interpreter), str(HERE / f"{script}.py")],
-            input=json.dumps({"address": address, **asked}),
+            input=json.dumps({"address": address, **options}),
             capture_output=True,
             text=True,
             cwd=folder,

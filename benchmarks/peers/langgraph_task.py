@@ -49,23 +49,23 @@ def graph_of(kind: type, saver: PostgresSaver) -> Any:
     def grow(state: Any) -> dict[str, Any]:
         return {"log": [text(len(state["log"]), state["size"])]}
 
-    def way(state: Any) -> str:
+    def next_node(state: Any) -> str:
         return END if len(state["log"]) >= state["steps"] else "grow"
 
     graph = StateGraph(kind)
     graph.add_node("grow", grow)
     graph.add_edge(START, "grow")
-    graph.add_conditional_edges("grow", way, ["grow", END])
+    graph.add_conditional_edges("grow", next_node, ["grow", END])
     return graph.compile(checkpointer=saver)
 
 
-def answer(asked: dict[str, Any]) -> dict[str, Any]:
+def answer(options: dict[str, Any]) -> dict[str, Any]:
     """Work the task once and measure it."""
-    probe = Probe(asked["address"])
-    steps, size, reads = asked["steps"], asked["size"], asked.get("reads", 11)
-    with PostgresSaver.from_conn_string(asked["address"]) as saver:
+    probe = Probe(options["address"])
+    steps, size, reads = options["steps"], options["size"], options.get("reads", 11)
+    with PostgresSaver.from_conn_string(options["address"]) as saver:
         saver.setup()
-        graph = graph_of(Delta if asked.get("delta") else Full, saver)
+        graph = graph_of(Delta if options.get("delta") else Full, saver)
         _play(graph, 20, size)
         tenth = max(1, steps // 10)
         bytes_before = probe.bytes()
@@ -86,14 +86,14 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
             "read_ms": {},
             "saver_ms": {},
         }
-        if asked.get("at"):
-            places = _places(graph, config, set(asked["at"]))
-            for step in asked["at"]:
-                at = places[step]
+        if options.get("at"):
+            configs = _configs_at(graph, config, set(options["at"]))
+            for step in options["at"]:
+                at = configs[step]
                 assert len(graph.get_state(at).values["log"]) == step
                 results["read_ms"][step] = median_ms(lambda at=at: graph.get_state(at), reads)
                 results["saver_ms"][step] = median_ms(lambda at=at: saver.get_tuple(at), reads)
-        if asked.get("fork"):
+        if options.get("fork"):
             results |= _fork(graph, config, steps // 2, probe)
     return results
 
@@ -104,7 +104,7 @@ def _play(graph: Any, steps: int, size: int) -> dict[str, Any]:
     return config
 
 
-def _places(graph: Any, config: dict[str, Any], wanted: set[int]) -> dict[int, dict[str, Any]]:
+def _configs_at(graph: Any, config: dict[str, Any], wanted: set[int]) -> dict[int, dict[str, Any]]:
     """The addresses of checkpoints by how many messages they hold."""
     results: dict[int, dict[str, Any]] = {}
     for item in graph.checkpointer.list(config):
@@ -115,12 +115,12 @@ def _places(graph: Any, config: dict[str, Any], wanted: set[int]) -> dict[int, d
 
 
 def _fork(graph: Any, config: dict[str, Any], step: int, probe: Probe) -> dict[str, Any]:
-    place = _places(graph, config, {step})[step]
+    earlier = _configs_at(graph, config, {step})[step]
     times, stored, xids = [], probe.bytes(), probe.transactions()
     rounds = 11
     for _ in range(rounds):
         began = time.perf_counter()
-        graph.update_state(place, {"size": 500})
+        graph.update_state(earlier, {"size": 500})
         times.append(time.perf_counter() - began)
     return {
         "fork_ms": sorted(times)[rounds // 2] * 1e3,

@@ -31,7 +31,7 @@ from .paging import COUNT_CAP, ROWS, WINDOW, BadCursor, Walk, read_sheet
 # The beginning of an id as people copy it: eight digits or more, with or without hyphens.
 _BEGUN = re.compile(r"[0-9a-f]{8,31}")
 NOTHING = Q(pk__in=[])
-TITLES = {"says": "what happened", "asked": "approval"}  # of columns that no table has
+TITLES = {"says": "what happened", "request_title": "approval"}  # of columns that no table has
 
 
 class Desk(Protocol):

@@ -1,7 +1,7 @@
 """Where large values of a state live: in the database or in files, one small interface."""
 
 from .base import DATABASE, FILE, KINDS, Payloads
-from .disk import place
+from .disk import store_file
 from .files import FilePayloads, thread_folder
 from .placement import fetched, kind_of, moved_out, of_kind
 from .verified import opened, prove
@@ -17,7 +17,7 @@ __all__ = [
     "moved_out",
     "of_kind",
     "opened",
-    "place",
     "prove",
+    "store_file",
     "thread_folder",
 ]

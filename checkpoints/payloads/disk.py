@@ -24,8 +24,8 @@ LEFT_BEHIND_SECONDS = 24 * 3600
 FILE_MODE = 0o644
 
 
-def place(chunks: Iterable[bytes], path_of: Callable[[str], str]) -> tuple[str, int, str]:
-    """Put bytes in their place: (sha256, size, path); `path_of` names the path by the hash.
+def store_file(chunks: Iterable[bytes], path_of: Callable[[str], str]) -> tuple[str, int, str]:
+    """Store bytes under their path: (sha256, size, path); `path_of` names the path by the hash.
 
     Raises ContentAway where the storage takes nothing: it is full, read-only, not there. What the
     making of the chunks raises passes through.

@@ -16,7 +16,7 @@ from django.core.files.storage import default_storage
 
 from ..errors import ContentAway
 from .base import FILE, LIMITS
-from .disk import on_disk, place, replaced
+from .disk import on_disk, replaced, store_file
 
 FOLDER = "threads"
 
@@ -47,7 +47,7 @@ class FilePayloads:
             if not _whole(path, raw):
                 if not on_disk():
                     replaced(path)
-                place([raw], lambda _, path=path: path)  # type: ignore[misc]
+                store_file([raw], lambda _, path=path: path)  # type: ignore[misc]
         return {}
 
     def get(self, threads: Sequence[UUID], hashes: Collection[str]) -> dict[str, bytes]:

@@ -16,7 +16,7 @@ from agents.market_research import agent as research
 from agents.payments import agent as paying
 from benchmarks import wasted_work
 from benchmarks.agents import shipped
-from benchmarks.faults import courses, shipped_courses
+from benchmarks.faults import shipped_trials, trials
 from benchmarks.faults.charged_server import KINDS, Charging, Fault, price
 from workers.authoring.graph import END, Graph, State
 from workers.code.registry import discover as installed
@@ -29,13 +29,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_faults_are_drawn_uniformly_and_alike_for_a_seed() -> None:
     shares, steps, kinds = [], Counter[int](), Counter[str]()
     for seed in range(300):
-        faults = courses.drawn(seed, 20, 100)
-        assert faults == courses.drawn(seed, 20, 100)
+        faults = trials.drawn(seed, 20, 100)
+        assert faults == trials.drawn(seed, 20, 100)
         shares.append(len(faults) / 100)
         steps.update(fault.step for fault in faults.values())
         kinds.update(fault.kind for fault in faults.values())
-    assert courses.SHARE[0] <= min(shares) < 0.17
-    assert 0.28 < max(shares) <= courses.SHARE[1]
+    assert trials.SHARE[0] <= min(shares) < 0.17
+    assert 0.28 < max(shares) <= trials.SHARE[1]
     assert set(steps) == set(range(1, 21))
     assert max(steps.values()) < 1.5 * min(steps.values())
     assert set(kinds) == set(KINDS)
@@ -43,11 +43,11 @@ def test_faults_are_drawn_uniformly_and_alike_for_a_seed() -> None:
 
 def test_a_fault_is_met_once_and_what_was_done_is_charged() -> None:
     met: list[tuple[str, Fault]] = []
-    server = Charging(lambda course, fault: met.append((course, fault)))
+    server = Charging(lambda trial, fault: met.append((trial, fault)))
     server.plan({"resume/t": Fault(2, "429")})
 
     def ask(what: str, step: int) -> int:
-        query = {"what": what, "course": "resume/t", "step": step, "pid": 0}
+        query = {"what": what, "trial": "resume/t", "step": step, "pid": 0}
         return server.answer(query)[0]
 
     answers = [ask(what, step) for step in (1, 2, 2) for what in ("fetch", "model")]
@@ -58,16 +58,16 @@ def test_a_fault_is_met_once_and_what_was_done_is_charged() -> None:
     assert server.tokens["resume/t"] == sum(price("t", 1)) + sum(price("t", 2))
 
 
-class Counted(courses.Field):
+class Counted(trials.Field):
     """Results, without having worked."""
 
     def __init__(self, resumed: int, restarted: int) -> None:
         server = Charging(lambda *_: None)
         super().__init__(server, 20, 2, {"20x0": Fault(10, "503")})
         self.met.update({"resume 503": 1, "restart 503": 1})
-        for name, course in self.courses.items():
+        for name, trial in self.trials.items():
             server.calls[name] = 40
-            server.tokens[name] = sum(sum(price(course.task, s)) for s in range(1, 21))
+            server.tokens[name] = sum(sum(price(trial.task, s)) for s in range(1, 21))
         for arm, wasted in (("resume", resumed), ("restart", restarted)):
             server.calls[f"{arm}/20x0"] += wasted
             server.tokens[f"{arm}/20x0"] += 100 * wasted
@@ -94,9 +94,9 @@ def test_ok_follows_from_the_waste(resumed: int, restarted: int, value: float, o
 def test_the_shipped_graphs_are_worked_node_for_node(bench: Graph, agent: Graph) -> None:
     drawn, theirs = bench.describe_graph(), agent.describe_graph()
     assert drawn == theirs
-    assert len(bench.nodes) == shipped_courses.SHIPPED[agent.name].steps
+    assert len(bench.nodes) == shipped_trials.SHIPPED[agent.name].steps
     assert [n.then for n in bench.nodes.values()] == [n.then for n in agent.nodes.values()]
-    assert set(agent.state.model_fields) | {"course"} == set(bench.state.model_fields)
+    assert set(agent.state.model_fields) | {"trial"} == set(bench.state.model_fields)
     home = f"agents.{agent.name.replace('-', '_')}"
     ((_, needed, _),) = installed([home])
     for _, tools, _ in installed(["benchmarks.agents.shipped"]):
@@ -105,7 +105,7 @@ def test_the_shipped_graphs_are_worked_node_for_node(bench: Graph, agent: Graph)
 
 def test_a_fault_strikes_when_the_node_has_done_its_work() -> None:
     class Some(State):
-        course: str = ""
+        trial: str = ""
 
     done: list[Any] = []
     plain = Graph("plain", Some)
@@ -118,25 +118,25 @@ def test_a_fault_strikes_when_the_node_has_done_its_work() -> None:
     @plain.node(then=END)
     def last(state: Any, ctx: Any) -> dict[str, Any]:
         done.append("last works")
-        return {"course": "worked"}
+        return {"trial": "worked"}
 
     class Noting:
         def activity(self, call: Any, *args: Any) -> None:
             done.append((call.__name__, *args))
 
         def model(self, asked: Any) -> None:
-            done.append(("model", asked["course"], asked["step"]))
+            done.append(("model", asked["trial"], asked["step"]))
 
     charged = shipped.charged(plain, Some)
-    updates = [n.call(Some(course="resume/t"), Noting()) for n in charged.nodes.values()]
-    assert updates == [{}, {"course": "worked"}]
+    updates = [n.call(Some(trial="resume/t"), Noting()) for n in charged.nodes.values()]
+    assert updates == [{}, {"trial": "worked"}]
     assert done == [
         ("fetch", "resume/t", 1), "first works", ("model", "resume/t", 1),
         ("fetch", "resume/t", 2), "last works", ("model", "resume/t", 2),
     ]  # fmt: skip
 
 
-class Ended(shipped_courses.Shipped):
+class Ended(shipped_trials.Shipped):
     """Payments of two tasks, one of them struck after it had paid, without having worked."""
 
     def __init__(self, folder: Path, ledger: list[str]) -> None:
@@ -145,9 +145,9 @@ class Ended(shipped_courses.Shipped):
         faults = {"paymentsx0": Fault(10, "kill")}
         super().__init__(Charging(lambda *_: None), "payments", 2, faults, book)
         self.decided.update(resume=2, restart=3)
-        self.standing = {arm: Counter({1: 2}) for arm in courses.ARMS}
-        self._own = {name: shipped_courses.Own(13, 3, 0) for name in self.courses} | {
-            "restart/paymentsx0": shipped_courses.Own(24, 5, 2)
+        self.n_results = {arm: Counter({1: 2}) for arm in trials.ARMS}
+        self._own = {name: shipped_trials.Own(13, 3, 0) for name in self.trials} | {
+            "restart/paymentsx0": shipped_trials.Own(24, 5, 2)
         }
 
 
@@ -162,7 +162,7 @@ def test_one_payment_per_task_has_to_stand(tmp_path: Path) -> None:
     assert not Ended(tmp_path, ["reserve", "pay"] * 5).right
     assert not Ended(tmp_path, [op for op in PAID_ANEW if op != "release"]).right
     twice = Ended(tmp_path, PAID_ANEW)
-    twice.standing["restart"] = Counter({1: 1, 2: 1})
+    twice.n_results["restart"] = Counter({1: 1, 2: 1})
     assert not twice.right
     ended = Ended(tmp_path, PAID_ANEW)
     ended.decided["resume"] = 3
@@ -205,7 +205,7 @@ def test_a_small_one_on_real_workers() -> None:
         }
         assert line["calls"]["wasted"] < line["calls"]["wasted_by_restart"]
     assert 0 < message["value"] <= message["baseline"]
-    tasks = dict.fromkeys(courses.ARMS, 4)
+    tasks = dict.fromkeys(trials.ARMS, 4)
     for line in (report, payment):
         assert line["tasks"] == 4
         assert line["stands_once"] == tasks

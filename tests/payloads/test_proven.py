@@ -38,7 +38,7 @@ def kept(tmp_path: Path) -> Iterator[Callable[..., ArtifactRow]]:
 
         def keep(content: bytes, told: bytes | None = None) -> ArtifactRow:
             told = content if told is None else told
-            _, _, path = payloads.place([content], lambda sha: f"artifacts/{sha}")
+            _, _, path = payloads.store_file([content], lambda sha: f"artifacts/{sha}")
             return ArtifactRow(sha256(told).hexdigest(), "a.bin", "text/plain", len(told), path)
 
         yield keep
@@ -103,7 +103,7 @@ def test_an_archive_can_be_read(kept: Callable[..., ArtifactRow]) -> None:
 def test_any_leaps_read_what_a_plain_file_gives(tmp_path_factory: Any, leaps: Any) -> None:
     plain = io.BytesIO(CONTENT)
     with override_settings(MEDIA_ROOT=tmp_path_factory.getbasetemp() / "leaps"):
-        _, _, path = payloads.place([CONTENT], lambda sha: f"artifacts/{sha}")
+        _, _, path = payloads.store_file([CONTENT], lambda sha: f"artifacts/{sha}")
         row = ArtifactRow(sha256(CONTENT).hexdigest(), "a", "text/plain", len(CONTENT), path)
         with payloads.opened(row) as file:
             for where, much in leaps:

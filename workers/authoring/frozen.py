@@ -81,10 +81,10 @@ class FrozenList(_Frozen, Sequence[Any]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self._at(i) for i in range(*index.indices(len(self._items)))]
-        place = operator.index(index)
-        if not -len(self._items) <= place < len(self._items):
+        position = operator.index(index)
+        if not -len(self._items) <= position < len(self._items):
             raise IndexError("list index out of range")
-        return self._at(place % len(self._items))
+        return self._at(position % len(self._items))
 
     def __iter__(self) -> Iterator[Any]:
         return (self._at(i) for i in range(len(self._items)))

@@ -133,17 +133,17 @@ class Node:
     def late(self) -> Node:
         """The same node, left by the way that it takes when nobody decided in time."""
         to = self.on_expired
-        way = Way(to, "nobody decided in time")
-        return replace(self, then=lambda _: way, ways=(to,))
+        expired = Way(to, "nobody decided in time")
+        return replace(self, then=lambda _: expired, ways=(to,))
 
     def next_nodes(self, state: Any) -> tuple[tuple[str, ...], str | None]:
         """(names, why) after this node; why is None unless a function chose."""
         if not callable(self.then):
             return self.ways, None
         chosen: Any = self.then(state)
-        way = chosen if isinstance(chosen, Way) else Way(chosen)
-        because = way.because
-        to: Any = [way.to] if isinstance(way.to, str) else way.to
+        edge = chosen if isinstance(chosen, Way) else Way(chosen)
+        because = edge.because
+        to: Any = [edge.to] if isinstance(edge.to, str) else edge.to
         if not isinstance(to, list | tuple):
             raise GraphError(
                 f"The way after {self.name!r} must be the name of a node, several of them, or "
@@ -296,9 +296,9 @@ class Graph:
         if not self.nodes:
             raise GraphError(f"The graph {self.name!r} has no nodes.")
         for node in self.nodes.values():
-            for way in node.leads:
-                if way != END and way not in self.nodes:
-                    raise GraphError(f"{node.name!r} leads to {way!r}, and there is no such node.")
+            for name in node.leads:
+                if name != END and name not in self.nodes:
+                    raise GraphError(f"{node.name!r} leads to {name!r}, and there is no such node.")
         _ = self.reducers, self.encrypted, self.searchable
 
     @property

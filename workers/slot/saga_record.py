@@ -187,8 +187,8 @@ class Record:
         work = self._held()
         position = Position(work.branch, work.step + 1, "forward", 0, f"{name[:150]}#{self.steps}")
         self.steps += 1
-        place = [str(work.chain_id), position.branch, position.step, position.key]
-        key = hashlib.sha256(deltas.canonical(place)).hexdigest()
+        location = [str(work.chain_id), position.branch, position.step, position.key]
+        key = hashlib.sha256(deltas.canonical(location)).hexdigest()
         signed = Signer(salt=NAME).signature(_digest(key, values))
         activity = NewActivity(
             id=uuid7(),

@@ -10,7 +10,7 @@ from django.core.files.storage import default_storage
 from django.db import connection
 from uuid_utils.compat import uuid7
 
-from checkpoints.payloads import place
+from checkpoints.payloads import store_file
 
 
 def put_artifact(
@@ -34,7 +34,7 @@ def put_artifact(
 
 def place_file(workspace: UUID, chunks: Iterable[bytes]) -> tuple[str, int, str]:
     """Put the bytes of a file in their place, without a row: (sha256, size, path in storage)."""
-    return place(chunks, lambda sha: f"artifacts/{workspace}/{sha[:2]}/{sha}")
+    return store_file(chunks, lambda sha: f"artifacts/{workspace}/{sha[:2]}/{sha}")
 
 
 def forget_file(workspace: UUID, sha: str, path: str) -> None:

@@ -21,7 +21,7 @@ ENDS_SECONDS = 900.0
 
 
 @dataclass
-class Course:
+class Trial:
     """One task in one arm, with the threads that it took."""
 
     name: str
@@ -46,7 +46,7 @@ def drawn(seed: int, steps: int, tasks: int, name: str = "") -> dict[str, Fault]
 
 
 class Field:
-    """All courses of one length: started, retried, restarted, until each has ended well."""
+    """All trials of one length: started, retried, restarted, until each has ended well."""
 
     agent = "bench-wasting"
 
@@ -56,8 +56,8 @@ class Field:
         self._server, self._lock = server, threading.Lock()
         self.name = name or str(steps)
         names = [f"{self.name}x{number}" for number in range(tasks)]
-        self.courses = {
-            name: Course(name, task, steps)
+        self.trials = {
+            name: Trial(name, task, steps)
             for task in names
             for name in (f"{arm}/{task}" for arm in ARMS)
         }
@@ -68,11 +68,11 @@ class Field:
         """Told before a fault strikes: with saving off the thread is worth nothing then."""
         from django.db import connection
 
-        course = self.courses[name]
+        trial = self.trials[name]
         with self._lock:
-            self.met[f"{course.arm} {fault.kind}"] += 1
-        if course.arm == "restart":
-            self._give_up(course.threads[-1])
+            self.met[f"{trial.arm} {fault.kind}"] += 1
+        if trial.arm == "restart":
+            self._give_up(trial.threads[-1])
         connection.close()  # this thread of the server ends with the call
 
     def _give_up(self, thread: UUID) -> None:
@@ -80,22 +80,22 @@ class Field:
 
         store.cancel(thread, actor="bench:1", reason="saving is off")
 
-    def _input(self, course: Course) -> dict[str, Any]:
-        return {"steps": course.steps}
+    def _input(self, trial: Trial) -> dict[str, Any]:
+        return {"steps": trial.steps}
 
-    def _start(self, course: Course) -> None:
+    def _start(self, trial: Trial) -> None:
         from benchmarks.ground import start
 
-        course.threads.append(start(self.agent, course=course.name, **self._input(course)))
+        trial.threads.append(start(self.agent, trial=trial.name, **self._input(trial)))
 
-    def _attend(self, course: Course, row: ThreadRow) -> None:
+    def _attend(self, trial: Trial, row: ThreadRow) -> None:
         """Do what people do about a thread as it stands."""
         from checkpoints import store
         from checkpoints.errors import GatepostError
         from checkpoints.states import Status
 
         if row.status is Status.CANCELLED:
-            self._start(course)
+            self._start(trial)
         elif row.status in (Status.FAILED, Status.ATTENTION):
             try:
                 store.retry(row.id, actor="bench:1")
@@ -103,36 +103,36 @@ class Field:
                 pass  # it moved meanwhile
 
     def work(self) -> None:
-        """Until every course has come to its end; TimeoutError otherwise."""
+        """Until every trial has come to its end; TimeoutError otherwise."""
         from benchmarks.ground import workspace
         from checkpoints import queries
         from checkpoints.states import Status
 
         deadline = time.monotonic() + ENDS_SECONDS
-        place = workspace()
-        left = list(self.courses.values())
-        for course in left:
-            self._start(course)
+        workspace_id = workspace()
+        left = list(self.trials.values())
+        for trial in left:
+            self._start(trial)
         while left:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{len(left)} courses have not ended")
+                raise TimeoutError(f"{len(left)} trials have not ended")
             time.sleep(0.05)
             going = []
-            for course in left:
-                row = queries.thread(course.threads[-1], workspace=place)
+            for trial in left:
+                row = queries.thread(trial.threads[-1], workspace=workspace_id)
                 if row.status is Status.SUCCEEDED:
                     continue
-                self._attend(course, row)
-                going.append(course)
+                self._attend(trial, row)
+                going.append(trial)
             left = going
 
     # ---- what it took ----
 
     def wasted(self, arm: str) -> tuple[int, int]:
         """(calls, tokens) beyond what the tasks of an arm need."""
-        mine = [course for course in self.courses.values() if course.arm == arm]
+        mine = [trial for trial in self.trials.values() if trial.arm == arm]
         needed = sum(
-            sum(price(course.task, step)) for course in mine for step in range(1, course.steps + 1)
+            sum(price(trial.task, step)) for trial in mine for step in range(1, trial.steps + 1)
         )
         return (
             sum(self._server.calls[c.name] - 2 * c.steps for c in mine),
@@ -159,8 +159,8 @@ class Field:
 
         results = [
             queries.saved(queries.thread(thread, workspace=workspace()))
-            for course in self.courses.values()
-            if course.arm == "resume"
-            for thread in course.threads
+            for trial in self.trials.values()
+            if trial.arm == "resume"
+            for thread in trial.threads
         ]
         return sum(s.calls for s in results), sum(s.tokens for s in results)

@@ -22,7 +22,7 @@ from uuid import UUID, uuid4
 from benchmarks.report import tidy
 
 from .charged_server import Charging, Fault
-from .courses import ARMS, Course, Field
+from .trials import ARMS, Field, Trial
 
 if TYPE_CHECKING:
     from checkpoints.views import ThreadRow
@@ -31,29 +31,29 @@ if TYPE_CHECKING:
 ROWS = 240  # of a table to be explained
 DAYS, SHOPS = 28, ("harbour", "market", "station")
 RACES = 100  # so often a cancel is asked for anew while its thread moves
-SUPPLIERS = ("S-101", "S-102")  # of the sample's; each course has an invoice of either
+SUPPLIERS = ("S-101", "S-102")  # of the sample's; each trial has an invoice of either
 TOLL = "fetch"  # the activity in front of each node, which the counting server counts
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What one shipped agent is given, and how its results are found by their courses."""
+    """What one shipped agent is given, and how its results are found by their trials."""
 
     steps: int
     tasks: int
     files: Callable[[str], dict[str, str]]  # {field: content}
     wishes: Mapping[str, Any]
-    standing: Callable[[str], int]  # results of a course that stand now
+    n_results: Callable[[str], int]  # results of a trial that stand now
 
 
-def label(course: str) -> str:
-    """How the files of a course are called, and so what its results say."""
-    return course.replace("/", "-")
+def label(trial: str) -> str:
+    """How the files of a trial are called, and so what its results say."""
+    return trial.replace("/", "-")
 
 
-def table(course: str) -> dict[str, str]:
+def table(trial: str) -> dict[str, str]:
     """Waiting times of shops: a table to be explained."""
-    chance = random.Random(course.rpartition("/")[2])
+    chance = random.Random(trial.rpartition("/")[2])
     lines = ["day,shop,staff,minutes waited"]
     for n in range(ROWS):
         shop = n % len(SHOPS)
@@ -63,13 +63,13 @@ def table(course: str) -> dict[str, str]:
     return {"file": "\n".join(lines) + "\n"}
 
 
-def invoices(course: str) -> dict[str, str]:
+def invoices(trial: str) -> dict[str, str]:
     """Two invoices that can be paid, one that is there twice, one without an order; the orders."""
     from agents.payments.invoices import DATA, from_csv
 
     known = {row["supplier"]: row for row in from_csv((DATA / "suppliers.csv").read_bytes())}
     lines, orders = ["invoice,supplier,order,due,amount,account"], ["order,supplier,amount"]
-    number = label(course)
+    number = label(trial)
     for n, supplier in enumerate(SUPPLIERS):
         account = known[supplier]["account"]
         orders.append(f"PO-{n},{supplier},{12 + n}.50")
@@ -78,16 +78,16 @@ def invoices(course: str) -> dict[str, str]:
     return {"file": "\n".join(lines) + "\n", "orders_file": "\n".join(orders) + "\n"}
 
 
-def published(course: str) -> int:
-    """Reports in the published folder that rest on the file of a course."""
+def published(trial: str) -> int:
+    """Reports in the published folder that rest on the file of a trial."""
     from django.conf import settings
 
     reports = Path(settings.GATEPOST_PUBLISHED).glob("*/report.md")
-    return sum(f"{label(course)}-file.csv" in report.read_text() for report in reports)
+    return sum(f"{label(trial)}-file.csv" in report.read_text() for report in reports)
 
 
-def paid(course: str) -> int:
-    """How often each invoice of a course is paid, as the bank says; -1 when they differ."""
+def paid(trial: str) -> int:
+    """How often each invoice of a trial is paid, as the bank says; -1 when they differ."""
     from django.conf import settings
 
     from agents.payments import bank
@@ -95,9 +95,9 @@ def paid(course: str) -> int:
     results = Counter(
         one["invoice"]
         for one in bank.payments(settings.GATEPOST_BANK_URL, SUPPLIERS)
-        if one["invoice"][:-1] == label(course)
+        if one["invoice"][:-1] == label(trial)
     )
-    counts = {results.pop(f"{label(course)}{sign}", 0) for sign in "ab"}
+    counts = {results.pop(f"{label(trial)}{sign}", 0) for sign in "ab"}
     return counts.pop() if len(counts) == 1 and not results else -1
 
 
@@ -132,7 +132,7 @@ class Own:
 
 
 class Shipped(Field):
-    """All courses of one shipped agent; `book` is the ledger of the bank."""
+    """All trials of one shipped agent; `book` is the ledger of the bank."""
 
     def __init__(
         self, server: Charging, name: str, tasks: int, faults: dict[str, Fault], book: Path
@@ -157,7 +157,7 @@ class Shipped(Field):
         _ = self._operator, self._reviewer
         super().work()
 
-    def _input(self, course: Course) -> dict[str, Any]:
+    def _input(self, trial: Trial) -> dict[str, Any]:
         from django.core.files.uploadedfile import SimpleUploadedFile
 
         from dashboard import actions
@@ -165,9 +165,9 @@ class Shipped(Field):
         refs = {
             field: actions.upload(
                 self._operator,
-                SimpleUploadedFile(f"{label(course.name)}-{field}.csv", content.encode()),
+                SimpleUploadedFile(f"{label(trial.name)}-{field}.csv", content.encode()),
             )
-            for field, content in self.kind.files(course.name).items()
+            for field, content in self.kind.files(trial.name).items()
         }
         return {**self.kind.wishes, **refs}
 
@@ -183,14 +183,14 @@ class Shipped(Field):
                 time.sleep(0.01)  # it moved meanwhile
         raise RuntimeError(f"the thread {thread} could not be cancelled")
 
-    def _attend(self, course: Course, row: ThreadRow) -> None:
+    def _attend(self, trial: Trial, row: ThreadRow) -> None:
         from approvals import queries as requests
         from checkpoints.states import Status
         from dashboard import actions
         from dashboard.errors import Conflict
 
         if row.status is not Status.WAITING:
-            super()._attend(course, row)
+            super()._attend(trial, row)
             return
         for request in requests.for_thread(row.id, open_only=True):
             try:
@@ -199,25 +199,25 @@ class Shipped(Field):
                 )
             except Conflict:
                 continue  # it moved meanwhile
-            self.decided[course.arm] += 1
+            self.decided[trial.arm] += 1
 
     # ---- what it took ----
 
     @cached_property
     def _own(self) -> dict[str, Own]:
-        """What the record says of each course, once all have ended."""
+        """What the record says of each trial, once all have ended."""
         from checkpoints import queries
 
         results = {}
-        for course in self.courses.values():
+        for trial in self.trials.values():
             mine = [
                 row
-                for thread in course.threads
+                for thread in trial.threads
                 for row in queries.activities(thread)
                 if row.kind in ("activity", "effect") and row.tool != TOLL
             ]
             effects = [row for row in mine if row.kind == "effect"]
-            results[course.name] = Own(
+            results[trial.name] = Own(
                 sum(row.attempts for row in mine),
                 sum(row.attempts for row in effects),
                 sum(row.state == "compensated" for row in effects),
@@ -225,13 +225,13 @@ class Shipped(Field):
         return results
 
     def _of(self, arm: str) -> list[Own]:
-        return [self._own[c.name] for c in self.courses.values() if c.arm == arm]
+        return [self._own[c.name] for c in self.trials.values() if c.arm == arm]
 
     @cached_property
     def _needed(self) -> int:
-        """Calls of a course that met no fault."""
+        """Calls of a trial that met no fault."""
         return min(
-            self._own[c.name].calls for c in self.courses.values() if c.task not in self._faulty
+            self._own[c.name].calls for c in self.trials.values() if c.task not in self._faulty
         )
 
     def own_wasted(self, arm: str) -> int:
@@ -240,18 +240,18 @@ class Shipped(Field):
         return sum(own.calls for own in mine) - self._needed * len(mine)
 
     @cached_property
-    def standing(self) -> dict[str, Counter[int]]:
-        """{arm: how many courses have so many results that stand}."""
+    def n_results(self) -> dict[str, Counter[int]]:
+        """{arm: how many trials have so many results that stand}."""
         return {
-            arm: Counter(self.kind.standing(c.name) for c in self.courses.values() if c.arm == arm)
+            arm: Counter(self.kind.n_results(c.name) for c in self.trials.values() if c.arm == arm)
             for arm in ARMS
         }
 
     @property
     def right(self) -> bool:
         """Whether one result of each task stands in either arm, and resuming asked nobody twice."""
-        tasks = len(self.courses) // len(ARMS)
-        once = all(item == Counter({1: tasks}) for item in self.standing.values())
+        tasks = len(self.trials) // len(ARMS)
+        once = all(item == Counter({1: tasks}) for item in self.n_results.values())
         return once and self.decided["resume"] == tasks and self._settled
 
     @property
@@ -261,11 +261,11 @@ class Shipped(Field):
             return True
         done = self._ledger()
         paid = done["pay"] - done["refund"]
-        return paid == done["reserve"] - done["release"] == len(self.courses)
+        return paid == done["reserve"] - done["release"] == len(self.trials)
 
     def more(self) -> dict[str, Any]:
         """The agents' own work, and what people and the outside world noticed."""
-        tasks = len(self.courses) // len(ARMS)
+        tasks = len(self.trials) // len(ARMS)
         wasted, by_restart = self.own_wasted("resume"), self.own_wasted("restart")
         payload = {
             "own_calls": {
@@ -277,7 +277,7 @@ class Shipped(Field):
             "effects": {arm: sum(own.effects for own in self._of(arm)) for arm in ARMS},
             "taken_back": {arm: sum(own.taken_back for own in self._of(arm)) for arm in ARMS},
             "approvals": {arm: self.decided[arm] for arm in ARMS},
-            "stands_once": {arm: self.standing[arm][1] for arm in ARMS},
+            "stands_once": {arm: self.n_results[arm][1] for arm in ARMS},
         }
         if self.name == "payments":
             payload |= {"mails": self._mails(), "ledger": dict(self._ledger())}
