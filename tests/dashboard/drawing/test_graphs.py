@@ -166,7 +166,7 @@ def test_nodes_that_are_not_alike_stay_apart(drawn: dict[str, Any]) -> None:
 
 def test_the_loop_that_ships_draws_its_calls_once() -> None:
     from gatepost import react
-    from tests.workers.react.test_loop import add
+    from tests.workers.react.tools import add
 
     described = react(tools=[add]).describe_graph()
     labels = [box.label for box in graphs.picture(described, []).boxes]

@@ -26,7 +26,7 @@ from dashboard.identity import tokens
 from dashboard.identity.sso import identities
 from tests.cast import Cast, make_cast
 from tests.conftest import real_database
-from tests.dashboard.live.test_live import Follower
+from tests.dashboard.live.following import Follower
 from tests.hazards.web import Web
 
 from .provider import Provider, provider

@@ -26,7 +26,7 @@ from dashboard.identity import tokens
 from tests.cast import Cast, make_cast
 from tests.conftest import real_database
 from tests.dashboard import scene
-from tests.dashboard.live.test_live import Follower, Server
+from tests.dashboard.live.following import Follower, Server
 from tests.hazards.web import PASSWORD, Person, Web
 
 LIMIT = 15.0  # seconds, what we promise

@@ -9,7 +9,7 @@ import pytest
 from dashboard.operating import column_cover
 
 from .altered_columns import FREE, OF_THREAD, TABLES
-from .test_settings_proof import SWEPT
+from .settings_on_record.test_settings_proof import SWEPT
 
 pytestmark = pytest.mark.requirement("E11")
 PAGE = Path(__file__).parents[3] / "docs" / "columns.md"
