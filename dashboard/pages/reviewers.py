@@ -44,7 +44,7 @@ class Stage:
 
     who: str
     count: int
-    votes: tuple[Vote, ...]
+    given: tuple[Vote, ...]
     now: bool
 
     @property
@@ -55,7 +55,7 @@ class Stage:
     @property
     def open(self) -> int:
         """The number of approvals still missing."""
-        return self.count - len(self.votes)
+        return self.count - len(self.given)
 
 
 @dataclass(frozen=True)
