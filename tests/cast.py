@@ -78,9 +78,9 @@ def make_cast() -> Cast:
 
     places = {name: store.create_workspace(name, actor="user:0") for name in PLACES}
     users = {}
-    for name, (place, roles) in PEOPLE.items():
+    for name, (name_of_workspace, roles) in PEOPLE.items():
         user = get_user_model().objects.create_user(name, password=f"{name}-password")
         for role in roles:
-            store.grant(places[place], user.pk, role, actor="user:0")
+            store.grant(places[name_of_workspace], user.pk, role, actor="user:0")
         users[name] = user
     return Cast(places["default"], places["elsewhere"], users)

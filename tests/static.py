@@ -13,9 +13,9 @@ class LooksOnce(Static):
     A server loads its middleware once, but each test client anew, and the look takes 0.1 s.
     """
 
-    found: ClassVar[list[ServeStaticMiddleware]] = []
+    loaded: ClassVar[list[ServeStaticMiddleware]] = []
 
     def look(self) -> ServeStaticMiddleware:
-        if not self.found:
-            self.found.append(super().look())
-        return self.found[0]
+        if not self.loaded:
+            self.loaded.append(super().look())
+        return self.loaded[0]

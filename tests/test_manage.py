@@ -35,15 +35,15 @@ def output_of(python: str, manage: Path, *words: str) -> tuple[int, str]:
 
 
 def test_it_finds_the_environment_beside_it(system: str, tmp_path: Path) -> None:
-    place = tmp_path / "gatepost"
-    place.mkdir()
-    manage = Path(shutil.copy(ROOT / "manage.py", place))
-    shutil.copy(ROOT / "gatepost_command.py", place)
+    folder = tmp_path / "gatepost"
+    folder.mkdir()
+    manage = Path(shutil.copy(ROOT / "manage.py", folder))
+    shutil.copy(ROOT / "gatepost_command.py", folder)
     assert output_of(system, manage, "help") == (
         1,
         "Django is not installed here: run `make up` once.\n",
     )
-    (place / ".venv").symlink_to(sys.prefix)
+    (folder / ".venv").symlink_to(sys.prefix)
     code, text = output_of(system, manage, "help")
     assert code == 0, text
     assert "Available subcommands" in text

@@ -35,7 +35,7 @@ class Screen:
         self._allowed: list[re.Pattern[str]] = []
         self.page.on("request", self._requested)
         self.page.on("websocket", self._socket)
-        self.page.on("console", self._told)
+        self.page.on("console", self._note)
         self.page.on("pageerror", lambda error: self.complaints.append(f"pageerror: {error}"))
 
     def _requested(self, request: Request) -> None:
@@ -47,7 +47,7 @@ class Screen:
     def _socket(self, socket: WebSocket) -> None:
         socket.on("framereceived", lambda text: self.frames.append(json.loads(text)))
 
-    def _told(self, message: ConsoleMessage) -> None:
+    def _note(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.complaints.append(f"{message.type}: {message.text}")
 

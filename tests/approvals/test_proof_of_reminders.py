@@ -85,7 +85,7 @@ def test_a_reminder_of_a_former_version_is_believed_where_it_was_due(
 ) -> None:
     """It told the log nothing: in old logs, and while both versions are at work."""
     with monkeypatch.context() as former:
-        former.setattr(reminders.store, "add_event", lambda *told: True)
+        former.setattr(reminders.store, "add_event", lambda *args: True)
         assert gates.remind_due() == 1
     assert store.add_event is reminders.store.add_event
     assert intact(waiting, 2)

@@ -42,10 +42,10 @@ def test_the_figure_would_tell_of_a_file_that_is_read(monkeypatch: pytest.Monkey
         paths[thread] = path
         return thread, path
 
-    def reading(thread: object, place: object) -> object:
+    def reading(thread: object, workspace_id: object) -> object:
         with default_storage.open(paths[thread], "rb") as file:
             file.read()
-        return saved(thread, place)  # type: ignore[arg-type]
+        return saved(thread, workspace_id)  # type: ignore[arg-type]
 
     made = artifacts.thread_with
     monkeypatch.setattr(artifacts, "thread_with", thread_with)

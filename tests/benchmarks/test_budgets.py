@@ -16,7 +16,7 @@ TEXT = (ROOT / "docs/budgets.md").read_text()
 FORM = ("row", "what", "value", "unit", "baseline", "ratio", "budget", "ok")
 
 # The figures of the upper table and the limits of the parts that they stand for.
-SAID = {
+STATED = {
     1: {
         "one round trip": ("round_trips", 1),
         "<= 1.05 write transactions": ("write_transactions", 1.05),
@@ -111,10 +111,10 @@ def test_the_parts_in_the_document_are_those_in_the_code() -> None:
 @pytest.mark.parametrize("number", BUDGETS)
 def test_the_figures_of_the_table_are_those_of_the_parts(number: int) -> None:
     [row] = [budget for n, _, budget, _ in rows_of(4) if int(n) == number]
-    for words, (name, limit) in SAID[number].items():
+    for words, (name, limit) in STATED[number].items():
         assert words in row
         assert BUDGETS[number].parts[name].limit == limit
-    named = {name for name, _ in SAID[number].values()}
+    named = {name for name, _ in STATED[number].values()}
     # A part without words of its own is the same figure at another disk or length.
     for name in set(BUDGETS[number].parts) - named:
         stem = re.sub(r"_?(f0|f2|\d+|with_activity)$", "", name)

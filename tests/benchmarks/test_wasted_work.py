@@ -124,8 +124,8 @@ def test_a_fault_strikes_when_the_node_has_done_its_work() -> None:
         def activity(self, call: Any, *args: Any) -> None:
             done.append((call.__name__, *args))
 
-        def model(self, asked: Any) -> None:
-            done.append(("model", asked["trial"], asked["step"]))
+        def model(self, request: Any) -> None:
+            done.append(("model", request["trial"], request["step"]))
 
     charged = shipped.charged(plain, Some)
     updates = [n.call(Some(trial="resume/t"), Noting()) for n in charged.nodes.values()]

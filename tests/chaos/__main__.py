@@ -29,19 +29,19 @@ COUNTS = "counts.jsonl"  # lines of the trees' counters
 LIMIT = 4.0  # times the time that it should take: then it is over, whatever has ended
 
 
-def chaos(place: Ground, size: Size, seed: int, limit: float) -> dict[str, Any]:
+def chaos(base: Ground, size: Size, seed: int, limit: float) -> dict[str, Any]:
     """Work and strike; what the driver knows of it."""
     plan = size.faults.shuffled(seed)
     payload: dict[str, Any] = {"threads": size.threads, "plan": asdict(size.faults), "seed": seed}
     began, trouble = time.monotonic(), ""
-    for path in (place.home / "acks.jsonl", place.home / "strikes.jsonl", place.data / COUNTS):
+    for path in (base.home / "acks.jsonl", base.home / "strikes.jsonl", base.data / COUNTS):
         path.touch()
     # A few more: a wrong end is no full thread, and one in a thousand is within the budget.
     goal = tasks.needed(size.threads + 1 + size.threads // 500)
-    pay_before(place.bank.address, goal + MORE)
-    slow_down(place.bank.address)
-    people = People(place, place.home / "acks.jsonl", goal)
-    monkey = Monkey(place, people, plan, seed, place.home / "strikes.jsonl")
+    pay_before(base.bank.address, goal + MORE)
+    slow_down(base.bank.address)
+    people = People(base, base.home / "acks.jsonl", goal)
+    monkey = Monkey(base, people, plan, seed, base.home / "strikes.jsonl")
     try:
         with people:
             monkey.work(goal, began + limit)
@@ -51,22 +51,22 @@ def chaos(place: Ground, size: Size, seed: int, limit: float) -> dict[str, Any]:
     if not trouble and not people.done:
         trouble = f"{people.going} threads had not ended after {limit:.0f} s"
     # All quiet before it is judged; the servers stay.
-    for part in (*place.workers, place.web, place.bank):
+    for part in (*base.workers, base.web, base.bank):
         part.kill()
     return payload | {
         "seconds": round(time.monotonic() - began),
         "trouble": trouble,
-        "gave_up": place.gave_up,
+        "gave_up": base.gave_up,
         "missed": monkey.missed,
         "answers": dict(Counter(people.answers)),
     }
 
 
-def verified(place: Ground) -> dict[str, Any]:
+def verified(base: Ground) -> dict[str, Any]:
     """What `./manage.py verify` says of all logs."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "manage.py", "verify", "--json"],
-        env=environment(place.data),
+        env=environment(base.data),
         capture_output=True,
         text=True,
         check=False,
@@ -90,17 +90,17 @@ def main(arguments: Sequence[str]) -> int:
     value = parser.parse_args(arguments)
     wanted = Size.of(minutes=value.minutes, threads=value.threads)
     print(f"seed {value.seed}: {wanted}", file=sys.stderr, flush=True)
-    with ground(keep=value.keep) as place:
-        payload = chaos(place, wanted, value.seed, LIMIT * wanted.seconds)
-        payload |= verified(place)
-        (place.home / "told.json").write_text(json.dumps(payload))
+    with ground(keep=value.keep) as base:
+        payload = chaos(base, wanted, value.seed, LIMIT * wanted.seconds)
+        payload |= verified(base)
+        (base.home / "told.json").write_text(json.dumps(payload))
         code = subprocess.run(
-            [sys.executable, "-m", "tests.chaos.verdict", str(place.home), place.address],
-            env=environment(place.data),
+            [sys.executable, "-m", "tests.chaos.verdict", str(base.home), base.address],
+            env=environment(base.data),
             check=False,
         ).returncode
         if value.keep:
-            print(f"kept: {place.home}", file=sys.stderr)
+            print(f"kept: {base.home}", file=sys.stderr)
     return code
 
 

@@ -45,7 +45,7 @@ class Monkey:
         self._look = Look(ground.address)
         self._random = random.Random(f"strikes-{seed}")
         self._file = log.open("a", buffering=1)
-        self._told = 0.0
+        self._printed_at = 0.0
         self.struck: Counter[str] = Counter()
         self.missed = 0
 
@@ -72,8 +72,8 @@ class Monkey:
 
     def _tell(self, threads: int) -> None:
         now = time.monotonic()
-        if now - self._told > 5:
-            self._told = now
+        if now - self._printed_at > 5:
+            self._printed_at = now
             print(
                 f"{self._people.ended} of {with_trees(max(threads, self._people.goal))} threads "
                 "ended, "

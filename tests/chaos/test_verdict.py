@@ -28,7 +28,7 @@ ALL = (1, 2, 3, PAID, REJECTED, 10, REPORTED, REJECTED_REPORT, 45)
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Record]:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Record]:
     home = tmp_path_factory.mktemp("sound")
     with (
         started_bank(home) as bank,
@@ -42,8 +42,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Record]:
 
 
 @pytest.fixture
-def sound(kept: Record) -> Record:
-    return copy.deepcopy(kept)
+def sound(recorded: Record) -> Record:
+    return copy.deepcopy(recorded)
 
 
 def wrong(record: Record) -> dict[str, list[Any]]:

@@ -100,15 +100,15 @@ def findings(judge: Judge) -> dict[str, list[Any]]:
     }
 
 
-def judged(record: Record, hits: dict[str, int], told: dict[str, Any], **more: Any) -> Any:
+def judged(record: Record, hits: dict[str, int], summary: dict[str, Any], **more: Any) -> Any:
     """The line of JSON. `told` has what only the driver knows: seed, sizes, seconds, chains."""
     judge = Judge(record)
-    holds = findings(judge) | more | {"chains that do not verify": told["broken"]}
+    holds = findings(judge) | more | {"chains that do not verify": summary["broken"]}
     silences = judge.silences()
     threads, right = len(judge.threads), len(judge.threads) - len(holds["ended wrong"])
     share = 100.0 * right / threads if threads else 0.0
     sized = {"full threads": len(judge.full()), **hits}
-    wanted = {"full threads": told["threads"], **struck_of(told["plan"])}
+    wanted = {"full threads": summary["threads"], **struck_of(summary["plan"])}
     short = [name for name, n in wanted.items() if sized[name] < n]
     whole = all(sized[name] >= n for name, n in WHOLE.items())
     # One wrong end in a thousand is within the budget; nothing else may be wrong even once.
@@ -118,7 +118,7 @@ def judged(record: Record, hits: dict[str, int], told: dict[str, Any], **more: A
         "row": "A07" if whole else None,
         "what": "threads that ended right although all around them was killed",
         "value": round(share, 3), "unit": "%", "baseline": None, "ratio": None,
-        "budget": BUDGET, "ok": share >= BUDGET and clean and not short and not told["trouble"],
+        "budget": BUDGET, "ok": share >= BUDGET and clean and not short and not summary["trouble"],
         "goal": 100.0, "threads": threads, "ended_right": right,
         "full_threads": sized["full threads"],
         "of": {f"{agent}, {verdict}": n for (agent, verdict), n in sorted(of.items())},
@@ -137,7 +137,7 @@ def judged(record: Record, hits: dict[str, int], told: dict[str, Any], **more: A
         "longest_silence_seconds": round(silences[0][0], 1) if silences else 0.0,
         "wrong": {name: [str(one) for one in result[:5]] + [len(result)]
                   for name, result in holds.items() if result},
-        **{name: told[name] for name in ("seed", "seconds", "verified", "trouble", "gave_up",
+        **{name: summary[name] for name in ("seed", "seconds", "verified", "trouble", "gave_up",
                                          "missed", "answers")},
     }  # fmt: skip
 

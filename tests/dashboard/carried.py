@@ -57,14 +57,14 @@ def empty(*, agents: bool = True) -> None:
 
 
 def another_workspace(name: str = "there") -> UUID:
-    place = store.create_workspace(name, actor="user:0")
+    workspace = store.create_workspace(name, actor="user:0")
     user = get_user_model()._default_manager.get(username="carrier")
-    store.grant(place, user.pk, "operator", actor="user:0")
+    store.grant(workspace, user.pk, "operator", actor="user:0")
     # People act where they belong longest: leave the former ones.
     for former, _, role in queries.memberships(user.pk):
-        if former != place:
+        if former != workspace:
             store.withdraw(former, user.pk, role, actor="user:0")
-    return place
+    return workspace
 
 
 def everything(thread: UUID) -> dict[str, list[Any]]:

@@ -23,7 +23,7 @@ SELECT a.id, a.thread_id, t.title, a.title, a.tool, a.kind, a.risk, a.status, a.
   coalesce(a.decided_at, a.requested_at), a.agent_version_id::text || a.policy_version
 FROM gp_approval a JOIN gp_thread t ON t.id = a.thread_id WHERE a.workspace_id = %s
 """
-_SAID = """
+_DECISIONS = """
 SELECT approval_id, split_part(reviewer, '/', 1), verdict, args::text FROM gp_decision
 WHERE workspace_id = %s ORDER BY at, id
 """
@@ -132,7 +132,7 @@ def requests(workspace: UUID) -> dict[UUID, Request]:
         )
     last: dict[UUID, str] = {}
     edits: dict[UUID, list[Any]] = {ident: [one.args] for ident, one in results.items()}
-    for ident, who, verdict, args in rows(_SAID, (workspace,)):
+    for ident, who, verdict, args in rows(_DECISIONS, (workspace,)):
         one = results[ident]
         if verdict == "edit":
             one.voters = [who]
@@ -169,8 +169,10 @@ def stacks(listed: list[Request], sort: str) -> dict[str, list[Request]]:
 
 def money(args: Any) -> tuple[Decimal, str] | None:
     """(amount, currency) of arguments as the populations make them."""
-    place = args if "amount" in args else args.get("payment", args)
-    return (Decimal(place["amount"]), place.get("currency", "")) if "amount" in place else None
+    payment = args if "amount" in args else args.get("payment", args)
+    if "amount" not in payment:
+        return None
+    return Decimal(payment["amount"]), payment.get("currency", "")
 
 
 def shown(number: Decimal, currency: str) -> str:

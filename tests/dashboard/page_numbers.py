@@ -28,14 +28,14 @@ class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []
-        self.found: list[tuple[str, str]] = []
+        self.pairs: list[tuple[str, str]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in VOID:
             return
         values = {name: value or "" for name, value in attrs}
-        place = tag + (f"#{values['id']}" if "id" in values else "")
-        self.open.append(place + "".join(f".{name}" for name in values.get("class", "").split()))
+        position = tag + (f"#{values['id']}" if "id" in values else "")
+        self.open.append(position + "".join(f".{name}" for name in values.get("class", "").split()))
 
     def handle_endtag(self, tag: str) -> None:
         while self.open and tag not in VOID:
@@ -46,11 +46,11 @@ class _Reader(HTMLParser):
         if data.strip() and self.open and ".chip" in self.open[-1]:
             self.open[-1] += f"<{data.split()[0]}>"  # the word that its number belongs to
         if data.strip() and not any(map(_skipped, self.open)):
-            self.found.append((" ".join(self.open), " ".join(data.split())))
+            self.pairs.append((" ".join(self.open), " ".join(data.split())))
 
 
-def _skipped(place: str) -> bool:
-    tag, *rest = re.split(r"[#.]", place)
+def _skipped(position: str) -> bool:
+    tag, *rest = re.split(r"[#.]", position)
     return tag in SKIPPED or bool(SKIPPED_CLASSES & set(rest))
 
 
@@ -58,26 +58,26 @@ def numbers(html: str) -> Iterator[tuple[str, str]]:
     """(place, text) of everything in the main part of a page that holds a digit."""
     reader = _Reader()
     reader.feed(html[html.index("<main ") : html.index("</main>")])
-    for place, words in reader.found:
+    for position, words in reader.pairs:
         if re.search(r"\d", words):
-            yield place, words
+            yield position, words
 
 
 @dataclass(frozen=True)
 class Rule:
     """Where a number stands, and the text that has to stand there."""
 
-    place: str
+    position: str
     text: Callable[..., str]
 
 
-def problem(place: str, words: str, rules: list[Rule], *context: Any) -> str:
+def problem(position: str, words: str, rules: list[Rule], *context: Any) -> str:
     """What is wrong with one number: another value than by SQL, or no rule names its place."""
     for rule in rules:
-        if match := re.search(rule.place, place):
+        if match := re.search(rule.position, position):
             wanted = rule.text(*context, *match.groups())
-            return "" if words == wanted else f"{place}: {words!r}, by SQL {wanted!r}"
-    return f"nobody computes this a second way: {words!r} at {place}"
+            return "" if words == wanted else f"{position}: {words!r}, by SQL {wanted!r}"
+    return f"nobody computes this a second way: {words!r} at {position}"
 
 
 def quoted(html: str, cast: Cast) -> list[tuple[str, str]]:
@@ -90,12 +90,12 @@ def quoted(html: str, cast: Cast) -> list[tuple[str, str]]:
         )
     )  # fmt: skip
     results = []
-    for place, words in numbers(html):
-        if not QUOTED.search(place):
-            results.append((place, words))
+    for position, words in numbers(html):
+        if not QUOTED.search(position):
+            results.append((position, words))
             continue
         for number in re.findall(r"\d+", words.replace(",", "")):
-            assert number in log, f"{place}: {words!r} names {number}, the log does not"
+            assert number in log, f"{position}: {words!r} names {number}, the log does not"
     return results
 
 

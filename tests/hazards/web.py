@@ -126,7 +126,7 @@ class Round:
         return self.codes.index(200)
 
 
-def race(pool: ThreadPoolExecutor, *asked: Callable[[], httpx.Response]) -> Round:
+def race(pool: ThreadPoolExecutor, *requests: Callable[[], httpx.Response]) -> Round:
     """Let two requests start together."""
     start = threading.Barrier(2)
 
@@ -136,6 +136,6 @@ def race(pool: ThreadPoolExecutor, *asked: Callable[[], httpx.Response]) -> Roun
         answer = request()
         return answer, began, time.monotonic()
 
-    first, second = pool.map(one, asked)
+    first, second = pool.map(one, requests)
     met = first[1] < second[2] and second[1] < first[2]
     return Round((first[0], second[0]), met)

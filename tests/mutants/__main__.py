@@ -51,7 +51,7 @@ def mutants() -> list[Mutant]:
     return sorted(map(read, PATCHES.glob("*.patch")), key=lambda m: (m.promise, m.path.name))
 
 
-def copy_of_the_tree(place: Path) -> None:
+def copy_of_the_tree(folder: Path) -> None:
     """What git knows of, as it stands in the working tree."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -61,7 +61,7 @@ def copy_of_the_tree(place: Path) -> None:
     ).stdout.decode()
     for name in filter(None, listed.split("\0")):
         if (source := ROOT / name).is_file():
-            target = place / name
+            target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
 

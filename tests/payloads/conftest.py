@@ -23,7 +23,7 @@ STORES = ("memory", "database", "file", "elsewhere")
 
 
 @dataclass
-class Place:
+class Storage:
     """A store: the bench that writes there, and what lies there of a thread."""
 
     kind: str
@@ -78,17 +78,19 @@ class Place:
 
 
 @pytest.fixture
-def place_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[str], Place]]:
+def storage_of(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[[str], Storage]]:
     """Makes a place of a kind; files lie in a folder of the test's own, or in no folder at all."""
     agents.calls.clear()
     settings: list[Any] = []
 
-    def make(kind: str) -> Place:
+    def make(kind: str) -> Storage:
         if kind == "memory":
-            return Place(kind, memory_bench_of(agents.module_of("database")))
+            return Storage(kind, memory_bench_of(agents.module_of("database")))
         request.getfixturevalue("db")
         if kind == "database":
-            return Place(kind, bench_of(agents.module_of("database")))
+            return Storage(kind, bench_of(agents.module_of("database")))
         backend = "InMemoryStorage" if kind == "elsewhere" else "FileSystemStorage"
         changed = override_settings(
             MEDIA_ROOT=tmp_path / "media",
@@ -96,7 +98,7 @@ def place_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callabl
         )
         changed.enable()
         settings.append(changed)
-        return Place(kind, bench_of(agents.module_of("file")))
+        return Storage(kind, bench_of(agents.module_of("file")))
 
     yield make
     for changed in settings:
@@ -104,6 +106,6 @@ def place_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callabl
 
 
 @pytest.fixture(params=STORES)
-def place(request: pytest.FixtureRequest, place_of: Callable[[str], Place]) -> Place:
+def storage(request: pytest.FixtureRequest, storage_of: Callable[[str], Storage]) -> Storage:
     """Each store in turn."""
-    return place_of(request.param)
+    return storage_of(request.param)

@@ -49,7 +49,7 @@ def arm(point: str) -> None:
         return lambda _source, target: part in str(target)
 
     def named(part: str) -> Callable[..., bool]:
-        return lambda place, *_: part in str(place)
+        return lambda target, *_: part in str(target)
 
     def always(*_: Any) -> bool:
         return True

@@ -33,7 +33,7 @@ from workers.code.registry import announce
 
 from . import agents
 from .agents import LARGE, text_of
-from .conftest import Place
+from .conftest import Storage
 
 pytestmark = pytest.mark.requirement("B14")
 
@@ -63,21 +63,21 @@ def carrier(workspace: UUID) -> None:
 def downloaded(thread: UUID, to: Path) -> Path:
     """A copy of the thread's folder, from whatever storage it lies in."""
 
-    def fetch(path: str, place: Path) -> None:
-        place.mkdir(parents=True)
+    def fetch(path: str, target: Path) -> None:
+        target.mkdir(parents=True)
         inner, files = default_storage.listdir(path)
         for name in files:
             with default_storage.open(f"{path}/{name}", "rb") as file:
-                (place / name).write_bytes(file.read())
+                (target / name).write_bytes(file.read())
         for name in inner:
-            fetch(f"{path}/{name}", place / name)
+            fetch(f"{path}/{name}", target / name)
 
     fetch(f"threads/{thread}", to)
     return to
 
 
-def test_a_person_can_open_it(place_of: Callable[[str], Place], tmp_path: Path) -> None:
-    bench: Any = place_of("file").bench
+def test_a_person_can_open_it(storage_of: Callable[[str], Storage], tmp_path: Path) -> None:
+    bench: Any = storage_of("file").bench
     thread = with_a_file(bench, tmp_path)
     keep(thread, bench.workspace)
     above = Path(default_storage.path(f"threads/{thread}"))
@@ -101,9 +101,9 @@ def test_a_person_can_open_it(place_of: Callable[[str], Place], tmp_path: Path) 
 @pytest.mark.requirement("B17")
 @pytest.mark.parametrize("kind", ["file", "elsewhere"])
 def test_a_copy_goes_on_in_an_empty_installation(
-    place_of: Callable[[str], Place], tmp_path: Path, kind: str
+    storage_of: Callable[[str], Storage], tmp_path: Path, kind: str
 ) -> None:
-    bench: Any = place_of(kind).bench
+    bench: Any = storage_of(kind).bench
     thread = with_a_file(bench, tmp_path)
     state = bench.state(thread)
     keep(thread, bench.workspace)
@@ -139,9 +139,9 @@ IMPORTS = re.findall(r"^\./manage\.py (import .+)$", PAGE, re.MULTILINE)
 
 
 def test_the_page_lists_what_lies_in_the_folder(
-    place_of: Callable[[str], Place], tmp_path: Path
+    storage_of: Callable[[str], Storage], tmp_path: Path
 ) -> None:
-    bench: Any = place_of("file").bench
+    bench: Any = storage_of("file").bench
     thread = with_a_file(bench, tmp_path)
     keep(thread, bench.workspace)
     above = Path(default_storage.path(f"threads/{thread}"))
@@ -161,18 +161,18 @@ def test_the_page_lists_what_lies_in_the_folder(
 
 @pytest.mark.parametrize("command", IMPORTS, ids=["whole", "point"])
 def test_the_imports_of_the_page_bring_it_in(
-    place_of: Callable[[str], Place], tmp_path: Path, command: str
+    storage_of: Callable[[str], Storage], tmp_path: Path, command: str
 ) -> None:
-    bench: Any = place_of("file").bench
+    bench: Any = storage_of("file").bench
     thread = with_a_file(bench, tmp_path)
     keep(thread, bench.workspace)
     carrier(bench.workspace)
     copy = downloaded(thread, tmp_path / str(thread))
     _, source, *flags = shlex.split(command)
-    place = copy / "checkpoint-000004" if "checkpoint-" in source else copy
+    target = copy / "checkpoint-000004" if "checkpoint-" in source else copy
     empty()
     elsewhere = another_workspace()
-    code, output, errors = run("import", str(place), *flags, "--as", "carrier")
+    code, output, errors = run("import", str(target), *flags, "--as", "carrier")
     assert code == 0, errors
     row = queries.thread(UUID(output["thread"]), workspace=elsewhere)
     assert row.status is Status.PAUSED
@@ -189,12 +189,12 @@ def test_the_limits_of_the_page_are_the_defaults() -> None:
 
 @pytest.mark.parametrize("kind", ["file", "elsewhere"])
 def test_it_follows_the_head_and_only_the_newest_stays(
-    place_of: Callable[[str], Place],
+    storage_of: Callable[[str], Storage],
     tmp_path: Path,
     kind: str,
     django_capture_on_commit_callbacks: Any,
 ) -> None:
-    bench: Any = place_of(kind).bench
+    bench: Any = storage_of(kind).bench
     thread = with_a_file(bench, tmp_path)
     keep(thread, bench.workspace)
     keep(thread, bench.workspace)
@@ -208,9 +208,9 @@ def test_it_follows_the_head_and_only_the_newest_stays(
 
 
 def test_a_folder_that_is_not_whole_is_not_taken(
-    place_of: Callable[[str], Place], tmp_path: Path
+    storage_of: Callable[[str], Storage], tmp_path: Path
 ) -> None:
-    bench: Any = place_of("file").bench
+    bench: Any = storage_of("file").bench
     thread = with_a_file(bench, tmp_path)
     keep(thread, bench.workspace)
     carrier(bench.workspace)
@@ -226,19 +226,19 @@ def test_a_folder_that_is_not_whole_is_not_taken(
         shutil.rmtree(copy)
         return errors
 
-    def link(place: Path) -> None:
-        (place / "state.json").rename(place / "elsewhere")
-        (place / "state.json").symlink_to("elsewhere")
+    def link(target: Path) -> None:
+        (target / "state.json").rename(target / "elsewhere")
+        (target / "state.json").symlink_to("elsewhere")
 
-    def out(place: Path) -> None:
-        with (place / "MANIFEST").open("a") as file:
+    def out(target: Path) -> None:
+        with (target / "MANIFEST").open("a") as file:
             file.write(f"{'0' * 64}  ../../../etc/passwd\n")
 
-    def altered(place: Path) -> None:
-        (place / "state.json").write_text((place / "state.json").read_text() + " ")
+    def altered(target: Path) -> None:
+        (target / "state.json").write_text((target / "state.json").read_text() + " ")
 
-    assert "no MANIFEST" in refused(lambda place: (place / "MANIFEST").unlink())
-    assert "state.json is missing" in refused(lambda place: (place / "state.json").unlink())
+    assert "no MANIFEST" in refused(lambda target: (target / "MANIFEST").unlink())
+    assert "state.json is missing" in refused(lambda target: (target / "state.json").unlink())
     assert "state.json in the capsule was altered" in refused(altered)
     assert "is a link" in refused(link)
     assert "does not belong" in refused(out)

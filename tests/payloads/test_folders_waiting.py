@@ -34,7 +34,7 @@ from .test_killed import AT_THE_FOLDER, MODULE, Case
 
 pytestmark = [pytest.mark.requirement("B14"), pytest.mark.requirement("B19")]
 
-KEPT = Path.rename  # a folder gets its name by it
+RENAME = Path.rename  # a folder gets its name by it
 
 
 @pytest.fixture(autouse=True)
@@ -46,11 +46,11 @@ def only_binder(monkeypatch: pytest.MonkeyPatch, real_db: str) -> None:
 @pytest.fixture
 def mount(tmp_path: Path) -> Iterator[Path]:
     """The folder of all threads, there again afterwards."""
-    place = Path(default_storage.path("threads"))
-    yield place
+    root = Path(default_storage.path("threads"))
+    yield root
     if (tmp_path / "unmounted").exists():
-        shutil.rmtree(place, ignore_errors=True)
-        KEPT(tmp_path / "unmounted", place)
+        shutil.rmtree(root, ignore_errors=True)
+        RENAME(tmp_path / "unmounted", root)
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def leave_at_rest(
         real = keeping.keep
 
         def gone(*args: Any) -> None:
-            KEPT(mount, tmp_path / "unmounted")
+            RENAME(mount, tmp_path / "unmounted")
             real(*args)
 
         with monkeypatch.context() as patched:
@@ -126,7 +126,7 @@ def test_a_drive_that_was_away_at_the_end_gets_the_folder_when_it_is_back(
     assert found_now.level == "warning"
     assert found_now.value.startswith("1 folder waits to be written, the first for 1 h")
     shutil.rmtree(mount, ignore_errors=True)
-    KEPT(tmp_path / "unmounted", mount)
+    RENAME(tmp_path / "unmounted", mount)
     case.check_folder(3)
     assert write_due() == 0, "it was asked a moment ago"
     later()
@@ -218,11 +218,11 @@ def test_the_first_refusal_of_the_storage_ends_the_round_damage_does_not(
         shutil.rmtree(folders.newest(case.folder))
         store.owe_folder(case.id, by="one")
     later()
-    KEPT(mount, tmp_path / "unmounted")
+    RENAME(mount, tmp_path / "unmounted")
     tried = "SELECT count(*) FROM gp_duty WHERE starts_with(name, 'folder:') AND until > now()"
     assert write_due() == 0
     assert rows(tried, []) == [(1,)], "one knock is enough"
-    KEPT(tmp_path / "unmounted", mount)
+    RENAME(tmp_path / "unmounted", mount)
     later()
     for content in (cases[0].folder / "contents").iterdir():
         content.write_bytes(b'"other"')
@@ -250,7 +250,7 @@ def test_a_real_worker_writes_it(
             "AND until BETWEEN now() AND now() + make_interval(secs => %s)"
         )
         wait_until(lambda: rows(put_off, [AWAY_SECONDS]), what=waits)
-        KEPT(tmp_path / "unmounted", mount)
+        RENAME(tmp_path / "unmounted", mount)
         later()
         wait_until(lambda: not waits(), what=waits)
     case.check_folder(4)

@@ -107,8 +107,8 @@ class Case:
         assert state["done"] == len(state["sheets"]) == done
         assert state["text"].startswith("bound" if number > 3 else f"chapter {done - 1}")
         for sheet in state["sheets"]:
-            place = queries.artifact(sheet["$artifact"], workspace=self.workspace).path
-            assert default_storage.size(place) == sheet["size"]
+            stored_path = queries.artifact(sheet["$artifact"], workspace=self.workspace).path
+            assert default_storage.size(stored_path) == sheet["size"]
         report = verify(self.id)
         assert report.intact, report.what
 

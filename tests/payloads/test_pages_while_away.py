@@ -31,7 +31,7 @@ from .test_contract import sha_of
 pytestmark = [pytest.mark.requirement("B12"), pytest.mark.requirement("B14")]
 
 OUT_OF_REACH = "The contents of this state can’t be loaded."
-SAID = "is its drive mounted?"
+MESSAGE = "is its drive mounted?"
 
 
 @dataclass
@@ -98,7 +98,7 @@ def test_the_page_opens_and_only_what_needs_the_state_says_so(
             assert OUT_OF_REACH not in page
             continue
         assert page.count(OUT_OF_REACH) == 1, query
-        assert (SAID in page) is (how == "unmount")
+        assert (MESSAGE in page) is (how == "unmount")
         assert "Tried at" in page
         assert "Nothing is lost" in page
         assert str(drive.aside.parent) not in page, "no path of this machine"
@@ -142,7 +142,7 @@ def test_other_doors_to_it(cast: Cast, drive: Drive, client: Client) -> None:
         assert answer.status_code == 503, call
         assert answer.headers["Content-Type"] == "application/problem+json"
         assert answer.json()["type"] == "urn:gatepost:problem:storage-away"
-        assert SAID in answer.json()["detail"]
+        assert MESSAGE in answer.json()["detail"]
     edited = operator.post(
         f"{api}edit/",
         {"changes": {"done": 3}, "reason": "Other."},
@@ -151,7 +151,7 @@ def test_other_doors_to_it(cast: Cast, drive: Drive, client: Client) -> None:
     assert edited.status_code == 503
     page = operator.get(f"/threads/{drive.thread}/edit/")
     assert page.status_code == 503
-    assert SAID in page.content.decode()
+    assert MESSAGE in page.content.decode()
     assert f'href="/threads/{drive.thread}/"' in page.content.decode(), "the way back"
     assert operator.get(f"/threads/{drive.thread}/rollback/?checkpoint={first}").status_code == 200
     auditor: Client = cast.client("auditor")
@@ -237,7 +237,7 @@ def test_a_fork_without_changes_needs_no_contents(cast: Cast, drive: Drive) -> N
     shown = page.content.decode()
     assert 'name="f-text"' not in shown
     assert 'name="as_it_is"' in shown
-    assert SAID in shown
+    assert MESSAGE in shown
     # A form that was opened before would change what nobody can compare.
     before = queries.forks_of(drive.thread)
     assert client.post(at, {"f-text": "short", "title": "Changed"}).status_code == 503

@@ -32,14 +32,14 @@ CONTENT = bytes(range(256)) * (3 * BLOCK // 256) + b"the end"
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Iterator[Callable[..., ArtifactRow]]:
+def artifact(tmp_path: Path) -> Iterator[Callable[..., ArtifactRow]]:
     """Puts bytes into a storage of the test's own and tells what they should have been."""
     with override_settings(MEDIA_ROOT=tmp_path / "media"):
 
-        def keep(content: bytes, told: bytes | None = None) -> ArtifactRow:
-            told = content if told is None else told
+        def keep(content: bytes, stated: bytes | None = None) -> ArtifactRow:
+            stated = content if stated is None else stated
             _, _, path = payloads.store_file([content], lambda sha: f"artifacts/{sha}")
-            return ArtifactRow(sha256(told).hexdigest(), "a.bin", "text/plain", len(told), path)
+            return ArtifactRow(sha256(stated).hexdigest(), "a.bin", "text/plain", len(stated), path)
 
         yield keep
 
@@ -67,9 +67,9 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("how", ALTERED)
 def test_whoever_reads_an_altered_file_learns_it(
-    kept: Callable[..., ArtifactRow], how: str, way: str
+    artifact: Callable[..., ArtifactRow], how: str, way: str
 ) -> None:
-    row = kept(ALTERED[how], CONTENT)
+    row = artifact(ALTERED[how], CONTENT)
     message = r"'a\.bin' .* do not fit their hash"
     with pytest.raises(CorruptHistory, match=message), payloads.opened(row) as file:
         WAYS[way](file)
@@ -78,8 +78,10 @@ def test_whoever_reads_an_altered_file_learns_it(
 
 
 @pytest.mark.parametrize("content", [b"", b"x", CONTENT], ids=["nothing", "a byte", "blocks"])
-def test_what_is_whole_is_read_as_it_is(kept: Callable[..., ArtifactRow], content: bytes) -> None:
-    row = kept(content)
+def test_what_is_whole_is_read_as_it_is(
+    artifact: Callable[..., ArtifactRow], content: bytes
+) -> None:
+    row = artifact(content)
     payloads.prove(row)
     for _ in range(2):
         with payloads.opened(row) as file:
@@ -90,11 +92,11 @@ def test_what_is_whole_is_read_as_it_is(kept: Callable[..., ArtifactRow], conten
             assert file.tell() == min(5, len(content))
 
 
-def test_an_archive_can_be_read(kept: Callable[..., ArtifactRow]) -> None:
+def test_an_archive_can_be_read(artifact: Callable[..., ArtifactRow]) -> None:
     raw = io.BytesIO()
     with zipfile.ZipFile(raw, "w") as made:
         made.writestr("a.txt", "x" * 100_000)
-    with payloads.opened(kept(raw.getvalue())) as file, zipfile.ZipFile(file) as archive:
+    with payloads.opened(artifact(raw.getvalue())) as file, zipfile.ZipFile(file) as archive:
         assert archive.read("a.txt") == b"x" * 100_000
 
 

@@ -18,36 +18,36 @@ from tests.checkpoints.builders import head_of, one, rows
 from tests.checkpoints.queries.test_state_plan import nodes
 
 from .agents import LARGE, text_of
-from .conftest import Place
+from .conftest import Storage
 
 
 @pytest.mark.requirement("B13")
 def test_states_are_found_by_what_is_in_them(
-    place_of: Callable[[str], Place], tmp_path: Path
+    storage_of: Callable[[str], Storage], tmp_path: Path
 ) -> None:
-    place = place_of("database")
-    thread = place.bench.start(folder=str(tmp_path), index={"p": "q" * LARGE})
-    place.bench.advance(thread)
+    storage = storage_of("database")
+    thread = storage.bench.start(folder=str(tmp_path), index={"p": "q" * LARGE})
+    storage.bench.advance(thread)
     result = rows(
         "SELECT checkpoint_id FROM agent_checkpoints WHERE thread_id = %s "
         "AND (convert_from(state_payload, 'UTF8')::jsonb ->> 'text') = %s "
         "ORDER BY created_at",
         [str(thread), text_of(1)],
     )
-    numbers = {str(c.id): c.number for c in place.bench.checkpoints(thread)}
+    numbers = {str(c.id): c.number for c in storage.bench.checkpoints(thread)}
     assert [numbers[ident] for (ident,) in result] == [2, 4]
-    for row in place.bench.checkpoints(thread):
+    for row in storage.bench.checkpoints(thread):
         state = json.loads(one("SELECT gp_state(%s, %s)::text", [thread, row.id]))
-        assert state == place.bench.state_at(thread, row.id), "also what was added to a content"
+        assert state == storage.bench.state_at(thread, row.id), "also what was added to a content"
 
 
 @pytest.mark.requirement("B13")
 def test_a_state_is_two_queries_by_keys_however_many_there_are(
-    place_of: Callable[[str], Place], tmp_path: Path
+    storage_of: Callable[[str], Storage], tmp_path: Path
 ) -> None:
-    place = place_of("database")
-    thread = place.bench.start(folder=str(tmp_path))
-    place.bench.advance(thread)
+    storage = storage_of("database")
+    thread = storage.bench.start(folder=str(tmp_path))
+    storage.bench.advance(thread)
     rows(
         "INSERT INTO gp_content (thread_id, sha256, workspace_id, body) "
         "SELECT gen_random_uuid(), md5(n::text), gen_random_uuid(), '7' "
@@ -69,11 +69,11 @@ def test_a_state_is_two_queries_by_keys_however_many_there_are(
 
 
 def test_what_lies_in_files_is_a_reference_in_sql_and_a_value_in_python(
-    place_of: Callable[[str], Place], tmp_path: Path
+    storage_of: Callable[[str], Storage], tmp_path: Path
 ) -> None:
-    place = place_of("file")
-    thread = place.bench.start(folder=str(tmp_path))
-    place.bench.advance(thread)
+    storage = storage_of("file")
+    thread = storage.bench.start(folder=str(tmp_path))
+    storage.bench.advance(thread)
     head = head_of(thread)
     state: dict[str, Any] = json.loads(one("SELECT gp_state(%s, %s)::text", [thread, head]))
     sha = queries.checkpoint(thread, head).delta["put"]["text"]["sha256"]
@@ -85,11 +85,11 @@ def test_what_lies_in_files_is_a_reference_in_sql_and_a_value_in_python(
 
 @pytest.mark.parametrize("kind", ["database", "file"])
 def test_contents_count_as_storage_of_their_thread(
-    place_of: Callable[[str], Place], tmp_path: Path, kind: str
+    storage_of: Callable[[str], Storage], tmp_path: Path, kind: str
 ) -> None:
-    place = place_of(kind)
-    thread = place.bench.start(folder=str(tmp_path))
-    place.bench.advance(thread)
+    storage = storage_of(kind)
+    thread = storage.bench.start(folder=str(tmp_path))
+    storage.bench.advance(thread)
     before = queries.storage(thread)
     assert before.contents == 2
     noise = "".join(f"{i * i * 7919 % 100_003:06}" for i in range(5_000))

@@ -28,7 +28,7 @@ from workers.slot import loop
 
 from . import agents
 from .agents import LARGE, text_of
-from .conftest import Place
+from .conftest import Storage
 from .lease import work_on
 from .test_contract import at_the_gate, sha_of
 from .test_killed import MODULE, Case
@@ -57,17 +57,17 @@ def fill(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Cal
     return make
 
 
-SAID = {"full": "No space left on device", "read-only": "Read-only file system"}
+MESSAGES = {"full": "No space left on device", "read-only": "Read-only file system"}
 
 
 @pytest.mark.parametrize("kind", ["file", "elsewhere"])
 def test_a_content_that_was_altered_is_written_anew_when_it_is_set_again(
-    place_of: Callable[[str], Place], tmp_path: Path, kind: str
+    storage_of: Callable[[str], Storage], tmp_path: Path, kind: str
 ) -> None:
     """The damaged file has the very size of the whole one."""
-    bench = (place := place_of(kind)).bench
-    thread = at_the_gate(place, tmp_path)
-    place.spoil(thread, sha_of(text_of(3)), lambda raw: raw.replace(b"odd", b"ODD", 1))
+    bench = (storage := storage_of(kind)).bench
+    thread = at_the_gate(storage, tmp_path)
+    storage.spoil(thread, sha_of(text_of(3)), lambda raw: raw.replace(b"odd", b"ODD", 1))
     bench.pause(thread)
     bench.resume(thread)
     assert bench.advance(thread).status is Status.WAITING
@@ -80,10 +80,10 @@ def test_a_content_that_was_altered_is_written_anew_when_it_is_set_again(
 
 
 def test_a_link_in_the_place_of_a_content_is_damage_and_is_not_written_through(
-    place_of: Callable[[str], Place], tmp_path: Path
+    storage_of: Callable[[str], Storage], tmp_path: Path
 ) -> None:
-    bench = (place := place_of("file")).bench
-    thread = at_the_gate(place, tmp_path)
+    bench = (storage := storage_of("file")).bench
+    thread = at_the_gate(storage, tmp_path)
     victim = tmp_path / "victim.txt"
     victim.write_text("mine")
     content = Path(default_storage.path(f"threads/{thread}/contents/{sha_of(text_of(3))}.json"))
@@ -99,16 +99,16 @@ def test_a_link_in_the_place_of_a_content_is_damage_and_is_not_written_through(
 
 
 def test_a_drive_that_is_away_is_no_damage_though_others_began_below_its_mount(
-    place_of: Callable[[str], Place], tmp_path: Path, settings: Any
+    storage_of: Callable[[str], Storage], tmp_path: Path, settings: Any
 ) -> None:
     settings.GATEPOST_LEASE_SECONDS = 1  # a server younger than a lease lets nobody take over
-    bench = (place := place_of("file")).bench
-    thread = at_the_gate(place, tmp_path)
+    bench = (storage := storage_of("file")).bench
+    thread = at_the_gate(storage, tmp_path)
     fork = bench.fork(thread, 4, {})
     bench.decide(thread, "approve")
     mount = Path(default_storage.path("threads"))
     mount.rename(tmp_path / "unmounted")
-    other = at_the_gate(place, tmp_path)
+    other = at_the_gate(storage, tmp_path)
     assert bench.state(other)["text"] == text_of(3), "the bare folder takes what is new"
     for one in (thread, fork):
         with pytest.raises(ContentAway, match="is its drive mounted"):
@@ -127,10 +127,10 @@ def test_a_drive_that_is_away_is_no_damage_though_others_began_below_its_mount(
 
 
 def test_a_thread_whose_folder_is_gone_for_good_can_be_rolled_back_to_where_it_needs_none(
-    place_of: Callable[[str], Place], tmp_path: Path
+    storage_of: Callable[[str], Storage], tmp_path: Path
 ) -> None:
-    bench = (place := place_of("file")).bench
-    thread = at_the_gate(place, tmp_path)
+    bench = (storage := storage_of("file")).bench
+    thread = at_the_gate(storage, tmp_path)
     calls = list(agents.calls)
     shutil.rmtree(default_storage.path(f"threads/{thread}"))
     assert bench.roll_back(thread, 0).status is Status.PAUSED
@@ -141,7 +141,7 @@ def test_a_thread_whose_folder_is_gone_for_good_can_be_rolled_back_to_where_it_n
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", SAID)
+@pytest.mark.parametrize("how", MESSAGES)
 @pytest.mark.parametrize("where", ["content", "artifact"])
 def test_a_disk_that_takes_nothing_fails_the_step_and_a_retry_goes_on(
     real_db: str,
@@ -170,7 +170,7 @@ def test_a_disk_that_takes_nothing_fails_the_step_and_a_retry_goes_on(
         assert work_on(case.id)
     row = case.row()
     assert row.status is Status.FAILED
-    assert f"The storage takes no files: {SAID[how]}." in row.status_reason
+    assert f"The storage takes no files: {MESSAGES[how]}." in row.status_reason
     assert "/" not in row.status_reason.replace("engine failed", ""), "no path of this machine"
     assert row.number == 0
     # The next thread on the same worker works, where it needs no file.
@@ -187,7 +187,7 @@ def test_a_disk_that_takes_nothing_fails_the_step_and_a_retry_goes_on(
     assert not any(p.name.startswith("no such") for p in incoming.iterdir())
 
 
-@pytest.mark.parametrize("how", SAID)
+@pytest.mark.parametrize("how", MESSAGES)
 def test_at_the_doors_a_disk_that_takes_nothing_is_503(
     cast: Cast, tmp_path: Path, fill: Callable[[str], Callable[[], None]], how: str
 ) -> None:
@@ -211,7 +211,7 @@ def test_at_the_doors_a_disk_that_takes_nothing_is_503(
         assert answer.status_code == 503, (call, answer.content)
         payload = answer.json()
         assert payload["type"] == "urn:gatepost:problem:storage-away"
-        assert payload["detail"] == f"The storage takes no files: {SAID[how]}."
+        assert payload["detail"] == f"The storage takes no files: {MESSAGES[how]}."
         assert answer.headers["Retry-After"]
     sent = client.post("/api/v1/artifacts/", {"file": SimpleUploadedFile("a.csv", b"1,2\n" * 9)})
     assert sent.status_code == 503
@@ -225,9 +225,9 @@ def test_at_the_doors_a_disk_that_takes_nothing_is_503(
 
 
 def test_many_who_write_the_same_content_at_once_leave_it_whole(
-    place_of: Callable[[str], Place], tmp_path: Path
+    storage_of: Callable[[str], Storage], tmp_path: Path
 ) -> None:
-    place_of("file")
+    storage_of("file")
     saved, thread, raw = payloads.of_kind("file"), uuid4(), text_of(1).encode() * 20
     sha, start, wrong = sha_of("any"), Barrier(8), []
 
@@ -251,24 +251,24 @@ def test_many_who_write_the_same_content_at_once_leave_it_whole(
 def test_an_artifact_whose_bytes_are_gone_or_cannot_be_read(cast: Cast) -> None:
     client: Client = cast.client("operator")
 
-    def place(content: bytes) -> tuple[str, Path]:
+    def stored_file(content: bytes) -> tuple[str, Path]:
         ref = store.put_artifact(
             cast.workspace, name="list.csv", media_type="text/csv", chunks=[content]
         )
         path = queries.artifact(ref["$artifact"], workspace=cast.workspace).path
         return ref["$artifact"], Path(default_storage.path(path))
 
-    sha, gone = place(os.urandom(9))
+    sha, gone = stored_file(os.urandom(9))
     gone.unlink()
     answer = client.get(f"/artifacts/{sha}/")
     assert answer.status_code == 409
     assert "are gone from the storage" in answer.content.decode()
-    sha, altered = place(os.urandom(9))
+    sha, altered = stored_file(os.urandom(9))
     altered.write_bytes(b"123456789")
     answer = client.get(f"/artifacts/{sha}/")
     assert answer.status_code == 409
     assert "do not fit their hash" in answer.content.decode()
-    sha, loop_of_links = place(os.urandom(9))
+    sha, loop_of_links = stored_file(os.urandom(9))
     loop_of_links.unlink()
     loop_of_links.symlink_to(loop_of_links)
     answer = client.get(f"/artifacts/{sha}/")
@@ -276,9 +276,9 @@ def test_an_artifact_whose_bytes_are_gone_or_cannot_be_read(cast: Cast) -> None:
     assert str(loop_of_links) not in answer.content.decode()
     # Whoever sends the same bytes again mends it.
     content = os.urandom(9)
-    sha, gone = place(content)
+    sha, gone = stored_file(content)
     gone.unlink()
-    assert place(content) == (sha, gone)
+    assert stored_file(content) == (sha, gone)
     assert b"".join(client.get(f"/artifacts/{sha}/").streaming_content) == content  # type: ignore[attr-defined]
 
 

@@ -16,7 +16,7 @@ from workers.node.context import Context
 
 from . import agents
 from .agents import text_of
-from .conftest import Place
+from .conftest import Storage
 from .test_contract import at_the_gate, sha_of, states
 
 pytestmark = [pytest.mark.requirement("B15"), pytest.mark.requirement("B39")]
@@ -44,9 +44,9 @@ def to_body(state: dict[str, Any]) -> dict[str, Any]:
     return {**state, "body": text, "first": next(iter(state["pages"]), "")}
 
 
-def second_of(place: Place) -> Graph:
+def second_of(storage: Storage) -> Graph:
     """The agent as it is after its author's change."""
-    former = place.bench.agent.graph
+    former = storage.bench.agent.graph
     graph = Graph(
         former.name,
         Second,
@@ -67,18 +67,20 @@ def second_of(place: Place) -> Graph:
     return graph
 
 
-def test_a_large_value_gets_a_new_name_and_lies_there_once(place: Place, tmp_path: Path) -> None:
-    bench, thread = place.bench, at_the_gate(place, tmp_path)
-    before, lay, calls = states(place, thread), place.lies(thread), list(agents.calls)
+def test_a_large_value_gets_a_new_name_and_lies_there_once(
+    storage: Storage, tmp_path: Path
+) -> None:
+    bench, thread = storage.bench, at_the_gate(storage, tmp_path)
+    before, lay, calls = states(storage, thread), storage.lies(thread), list(agents.calls)
     module = SimpleNamespace(__name__="books.second", __file__=__file__)
-    bench.install(second_of(place), agents.TOOLS, module)
+    bench.install(second_of(storage), agents.TOOLS, module)
     bench.decide(thread, "approve", "fine")
     assert bench.advance(thread).status is Status.SUCCEEDED
     assert [*calls, "print_book"] == agents.calls
     head = bench.state(thread)
     assert (head["body"], head["first"]) == (text_of(3), "page 0")
     assert "text" not in head
-    assert place.lies(thread) == lay, "the same bytes under another name"
+    assert storage.lies(thread) == lay, "the same bytes under another name"
     (made,) = [c for c in bench.checkpoints(thread) if c.source == "upgrade"]
     delta = bench.checkpoint(thread, made.number).delta
     assert delta["put"] == {"body": {"sha256": sha_of(text_of(3)), "size": len(text_of(3)) + 2}}
@@ -96,5 +98,5 @@ def test_a_large_value_gets_a_new_name_and_lies_there_once(place: Place, tmp_pat
     bench.resume(thread)
     assert bench.advance(thread).status is Status.WAITING
     assert bench.state(thread)["first"] == "page 0"
-    assert {n: s for n, s in states(place, thread).items() if n in before} == before
+    assert {n: s for n, s in states(storage, thread).items() if n in before} == before
     assert all(bench.intact(one) for one in (thread, fork, beyond))

@@ -94,7 +94,7 @@ def judged(
     tests, why = recorder.tests[row.id], recorder.refutation(row.id)
     if tests and why:
         return False, why
-    missing = [place for place in row.places if not any(inside(test, place) for test in tests)]
+    missing = [path for path in row.places if not any(inside(test, path) for test in tests)]
     if missing:
         return False, f"nothing in {', '.join(missing)} proves it"
     if row.benchmark is not None:
@@ -105,9 +105,9 @@ def judged(
     return not why, why or recorder.evidence(row.id)
 
 
-def inside(test: str, place: str) -> bool:
+def inside(test: str, path: str) -> bool:
     """Whether a node id lies in a test file or below a folder."""
-    return test.startswith(place if place.endswith("/") else f"{place}::")
+    return test.startswith(path if path.endswith("/") else f"{path}::")
 
 
 def stages(value: str) -> frozenset[int]:

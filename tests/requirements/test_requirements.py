@@ -75,9 +75,9 @@ def test_every_row_of_the_first_stage_says_how_it_is_proved() -> None:
         assert row.how, row.id
         assert row.places or row.benchmark, row.id
         assert (row.benchmark is not None) == (row.kind == "measure"), row.id
-        for place in row.places:
-            assert re.fullmatch(r"tests/([a-z_]+/)+(test_[a-z_]+\.py)?", place), place
-            assert (table.ROOT / place).exists(), place
+        for path in row.places:
+            assert re.fullmatch(r"tests/([a-z_]+/)+(test_[a-z_]+\.py)?", path), path
+            assert (table.ROOT / path).exists(), path
 
 
 def test_every_row_of_a_finished_stage_says_how_it_is_proved() -> None:
@@ -95,16 +95,16 @@ def test_tests_name_rows_that_exist() -> None:
 def test_every_place_that_a_row_names_has_a_test_that_carries_it() -> None:
     named = markers()
     without = [
-        (row.id, place)
+        (row.id, path)
         for row in ROWS.values()
-        for place in row.places
-        if not any(row.id in rows and inside(file, place) for file, rows in named.items())
+        for path in row.places
+        if not any(row.id in rows and inside(file, path) for file, rows in named.items())
     ]
     assert not without
 
 
-def inside(file: str, place: str) -> bool:
-    return file.startswith(place) if place.endswith("/") else file == place
+def inside(file: str, path: str) -> bool:
+    return file.startswith(path) if path.endswith("/") else file == path
 
 
 @pytest.mark.django_db

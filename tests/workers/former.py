@@ -37,6 +37,6 @@ def former_version() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leases, "LEASE_V", 1)
         patch.setattr(cursors, "perform", without_event)
-        patch.setattr(recording, "left_by", lambda *asked: (left_by(*asked)[0], {}))
+        patch.setattr(recording, "left_by", lambda *args: (left_by(*args)[0], {}))
         patch.setattr(activities, "_ENDED", _ENDED)
         yield

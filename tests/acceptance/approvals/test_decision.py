@@ -34,8 +34,8 @@ def open_page(screen: Screen, row: ApprovalRow) -> None:
 
 def button(screen: Screen, verdict: str, *, phone: bool) -> None:
     """Press a verdict where this screen has it."""
-    place = ".mbar" if phone else "#decision"
-    screen.one(f"{place} button[data-decide={verdict}]").click()
+    area = ".mbar" if phone else "#decision"
+    screen.one(f"{area} button[data-decide={verdict}]").click()
 
 
 @pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])

@@ -67,8 +67,8 @@ def faults(screen: Screen, axe: Axe) -> dict[str, list[str]]:
     for width in (PHONE[0], NARROWEST):
         screen.page.set_viewport_size({"width": width, "height": PHONE[1]})
         messages = screen.cut_off()
-        if over := screen.sideways():
-            messages.append(f"{over} px wider than the window")
+        if too_wide := screen.sideways():
+            messages.append(f"{too_wide} px wider than the window")
         if messages:
             results[f"fits {width}"] = messages
     return results

@@ -34,9 +34,9 @@ def in_files(case: Case) -> set[str]:
 def facts(case: Case) -> dict[str, Any]:
     """The state that a person finds in the thread's folder once it is that of the head."""
     above = Path(default_storage.path(f"threads/{case.id}"))
-    place = above / folders.name_of(case.row().number)
-    wait_until((place / layout.MANIFEST).is_file, what=lambda: list(above.iterdir()))
-    state: dict[str, Any] = json.loads((place / layout.STATE).read_text())["state"]
+    folder = above / folders.name_of(case.row().number)
+    wait_until((folder / layout.MANIFEST).is_file, what=lambda: list(above.iterdir()))
+    state: dict[str, Any] = json.loads((folder / layout.STATE).read_text())["state"]
     return state
 
 

@@ -9,7 +9,7 @@ from tests.acceptance.conftest import People
 from tests.acceptance.house import House
 
 pytestmark = pytest.mark.browser
-SAID = "deliver had started; whether it happened is unknown."
+REASON = "deliver had started; whether it happened is unknown."
 
 
 @pytest.mark.requirement("A43")
@@ -39,8 +39,8 @@ def test_it_is_told_where_to_stop_and_a_cancel_says_what_it_cuts_off(
     expect(request).to_contain_text("deliver has started: whether it happened will be unknown.")
     page.get_by_role("button", name="Cancel the thread").click()
     operator.see_status("cancelled")
-    expect(page.locator("body")).to_contain_text(f"Cancelled. {SAID}")
-    expect(page.locator("#thread-note")).to_contain_text(f"The thread was cancelled. {SAID}")
+    expect(page.locator("body")).to_contain_text(f"Cancelled. {REASON}")
+    expect(page.locator("#thread-note")).to_contain_text(f"The thread was cancelled. {REASON}")
     expect(page.locator("#thread-activities tr[data-state=unknown]")).to_have_count(1)
     case.go("in-second")
     case.wait_event("step.fenced")

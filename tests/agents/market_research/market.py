@@ -31,7 +31,7 @@ def all_steps(
     """Load, clean, analyse and report on `source`, with its tables in `folder`."""
     wish, news = settings or {}, []
     raw, cleaned = folder / "raw.csv.gz", folder / "clean.csv.gz"
-    profile = load(source, out_path=raw, on_progress=lambda *told: news.append(told))
+    profile = load(source, out_path=raw, on_progress=lambda *progress: news.append(progress))
     summary = clean(raw, settings=wish, out_path=cleaned)
     analysis = analyse(cleaned, settings=wish, summary=summary, profile=profile)
     text = report(

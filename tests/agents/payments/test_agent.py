@@ -206,7 +206,7 @@ def test_a_fork_that_is_told_no_goes_on_to_its_report(
 ) -> None:
     """A fork asks before each effect; each no is an end of its own, not a failure."""
     base = Harness(graph).play({"due_by": DUE})
-    fork = base.fork(at=0, decide=lambda asked: Reject("no") if asked.tool == no_to else "approve")
+    fork = base.fork(at=0, decide=lambda query: Reject("no") if query.tool == no_to else "approve")
     assert fork.status == "succeeded", fork
     assert outbox(tmp_path) == {}
     paid = no_to == "remittance.mail"

@@ -18,11 +18,11 @@ MAILS: list[dict[str, Any]] = [
     }
     for name in ("S-1", "S-2")
 ]
-TOLD = {"reference": "R-1", "paid_at": "2026-11-22T10:00:00.000Z", "key": "k1"}
+PAYMENT = {"reference": "R-1", "paid_at": "2026-11-22T10:00:00.000Z", "key": "k1"}
 
 
 def sent(outbox: Path) -> dict[str, Any]:
-    return send(outbox, MAILS, **TOLD)
+    return send(outbox, MAILS, **PAYMENT)
 
 
 def test_what_a_killed_attempt_left_goes_and_what_others_write_stays(tmp_path: Path) -> None:

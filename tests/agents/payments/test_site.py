@@ -36,7 +36,7 @@ def test_approved_is_paid_once_and_a_rollback_refunds_once_and_leaves_the_mails(
     def row(thread: UUID) -> ThreadRow:
         return queries.thread(thread, workspace=cast.workspace)
 
-    def stands(thread: UUID, status: Status) -> ThreadRow:
+    def reaches(thread: UUID, status: Status) -> ThreadRow:
         def there() -> bool:
             result = row(thread)
             assert result.status is status or result.status not in ("failed", "attention"), (
@@ -65,7 +65,7 @@ def test_approved_is_paid_once_and_a_rollback_refunds_once_and_leaves_the_mails(
             input={"due_by": DUE},
             title="Pay November",
         )
-        stands(thread, Status.WAITING)
+        reaches(thread, Status.WAITING)
         assert bank.lines("done") == []
         assert not outbox.exists()
 
@@ -90,7 +90,7 @@ def test_approved_is_paid_once_and_a_rollback_refunds_once_and_leaves_the_mails(
         actions.decide(
             cast.actor("manager"), request.id, "approve", request.proposal_hash, "checked", None
         )
-        stands(thread, Status.SUCCEEDED)
+        reaches(thread, Status.SUCCEEDED)
         paid = bank.get("payments")["payments"]
         assert bank.done() == ["reserve", "pay"]
         assert len(paid) == len(result.paid)
@@ -118,7 +118,7 @@ def test_approved_is_paid_once_and_a_rollback_refunds_once_and_leaves_the_mails(
             },
         )
         assert done.status_code in (302, 303), done.content.decode()
-        stands(thread, Status.PAUSED)
+        reaches(thread, Status.PAUSED)
         assert bank.done() == ["reserve", "pay", "refund", "release"]
         assert bank.get("balance")["available"] == "1000000.00"
         assert bank.get("payments") == {"payments": []}

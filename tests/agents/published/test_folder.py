@@ -110,14 +110,14 @@ def test_many_keys_at_once_never_share_a_folder(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 24
 
 
-@pytest.mark.parametrize("asked", ["delays", "delays-2"])
-def test_undo_removes_what_this_key_published_and_no_more(tmp_path: Path, asked: str) -> None:
+@pytest.mark.parametrize("slug", ["delays", "delays-2"])
+def test_undo_removes_what_this_key_published_and_no_more(tmp_path: Path, slug: str) -> None:
     publish(tmp_path, "delays", FILES, key="k1")
     publish(tmp_path, "delays", FILES, key="k2")
-    done = unpublish(tmp_path, asked, key="k2")
+    done = unpublish(tmp_path, slug, key="k2")
     assert done == {"slug": "delays-2", "removed": ["chart.svg", "report.md"], "kept": []}
     assert [path.name for path in tmp_path.iterdir()] == ["delays"]
-    again = unpublish(tmp_path, asked, key="k2")
+    again = unpublish(tmp_path, slug, key="k2")
     assert (again["removed"], again["kept"]) == ([], [])
 
 

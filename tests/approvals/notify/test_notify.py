@@ -71,16 +71,17 @@ def test_terms_and_endpoint_say_who_is_told(people: Cast, box: Mailbox) -> None:
     manager = f"user:{people.users['manager'].pk}"
     endpoint(people, "email")
 
-    def told(terms: Terms | None, kind: str = "approval.requested") -> set[str]:
+    def recipients(terms: Terms | None, kind: str = "approval.requested") -> set[str]:
         box.mails.clear()
         tell(open_request(people, terms=terms), kind)
         Sender().drain()
         return {to.partition("@")[0] for to, _ in box.mails}
 
-    assert told(None) == {"manager", "second_manager"}
-    assert told(Terms(stages=(Seat(teams=("finance",)),))) == {"second_manager"}
-    assert told(Terms(stages=(Seat(people=("manager",)), Seat(teams=("finance",))))) == {"manager"}
-    assert told(Terms(four_eyes=True, barred=(manager,))) == {"second_manager"}
+    assert recipients(None) == {"manager", "second_manager"}
+    assert recipients(Terms(stages=(Seat(teams=("finance",)),))) == {"second_manager"}
+    two_stages = Terms(stages=(Seat(people=("manager",)), Seat(teams=("finance",))))
+    assert recipients(two_stages) == {"manager"}
+    assert recipients(Terms(four_eyes=True, barred=(manager,))) == {"second_manager"}
     first = Terms(
         stages=(Seat(people=("manager",)),),
         on_expiry="escalate",
@@ -94,7 +95,7 @@ def test_terms_and_endpoint_say_who_is_told(people: Cast, box: Mailbox) -> None:
     assert {to.partition("@")[0] for to, _ in box.mails} == {"second_manager"}
     people.users["second_manager"].is_active = False
     people.users["second_manager"].save()
-    assert told(None) == {"manager"}
+    assert recipients(None) == {"manager"}
 
 
 def test_an_endpoint_for_some_people_or_one_address(people: Cast, box: Mailbox) -> None:

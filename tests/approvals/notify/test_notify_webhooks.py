@@ -226,9 +226,9 @@ def test_addresses_that_are_not_of_the_public_internet(
     assert not addresses.permitted(ip_address(text))
     monkeypatch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("connected"))
     post.resolver(monkeypatch, {"inside.example": [text.partition("%")[0]]})
-    place = Target("https", "inside.example", 443, "/")
+    target = Target("https", "inside.example", 443, "/")
     with pytest.raises(NotDelivered, match="not of the public internet"):
-        webhook.post(place, b"{}", {}, timeout=1)
+        webhook.post(target, b"{}", {}, timeout=1)
 
 
 @pytest.mark.parametrize("text", PUBLIC.split())
@@ -249,11 +249,11 @@ def test_public_addresses(strict: None, text: str) -> None:
 )
 def test_other_spellings_lead_to_the_same_refusal(strict: None, address: str) -> None:
     try:
-        place = addresses.parse(address)
+        target = addresses.parse(address)
     except InvalidValue:
         return
     with pytest.raises(NotDelivered):
-        addresses.resolved(place)
+        addresses.resolved(target)
 
 
 @pytest.mark.parametrize("port", [22, 25, 80, 5432, 6379, 8080])
@@ -287,13 +287,13 @@ def test_a_name_that_changes_its_mind_gains_nothing(
         return real(("127.0.0.1", address[1]), *args, **more)
 
     monkeypatch.setattr(socket, "create_connection", connect)
-    place = Target("http", "turncoat.example", hook.port, "/in")
-    assert webhook.post(place, b"{}", {}, timeout=2) == 204
+    target = Target("http", "turncoat.example", hook.port, "/in")
+    assert webhook.post(target, b"{}", {}, timeout=2) == 204
     assert dialled == [("127.0.0.2", hook.port)]
     assert asked_for == ["turncoat.example"]
     assert hook.got[0].headers["host"] == f"turncoat.example:{hook.port}"
     with pytest.raises(NotDelivered, match="public internet"):
-        webhook.post(place, b"{}", {}, timeout=2)
+        webhook.post(target, b"{}", {}, timeout=2)
     assert len(hook.got) == 1
 
 
@@ -333,15 +333,15 @@ def test_name_and_certificate_are_those_of_the_endpoint(
     hook, greeted = secured
     settings.GATEPOST_WEBHOOK_CA = str(certificate)
     post.resolver(monkeypatch, {n: ["127.0.0.1"] for n in ("hook.example", "other.example")})
-    place = Target("https", "hook.example", hook.port, "/in")
-    assert webhook.post(place, b"{}", {}, timeout=5) == 204
+    target = Target("https", "hook.example", hook.port, "/in")
+    assert webhook.post(target, b"{}", {}, timeout=5) == 204
     assert greeted == ["hook.example"]
     assert hook.got[0].headers["host"] == f"hook.example:{hook.port}"
     with pytest.raises(NotDelivered, match="certificate of the endpoint is not trusted"):
         webhook.post(Target("https", "other.example", hook.port, "/"), b"{}", {}, timeout=5)
     settings.GATEPOST_WEBHOOK_CA = ""
     with pytest.raises(NotDelivered, match="certificate of the endpoint is not trusted"):
-        webhook.post(place, b"{}", {}, timeout=5)
+        webhook.post(target, b"{}", {}, timeout=5)
     assert len(hook.got) == 1
 
 

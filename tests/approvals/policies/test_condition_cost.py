@@ -89,13 +89,13 @@ def explosive(seed: int) -> str:
     return random_.choice((" && ", " || ")).join(terms) or "true"
 
 
-def seconds(asked: Condition, values: dict[str, Any]) -> tuple[float, bool]:
+def seconds(condition: Condition, values: dict[str, Any]) -> tuple[float, bool]:
     """(how long it took, whether it was asked at all)."""
     best, answered = 99.0, True
     for _ in range(2):  # a busy machine is slow once
         began = time.perf_counter()
         try:
-            asked.holds(values)
+            condition.holds(values)
         except Unanswered as error:
             answered = "too large" not in str(error)
         best = min(best, time.perf_counter() - began)

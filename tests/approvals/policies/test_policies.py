@@ -330,30 +330,30 @@ def test_caps_count_recorded_cost_of_thread_agent_and_workspace(cast: Cast) -> N
     spent(two, "2.25")
     spent(strange, "0.25")
 
-    def over(work: Any = one, name: str = "research") -> str:
+    def refusal(work: Any = one, name: str = "research") -> str:
         return caps.spend_refusal(workspace=cast.workspace, thread=work.thread, agent=name)
 
-    assert over() == ""
+    assert refusal() == ""
     for per in ("total", "day"):
         cap(cast, "thread", per, "1.51")
-        assert over() == ""
+        assert refusal() == ""
         cap(cast, "thread", per, "1.5")
-        assert over().startswith("This thread has spent 1.50")
-        assert "the spend cap is 1.50" in over()
-        assert over(two) != ""
-        assert over(strange, "reader") == ""
+        assert refusal().startswith("This thread has spent 1.50")
+        assert "the spend cap is 1.50" in refusal()
+        assert refusal(two) != ""
+        assert refusal(strange, "reader") == ""
         cap(cast, "thread", per, "1.5", active=False)
         cap(cast, "agent", per, "3.75", agent="research")
-        assert over().startswith("All threads of research together have spent 3.75")
-        assert over(strange, "reader") == ""
+        assert refusal().startswith("All threads of research together have spent 3.75")
+        assert refusal(strange, "reader") == ""
         cap(cast, "agent", per, "3.75", agent="research", active=False)
         cap(cast, "workspace", per, "4.00")
-        assert over(strange, "reader").startswith("All threads of the workspace together")
+        assert refusal(strange, "reader").startswith("All threads of the workspace together")
         assert (
             caps.spend_refusal(workspace=cast.elsewhere, thread=one.thread, agent="research") == ""
         )
         cap(cast, "workspace", per, "4.000001")
-        assert over() == ""
+        assert refusal() == ""
         cap(cast, "workspace", per, "4.00", active=False)
 
 
@@ -382,11 +382,11 @@ def test_a_day_is_one_of_the_database_whatever_a_worker_believes(cast: Cast, day
 
 
 def test_what_a_day_cost_is_read_by_its_index(cast: Cast) -> None:
-    place = {"workspace": cast.workspace, "thread": uuid4(), "agent": "research"}
+    params = {"workspace": cast.workspace, "thread": uuid4(), "agent": "research"}
     with connection.cursor() as cursor:
         # An empty table is read whole; the question is whether the index fits.
         cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute("EXPLAIN " + caps._SPENT["workspace", "day"], place)
+        cursor.execute("EXPLAIN " + caps._SPENT["workspace", "day"], params)
         assert "gp_activity_spent" in str(cursor.fetchall())
 
 

@@ -19,7 +19,7 @@ from dashboard.doctor.findings import Seen
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
-SAID = "this policy's condition is no longer taken: "
+REASON = "this policy's condition is no longer taken: "
 # Each was taken by an older reader.
 REFUSED = (
     r"args.iban.matches(r'^(\w{1,900}){5}')",
@@ -45,8 +45,8 @@ def saved(cast: Cast, condition: str, **more: Any) -> Any:
 
 
 def facts(cast: Cast, **more: Any) -> Facts:
-    place: dict[str, Any] = {"workspace": cast.workspace, "thread": uuid4()}
-    return Facts(**place, agent="payments", tool="pay", args={"iban": "LT12"}, **more)
+    ids: dict[str, Any] = {"workspace": cast.workspace, "thread": uuid4()}
+    return Facts(**ids, agent="payments", tool="pay", args={"iban": "LT12"}, **more)
 
 
 @pytest.mark.parametrize("condition", REFUSED)
@@ -57,7 +57,7 @@ def test_one_that_asks_asks_a_person_and_says_why(cast: Cast, condition: str) ->
     rule = rule_for(facts(cast))
     assert rule is not None
     assert rule.action == "ask"
-    assert SAID in rule.terms.rule
+    assert REASON in rule.terms.rule
     # It was about effects: what people do to threads goes on unasked.
     assert rule_for(facts(cast, operation="fork")) is None
 
@@ -67,7 +67,7 @@ def test_one_about_operations_asks_about_those(cast: Cast) -> None:
     assert rule_for(facts(cast)) is None
     rule = rule_for(facts(cast, operation="edit"))
     assert rule is not None
-    assert SAID in rule.terms.rule
+    assert REASON in rule.terms.rule
 
 
 @pytest.mark.parametrize("condition", REFUSED)
@@ -84,7 +84,7 @@ def test_doctor_and_both_pages_name_it_until_it_is_changed(cast: Cast, action: A
     row = saved(cast, REFUSED[0], action=action)
     (result,) = doctor.conditions(Seen())
     assert (result.level, result.name) == ("wrong", "policy “Old”")
-    assert result.value.startswith(SAID)
+    assert result.value.startswith(REASON)
     assert str(row.policy) in result.do
     client = cast.client("admin")
     address = f"/admin/policies/{row.policy}/"
@@ -125,7 +125,7 @@ def test_the_api_says_why(cast: Cast) -> None:
     (listed,) = client.get("/api/v1/policies/").json()["results"]
     one = client.get(f"/api/v1/policies/{row.policy}/").json()
     assert listed["refused"] == one["refused"] == one["versions"][0]["refused"]
-    assert one["refused"].startswith(SAID)
+    assert one["refused"].startswith(REASON)
     policies.change(
         row.policy, Draft("Old", "true"), seen=1, workspace=cast.workspace, actor="user:9"
     )

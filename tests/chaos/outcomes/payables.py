@@ -90,12 +90,12 @@ def lines(task: int) -> list[Line]:
     known = suppliers(task)
     unequal = task % 7 == 3  # what is there twice differs in its amount: neither is paid
 
-    def invoice(number: str, place: int, amount: str, of: int = 0, **other: str) -> Row:
+    def invoice(number: str, index: int, amount: str, of: int = 0, **other: str) -> Row:
         of = of % len(known)
         return {
             "invoice": number, "supplier": known[of]["supplier"], "name": known[of]["name"],
-            "order": f"PO-{task}-{place}", "issued": "2026-10-15",
-            "due": f"2026-12-{28 - 3 * place:02}", "amount": amount, "currency": "EUR",
+            "order": f"PO-{task}-{index}", "issued": "2026-10-15",
+            "due": f"2026-12-{28 - 3 * index:02}", "amount": amount, "currency": "EUR",
             "account": known[of]["account"], **other,
         }  # fmt: skip
 

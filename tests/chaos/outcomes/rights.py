@@ -225,23 +225,23 @@ def _written_report(task: int, state: Mapping[str, Any], files: Mapping[str, byt
     return ""
 
 
-def _mail(task: int, state: Mapping[str, Any], told: Mapping[str, str], record: Record) -> str:
+def _mail(task: int, state: Mapping[str, Any], stored: Mapping[str, str], record: Record) -> str:
     """The mail lies in the outbox and says what was paid."""
-    raw = record.mails.get(told["file"])
+    raw = record.mails.get(stored["file"])
     if raw is None:
-        return f"has not written the mail {told['file']}"
+        return f"has not written the mail {stored['file']}"
     mail = email.message_from_bytes(raw, policy=email.policy.default)
-    right = next(one for one in payables.mails(task) if one["to"] == told["to"])
+    right = next(one for one in payables.mails(task) if one["to"] == stored["to"])
     theirs: Any = right["payments"]
     matches = re.findall(r"(?m)^  (\S.*?) +([\d,.]+) EUR   to (\w+)\r?$", mail.get_content())
     if (
-        mail["To"].addresses[0].addr_spec != told["to"]
+        mail["To"].addresses[0].addr_spec != stored["to"]
         or f"{state['receipt']['reservation']}: {shown(payables.total(theirs))} EUR"
         not in mail["Subject"]
         or matches != [(p["invoice"], shown(payables.in_cents(p["amount"])), p["account"])
                     for p in theirs]
     ):  # fmt: skip
-        return f"wrote something else into the mail {told['file']}"
+        return f"wrote something else into the mail {stored['file']}"
     return ""
 
 

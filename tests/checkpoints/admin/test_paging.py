@@ -75,10 +75,10 @@ def test_the_way_back_leads_to_the_rows_before(events: int) -> None:
             back = read_sheet(
                 Event.objects.all(), wanted, FEED, sheet.newer, rows=size, window=window
             )
-            place = every.index(keys([sheet])[0])
+            index = every.index(keys([sheet])[0])
             result = keys([back])
             if back.newer:
-                assert result == every[place - len(result) : place]
+                assert result == every[index - len(result) : index]
             else:
                 assert back.rows == sheets[0].rows
             went_back += len(result)

@@ -131,15 +131,15 @@ def test_honest_values_survive_a_dump_and_its_restore(
 
 
 def test_an_old_dump_that_is_put_back_is_found_by_its_anchor(real_db: str, tmp_path: Path) -> None:
-    place = make_workspace()
-    longer, same = (make_thread(workspace=place) for _ in range(2))
+    workspace = make_workspace()
+    longer, same = (make_thread(workspace=workspace) for _ in range(2))
     drive(longer, 2)
     drive(same, 2)
     dump, early, late = (tmp_path / name for name in ("old.dump", "early.anchor", "late.anchor"))
     tool("pg_dump", real_db, "--format=custom", f"--file={dump}")
     anchors.write(early)
     store.add_event(longer, store.NewEvent(EventKind.VALUE_RECORDED, {"value": 1}, "user:1"))
-    new = make_thread(workspace=place)
+    new = make_thread(workspace=workspace)
     anchors.write(late)
     assert not [*anchors.deviations(early), *anchors.deviations(late)]
     with restored(real_db, dump):

@@ -143,8 +143,8 @@ def test_what_a_changed_fork_reads_does_not_grow_with_the_length(
     read_bytes = []
     fetch_all = prepared.fetch_all
 
-    def counting(*asked: Any) -> Any:
-        result = fetch_all(*asked)
+    def counting(*args: Any) -> Any:
+        result = fetch_all(*args)
         read_bytes.append(len(str(result)))
         return result
 

@@ -96,25 +96,25 @@ def test_threads_are_found_by_status_agent_label_and_text_in_their_workspace_onl
     make_thread(workspace=other, agent=quick, title="Tides elsewhere", labels={"team": "a"})
     bring_to(b, Status.WAITING)
 
-    def found(**more: Any) -> set[UUID]:
+    def matches(**more: Any) -> set[UUID]:
         selection = queries.Selection(**more)
         return {row.id for row in queries.threads(selection, workspace=workspace).rows}
 
-    assert found() == {a, b}
-    assert found(statuses=[Status.WAITING]) == {b}
-    assert found(statuses=[Status.WAITING, Status.QUEUED]) == {a, b}
-    assert found(agent="quick") == {a}
-    assert found(label=("team", "b")) == {b}
-    assert found(q="tides") == {a}
-    assert found(q="100%") == {b}
-    assert found(q="_") == set()
-    assert found(q=str(a)[:30]) == {a}
-    assert found(q="tides", statuses=[Status.WAITING]) == set()
+    assert matches() == {a, b}
+    assert matches(statuses=[Status.WAITING]) == {b}
+    assert matches(statuses=[Status.WAITING, Status.QUEUED]) == {a, b}
+    assert matches(agent="quick") == {a}
+    assert matches(label=("team", "b")) == {b}
+    assert matches(q="tides") == {a}
+    assert matches(q="100%") == {b}
+    assert matches(q="_") == set()
+    assert matches(q=str(a)[:30]) == {a}
+    assert matches(q="tides", statuses=[Status.WAITING]) == set()
     for text in ("a\0b", "\ud800"):
         with pytest.raises(InvalidValue):
-            found(q=text)
+            matches(q=text)
         with pytest.raises(InvalidValue):
-            found(agent=text)
+            matches(agent=text)
     with pytest.raises(NotFound):
         queries.thread(a, workspace=other)
     counts = queries.counts(workspace=workspace)

@@ -180,12 +180,12 @@ def test_a_thread_that_is_worked_on_is_not_looked_through(settings: Any) -> None
 
 def test_a_fleet_is_its_workspace() -> None:
     places = [make_workspace(), make_workspace()]
-    for place, faults in zip(places, (1, 2), strict=True):
+    for workspace, faults in zip(places, (1, 2), strict=True):
         for _ in range(faults):
-            thread = make_thread(workspace=place)
+            thread = make_thread(workspace=workspace)
             ask_model(acquired(thread), "model#0", 10)
             taken_over(thread)
-    assert [queries.fleet_saved(workspace=place).tokens for place in places] == [10, 20]
+    assert [queries.fleet_saved(workspace=workspace).tokens for workspace in places] == [10, 20]
 
 
 def test_lists_that_are_repeated_agree() -> None:

@@ -15,7 +15,7 @@ from tests.checkpoints.builders import acquired, drive, make_thread, make_worksp
 
 pytestmark = pytest.mark.django_db
 LOGS = ("gp_event", "gp_checkpoint", "gp_decision", "gp_agent_version", "gp_workspace_event")
-KEPT = ("gp_thread", "gp_approval", "gp_workspace")
+UNDELETABLE = ("gp_thread", "gp_approval", "gp_workspace")
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_logs_refuse_change_and_removal(decided: UUID, table: str) -> None:
     assert after == before
 
 
-@pytest.mark.parametrize("table", KEPT)
+@pytest.mark.parametrize("table", UNDELETABLE)
 def test_threads_and_approvals_cannot_be_removed(decided: UUID, table: str) -> None:
     assert "append-only" in refused(f"DELETE FROM {table}")
     assert "append-only" in refused(f"TRUNCATE {table} CASCADE")

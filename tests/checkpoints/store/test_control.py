@@ -374,14 +374,14 @@ def test_who_has_news_does_not_fall_asleep_over_it() -> None:
 
 
 def test_sleepers_wake_when_their_time_has_come() -> None:
-    soon, late = make_thread(), make_thread()
-    for ident, seconds in ((soon, 0.0), (late, 3600.0)):
+    early, late = make_thread(), make_thread()
+    for ident, seconds in ((early, 0.0), (late, 3600.0)):
         store.leave(acquired(ident), K.THREAD_SLEPT, wake_at_seconds=seconds)
     assert store.wake_sleepers(owner="sweep") == 1
     assert store.wake_sleepers(owner="sweep") == 0
-    assert (status_of(soon), status_of(late)) == (S.QUEUED, S.SLEEPING)
-    assert kinds_of(soon)[-1] == "thread.woken"
-    assert acquired(soon).status is S.RUNNING
+    assert (status_of(early), status_of(late)) == (S.QUEUED, S.SLEEPING)
+    assert kinds_of(early)[-1] == "thread.woken"
+    assert acquired(early).status is S.RUNNING
 
 
 def test_a_guarded_event_is_written_or_not() -> None:

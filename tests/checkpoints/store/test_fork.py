@@ -369,8 +369,8 @@ class Model:
             fork = store.fork(thread, checkpoint=target, changes=changed, actor=OPERATOR)
             self.born(fork, plainly(self.states[thread, target], {"set": changed}))
         elif kind == "chain":
-            for place in range(3 + b % 6):
-                target = self.own(thread)[-1 - place % 2 :][0]
+            for turn in range(3 + b % 6):
+                target = self.own(thread)[-1 - turn % 2 :][0]
                 fork = store.fork(thread, checkpoint=target, changes=changed, actor=OPERATOR)
                 self.born(fork, plainly(self.states[thread, target], {"set": changed}))
                 thread = fork

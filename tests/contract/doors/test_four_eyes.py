@@ -63,9 +63,9 @@ def body(row: ApprovalRow, **more: Any) -> dict[str, Any]:
     return {"verdict": "approve", "proposal_hash": row.proposal_hash, "comment": "mine"} | more
 
 
-def posted(client: Any, path: str, told: Any, **headers: str) -> Any:
+def posted(client: Any, path: str, body: Any, **headers: str) -> Any:
     return client.generic(
-        "POST", path, json.dumps(told), content_type="application/json", headers=headers
+        "POST", path, json.dumps(body), content_type="application/json", headers=headers
     )
 
 
@@ -134,12 +134,12 @@ def refusals(row: ApprovalRow) -> list[str]:
 def test_who_took_part_does_not_decide_through_any_door(people: Cast, name: str) -> None:
     row = open_request(people)
     tried = 0
-    for way, act in ways(people, row).items():
+    for route, act in ways(people, row).items():
         code, payload = act(name)
-        assert code == 403, (way, code, payload)
-        assert len(payload) > 20, way
+        assert code == 403, (route, code, payload)
+        assert len(payload) > 20, route
         tried += 1
-        assert len(refusals(row)) == tried, f"{way}: the try is not on record"
+        assert len(refusals(row)) == tried, f"{route}: the try is not on record"
     assert {actor.partition("/")[0] for actor in refusals(row)} == {person(people, name)}
     assert tried >= 6
     now = queries.approval(row.id, workspace=row.workspace)
@@ -157,10 +157,10 @@ def test_a_person_counts_once_whatever_they_act_through(people: Cast) -> None:
     """Of two that are needed one person is one, by page, token and hook alike."""
     row = open_request(people, count=2)
     every = ways(people, row)
-    for way in ("call", "token", "hook", "page", "command"):
-        every[way]("manager")
+    for route in ("call", "token", "hook", "page", "command"):
+        every[route]("manager")
         now = queries.approval(row.id, workspace=row.workspace)
-        assert (now.status, now.outcome) == ("pending", ""), way
+        assert (now.status, now.outcome) == ("pending", ""), route
     assert every["hook"]("second_manager")[0] == 200
     now = queries.approval(row.id, workspace=row.workspace)
     assert (now.status, now.outcome) == ("settled", "approve")

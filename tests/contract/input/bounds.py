@@ -15,7 +15,7 @@ from uuid import UUID
 from tests.contract.operations import document
 
 SOME = 2  # of each kind of value: one sweep sees each kind many times
-type Way = tuple[str | int, ...]
+type Keys = tuple[str | int, ...]
 # One of each JSON type; which of them a schema takes says its `type`.
 TYPES: tuple[tuple[str, Any], ...] = (
     ("string", "7"),
@@ -37,14 +37,14 @@ TEXTS = (" ", "\t\n", "a key", *_WORDS.split())
 class Member:
     """A place in a body with what its schema says; `way` leads there from the root."""
 
-    way: Way
+    keys: Keys
     schema: dict[str, Any]
     nullable: bool
 
     @property
     def name(self) -> str:
         """How lists of exceptions call it: `draft.terms.stages[].count`."""
-        return "".join("[]" if isinstance(key, int) else f".{key}" for key in self.way).lstrip(".")
+        return "".join("[]" if isinstance(key, int) else f".{key}" for key in self.keys).lstrip(".")
 
 
 def resolved(schema: dict[str, Any]) -> tuple[dict[str, Any], bool]:
@@ -65,15 +65,15 @@ def resolved(schema: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     return schema, "type" not in schema
 
 
-def members(schema: dict[str, Any], way: Way = ()) -> Iterator[Member]:
+def members(schema: dict[str, Any], keys: Keys = ()) -> Iterator[Member]:
     """Each member of a body, and those within it; of a list its first item."""
     inner: dict[str | int, Any] = dict(schema.get("properties", {}))
     if schema.get("type") == "array" and schema.get("items"):
         inner = {0: schema["items"]}
     for key, part in inner.items():
         result, nullable = resolved(part)
-        yield Member((*way, key), result, nullable)
-        yield from members(result, (*way, key))
+        yield Member((*keys, key), result, nullable)
+        yield from members(result, (*keys, key))
 
 
 def text_of(schema: dict[str, Any], length: int) -> str | None:
@@ -145,7 +145,7 @@ def outside(member: Member, *, typed: bool = True) -> Iterator[Any]:
     if typed and kind is not None:
         allowed = {kind, "integer"} if kind == "number" else {kind}
         others = [value for name, value in TYPES if name not in allowed]
-        yield from Random(str(member.way)).sample(others, SOME)  # the same in every run
+        yield from Random(str(member.keys)).sample(others, SOME)  # the same in every run
         if not member.nullable:
             yield None
     if "enum" in schema:
@@ -182,39 +182,39 @@ def outside(member: Member, *, typed: bool = True) -> Iterator[Any]:
             yield from ({"k": value} for value in outside(Member((), *resolved(values))))
 
 
-def put(body: Any, way: Way, value: Any) -> Any:
+def put(body: Any, keys: Keys, value: Any) -> Any:
     """The body with another value at a place; what leads there is made where it is missing."""
-    made = place = copy.deepcopy(body)
-    for key, after in itertools.pairwise(way):
+    made = value_at = copy.deepcopy(body)
+    for key, after in itertools.pairwise(keys):
         wanted: Any = [] if isinstance(after, int) else {}
-        if isinstance(place, list):
-            place.extend([wanted] * (int(key) + 1 - len(place)))
-        elif not isinstance(place.get(key), type(wanted)):
-            place[key] = wanted
-        place = place[key]
-    if isinstance(place, list):
-        place[int(way[-1]) :] = [value]
+        if isinstance(value_at, list):
+            value_at.extend([wanted] * (int(key) + 1 - len(value_at)))
+        elif not isinstance(value_at.get(key), type(wanted)):
+            value_at[key] = wanted
+        value_at = value_at[key]
+    if isinstance(value_at, list):
+        value_at[int(keys[-1]) :] = [value]
     else:
-        place[way[-1]] = value
+        value_at[keys[-1]] = value
     return made
 
 
-def dropped(body: Any, way: Way) -> Any:
+def dropped(body: Any, keys: Keys) -> Any:
     """The body without a member; as it is where it has none."""
-    made = place = copy.deepcopy(body)
-    for key in way[:-1]:
+    made = value_at = copy.deepcopy(body)
+    for key in keys[:-1]:
         try:
-            place = place[key]
+            value_at = value_at[key]
         except (KeyError, IndexError):
             return made
-    if isinstance(place, dict):
-        place.pop(way[-1], None)
+    if isinstance(value_at, dict):
+        value_at.pop(keys[-1], None)
     return made
 
 
-def path_of(way: Way) -> str:
+def path_of(keys: Keys) -> str:
     """A place as a JSON path."""
-    return "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in way)
+    return "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
 
 
 _STEP = re.compile(r'\.([A-Za-z_]\w*)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]')
@@ -225,21 +225,21 @@ def stands_in(path: str, body: Any) -> bool:
     at = 1
     if not path.startswith("$"):
         return False
-    place = body
+    value_at = body
     while at < len(path):
         step = _STEP.match(path, at)
         if step is None:
             return path.endswith("...") or "..." in path[at:]  # a long key is shown shortened
         at = step.end()
         if step[2] is not None:
-            if not isinstance(place, list) or int(step[2]) >= len(place):
+            if not isinstance(value_at, list) or int(step[2]) >= len(value_at):
                 return False
-            place = place[int(step[2])]
+            value_at = value_at[int(step[2])]
             continue
         key = step[1] if step[1] is not None else re.sub(r"\\(.)", r"\1", step[3])
-        if not isinstance(place, dict):
+        if not isinstance(value_at, dict):
             return False
-        if key not in place:
+        if key not in value_at:
             return at == len(path) or key.endswith("...")
-        place = place[key]
+        value_at = value_at[key]
     return True

@@ -83,11 +83,11 @@ def about(answer: Any, path: str) -> list[str]:
     ]
 
 
-def check_taken(name: str, place: str, answer: Any, path: str, value: Any) -> None:
+def check_taken(name: str, field: str, answer: Any, path: str, value: Any) -> None:
     """Fail where a value that the document allows is refused for its own sake."""
     for line in about(answer, path):
-        allowed = {why for key, why in DEPENDS.items() if re.fullmatch(key, f"{name} {place}")}
-        assert any(re.search(why, line) for why in allowed), (name, place, value, line)
+        allowed = {why for key, why in DEPENDS.items() if re.fullmatch(key, f"{name} {field}")}
+        assert any(re.search(why, line) for why in allowed), (name, field, value, line)
 
 
 def check_refused(name: str, answer: Any, path: str, value: Any) -> None:
@@ -160,19 +160,19 @@ def test_bodies(world: World, name: str) -> None:
 
     root = Member((), body_schema(name), nullable=False)
     for member in (root, *members(root.schema)):
-        path, place = path_of(member.way), member.name.removeprefix("[].")
-        for value in inside(member) if member.way else ():
-            body = put(call.body, member.way, value)
-            check_taken(name, place, answer(body), path, value)
+        path, field = path_of(member.keys), member.name.removeprefix("[].")
+        for value in inside(member) if member.keys else ():
+            body = put(call.body, member.keys, value)
+            check_taken(name, field, answer(body), path, value)
         for value in outside(member):
-            body = put(call.body, member.way, value) if member.way else json.dumps(value).encode()
+            body = put(call.body, member.keys, value) if member.keys else json.dumps(value).encode()
             check_refused(name, answer(body), path, value)
         if member.schema.get("additionalProperties") is False:
-            body = put(call.body, (*member.way, "unknown"), 1)
+            body = put(call.body, (*member.keys, "unknown"), 1)
             check_refused(name, answer(body), f"{path}.unknown", 1)
         for required in member.schema.get("required", ()):
-            whole = put(call.body, (*member.way, required), None)
-            body = bounds.dropped(whole, (*member.way, required))
+            whole = put(call.body, (*member.keys, required), None)
+            body = bounds.dropped(whole, (*member.keys, required))
             check_refused(name, answer(body), f"{path}.{required}", "missing")
 
 

@@ -384,7 +384,7 @@ def test_upload(cast: Cast, agent: UUID, settings: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "kept"),
+    ("value", "cleaned"),
     [
         ("report.pdf", "report.pdf"),
         ("C:\\x\\report.pdf", "report.pdf"),
@@ -396,5 +396,5 @@ def test_upload(cast: Cast, agent: UUID, settings: Any) -> None:
         (".hidden", "hidden"),
     ],
 )
-def test_names_are_cleaned(value: str, kept: str) -> None:
-    assert clean_name(value) == kept
+def test_names_are_cleaned(value: str, cleaned: str) -> None:
+    assert clean_name(value) == cleaned

@@ -27,22 +27,23 @@ from tests.logs import logged_by
 
 pytestmark = pytest.mark.django_db
 CHAT = "slack://T0KENA1234/T0KENB1234/T0KENC123456789012345678/#payments"
-PLACE = "https://agent.example/in/P4TH-0F-THE-0NE"
+ADDRESS = "https://agent.example/in/P4TH-0F-THE-0NE"
 # They are there as ciphertext: a signature can be made and checked with nothing less.
 ENCRYPTED_IN = {"gp_endpoint", "gp_hook"}
 
 
 @pytest.fixture
-def told(cast: Cast) -> tuple[Cast, list[str], UUID]:
+def stored(cast: Cast) -> tuple[Cast, list[str], UUID]:
     """Endpoints and a hook with old and new secrets, news on its way; secrets and a thread."""
-    who, place = cast.actor("admin"), cast.workspace
-    made, first = endpoints.make(place, "webhook", Wanted(name="a", target=PLACE), actor=who.id)
-    endpoints.make(place, "apprise", Wanted(name="b", target=CHAT), actor=who.id)
-    second = endpoints.rotate(made, workspace=place, actor=who.id)
+    who, workspace = cast.actor("admin"), cast.workspace
+    webhook = Wanted(name="a", target=ADDRESS)
+    made, first = endpoints.make(workspace, "webhook", webhook, actor=who.id)
+    endpoints.make(workspace, "apprise", Wanted(name="b", target=CHAT), actor=who.id)
+    second = endpoints.rotate(made, workspace=workspace, actor=who.id)
     hook, third = hooks.create_hook(who, "slack")
     fourth = hooks.rotate_hook(who, hook.id)
-    row = scene.waiting(place, scene.make_agent())
-    endpoints.try_out(made, workspace=place, actor=who.id)
+    row = scene.waiting(workspace, scene.make_agent())
+    endpoints.try_out(made, workspace=workspace, actor=who.id)
     spread()
     secrets = [one.removeprefix("whsec_") for one in (first, second, third, fourth)]
     return cast, [*secrets, "T0KENA1234", "T0KENC1234", "P4TH-0F-THE-0NE"], row.thread
@@ -55,8 +56,8 @@ def shown(text: str, secrets: list[str]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_no_page_of_the_records_has_them(told: tuple[Cast, list[str], UUID]) -> None:
-    cast, secrets, _ = told
+def test_no_page_of_the_records_has_them(stored: tuple[Cast, list[str], UUID]) -> None:
+    cast, secrets, _ = stored
     looked = 0
     for who in ("auditor", "admin"):
         client = cast.client(who)
@@ -76,8 +77,8 @@ def test_no_page_of_the_records_has_them(told: tuple[Cast, list[str], UUID]) -> 
 
 
 @pytest.mark.slow
-def test_no_answer_of_the_api_has_them(told: tuple[Cast, list[str], UUID]) -> None:
-    cast, secrets, thread = told
+def test_no_answer_of_the_api_has_them(stored: tuple[Cast, list[str], UUID]) -> None:
+    cast, secrets, thread = stored
     client = cast.client("admin")
     (one, _) = client.get("/api/v1/endpoints/").json()["results"]
     (hook,) = client.get("/api/v1/hooks/").json()["results"]
@@ -87,7 +88,7 @@ def test_no_answer_of_the_api_has_them(told: tuple[Cast, list[str], UUID]) -> No
         assert answer.status_code == 200, path
         assert shown(answer.content.decode(), secrets) == [], path
     # Refused, a call does not repeat what it was told either.
-    for body in ({"kind": "apprise", "name": "b", "target": CHAT}, {"target": f"{PLACE} x"}):
+    for body in ({"kind": "apprise", "name": "b", "target": CHAT}, {"target": f"{ADDRESS} x"}):
         answer = client.post("/api/v1/endpoints/", body, content_type="application/json")
         assert answer.status_code == 422
         assert shown(answer.content.decode(), secrets) == [], answer.content
@@ -95,9 +96,9 @@ def test_no_answer_of_the_api_has_them(told: tuple[Cast, list[str], UUID]) -> No
 
 
 def test_no_command_and_no_capsule_has_them(
-    told: tuple[Cast, list[str], UUID], tmp_path: Path
+    stored: tuple[Cast, list[str], UUID], tmp_path: Path
 ) -> None:
-    _cast, secrets, thread = told
+    _cast, secrets, thread = stored
     for words in (("hook", "list", "--as", "admin"), ("doctor",)):
         _, answer, errors = run(*words)
         assert shown(f"{answer} {errors}", secrets) == [], words
@@ -107,8 +108,8 @@ def test_no_command_and_no_capsule_has_them(
     assert shown(raw, secrets) == []
 
 
-def test_no_table_has_them(told: tuple[Cast, list[str], UUID]) -> None:
-    _, secrets, _ = told
+def test_no_table_has_them(stored: tuple[Cast, list[str], UUID]) -> None:
+    _, secrets, _ = stored
     results = set()
     tables = connection.introspection.table_names()
     assert set(tables) > ENCRYPTED_IN
@@ -120,9 +121,9 @@ def test_no_table_has_them(told: tuple[Cast, list[str], UUID]) -> None:
     assert results == set()
 
 
-def test_nothing_that_holds_them_says_so(told: tuple[Cast, list[str], UUID]) -> None:
+def test_nothing_that_holds_them_says_so(stored: tuple[Cast, list[str], UUID]) -> None:
     """What ends up in the text of an exception or in a line is the `repr` of a value."""
-    cast, secrets, _ = told
+    cast, secrets, _ = stored
     with connection.cursor() as cursor:
         cursor.execute("SELECT id FROM gp_hook")
         (hook,) = cursor.fetchone()
@@ -131,7 +132,7 @@ def test_nothing_that_holds_them_says_so(told: tuple[Cast, list[str], UUID]) -> 
     presented = deliveries.presented(hook)
     assert presented is not None
     assert presented.secrets
-    held: list[Any] = [presented, addresses.parse(PLACE), Wanted(target=CHAT)]
+    held: list[Any] = [presented, addresses.parse(ADDRESS), Wanted(target=CHAT)]
     held += [endpoints._locked(one, cast.workspace) for one in places]
     claimed = due_deliveries.claim()
     assert claimed is not None

@@ -352,8 +352,8 @@ def test_the_schema_names_the_header_on_every_change(operator: Client) -> None:
 # --- costs and age --------------------------------------------------------------------------------
 
 
-def statements(asked: CaptureQueriesContext) -> list[str]:
-    return [q["sql"] for q in asked if "SAVEPOINT" not in q["sql"]]
+def statements(captured: CaptureQueriesContext) -> list[str]:
+    return [q["sql"] for q in captured if "SAVEPOINT" not in q["sql"]]
 
 
 def test_a_key_costs_two_statements_and_so_does_its_answer(operator: Client, agent: UUID) -> None:

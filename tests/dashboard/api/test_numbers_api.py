@@ -32,13 +32,13 @@ def test_counts_by_call_are_those_of_the_tables(cast: Cast) -> None:
     dice = random.Random(4)
     populations.populate(cast, dice)
     populations.piled(cast, dice, 20)
-    for name, place in (("operator", cast.workspace), ("stranger", cast.elsewhere)):
-        client, all_of = cast.client(name), requests(place).values()
+    for name, workspace in (("operator", cast.workspace), ("stranger", cast.elsewhere)):
+        client, all_of = cast.client(name), requests(workspace).values()
         counts = client.get(f"{V1}/threads/counts/").json()
         by_status = dict(
             rows(
                 "SELECT status, count(*) FROM gp_thread WHERE workspace_id = %s GROUP BY 1",
-                (place,),
+                (workspace,),
             )
         )
         assert {status: n for status, n in counts["counts"].items() if n} == by_status

@@ -344,13 +344,13 @@ def test_not_everybody_may_take_it_away(cast: Cast, tmp_path: Path, role: str) -
 
 def test_an_export_is_logged_and_nothing_is_written_over(cast: Cast, tmp_path: Path) -> None:
     thread = make_thread(workspace=cast.workspace)
-    place = tmp_path / "kept.zip"
-    place.write_text("mine")
-    code, _, errors = run("export", str(thread), "--to", str(place), "--as", "auditor")
-    assert (code, place.read_text()) == (2, "mine")
+    path = tmp_path / "kept.zip"
+    path.write_text("mine")
+    code, _, errors = run("export", str(thread), "--to", str(path), "--as", "auditor")
+    assert (code, path.read_text()) == (2, "mine")
     assert "is there already" in errors
-    place.unlink()
-    export(thread, place, who="auditor")
+    path.unlink()
+    export(thread, path, who="auditor")
     (logged,) = [
         event
         for event in queries.workspace_events(cast.workspace).rows

@@ -258,21 +258,21 @@ def test_whatever_byte_is_damaged_nothing_else_comes_in(
     another_workspace()
     before, refused = counts(), 0
     contents = places_of_contents(capsule)
-    for place in sorted({*range(0, len(good), len(good) // 100), *ends}):
-        capsule.write_bytes(good[:place] + bytes([good[place] ^ 0x21]) + good[place + 1 :])
+    for offset in sorted({*range(0, len(good), len(good) // 100), *ends}):
+        capsule.write_bytes(good[:offset] + bytes([good[offset] ^ 0x21]) + good[offset + 1 :])
         code, _, errors = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
         if code:
-            assert (code, counts()) == (1, before), (place, errors)
+            assert (code, counts()) == (1, before), (offset, errors)
             assert len(errors.strip().splitlines()) == 1
             refused += 1
             continue
         # Only times and rights of the members, which nobody reads: each byte of them is the same.
-        assert not any(place in one for one in contents), place
+        assert not any(offset in one for one in contents), offset
         there = everything(thread)
-        assert there["events"][: len(was["events"])] == was["events"], place
-        assert there["checkpoints"] == was["checkpoints"], place
-        assert there["contents"] == was["contents"], place
-        assert there["decisions"] == was["decisions"], place
+        assert there["events"][: len(was["events"])] == was["events"], offset
+        assert there["checkpoints"] == was["checkpoints"], offset
+        assert there["contents"] == was["contents"], offset
+        assert there["decisions"] == was["decisions"], offset
         empty()
         before = counts()
     assert refused > 100
@@ -329,10 +329,10 @@ def agent_of_the_capsule(members: dict[str, bytes]) -> dict[str, Any]:
     return payload
 
 
-def with_its_own_id(told: dict[str, Any]) -> tuple[str, bytes]:
+def with_its_own_id(version: dict[str, Any]) -> tuple[str, bytes]:
     """A member for an agent version whose id fits its content."""
-    ident = str(version_id(told))
-    return f"agents/{ident}.json", json.dumps(told | {"id": ident}).encode()
+    ident = str(version_id(version))
+    return f"agents/{ident}.json", json.dumps(version | {"id": ident}).encode()
 
 
 OTHER_AGENTS: dict[str, dict[str, Any]] = {
@@ -374,10 +374,10 @@ def test_an_agent_that_only_a_capsule_tells_of_is_listed_nowhere_until_a_worker_
         payload = agent_of_the_capsule({name: packed.read(name) for name in packed.namelist()})
     forged = repacked(capsule, in_agent(label="Trust me", queue="nobody"))
     empty()
-    place = another_workspace()
+    workspace = another_workspace()
     code, _, errors = run("import", str(forged), "--as", "carrier", "--workspace", "there")
     assert code == 0, errors
-    row = queries.thread(thread, workspace=place)
+    row = queries.thread(thread, workspace=workspace)
     assert queries.agent_version(row.agent_version_id).agent == payload["agent"]
     assert queries.agents() == queries.agent_versions() == []
     with pytest.raises(NotFound):

@@ -250,13 +250,13 @@ def test_verify_finds_a_pin_that_was_set_or_taken_off_past_the_log(bench: Bench)
 # ---- older capsules, and hostile ones --------------------------------------------------------
 
 
-def as_format_1(told: dict[str, bytes]) -> None:
+def as_format_1(files: dict[str, bytes]) -> None:
     """As the former version wrote it: without cursors, and without a word of the pin."""
-    about = json.loads(told["thread.json"])
+    about = json.loads(files["thread.json"])
     del about["thread"]["pinned"]
-    told["thread.json"] = deltas.canonical(about | {"format": 1}) + b"\n"
-    told.pop("cursors.jsonl", None)
-    told.pop("anatomy.json")
+    files["thread.json"] = deltas.canonical(about | {"format": 1}) + b"\n"
+    files.pop("cursors.jsonl", None)
+    files.pop("anatomy.json")
 
 
 def test_an_older_capsule_still_comes_in(bench: Bench, tmp_path: Path) -> None:
@@ -276,29 +276,29 @@ def test_an_older_capsule_still_comes_in(bench: Bench, tmp_path: Path) -> None:
 
 
 def in_cursor(**values: Any) -> Callable[[dict[str, bytes]], None]:
-    def change(told: dict[str, bytes]) -> None:
-        (line,) = lines(told["cursors.jsonl"])
-        told["cursors.jsonl"] = json.dumps(line | values).encode() + b"\n"
+    def change(files: dict[str, bytes]) -> None:
+        (line,) = lines(files["cursors.jsonl"])
+        files["cursors.jsonl"] = json.dumps(line | values).encode() + b"\n"
 
     return change
 
 
 def in_thread(**values: Any) -> Callable[[dict[str, bytes]], None]:
-    def change(told: dict[str, bytes]) -> None:
-        about = json.loads(told["thread.json"])
-        told["thread.json"] = json.dumps(about | {"thread": about["thread"] | values}).encode()
+    def change(files: dict[str, bytes]) -> None:
+        about = json.loads(files["thread.json"])
+        files["thread.json"] = json.dumps(about | {"thread": about["thread"] | values}).encode()
 
     return change
 
 
-def twice(told: dict[str, bytes]) -> None:
-    told["cursors.jsonl"] *= 2
+def twice(files: dict[str, bytes]) -> None:
+    files["cursors.jsonl"] *= 2
 
 
-def of_another_id(told: dict[str, bytes]) -> None:
-    (line,) = lines(told["cursors.jsonl"])
+def of_another_id(files: dict[str, bytes]) -> None:
+    (line,) = lines(files["cursors.jsonl"])
     more = line | {"id": "00000000-0000-0000-0000-000000000001"}
-    told["cursors.jsonl"] += json.dumps(more).encode() + b"\n"
+    files["cursors.jsonl"] += json.dumps(more).encode() + b"\n"
 
 
 LARGE = {"got": ["x" * CURSOR_BYTES]}
@@ -308,7 +308,7 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
         "the cursor of the activity it names was altered",
     ),
     "a cursor left out": (
-        lambda told: told.__setitem__("cursors.jsonl", b""),
+        lambda files: files.__setitem__("cursors.jsonl", b""),
         "the activity it names is missing",
     ),
     "a cursor of another time": (
@@ -329,13 +329,13 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
     "twice": (twice, "of another activity than its id"),
     "two at one place": (of_another_id, "refuses a row"),
     "strange columns": (in_cursor(state="done"), "state is not known"),
-    "no JSON": (lambda told: told.__setitem__("cursors.jsonl", b"{\n"), "not JSON"),
+    "no JSON": (lambda files: files.__setitem__("cursors.jsonl", b"{\n"), "not JSON"),
     "a pin that nobody set": (in_thread(pinned=True), "the pin is not what the log tells of"),
     "a pin that is none": (in_thread(pinned="yes"), "pinned must be true or false"),
     "a pin of 1": (in_thread(pinned=1), "pinned must be true or false"),
     "a later format": (
-        lambda told: told.__setitem__(
-            "thread.json", told["thread.json"].replace(b'"format":4', b'"format":5')
+        lambda files: files.__setitem__(
+            "thread.json", files["thread.json"].replace(b'"format":4', b'"format":5')
         ),
         "format 5; this version reads up to 4",
     ),

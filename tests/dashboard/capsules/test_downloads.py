@@ -56,21 +56,21 @@ HARMLESS = {"text/plain; charset=utf-8", "image/png", "application/octet-stream"
 
 
 @pytest.fixture
-def kept(cast: Cast) -> Callable[..., str]:
+def stored(cast: Cast) -> Callable[..., str]:
     """Keeps a file as an agent does; its address."""
 
     def keep(name: str, content: bytes = b"", media_type: str = "text/plain") -> str:
-        place: UUID = cast.workspace
+        workspace: UUID = cast.workspace
         content = content or os.urandom(8)
-        ref = store.put_artifact(place, name=name, media_type=media_type, chunks=[content])
+        ref = store.put_artifact(workspace, name=name, media_type=media_type, chunks=[content])
         return f"/artifacts/{ref['$artifact']}/"
 
     return keep
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_is_tame_when_it_leaves(cast: Cast, kept: Callable[..., str], name: str) -> None:
-    answer = cast.client("viewer").get(kept(name))
+def test_a_name_is_tame_when_it_leaves(cast: Cast, stored: Callable[..., str], name: str) -> None:
+    answer = cast.client("viewer").get(stored(name))
     assert answer.status_code == 200
     b"".join(answer.streaming_content)
     payload = answer.headers["Content-Disposition"]
@@ -88,10 +88,10 @@ def test_a_name_is_tame_when_it_leaves(cast: Cast, kept: Callable[..., str], nam
 @pytest.mark.parametrize("query", ["", "?inline=1"])
 @pytest.mark.parametrize("name", ACTIVE)
 def test_nothing_that_a_browser_would_run_is_shown(
-    cast: Cast, kept: Callable[..., str], name: str, query: str
+    cast: Cast, stored: Callable[..., str], name: str, query: str
 ) -> None:
     media_type, content = ACTIVE[name]
-    answer = cast.client("viewer").get(kept(name, content, media_type) + query)
+    answer = cast.client("viewer").get(stored(name, content, media_type) + query)
     assert answer.headers["Content-Disposition"].startswith("attachment; ")
     assert answer.headers["Content-Type"] in HARMLESS
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
@@ -101,9 +101,9 @@ def test_nothing_that_a_browser_would_run_is_shown(
     assert b"".join(answer.streaming_content) == content
 
 
-def test_a_part_is_answered_with_the_whole(cast: Cast, kept: Callable[..., str]) -> None:
+def test_a_part_is_answered_with_the_whole(cast: Cast, stored: Callable[..., str]) -> None:
     client: Client = cast.client("viewer")
-    address = kept("list.csv", b"0123456789")
+    address = stored("list.csv", b"0123456789")
     for request in (
         "bytes=0-3",
         "bytes=-3",
@@ -118,19 +118,19 @@ def test_a_part_is_answered_with_the_whole(cast: Cast, kept: Callable[..., str])
     assert client.post(address).status_code == 405
 
 
-def test_whoever_is_elsewhere_gets_nothing(cast: Cast, kept: Callable[..., str]) -> None:
-    address = kept("list.csv")
+def test_whoever_is_elsewhere_gets_nothing(cast: Cast, stored: Callable[..., str]) -> None:
+    address = stored("list.csv")
     assert cast.client("stranger").get(address).status_code == 404
     assert cast.client("nobody").get(address).status_code == 403
     assert Client().get(address).status_code == 302
 
 
 def test_a_file_has_the_name_by_which_its_page_calls_it(
-    cast: Cast, kept: Callable[..., str]
+    cast: Cast, stored: Callable[..., str]
 ) -> None:
     """The same bytes are kept once; who brought them first does not name them for everybody."""
-    address = kept("salaries-2025.csv", b"1,2")
-    assert kept("prices.csv", b"1,2") == address
+    address = stored("salaries-2025.csv", b"1,2")
+    assert stored("prices.csv", b"1,2") == address
     sha = address.split("/")[2]
     client = cast.client("viewer")
 

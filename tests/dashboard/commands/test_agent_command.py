@@ -183,7 +183,7 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     """In this process, for the time that it saves; the test after the next goes the whole way."""
-    (old, new), (level, place, message, lined) = WRONG[case]
+    (old, new), (level, location, message, lined) = WRONG[case]
     assert old in SOUND
     (tmp_path / "wrong.py").write_text(SOUND.replace(old, new))
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -194,7 +194,7 @@ def test_what_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: st
     match = [
         f
         for f in payload["findings"]
-        if f["level"] == level and f["place"] == place and message in f["said"]
+        if f["level"] == level and f["place"] == location and message in f["said"]
     ]
     assert match, payload["findings"]
     assert all(f["fix"] for f in match)
@@ -295,7 +295,7 @@ def test_without_a_database_it_is_checked_all_the_same(folder: Path) -> None:
 
 # `payments` asks once, before the first of three effects, and the last cannot be unsent: its gate
 # says both. Whatever else the check finds in a shipped agent is a fault of ours.
-MEANT = {
+EXPECTED = {
     ("outreach/writer.py", "It has no undo: a rollback leaves what it did."),
     ("payments/tools.py", "It has no undo: a rollback leaves what it did."),
     (
@@ -318,7 +318,7 @@ def test_the_shipped_agents_pass(cast: Cast) -> None:
     results = [f for f in payload["findings"] if f["level"] != "note"]
     assert {f["level"] for f in results} == {"warning"}
     named = {("/".join(f["file"].split("/")[-2:]), f["said"]) for f in results}
-    assert (named, len(results)) == (MEANT, len(MEANT))
+    assert (named, len(results)) == (EXPECTED, len(EXPECTED))
 
 
 def test_list_and_show(cast: Cast) -> None:
@@ -326,22 +326,22 @@ def test_list_and_show(cast: Cast) -> None:
     scene.alive(second)
     scene.waiting(cast.workspace, first)
 
-    def told(*words: str) -> Any:
+    def output(*words: str) -> Any:
         out = io.StringIO()
         call_command("agent", *words, "--json", stdout=out, stderr=io.StringIO())
         return json.loads(out.getvalue())
 
-    rows = {row["version"]: row for row in told("list")["results"]}
+    rows = {row["version"]: row for row in output("list")["results"]}
     assert rows[1]["threads"] == {"waiting": 1}
     assert (rows[2]["threads"], rows[2]["live_workers"]) == ({}, 1)
-    assert told("list", "--as", "stranger")["results"][0]["threads"] == {}
+    assert output("list", "--as", "stranger")["results"][0]["threads"] == {}
     scene.make_agent(version=3)
     scene.make_agent(version=4)
-    assert len(told("list")["results"]) == 3
-    assert len(told("list", "--all")["results"]) == 4
-    shown = told("show", "research")
+    assert len(output("list")["results"]) == 3
+    assert len(output("list", "--all")["results"]) == 4
+    shown = output("show", "research")
     assert shown == cast.client("viewer").get("/api/v1/agents/research/").json()
-    assert told("show", "research", "--code", f"{1:064x}")["id"] == str(first)
+    assert output("show", "research", "--code", f"{1:064x}")["id"] == str(first)
     out = io.StringIO()
     call_command("agent", "show", "research", stdout=out)
     assert "analyse\tpublish\tbegins here" in out.getvalue()

@@ -71,8 +71,8 @@ def test_without_its_event_nothing_is_changed(real_db: str, monkeypatch: Any) ->
         raise NotAllowedNow("The log is closed.")
 
     make("first")
-    place = queries.default_workspace()  # made for it, where there was none
-    assert [kind for kind, _, _ in events(place)] == ["workspace.created", "user.created"]
+    workspace = queries.default_workspace()  # made for it, where there was none
+    assert [kind for kind, _, _ in events(workspace)] == ["workspace.created", "user.created"]
     monkeypatch.setattr(store, "log_user", refused)
     with pytest.raises(NotAllowedNow):
         make("second")
@@ -82,7 +82,7 @@ def test_without_its_event_nothing_is_changed(real_db: str, monkeypatch: Any) ->
     assert not get_user_model().objects.filter(username="second").exists()
     assert user("first").check_password(SECRET)
     assert not connection.in_atomic_block
-    assert len(events(place)) == 2
+    assert len(events(workspace)) == 2
 
 
 @pytest.mark.usefixtures("_password")

@@ -40,7 +40,8 @@ def answer(*words: str) -> Any:
 
 def roles_of(cast: Cast, name: str) -> set[str]:
     user = get_user_model()._default_manager.get(username=name)
-    return {role for place, _, role in queries.memberships(user.pk) if place == cast.workspace}
+    roles = queries.memberships(user.pk)
+    return {role for workspace, _, role in roles if workspace == cast.workspace}
 
 
 @pytest.fixture

@@ -149,13 +149,13 @@ def test_threads_that_are_gone_are_found_over_several_pages(
 
 
 def test_an_anchor_finds_what_a_chain_cannot(threads: list[UUID], tmp_path: Path) -> None:
-    place = tmp_path / "safe" / "today.anchor"
-    code, written, _ = run("anchor", "--to", str(place))
-    assert (code, written["threads"], written["file"]) == (0, 3, str(place))
-    assert run("verify", "--anchor", str(place))[0] == 0
+    path = tmp_path / "safe" / "today.anchor"
+    code, written, _ = run("anchor", "--to", str(path))
+    assert (code, written["threads"], written["file"]) == (0, 3, str(path))
+    assert run("verify", "--anchor", str(path))[0] == 0
     went_on = store.NewEvent(EventKind.VALUE_RECORDED, {"value": 1}, "user:1")
     store.add_event(threads[0], went_on)
-    assert run("verify", "--anchor", str(place))[0] == 0
+    assert run("verify", "--anchor", str(path))[0] == 0
 
     cut, lost = threads[1], threads[2]
     saved = queries.events_after(cut, 0)
@@ -186,7 +186,7 @@ def test_an_anchor_finds_what_a_chain_cannot(threads: list[UUID], tmp_path: Path
         alter(f"DELETE FROM {table} WHERE thread_id = %s::uuid", lost)
     alter("DELETE FROM gp_thread WHERE id = %s::uuid", lost)
     assert run("verify")[0] == 0, "a chain that was cut at its end holds in itself"
-    code, output, _ = run("verify", "--anchor", str(place))
+    code, output, _ = run("verify", "--anchor", str(path))
     assert code == 1
     payload = {b["id"]: b["what"] for b in output["broken"]}
     assert set(payload) == {str(cut), str(lost)}
@@ -195,9 +195,9 @@ def test_an_anchor_finds_what_a_chain_cannot(threads: list[UUID], tmp_path: Path
 
 
 def test_an_altered_anchor_is_refused(threads: list[UUID], tmp_path: Path) -> None:
-    place = tmp_path / "a.anchor"
-    anchors.write(place)
-    good = place.read_bytes()
+    path = tmp_path / "a.anchor"
+    anchors.write(path)
+    good = path.read_bytes()
     lines = good.splitlines(keepends=True)
     bad = {
         "a number": good.replace(b'"seq": ', b'"seq": 1', 1),
@@ -209,14 +209,14 @@ def test_an_altered_anchor_is_refused(threads: list[UUID], tmp_path: Path) -> No
         "bytes": b"\xff\x00" * 500,
     }
     for what, content in bad.items():
-        place.write_bytes(content)
+        path.write_bytes(content)
         with pytest.raises(Invalid):
-            list(anchors.deviations(place))
-        code, _, errors = run("verify", "--anchor", str(place))
+            list(anchors.deviations(path))
+        code, _, errors = run("verify", "--anchor", str(path))
         assert code != 0, what
-        assert str(place) in errors
-    place.write_bytes(good)
-    assert not list(anchors.deviations(place))
+        assert str(path) in errors
+    path.write_bytes(good)
+    assert not list(anchors.deviations(path))
     code, _, errors = run("verify", "--anchor", str(tmp_path / "none.anchor"))
     assert code != 0
     assert "cannot be read" in errors
@@ -225,13 +225,13 @@ def test_an_altered_anchor_is_refused(threads: list[UUID], tmp_path: Path) -> No
 def test_another_key_signs_another_anchor(
     threads: list[UUID], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = tmp_path / "a.anchor"
+    path = tmp_path / "a.anchor"
     monkeypatch.setenv("GATEPOST_ANCHOR_KEY", "one")
-    anchors.write(place)
-    assert not list(anchors.deviations(place))
+    anchors.write(path)
+    assert not list(anchors.deviations(path))
     monkeypatch.setenv("GATEPOST_ANCHOR_KEY", "two")
     with pytest.raises(Invalid, match="another key"):
-        list(anchors.deviations(place))
+        list(anchors.deviations(path))
 
 
 def test_noting_twice_keeps_the_last(threads: list[UUID]) -> None:

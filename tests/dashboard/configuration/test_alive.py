@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The backends that were asked over the network."""
     results: list[int] = []
     before = ConnectionPool.check_connection
@@ -30,7 +30,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.fixture
-def pool(asked: list[int]) -> Iterator[ConnectionPool]:
+def pool(checked: list[int]) -> Iterator[ConnectionPool]:
     params = connection.get_connection_params() | {"autocommit": True}
     with ConnectionPool(kwargs=params, min_size=1, max_size=1, check=alive.check) as made:
         yield made
@@ -44,13 +44,13 @@ def use(pool: ConnectionPool) -> int:
 
 
 def test_what_answered_lately_is_not_asked_again(
-    pool: ConnectionPool, asked: list[int], monkeypatch: pytest.MonkeyPatch
+    pool: ConnectionPool, checked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pids = {use(pool) for _ in range(5)}
-    assert asked == list(pids)
+    assert checked == list(pids)
     monkeypatch.setattr(alive, "ASKED_SECONDS", -1.0)  # as if that were long ago
     use(pool)
-    assert asked == list(pids) * 2
+    assert checked == list(pids) * 2
 
 
 def test_what_the_server_ended_is_never_handed_out(pool: ConnectionPool) -> None:

@@ -208,18 +208,18 @@ def test_a_row_that_fails_in_the_sweep_is_named(seen: Seen) -> None:
 
 
 def test_a_worker_that_fell_silent_is_named_for_an_hour(seen: Seen, agent: UUID) -> None:
-    def found() -> Finding:
+    def finding() -> Finding:
         return only(reachable.lost_workers(Seen(answered=queries.server())))
 
     scene.alive(agent)
-    assert found().level == "ok"
+    assert finding().level == "ok"
     sql("UPDATE gp_worker SET seen_at = clock_timestamp() - interval '1 minute'")
-    assert found().level == "note"
-    assert "1 worker fell silent" in found().value
+    assert finding().level == "note"
+    assert "1 worker fell silent" in finding().value
     sql("UPDATE gp_worker SET stopped_at = clock_timestamp()")
-    assert found().level == "ok"
+    assert finding().level == "ok"
     sql("UPDATE gp_worker SET stopped_at = NULL, seen_at = seen_at - interval '1 hour'")
-    assert found().level == "ok"
+    assert finding().level == "ok"
 
 
 def test_workers(seen: Seen, agent: UUID) -> None:

@@ -27,8 +27,8 @@ def explained(thread: UUID) -> Any:
     return json.loads(out.getvalue())
 
 
-def commands(told: Any) -> list[str]:
-    return [remedy["command"] for remedy in told["remedies"]]
+def commands(report: Any) -> list[str]:
+    return [remedy["command"] for remedy in report["remedies"]]
 
 
 def do(command: str) -> None:

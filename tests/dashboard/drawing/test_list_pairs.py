@@ -95,7 +95,7 @@ def test_without_a_key_as_many_entries_as_were_put_in_or_out(
     assert differences.changes(new, items) == Changes(k, 0, 0)
     assert differences.changes(items, new) == Changes(0, 0, k)
     put = dict(zip(dice.sample(range(len(items)), min(k, len(items))), fresh, strict=False))
-    edited = [put.get(place, item) for place, item in enumerate(items)]
+    edited = [put.get(index, item) for index, item in enumerate(items)]
     changes = differences.changes(edited, items)
     assert (changes.added, changes.changed, changes.removed) == (0, len(put), 0)
 

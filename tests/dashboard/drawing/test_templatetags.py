@@ -160,8 +160,8 @@ def test_sentences_name_people_nodes_and_reasons() -> None:
         sentences.event_sentence(event("stranger.came_by", {"text": "hi"}))
         == "Stranger came by: hi"
     )
-    way = {"from": "pay", "to": ["mail", "__end__"], "because": "all is paid"}
-    assert sentences.event_sentence(event("way.taken", way)) == (
+    taken = {"from": "pay", "to": ["mail", "__end__"], "because": "all is paid"}
+    assert sentences.event_sentence(event("way.taken", taken)) == (
         "From pay on to mail and the end, since all is paid"
     )
     assert sentences.event_sentence(event("way.taken", {"to": []})) == "From here on to the end"

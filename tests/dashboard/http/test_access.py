@@ -222,7 +222,7 @@ def test_the_worker_names_the_request_that_rang(real_db: str) -> None:
         _, token = tokens.make(cast.users["operator"], made_by="test")
         started: dict[str, str] = {}
 
-        def told(part: str) -> dict[str, set[str]]:
+        def logged(part: str) -> dict[str, set[str]]:
             """{thread: ids in the lines about it}."""
             results: dict[str, set[str]] = {}
             for line in site.log(part).splitlines(keepends=True):
@@ -250,12 +250,12 @@ def test_the_worker_names_the_request_that_rang(real_db: str) -> None:
                 assert answer.status == 201
                 started[json.load(answer)["id"]] = answer.headers["X-Request-ID"]
             # One after the other: a slot that comes free takes what waits, whoever rang for it.
-            wait_until(lambda: set(started) <= set(told("worker")), seconds=60, what="the worker")
+            wait_until(lambda: set(started) <= set(logged("worker")), seconds=60, what="the worker")
             wait_until(all_slots_free, seconds=60, what="free slots")
         assert next(iter(started.values())) == name
 
         assert {thread: {ident} for thread, ident in started.items()} == {
-            thread: ids for thread, ids in told("worker").items() if thread in started
+            thread: ids for thread, ids in logged("worker").items() if thread in started
         }
         for ident in started.values():
             (line,) = [row for row in site.log("web").splitlines() if f'"{ident}"' in row]

@@ -15,11 +15,11 @@ from dashboard.identity.permissions import Actor
 
 MB = 2**20
 FORM = b"multipart/form-data; boundary=b"
-PLACE = UUID(int=7)
+SOME_ID = UUID(int=7)
 
 
 def member(*roles: str) -> Actor:
-    return Actor(7, "member", PLACE, "default", frozenset(roles))
+    return Actor(7, "member", SOME_ID, "default", frozenset(roles))
 
 
 OPERATOR, REVIEWER = member("operator"), member("reviewer")
@@ -111,7 +111,7 @@ async def test_what_is_not_announced_is_counted(
     refusal(sent, status)
 
 
-@pytest.mark.parametrize("path", ["/api/v1/hooks/", f"/api/v1/hooks/{PLACE}/rotate/"])
+@pytest.mark.parametrize("path", ["/api/v1/hooks/", f"/api/v1/hooks/{SOME_ID}/rotate/"])
 async def test_the_calls_beside_a_delivery_want_a_login(path: str) -> None:
     inner, sent, _ = await ask(ANONYMOUS_BYTES + 1, who=None, path=path)
     assert inner.read <= ANONYMOUS_BYTES
@@ -131,7 +131,7 @@ async def test_a_stranger_may_send_a_hook_what_a_delivery_can_have() -> None:
     [
         ("/api/v1/artifacts/", OPERATOR, True),
         ("/threads/new/", OPERATOR, True),
-        (f"/threads/{PLACE}/fork/", OPERATOR, True),
+        (f"/threads/{SOME_ID}/fork/", OPERATOR, True),
         ("/api/v1/artifacts/", REVIEWER, False),
         ("/api/v1/artifacts/", None, False),
         ("/api/v1/threads/", OPERATOR, False),

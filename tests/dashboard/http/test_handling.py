@@ -127,14 +127,14 @@ class Browser:
             "type": "http", "method": "POST" if body else "GET", "path": path, "root_path": "",
             "headers": [(b"host", b"localhost")], "query_string": b"", "scheme": "http",
         }  # fmt: skip
-        self.asked = [{"type": "http.request", "body": body}]
+        self.incoming = [{"type": "http.request", "body": body}]
         self.sent: list[dict[str, Any]] = []
         self.gone = asyncio.Event()
         self.leaves_after = -1
 
     async def receive(self) -> dict[str, Any]:
-        if self.asked:
-            return self.asked.pop()
+        if self.incoming:
+            return self.incoming.pop()
         await self.gone.wait()
         return {"type": "http.disconnect"}
 

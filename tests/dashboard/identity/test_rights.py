@@ -175,8 +175,8 @@ def test_who_is_who(cast: Cast, django_user_model: Any) -> None:
     actor = cast.actor("operator")
     assert actor.id == f"user:{cast.users['operator'].pk}"
     assert (actor.workspace, actor.workspace_name) == (cast.workspace, "default")
-    for name, (place, roles) in PEOPLE.items():
-        if place:
+    for name, (workspace_name, roles) in PEOPLE.items():
+        if workspace_name:
             assert cast.actor(name).roles == set(roles)
     with pytest.raises(Forbidden, match="not a member"):
         cast.actor("nobody")

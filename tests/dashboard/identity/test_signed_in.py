@@ -95,7 +95,7 @@ def _deleted(cast: Cast, client: Client) -> None:
     check_session(client, **{SESSION_KEY: "987654321"})
 
 
-def _over(cast: Cast, client: Client) -> None:
+def _expired(cast: Cast, client: Client) -> None:
     Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
 
 
@@ -104,7 +104,7 @@ STATES: dict[str, Callable[[Cast, Client], None]] = {
     "disabled": _disabled,
     "other password": _other_password,
     "deleted": _deleted,
-    "over": _over,
+    "over": _expired,
     "no session": lambda cast, client: Session.objects.all().delete() and None,
     "no hash": lambda cast, client: check_session(client, **{HASH_SESSION_KEY: None}),
     "forged hash": lambda cast, client: check_session(client, **{HASH_SESSION_KEY: "0" * 64}),

@@ -115,18 +115,18 @@ def test_lost_and_added_contents_are_found(lived: tuple[Bench, UUID]) -> None:
 def test_altered_and_lost_files_are_found(lived: tuple[Bench, UUID]) -> None:
     _, thread = lived
     (path,) = (r[0] for r in rows("SELECT path FROM gp_artifact WHERE name = 'list.csv'"))
-    place = Path(default_storage.path(path))
-    good = place.read_bytes()
+    file = Path(default_storage.path(path))
+    good = file.read_bytes()
     try:
-        place.chmod(0o600)
-        place.write_bytes(good.replace(b"1", b"7"))
+        file.chmod(0o600)
+        file.write_bytes(good.replace(b"1", b"7"))
         report = verify(thread)
         assert "the bytes of the file 'list.csv' were altered" in report.what
         assert verify(thread, files=False).intact
-        place.unlink()
+        file.unlink()
         assert "cannot be read" in verify(thread).what
     finally:
-        place.write_bytes(good)
+        file.write_bytes(good)
     rows("DELETE FROM gp_artifact WHERE path = %s", [path])
     assert "nothing is known of the file" in verify(thread).what
 

@@ -83,7 +83,7 @@ def box(settings: Any) -> Iterator[Mailbox]:
 
 
 @dataclass
-class Place:
+class Audited:
     """A thread whose request was decided, and people who look."""
 
     cast: Cast
@@ -104,7 +104,7 @@ class Place:
 
 
 @pytest.fixture
-def place(cast: Cast) -> Place:
+def audited(cast: Cast) -> Audited:
     work = scene.lease(scene.start(cast.workspace, scene.make_agent()))
     for report in ("draft", "report"):
         scene.step(work, report=report)
@@ -112,11 +112,11 @@ def place(cast: Cast) -> Place:
     form = {"verdict": "approve", "proposal_hash": row.standing_hash}
     answer = cast.client("manager").post(f"/approvals/{row.id}/decide/", form)
     assert answer.status_code == 303
-    return Place(cast, row, cast.client("auditor"))
+    return Audited(cast, row, cast.client("auditor"))
 
 
-def by_page(place: Place) -> None:
-    answer = place.auditor.post(f"/threads/{place.thread}/verify/", follow=True)
+def by_page(audited: Audited) -> None:
+    answer = audited.auditor.post(f"/threads/{audited.thread}/verify/", follow=True)
     notes = re.findall(
         r'<div class="note ([a-z-]+)[^>]*>(.*?)</div>', answer.content.decode(), re.S
     )
@@ -124,11 +124,11 @@ def by_page(place: Place) -> None:
     assert "t-done" not in {tone for tone, _ in notes}, "damage is no success"
 
 
-def by_command(place: Place) -> None:
+def by_command(audited: Audited) -> None:
     assert run("verify")[0] == 1
 
 
-def in_background(place: Place) -> None:
+def in_background(audited: Audited) -> None:
     assert list(background.verify_everything(owner="worker:vm:1:boot", every_seconds=600))
 
 
@@ -145,15 +145,15 @@ FINDERS = (by_page, by_command, in_background)
 @pytest.mark.altered
 @pytest.mark.requirement("A06")
 def test_every_kind_of_damage_shows_everywhere(
-    place: Place, kind: str, finder: Callable[[Place], None]
+    audited: Audited, kind: str, finder: Callable[[Audited], None]
 ) -> None:
-    assert not [name for name, shows in PLACES.items() if shows(place)]
-    alter(KINDS[kind], place.thread)
-    finder(place)
+    assert not [name for name, shows in PLACES.items() if shows(audited)]
+    alter(KINDS[kind], audited.thread)
+    finder(audited)
     hidden = {
         name
         for name, shows in PLACES.items()
-        if name not in GONE.get(kind, ()) and not shows(place)
+        if name not in GONE.get(kind, ()) and not shows(audited)
     }
     assert not hidden
 
@@ -187,31 +187,31 @@ VERIFIED = re.compile(r'#i-shield|all intact|events verified|</svg>intact|"intac
 @pytest.mark.altered
 @pytest.mark.requirement("A06")
 def test_no_page_of_a_damaged_thread_has_a_mark_of_what_is_verified(
-    place: Place, kind: str
+    audited: Audited, kind: str
 ) -> None:
     def marked() -> set[str]:
         results = set()
         for address in SHOWING:
-            address = address.format(thread=place.thread, request=place.row.id)
-            answer = place.auditor.get(address)
+            address = address.format(thread=audited.thread, request=audited.row.id)
+            answer = audited.auditor.get(address)
             # A checkpoint that was deleted has no address.
             assert answer.status_code in ((200, 404) if "cp=" in address else (200,)), address
             if VERIFIED.search(answer.content.decode()):
                 results.add(address)
         for name in sorted(regions.of_topic("thread")):
-            page = ThreadPage(place.cast.workspace, place.thread)
+            page = ThreadPage(audited.cast.workspace, audited.thread)
             if VERIFIED.search(regions.render(page, name, frozenset({"auditor"}))):
                 results.add(name)
         return results
 
-    in_background(place)
+    in_background(audited)
     assert len(marked()) > 4, "the marks are looked for by their true look"
-    page = ThreadPage(place.cast.workspace, place.thread)
+    page = ThreadPage(audited.cast.workspace, audited.thread)
     before = thread_regions.state_key(page)
-    alter(KINDS[kind], place.thread)
-    by_page(place)
+    alter(KINDS[kind], audited.thread)
+    by_page(audited)
     assert not marked()
-    again = ThreadPage(place.cast.workspace, place.thread)
+    again = ThreadPage(audited.cast.workspace, audited.thread)
     assert thread_regions.state_key(again) != before, "a kept rendering is not pushed again"
 
 
@@ -220,33 +220,33 @@ def test_the_kinds_are_many() -> None:
 
 
 def test_damage_is_a_fact_until_a_verification_that_looks_at_no_less_finds_none(
-    place: Place,
+    audited: Audited,
 ) -> None:
-    thread = place.thread
+    thread = audited.thread
     alter("UPDATE gp_event SET actor = 'user:999' WHERE thread_id = %s::uuid AND seq = 2", thread)
-    by_page(place)
-    first = verified(place)
-    assert (first.broken_seq, first.found_by) == (2, f"user:{place.cast.users['auditor'].pk}")
-    by_command(place)
-    again = verified(place)
+    by_page(audited)
+    first = verified(audited)
+    assert (first.broken_seq, first.found_by) == (2, f"user:{audited.cast.users['auditor'].pk}")
+    by_command(audited)
+    again = verified(audited)
     assert (again.found_at, again.found_by) == (first.found_at, first.found_by), "found once"
     assert again.checked_at > first.checked_at
     alter(
         "UPDATE gp_event SET actor = 'worker:1:boot' WHERE thread_id = %s::uuid AND seq = 2", thread
     )
-    in_background(place)
-    assert not verified(place).intact, "the page looked at files as well"
+    in_background(audited)
+    assert not verified(audited).intact, "the page looked at files as well"
     assert run("verify")[0] == 0
-    assert verified(place).intact
-    assert not [name for name, shows in PLACES.items() if name != LOGGED and shows(place)]
-    kinds = [row.kind for row in queries.workspace_events(place.cast.workspace).rows]
+    assert verified(audited).intact
+    assert not [name for name, shows in PLACES.items() if name != LOGGED and shows(audited)]
+    kinds = [row.kind for row in queries.workspace_events(audited.cast.workspace).rows]
     assert kinds[:2] == ["record.restored", "record.damaged"]
     assert kinds.count("record.damaged") == 1
 
 
-def test_an_earlier_place_is_news_and_a_shallower_look_hides_nothing(place: Place) -> None:
+def test_an_earlier_place_is_news_and_a_shallower_look_hides_nothing(audited: Audited) -> None:
     def keep(seq: int | None, *checks: str) -> Any:
-        report = ChainReport(place.thread, seq is None, 5, seq, f"Event {seq}.", checks=checks)
+        report = ChainReport(audited.thread, seq is None, 5, seq, f"Event {seq}.", checks=checks)
         return keep_report(report, actor="user:1")
 
     assert keep(4, *CHECKS).news == "record.damaged"
@@ -258,61 +258,61 @@ def test_an_earlier_place_is_news_and_a_shallower_look_hides_nothing(place: Plac
     assert keep(None, *CHECKS).news == "record.restored"
 
 
-def test_a_thread_that_is_gone_is_damage_of_its_workspace(place: Place) -> None:
-    alter("DELETE FROM gp_thread WHERE id = %s::uuid", place.thread)
-    in_background(place)
-    [result] = queries.damages(workspace=place.cast.workspace)
-    assert (result.of, result.id) == ("thread", place.thread)
-    assert "1 record damaged" in place.html("/")
-    assert not queries.damages(workspace=place.cast.elsewhere)
+def test_a_thread_that_is_gone_is_damage_of_its_workspace(audited: Audited) -> None:
+    alter("DELETE FROM gp_thread WHERE id = %s::uuid", audited.thread)
+    in_background(audited)
+    [result] = queries.damages(workspace=audited.cast.workspace)
+    assert (result.of, result.id) == ("thread", audited.thread)
+    assert "1 record damaged" in audited.html("/")
+    assert not queries.damages(workspace=audited.cast.elsewhere)
 
 
-def test_the_log_of_a_workspace_is_a_record(place: Place) -> None:
-    workspace = place.cast.workspace
+def test_the_log_of_a_workspace_is_a_record(audited: Audited) -> None:
+    workspace = audited.cast.workspace
     alter(
         "UPDATE gp_workspace_event SET actor = 'user:99' WHERE workspace_id = %s::uuid AND seq = 2",
         workspace,
     )
-    in_background(place)
+    in_background(audited)
     [result] = queries.damages(workspace=workspace)
     assert (result.of, result.id, result.broken_seq) == ("workspace", workspace, 2)
-    assert "The log of the workspace" in place.html("/")
-    text = place.html("/admin/checkpoints/workspaceevent/")
+    assert "The log of the workspace" in audited.html("/")
+    text = audited.html("/admin/checkpoints/workspaceevent/")
     n_events = queries.workspace_events(workspace).rows[0].seq
     assert text.count('class="damaged"') == n_events - 1
-    assert "1 record damaged" in place.html("/admin/")
+    assert "1 record damaged" in audited.html("/admin/")
 
 
-def test_everything_verified_is_said_with_when(place: Place) -> None:
-    assert "events verified" not in place.html("/")
-    in_background(place)
-    integrity = queries.integrity(workspace=place.cast.workspace)
-    last = place.json(f"/threads/{place.thread}/")["last_seq"]
-    log = queries.workspace_events(place.cast.workspace).rows[0].seq
+def test_everything_verified_is_said_with_when(audited: Audited) -> None:
+    assert "events verified" not in audited.html("/")
+    in_background(audited)
+    integrity = queries.integrity(workspace=audited.cast.workspace)
+    last = audited.json(f"/threads/{audited.thread}/")["last_seq"]
+    log = queries.workspace_events(audited.cast.workspace).rows[0].seq
     assert integrity.n_verified == last + log
     for address in ("/", "/admin/"):
-        assert f"{integrity.n_verified:,} events verified" in place.html(address)
+        assert f"{integrity.n_verified:,} events verified" in audited.html(address)
     # A second round passes over what was verified just now and comes to the same sum.
     with CaptureQueriesContext(connection) as request:
-        in_background(place)
+        in_background(audited)
     assert not [q for q in request.captured_queries if "FROM gp_event WHERE thread_id" in q["sql"]]
-    assert queries.integrity(workspace=place.cast.workspace).n_verified == integrity.n_verified
+    assert queries.integrity(workspace=audited.cast.workspace).n_verified == integrity.n_verified
 
 
-def test_auditors_and_admins_hear_of_it_once(cast: Cast, box: Mailbox, place: Place) -> None:
+def test_auditors_and_admins_hear_of_it_once(cast: Cast, box: Mailbox, audited: Audited) -> None:
     for name in ("auditor", "admin", "manager"):
         cast.users[name].email = f"{name}@example.com"
         cast.users[name].save()
     endpoint(cast, "email")
     with connection.cursor() as cursor:
         cursor.execute("UPDATE gp_outbox SET done_at = clock_timestamp()")
-    alter("DELETE FROM gp_event WHERE thread_id = %s::uuid AND seq = 3", place.thread)
+    alter("DELETE FROM gp_event WHERE thread_id = %s::uuid AND seq = 3", audited.thread)
     for _ in range(2):
-        assert run("verify", str(place.thread))[0] == 1
+        assert run("verify", str(audited.thread))[0] == 1
     assert Sender().drain() == 2
     assert sorted(to for to, _ in box.mails) == ["admin@example.com", "auditor@example.com"]
     assert box.mails[0][1]["Subject"] == "A record is damaged: Delays"
-    assert f"/threads/{place.thread}/" in box.text()
+    assert f"/threads/{audited.thread}/" in box.text()
     assert "missing in the log" in box.text()
 
 
@@ -320,21 +320,21 @@ def has_text(pattern: str, text: str) -> bool:
     return re.search(pattern, text, re.S) is not None
 
 
-def verified(place: Place) -> VerificationRow:
-    result = queries.verification(place.thread)
+def verified(audited: Audited) -> VerificationRow:
+    result = queries.verification(audited.thread)
     assert result is not None
     return result
 
 
-def broken_seq(place: Place) -> int:
+def broken_seq(audited: Audited) -> int:
     """From which event on nothing can be trusted; beyond all of them where nothing was found."""
-    result = queries.verification(place.thread)
+    result = queries.verification(audited.thread)
     return 2**31 if result is None or result.broken_seq is None else result.broken_seq
 
 
-def untrusted_events(place: Place) -> bool:
-    seq = broken_seq(place)
-    events = place.json(f"/threads/{place.thread}/events/")["results"]
+def untrusted_events(audited: Audited) -> bool:
+    seq = broken_seq(audited)
+    events = audited.json(f"/threads/{audited.thread}/events/")["results"]
     marked = [event["seq"] for event in events if event["untrusted"]]
     return bool(marked) and marked == [e["seq"] for e in events if e["seq"] >= seq]
 
@@ -343,36 +343,36 @@ def is_damaged(thread: dict[str, Any]) -> bool:
     return thread["integrity"] is not None and not thread["integrity"]["intact"]
 
 
-def thread_page(place: Place) -> bool:
-    text = place.html(f"/threads/{place.thread}/")
+def thread_page(audited: Audited) -> bool:
+    text = audited.html(f"/threads/{audited.thread}/")
     return has_text(
         r'class="note t-fail" id="damage" role="alert">\s*<svg class="i"[^>]*><use href="#i-fail"',
         text,
     )
 
 
-def untrusted_rows(place: Place) -> bool:
-    seq = broken_seq(place)
+def untrusted_rows(audited: Audited) -> bool:
+    seq = broken_seq(audited)
     rows = re.findall(
-        r'<tr id="event-(\d+)"(\s+class="untrusted")?', place.html(f"/threads/{place.thread}/")
+        r'<tr id="event-(\d+)"(\s+class="untrusted")?', audited.html(f"/threads/{audited.thread}/")
     )
     return all(bool(mark) == (int(n) >= seq) for n, mark in rows) and any(m for _, m in rows)
 
 
-def listed(model: str) -> Callable[[Place], bool]:
-    return lambda place: (
-        'class="damaged"' in place.html(f"/admin/{model}/?thread_id={place.thread}")
+def listed(model: str) -> Callable[[Audited], bool]:
+    return lambda audited: (
+        'class="damaged"' in audited.html(f"/admin/{model}/?thread_id={audited.thread}")
     )
 
 
-def metric(place: Place) -> bool:
+def metric(audited: Audited) -> bool:
     # Past what the registry keeps for a second.
     results = {m.name: m.samples[0].value for m in metrics._installation() if m.samples}
     assert results["gatepost_verification_age_seconds"] >= 0
     return results["gatepost_records_damaged"] == 1
 
 
-PLACES: dict[str, Callable[[Place], bool]] = {
+PLACES: dict[str, Callable[[Audited], bool]] = {
     "thread page": thread_page,
     "events on it": untrusted_rows,
     "events in the API": untrusted_events,

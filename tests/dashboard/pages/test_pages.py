@@ -15,7 +15,7 @@ from checkpoints import queries
 from dashboard.pages.board import LIST_ROWS
 from tests.cast import Cast
 from tests.dashboard import scene
-from tests.dashboard.places import Place, make_place
+from tests.dashboard.examples import Examples, make_examples
 
 MEMBERS = ("operator", "manager", "auditor", "viewer", "admin")
 INLINE = re.compile(
@@ -27,11 +27,11 @@ FRAME = 4
 
 
 @pytest.fixture
-def place(cast: Cast) -> Place:
-    return make_place(cast)
+def examples(cast: Cast) -> Examples:
+    return make_examples(cast)
 
 
-def pages(place: Place) -> dict[str, tuple[str, int]]:
+def pages(examples: Examples) -> dict[str, tuple[str, int]]:
     """{name: (path, most statements of its own)} of all pages that everybody may read."""
     return {
         # Beside threads: open incidents, and the person's views (their counts where there are any).
@@ -39,23 +39,23 @@ def pages(place: Place) -> dict[str, tuple[str, int]]:
         "board by status": ("/?status=waiting,failed", 11),
         "board by words": ("/?q=delays", 10),
         "board of an agent": ("/?agent=research", 11),
-        "thread, waiting": (f"/threads/{place.waiting}/", 15),
-        "thread, done": (f"/threads/{place.done}/", 15),
-        "thread, queued": (f"/threads/{place.queued}/", 15),
-        "thread, failed": (f"/threads/{place.failed}/", 15),
-        "thread, forked": (f"/threads/{place.fork}/", 18),
+        "thread, waiting": (f"/threads/{examples.waiting}/", 15),
+        "thread, done": (f"/threads/{examples.done}/", 15),
+        "thread, queued": (f"/threads/{examples.queued}/", 15),
+        "thread, failed": (f"/threads/{examples.failed}/", 15),
+        "thread, forked": (f"/threads/{examples.fork}/", 18),
         # Beside what the head's page reads: the checkpoint and the branches that lead to it.
-        "thread, past": (f"/threads/{place.done}/?cp=1", 17),
-        "thread, whole state": (f"/threads/{place.done}/?tab=state", 15),
-        "thread, some events": (f"/threads/{place.done}/?kind=checkpoint", 15),
-        "thread, one event": (f"/threads/{place.done}/?event=2", 15),
+        "thread, past": (f"/threads/{examples.done}/?cp=1", 17),
+        "thread, whole state": (f"/threads/{examples.done}/?tab=state", 15),
+        "thread, some events": (f"/threads/{examples.done}/?kind=checkpoint", 15),
+        "thread, one event": (f"/threads/{examples.done}/?event=2", 15),
         # With those in whose place the reader may act.
         "approvals": ("/approvals/", 8),
         "approvals, mine": ("/approvals/?box=mine&sort=deadline", 8),
         "approvals, decided": ("/approvals/?box=decided", 8),
         "reviewers": ("/approvals/reviewers/", 3),
         # Five of them are for receipts: where each value of the proposal comes from.
-        "approval": (f"/approvals/{place.request.id}/", 18),
+        "approval": (f"/approvals/{examples.request.id}/", 18),
     }
 
 
@@ -70,9 +70,9 @@ def fetch(client: Client, path: str, most: int) -> Any:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", MEMBERS)
-def test_everybody_with_a_role_reads_every_page(place: Place, name: str) -> None:
-    client = place.cast.client(name)
-    for what, (path, most) in pages(place).items():
+def test_everybody_with_a_role_reads_every_page(examples: Examples, name: str) -> None:
+    client = examples.cast.client(name)
+    for what, (path, most) in pages(examples).items():
         answer = fetch(client, path, most)
         html = answer.content.decode()
         assert answer.status_code == 200, (what, html)
@@ -86,14 +86,14 @@ def test_everybody_with_a_role_reads_every_page(place: Place, name: str) -> None
 
 
 @pytest.mark.parametrize("name", MEMBERS)
-def test_forms_are_for_those_who_may(place: Place, name: str) -> None:
-    client = place.cast.client(name)
+def test_forms_are_for_those_who_may(examples: Examples, name: str) -> None:
+    client = examples.cast.client(name)
     allowed = {"operator": {"new", "fork", "rollback", "edit"}, "manager": {"fork", "rollback"}}
     forms = {
         "new": "/threads/new/",
-        "fork": f"/threads/{place.done}/fork/?checkpoint=1",
-        "rollback": f"/threads/{place.done}/rollback/?checkpoint=1",
-        "edit": f"/threads/{place.waiting}/edit/",
+        "fork": f"/threads/{examples.done}/fork/?checkpoint=1",
+        "rollback": f"/threads/{examples.done}/rollback/?checkpoint=1",
+        "edit": f"/threads/{examples.waiting}/edit/",
     }
     for what, path in forms.items():
         answer = client.get(path)
@@ -102,20 +102,20 @@ def test_forms_are_for_those_who_may(place: Place, name: str) -> None:
         assert not INLINE.search(answer.content.decode()), what
 
 
-def test_strangers_find_nothing(place: Place) -> None:
-    client = place.cast.client("stranger")
+def test_strangers_find_nothing(examples: Examples) -> None:
+    client = examples.cast.client("stranger")
     for path in (
-        f"/threads/{place.waiting}/",
-        f"/threads/{place.waiting}/fork/",
-        f"/threads/{place.waiting}/rollback/",
-        f"/threads/{place.waiting}/edit/",
-        f"/approvals/{place.request.id}/",
+        f"/threads/{examples.waiting}/",
+        f"/threads/{examples.waiting}/fork/",
+        f"/threads/{examples.waiting}/rollback/",
+        f"/threads/{examples.waiting}/edit/",
+        f"/approvals/{examples.request.id}/",
         f"/threads/{uuid4()}/",
         f"/artifacts/{'0' * 64}/",
     ):
         assert client.get(path).status_code == 404, path
     for verb in ("pause", "resume", "retry", "cancel"):
-        assert client.post(f"/threads/{place.waiting}/{verb}/").status_code == 404, verb
+        assert client.post(f"/threads/{examples.waiting}/{verb}/").status_code == 404, verb
     board = client.get("/").content.decode()
     assert "Delays" not in board
     assert "No thread yet" in board
@@ -123,15 +123,15 @@ def test_strangers_find_nothing(place: Place) -> None:
     assert "Publish this report?" not in inbox
 
 
-def test_without_a_role_there_is_a_page_that_says_so(place: Place) -> None:
-    answer = place.cast.client("nobody").get("/")
+def test_without_a_role_there_is_a_page_that_says_so(examples: Examples) -> None:
+    answer = examples.cast.client("nobody").get("/")
     assert answer.status_code == 403
     assert "not a member of any workspace" in answer.content.decode()
 
 
-def test_anonymous_people_are_sent_to_the_door(place: Place) -> None:
+def test_anonymous_people_are_sent_to_the_door(examples: Examples) -> None:
     client = Client()
-    for path, _ in pages(place).values():
+    for path, _ in pages(examples).values():
         answer = client.get(path)
         assert answer.status_code == 302, path
         assert answer["Location"].startswith("/login/?next="), path
@@ -139,8 +139,8 @@ def test_anonymous_people_are_sent_to_the_door(place: Place) -> None:
     assert polled.status_code == 302
 
 
-def test_bad_addresses_are_refused_in_words(place: Place) -> None:
-    client = place.cast.client("operator")
+def test_bad_addresses_are_refused_in_words(examples: Examples) -> None:
+    client = examples.cast.client("operator")
     for path, status in {
         "/?status=burning": 422,
         "/?after=nonsense&status=failed": 422,
@@ -149,13 +149,13 @@ def test_bad_addresses_are_refused_in_words(place: Place) -> None:
         "/approvals/?box=nonsense&sort=%00&alike=x": 422,
         "/approvals/?q=%00%25_\\": 422,
         "/approvals/?q=%25_\\": 200,
-        f"/threads/{place.done}/?cp=99": 404,
-        f"/threads/{place.done}/?cp=nonsense": 422,
-        f"/threads/{place.done}/?cp={uuid4()}": 404,
-        f"/threads/{place.done}/fork/?checkpoint=nonsense": 422,
-        f"/threads/{place.queued}/rollback/": 409,
-        f"/threads/{place.done}/edit/": 409,
-        f"/threads/{place.done}/?kind=%00&before=99999999999999999999&event=x": 422,
+        f"/threads/{examples.done}/?cp=99": 404,
+        f"/threads/{examples.done}/?cp=nonsense": 422,
+        f"/threads/{examples.done}/?cp={uuid4()}": 404,
+        f"/threads/{examples.done}/fork/?checkpoint=nonsense": 422,
+        f"/threads/{examples.queued}/rollback/": 409,
+        f"/threads/{examples.done}/edit/": 409,
+        f"/threads/{examples.done}/?kind=%00&before=99999999999999999999&event=x": 422,
         "/?q=%25_\\": 200,
     }.items():
         answer = client.get(path)
@@ -163,32 +163,32 @@ def test_bad_addresses_are_refused_in_words(place: Place) -> None:
 
 
 def test_published_files_are_those_of_the_thread(
-    place: Place, settings: Any, tmp_path: Any
+    examples: Examples, settings: Any, tmp_path: Any
 ) -> None:
     settings.GATEPOST_PUBLISHED = tmp_path
     (tmp_path / "winter").mkdir()
     (tmp_path / "winter" / "report.html").write_text("<h1>Winter</h1>")
     (tmp_path / "winter" / "other.txt").write_text("not listed")
-    work = scene.lease(scene.start(place.cast.workspace, place.agent))
+    work = scene.lease(scene.start(examples.cast.workspace, examples.agent))
     result = {"slug": "winter", "files": [{"name": "report.html"}, {"name": "../secret"}]}
     scene.effect(work, result=result)
-    client = place.cast.client("viewer")
+    client = examples.cast.client("viewer")
     base = f"/threads/{work.thread}/published/winter"
     answer = client.get(f"{base}/report.html")
     assert b"".join(answer.streaming_content) == b"<h1>Winter</h1>"
     assert answer["Content-Disposition"].startswith("attachment")
     assert client.get(f"{base}/other.txt").status_code == 404
-    assert client.get(f"/threads/{place.done}/published/winter/report.html").status_code == 404
+    assert client.get(f"/threads/{examples.done}/published/winter/report.html").status_code == 404
     assert f"{base}/report.html" in client.get(f"/threads/{work.thread}/").content.decode()
     (tmp_path / "winter" / "report.html").unlink()
     assert client.get(f"{base}/report.html").status_code == 404
 
 
-def test_agents_text_stays_text(place: Place) -> None:
+def test_agents_text_stays_text(examples: Examples) -> None:
     nasty = "<img src=x onerror=alert(1)>\u202e"
-    work = scene.lease(scene.start(place.cast.workspace, place.agent, goal=nasty))
+    work = scene.lease(scene.start(examples.cast.workspace, examples.agent, goal=nasty))
     row = scene.gate(work, title=nasty, description=nasty, reasons=(nasty,), args={"x": nasty})
-    client = place.cast.client("manager")
+    client = examples.cast.client("manager")
     for path in (
         "/",
         "/approvals/",
@@ -203,10 +203,10 @@ def test_agents_text_stays_text(place: Place) -> None:
 
 
 @pytest.mark.rubric(4)
-def test_the_board_stays_small_however_many_threads(place: Place) -> None:
+def test_the_board_stays_small_however_many_threads(examples: Examples) -> None:
     for _ in range(60):
-        scene.start(place.cast.workspace, place.agent)
-    client = place.cast.client("operator")
+        scene.start(examples.cast.workspace, examples.agent)
+    client = examples.cast.client("operator")
     html = client.get("/").content.decode()
     assert len(html.encode()) < 60_000
     assert 'data-count="queued">62<' in html
@@ -219,7 +219,7 @@ def test_the_board_stays_small_however_many_threads(place: Place) -> None:
     assert len(set(row.findall(first)) | set(row.findall(second))) == 62
 
 
-def test_a_one_time_link_works_once(place: Place) -> None:
+def test_a_one_time_link_works_once(examples: Examples) -> None:
     from dashboard.embedded.demo import login_path
 
     path = login_path("operator")
@@ -239,7 +239,7 @@ def test_a_one_time_link_works_once(place: Place) -> None:
     assert second.get("/welcome/").status_code == 403
 
 
-def test_signing_in_and_out(place: Place) -> None:
+def test_signing_in_and_out(examples: Examples) -> None:
     client = Client()
     wrong = client.post("/login/", {"username": "operator", "password": "wrong"})
     assert wrong.status_code == 401
@@ -251,14 +251,14 @@ def test_signing_in_and_out(place: Place) -> None:
     assert client.get("/").status_code == 302
 
 
-def test_forms_need_the_token(place: Place) -> None:
-    client = place.cast.client("operator", enforce_csrf_checks=True)
-    assert client.post(f"/threads/{place.queued}/pause/").status_code == 403
-    assert queries.thread(place.queued, workspace=place.cast.workspace).status == "queued"
+def test_forms_need_the_token(examples: Examples) -> None:
+    client = examples.cast.client("operator", enforce_csrf_checks=True)
+    assert client.post(f"/threads/{examples.queued}/pause/").status_code == 403
+    assert queries.thread(examples.queued, workspace=examples.cast.workspace).status == "queued"
 
 
-def test_unknown_addresses_get_our_page(place: Place) -> None:
-    answer = place.cast.client("viewer").get("/nothing/here/")
+def test_unknown_addresses_get_our_page(examples: Examples) -> None:
+    answer = examples.cast.client("viewer").get("/nothing/here/")
     assert answer.status_code == 404
     assert "Page not found" in answer.content.decode()
     assert not INLINE.search(answer.content.decode())

@@ -58,11 +58,11 @@ INSERT INTO gp_decision ({decision}) SELECT {decision_of} FROM gp_approval p, gp
   WHERE p.thread_id <> '{one}';
 """
 # A tenth of all rows belongs to the other workspace.
-PLACE = "CASE WHEN mod({n}, 10) = 0 THEN '{{elsewhere}}'::uuid ELSE '{{here}}'::uuid END"
+WORKSPACE = "CASE WHEN mod({n}, 10) = 0 THEN '{{elsewhere}}'::uuid ELSE '{{here}}'::uuid END"
 SPREAD: dict[str, dict[str, str]] = {
     "thread": {
         "id": "gen_random_uuid()",
-        "workspace_id": PLACE.format(n="n"),
+        "workspace_id": WORKSPACE.format(n="n"),
         "name": "NULL",
         "status": "(ARRAY['succeeded', 'failed', 'cancelled'])[1 + mod(n, 3)]::gp_thread_status",
         "status_since": "now() - make_interval(secs => n)",

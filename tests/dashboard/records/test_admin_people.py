@@ -39,7 +39,8 @@ def user(name: str) -> Any:
 
 
 def roles(name: str, workspace: UUID) -> set[str]:
-    return {role for place, _, role in queries.memberships(user(name).pk) if place == workspace}
+    memberships = queries.memberships(user(name).pk)
+    return {role for one, _, role in memberships if one == workspace}
 
 
 @pytest.fixture
@@ -78,8 +79,8 @@ def change(client: Client, name: str, **values: Any) -> Any:
         "email": row.email,
         "roles": sorted(
             role
-            for place, _, role in queries.memberships(row.pk)
-            if place == queries.default_workspace()
+            for workspace_id, _, role in queries.memberships(row.pk)
+            if workspace_id == queries.default_workspace()
         ),
         **({"is_active": "on"} if row.is_active else {}),
         **values,

@@ -117,7 +117,7 @@ def test_every_number_of_the_records(cast: Cast) -> None:
 
 
 # Of requests of the author's own gates; what no worker has begun may still happen.
-STANDS = """
+COUNTS = """
 SELECT count(*) FILTER (WHERE a.status = 'pending'), count(*) FILTER (WHERE a.status = 'held'),
   count(*) FILTER (WHERE a.status = 'settled' AND a.outcome IN ('approve', 'edit')),
   count(*) + (SELECT count(*) FROM gp_activity x WHERE x.workspace_id = %(workspace)s
@@ -138,7 +138,7 @@ def test_every_number_of_the_policies(cast: Cast) -> None:
     answer = client.post("/admin/policies/add/", POLICY | MANY | {"do": "try"})
     words = _text(answer.content.decode())
     assert answer.status_code == 200, words
-    [(n_open, held, settled, past)] = rows(STANDS, {"workspace": cast.workspace})
+    [(n_open, held, settled, past)] = rows(COUNTS, {"workspace": cast.workspace})
     assert f"Would have matched {past} of {past} " in words
     assert f"Touches {n_open + held + settled} requests that have not taken effect" in words
     assert f"{n_open} open, {held} held in the undo window, {settled} approved and not" in words

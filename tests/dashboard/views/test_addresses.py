@@ -19,7 +19,7 @@ from dashboard.saved_views.changes import Choice
 from dashboard.views.fleet.overview import DATE
 from tests.cast import Cast
 from tests.dashboard import scene
-from tests.dashboard.places import Place, make_place
+from tests.dashboard.examples import Examples, make_examples
 
 pytestmark = pytest.mark.django_db
 # Pages without an id in their address that list nothing: what they take narrows nothing.
@@ -146,11 +146,12 @@ def _garbage(values: parameters.Values) -> tuple[str, ...]:
     return GARBAGE[by_kind[values]]
 
 
-def _taken(cast: Cast, place: Place) -> Iterator[tuple[str, dict[str, parameters.Values]]]:
+def _taken(cast: Cast, examples: Examples) -> Iterator[tuple[str, dict[str, parameters.Values]]]:
     """(address, {parameter: its values}) of every page that takes any, by the URLs."""
     breaker = actions.trip_breaker(cast.actor("operator"), Selection(agent="none"), "To look at it")
-    ids = {"thread_id": place.waiting, "approval_id": place.request.id, "breaker_id": breaker.id}
-    ids["erasure_id"] = place.request.id  # its page takes no parameter
+    ids = {"thread_id": examples.waiting, "approval_id": examples.request.id}
+    ids["breaker_id"] = breaker.id
+    ids["erasure_id"] = examples.request.id  # its page takes no parameter
     ids["view_id"] = actions.save_view(cast.actor("admin"), Choice("Failed")).id
     ids["name"] = "throughput"  # a figure of the overview
     # They take none.
@@ -185,10 +186,10 @@ def list_parameters(view: Any, request: Any) -> dict[str, parameters.Values] | N
 @pytest.mark.slow
 def test_every_value_that_a_parameter_does_not_take_is_refused(cast: Cast) -> None:
     """Every parameter of every page: 422 with the value, the parameter and what it takes."""
-    place = make_place(cast)
+    examples = make_examples(cast)
     n_refused, n_listed = 0, 0
     wrong = []
-    for address, known in _taken(cast, place):
+    for address, known in _taken(cast, examples):
         client = cast.client("auditor" if address.endswith("/export/") else "admin")
         # What goes on in a list of one status says so.
         beside = {"status": "failed"} if "after" in known else {}

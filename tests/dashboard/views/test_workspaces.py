@@ -40,13 +40,13 @@ class Both:
         self.rows: list[ApprovalRow] = []
         agent = scene.make_agent()
         for mark in MARKS:
-            place = store.create_workspace(mark, actor="user:0")
+            workspace = store.create_workspace(mark, actor="user:0")
             for role in ROLES:
-                store.grant(place, self.user.pk, role, actor="user:0")
+                store.grant(workspace, self.user.pk, role, actor="user:0")
             thread = store.start(
                 agent,
                 input={"goal": f"{mark} goal"},
-                workspace=place,
+                workspace=workspace,
                 actor="user:1",
                 title=f"{mark} thread",
                 labels={"of": mark},
@@ -54,7 +54,7 @@ class Both:
             work = scene.lease(thread)
             scene.step(work, report="draft")
             self.rows.append(scene.gate(work, title=f"{mark} request"))
-            self.places.append(place)
+            self.places.append(workspace)
         self.client = cast.client("nobody")
 
     def choose(self, n: int) -> Any:

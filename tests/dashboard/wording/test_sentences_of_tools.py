@@ -27,14 +27,14 @@ from dashboard.wording.sentences import event_sentence
 from tests.cast import Cast
 from tests.dashboard import scene
 
-SAID = "Paid 24 invoices, 222,532.88 EUR <b>"
+SENTENCE = "Paid 24 invoices, 222,532.88 EUR <b>"
 SHOWN = "Paid 24 invoices, 222,532.88 EUR &lt;b&gt;"
 
 
 def test_previews_and_save_points_say_the_sentence(cast: Cast, operator: Client) -> None:
     work = scene.lease(scene.start(cast.workspace, scene.make_agent()))
     scene.step(work, report="one")
-    payload = scene.effect(work, key="publish:0", sentence=SAID)
+    payload = scene.effect(work, key="publish:0", sentence=SENTENCE)
     plain = scene.effect(work, key="publish:1")
     target = queries.checkpoint_by_number(work.thread, 0).id
     for at in ("", "cancel/", f"rollback/?checkpoint={target}"):
@@ -187,6 +187,6 @@ def test_the_outcome_says_what_was_done_under_the_request(cast: Cast, agent: UUI
     actions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
     gates.settle_due()
     work = scene.lease(row.thread)
-    scene.effect(work, sentence=SAID, approval=row.id)
+    scene.effect(work, sentence=SENTENCE, approval=row.id)
     html = cast.client("manager").get(f"/approvals/{row.id}/").content.decode()
     assert SHOWN in html.partition('id="did"')[2].partition("</p>")[0]

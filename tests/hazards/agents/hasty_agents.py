@@ -22,11 +22,11 @@ class Hasty(State):
 hasty = Graph(f"hasty-{QUEUE}", Hasty, queue=QUEUE)
 
 
-def way(state: Hasty) -> str:
+def next_node(state: Hasty) -> str:
     return END if len(state.log) >= state.rounds else "haste"
 
 
-@hasty.node(then=way, ways=("haste", END))
+@hasty.node(then=next_node, ways=("haste", END))
 def haste(state: Hasty, ctx: Context) -> dict[str, object]:
     """Says which round it begins, in the log of its process only."""
     log.warning("begun %d", len(state.log))

@@ -112,7 +112,7 @@ def hand(folder: str, name: str, *, key: str) -> str:
     return f"handed {name}"
 
 
-def asked(ctx: Context, at: dict[str, str]) -> str:
+def question(ctx: Context, at: dict[str, str]) -> str:
     try:
         return str(ctx.effect(deliver, at, gate=Gate(f"Deliver {at['name']}?")).result)
     except Rejected as no:
@@ -155,7 +155,7 @@ def play(state: Script, ctx: Context) -> dict[str, Any]:
         elif order == "hand":
             notes.append(ctx.effect(hand, at).result)
         elif order == "ask":
-            notes.append(asked(ctx, at))
+            notes.append(question(ctx, at))
         elif order == "fall" and not Path(state.folder, f"{name}.mended").exists():
             os._exit(7)
         elif order == "break":
@@ -193,7 +193,7 @@ def begin(state: Fan, ctx: Context) -> dict[str, Any]:
 
 @fan.node(then="end", gate=True)
 def ask_first(state: Fan, ctx: Context) -> dict[str, Any]:
-    return {"notes": [asked(ctx, {"folder": state.folder, "name": "parcel"})]}
+    return {"notes": [question(ctx, {"folder": state.folder, "name": "parcel"})]}
 
 
 @fan.node(then="end")

@@ -33,9 +33,9 @@ class Meeting:
         return [f"{answer.status_code} {answer.text[:300]}" for answer in self.answers]
 
 
-def meet(pool: ThreadPoolExecutor, asked: Sequence[Callable[[], httpx.Response]]) -> Meeting:
+def meet(pool: ThreadPoolExecutor, requests: Sequence[Callable[[], httpx.Response]]) -> Meeting:
     """Let all of these requests start together."""
-    start = threading.Barrier(len(asked))
+    start = threading.Barrier(len(requests))
 
     def one(request: Callable[[], httpx.Response]) -> tuple[httpx.Response, float, float]:
         start.wait(20)
@@ -43,7 +43,7 @@ def meet(pool: ThreadPoolExecutor, asked: Sequence[Callable[[], httpx.Response]]
         answer = request()
         return answer, began, time.monotonic()
 
-    done = list(pool.map(one, asked))
+    done = list(pool.map(one, requests))
     met = max(began for _, began, _ in done) < min(ended for _, _, ended in done)
     return Meeting(tuple(answer for answer, _, _ in done), met)
 

@@ -91,15 +91,15 @@ def test_messages_from_everywhere_while_workers_are_killed(field: Field, worker:
 
     senders = [threading.Thread(target=say, args=(p,)) for p in range(people)]
     killed = 0
-    for place in held:
-        case.wait_called(place.removeprefix("in-"), seconds=GOES_ON)
-        for sender in senders[: people // len(held)] if place != held[-1] else senders:
+    for hold in held:
+        case.wait_called(hold.removeprefix("in-"), seconds=GOES_ON)
+        for sender in senders[: people // len(held)] if hold != held[-1] else senders:
             sender.start()
-        senders = senders[people // len(held) :] if place != held[-1] else senders
+        senders = senders[people // len(held) :] if hold != held[-1] else senders
         victim = case.holder()
         os.kill(victim, signal.SIGKILL)
         killed += 1
-        case.go(place)
+        case.go(hold)
     for sender in senders:
         sender.join()
     case.wait_status("succeeded", seconds=3 * GOES_ON)

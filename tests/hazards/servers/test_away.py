@@ -36,10 +36,10 @@ def ground(
         yield made
 
 
-def at_once(*asked: Callable[[], httpx.Response]) -> list[httpx.Response]:
+def at_once(*requests: Callable[[], httpx.Response]) -> list[httpx.Response]:
     """The answers to requests of several people: each waits for a connection as long as it may."""
-    with ThreadPoolExecutor(len(asked)) as people:
-        return [one.result() for one in [people.submit(ask) for ask in asked]]
+    with ThreadPoolExecutor(len(requests)) as people:
+        return [one.result() for one in [people.submit(ask) for ask in requests]]
 
 
 def works_again(ground: Ground, http: httpx.Client) -> None:

@@ -75,12 +75,12 @@ def swept(ground: Ground) -> bool:
 
 def test_no_request_waits_without_bound(ground: Ground) -> None:
     answers: list[tuple[int, float]] = []
-    over = threading.Event()
+    ended = threading.Event()
 
     def ask(path: str) -> None:
         with ground.http() as http:
             http.timeout = httpx.Timeout(60)
-            while not over.is_set():
+            while not ended.is_set():
                 began = time.monotonic()
                 status = http.get(path).status_code
                 answers.append((status, time.monotonic() - began))
@@ -88,7 +88,7 @@ def test_no_request_waits_without_bound(ground: Ground) -> None:
     def start() -> None:
         with ground.http() as http:
             http.timeout = httpx.Timeout(60)
-            while not over.is_set():
+            while not ended.is_set():
                 began = time.monotonic()
                 answer = ground.start(http, folder=str(ground.folder), script=[])
                 answers.append((answer.status_code, time.monotonic() - began))
@@ -121,7 +121,7 @@ def test_no_request_waits_without_bound(ground: Ground) -> None:
         frozen = list(answers[before:])
         every_process(ground, signal.SIGCONT)
         wait_until(lambda: answers[-1][0] in (200, 201), seconds=30, what=lambda: answers[-5:])
-        over.set()
+        ended.set()
         for asker in askers:
             asker.join(60)
     assert given_up

@@ -135,11 +135,11 @@ def test_restarts_while_threads_work_and_people_decide(
     cases = [play(ground, http, tmp_path / f"case-{n}", *steps) for n in range(10)]
     acknowledged: dict[str, str] = {}
     other: set[int] = set()
-    over = threading.Event()
+    ended = threading.Event()
 
     def decide() -> None:
         """A reviewer who says yes to whatever is open, and hears a refusal now and then."""
-        while not over.wait(0.05):
+        while not ended.wait(0.05):
             try:
                 listed = manager.get("/api/v1/approvals/?status=pending&limit=20")
                 for request in listed.json()["results"] if listed.status_code == 200 else []:
@@ -173,7 +173,7 @@ def test_restarts_while_threads_work_and_people_decide(
         for case in cases:
             case.wait_status("succeeded", seconds=2 * GOES_ON)
     finally:
-        over.set()
+        ended.set()
         reviewer.join(30)
     assert restarts == 4
     assert in_between >= 3, "they came after all had been decided"

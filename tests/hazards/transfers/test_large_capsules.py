@@ -30,18 +30,18 @@ def test_a_gigabyte_leaves_in_a_capsule_as_a_stream(
     )
     unserved = make_agent(queue="nobody-listens")
     thread = make_thread(workspace=workspace, agent=unserved, input={"facts": {"big": ref}})
-    before, place = forget_peak(web.process.pid), tmp_path / "big.zip"
+    before, path = forget_peak(web.process.pid), tmp_path / "big.zip"
     with (
         operator.http.stream("GET", f"/api/v1/threads/{thread}/capsule/", timeout=120) as answer,
-        place.open("wb") as file,
+        path.open("wb") as file,
     ):
         assert answer.status_code == 200
         for piece in answer.iter_raw(1 << 20):
             file.write(piece)
     assert memory(web.process.pid)[1] - before < MAY_GROW
-    with zipfile.ZipFile(place) as packed:
+    with zipfile.ZipFile(path) as packed:
         assert packed.getinfo(f"artifacts/{ref['$artifact']}").file_size == GIB
         assert packed.testzip() is None
-    place.unlink()
+    path.unlink()
     default_storage.delete(queries.artifact(ref["$artifact"], workspace=workspace).path)
     assert queries.thread(thread, workspace=workspace).status == "queued"

@@ -106,11 +106,11 @@ def test_a_gigabyte_is_uploaded_as_a_stream(
     web: Web, operator: Person, workspace: UUID, tmp_path: Path
 ) -> None:
     size = GIB + 1
-    place = tmp_path / "upload.bin"
-    with place.open("wb") as file:
+    path = tmp_path / "upload.bin"
+    with path.open("wb") as file:
         file.writelines(pieces(size))
     before = forget_peak(web.process.pid)
-    with place.open("rb") as file:
+    with path.open("rb") as file:
         answer = operator.http.post(
             "/api/v1/artifacts/", files={"file": ("upload.bin", file)}, timeout=120
         )
@@ -167,9 +167,9 @@ def test_a_save_that_is_killed_leaves_nothing_under_a_name(ground: Path, workspa
 @pytest.mark.nightly
 def test_a_file_that_was_half_there_is_made_whole(ground: Path, workspace: UUID) -> None:
     saved = store.put_artifact(workspace, name="a", media_type="text/plain", chunks=[b"1234"])
-    place = Path(default_storage.path(stored(workspace, saved["$artifact"])))
-    place.write_bytes(b"12")
+    path = Path(default_storage.path(stored(workspace, saved["$artifact"])))
+    path.write_bytes(b"12")
     assert (
         store.put_artifact(workspace, name="a", media_type="text/plain", chunks=[b"1234"]) == saved
     )
-    assert place.read_bytes() == b"1234"
+    assert path.read_bytes() == b"1234"

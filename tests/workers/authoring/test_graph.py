@@ -62,8 +62,8 @@ def test_nodes_act_and_function_edges_choose_the_way_and_say_why(bench_with: Any
     thread = bench.start()
     assert bench.advance(thread).status is Status.SUCCEEDED
     assert bench.state(thread)["messages"] == ["long"]
-    (way,) = [e for e in bench.events(thread) if e.kind == "way.taken"]
-    assert way.data == {"from": "look", "to": ["long"], "because": "count is 2"}
+    (event,) = [e for e in bench.events(thread) if e.kind == "way.taken"]
+    assert event.data == {"from": "look", "to": ["long"], "because": "count is 2"}
 
 
 @pytest.mark.requirement("C03")

@@ -24,12 +24,12 @@ OF_THE_AUTHOR = re.compile(
 )
 # Here the agent itself raises, or fails in its own expression.
 BY_THE_AUTHOR = ("raise", "activity", "activity error", "channel")
-PLACE = re.compile(r"\(hostile\.py, line \d+\)$|\$|'(begin|end)'")
+LOCATION = re.compile(r"\(hostile\.py, line \d+\)$|\$|'(begin|end)'")
 
 
 def is_clear(place: str, reason: str) -> bool:
     """Whether a reason is a sentence about the author's code or value, with its place."""
-    if not PLACE.search(reason):
+    if not LOCATION.search(reason):
         return False
     if place in BY_THE_AUTHOR and OF_THE_AUTHOR.match(reason):
         return True

@@ -174,8 +174,8 @@ def chance_graph(seed: int, *, circles: bool) -> dict[str, list[str]]:
     chance = random.Random(seed)
     nodes = [f"n{i}" for i in range(chance.randint(2, 7))]
     results: dict[str, list[str]] = {}
-    for place, node in enumerate(nodes):
-        others = nodes if circles else nodes[place + 1 :]
+    for index, node in enumerate(nodes):
+        others = nodes if circles else nodes[index + 1 :]
         results[node] = chance.sample(others, k=min(len(others), chance.randint(0, 3)))
     return results
 

@@ -90,9 +90,9 @@ def test_an_upgrade_that_misbehaves_leaves_the_thread_as_it_was(
     thread = waiting(bench, tmp_path)
     before, calls, request = bench.row(thread), list(CALLS), bench.open(thread)
     bench.decide(thread, "approve", "fine")
-    way, (function, says) = Upgrades(), FAULTS[fault]
-    way.step(1)(function)
-    bench_of_version(bench, 2, upgrades=way, on_code_change="go_on")
+    upgrades, (function, says) = Upgrades(), FAULTS[fault]
+    upgrades.step(1)(function)
+    bench_of_version(bench, 2, upgrades=upgrades, on_code_change="go_on")
     row = bench.advance(thread)
     assert row.status is Status.ATTENTION, row.status_reason
     assert says in row.status_reason
@@ -115,14 +115,14 @@ def test_an_upgrade_that_misbehaves_leaves_the_thread_as_it_was(
 
 def test_a_gap_on_the_way_is_no_guess(bench: Bench, tmp_path: Path) -> None:
     thread = waiting(bench, tmp_path)
-    way = Upgrades()
-    way.step(2)(to_third)
+    upgrades = Upgrades()
+    upgrades.step(2)(to_third)
     bench.decide(thread, "approve", "fine")
-    bench_of_version(bench, 3, upgrades=way, on_code_change="go_on")
+    bench_of_version(bench, 3, upgrades=upgrades, on_code_change="go_on")
     row = bench.advance(thread)
     assert row.status is Status.ATTENTION
     assert "No upgrade from schema 1 to 2 is registered" in row.status_reason
-    way.step(1)(to_second)
+    upgrades.step(1)(to_second)
     bench.retry(thread)
     assert bench.advance(thread).status is Status.SUCCEEDED
 
@@ -131,17 +131,17 @@ def test_an_upgrade_is_watched_like_a_node(bench: Bench, tmp_path: Path) -> None
     """One that never comes back is past the limit of a step, whose slot then ends."""
     thread = waiting(bench, tmp_path)
     bench.decide(thread, "approve", "fine")
-    way = Upgrades()
+    upgrades = Upgrades()
     seen: list[Any] = []
 
-    @way.step(1)
+    @upgrades.step(1)
     def slow(state: dict[str, Any]) -> dict[str, Any]:
         ((token, _),) = time_limits._at_work
         time.sleep(0.02)
         seen.append(time_limits.past(token, 0.01))
         return to_second(state)
 
-    bench_of_version(bench, 2, upgrades=way)
+    bench_of_version(bench, 2, upgrades=upgrades)
     assert bench.advance(thread).status is Status.SUCCEEDED
     assert seen == [("upgrade to schema 2", 0.01)]
 

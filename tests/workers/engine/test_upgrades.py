@@ -216,13 +216,13 @@ def test_an_upgrade_that_fails_or_does_not_fit_stops_the_thread(
     def misses(state: dict[str, Any]) -> dict[str, Any]:
         return {"folder": state["folder"], "lines": 7, "count": 0, "out": ""}
 
-    for way, says in ((broken, "KeyError: 'no such channel'"), (unfit, "does not fit")):
+    for upgrades, says in ((broken, "KeyError: 'no such channel'"), (unfit, "does not fit")):
         bench_of_version(bench, 1)
         thread = bench.start(folder=str(tmp_path))
         bench.advance(thread)
         head = bench.row(thread).head
         bench.decide(thread, "approve", "fine")
-        bench_of_version(bench, 2, upgrades=way)
+        bench_of_version(bench, 2, upgrades=upgrades)
         row = bench.advance(thread)
         assert row.status is Status.ATTENTION
         assert says in row.status_reason

@@ -119,25 +119,25 @@ def take_it(value: Any, *, key: str) -> str:
     return "taken"
 
 
-given: dict[str, Any] = {}
+current: dict[str, Any] = {}
 
 
 def give() -> Any:
-    return given["value"]
+    return current["value"]
 
 
 @tool("give", idempotent=True)
 def give_it(*, key: str) -> Any:
     """Give the value back."""
-    return given["value"]
+    return current["value"]
 
 
 async def give_later() -> Any:
-    return given["value"]
+    return current["value"]
 
 
 def fail() -> Any:
-    raise RuntimeError(given["value"])
+    raise RuntimeError(current["value"])
 
 
 def progress(ctx: Context, **what: Any) -> None:
@@ -240,7 +240,7 @@ def choose(state: Hostile) -> Any:
 @graph.node(then=choose, ways=("end",))
 def begin(state: Hostile, ctx: Context) -> Any:
     if state.door in DOORS:
-        given["value"] = value = VALUES[state.value]()
+        current["value"] = value = VALUES[state.value]()
         DOORS[state.door](ctx, value)
     elif state.door == "raise":
         error: Any = VALUES[state.value]()

@@ -23,11 +23,11 @@ class Walk(State):
 graph = Graph("walking", Walk, message_channel="mail")
 
 
-def way(state: Walk) -> str:
+def next_node(state: Walk) -> str:
     return END if len(state.log) >= state.rounds else "walk"
 
 
-@graph.node(then=way, ways=("walk", END))
+@graph.node(then=next_node, ways=("walk", END))
 def walk(state: Walk, ctx: Context) -> dict[str, Any]:
     number = len(state.log)
     begun.append(number)

@@ -24,7 +24,7 @@ EITHER = Bench | MemoryBench
 
 class Items(State):
     n: int = 10
-    told: list[Any] = []
+    topics: list[Any] = []
     got: Annotated[list[int], Append()] = []
 
 
@@ -70,7 +70,7 @@ graph = Graph("items", Items, retry=Retry(attempts=1))
 
 @graph.node(then=END)
 def work(state: Items, ctx: Context) -> dict[str, Any]:
-    return {"got": ctx.activity(fetch, state.n, *state.told)}
+    return {"got": ctx.activity(fetch, state.n, *state.topics)}
 
 
 MODULE = SimpleNamespace(graph=graph, __name__=__name__, __file__=__file__)
@@ -100,7 +100,7 @@ def test_after_a_failure_it_goes_on_behind_the_last_item(items: EITHER) -> None:
 
 
 def test_a_cursor_stands_as_it_was_told(items: EITHER) -> None:
-    """The list in it grows on; what was not told is not in it."""
+    """The list in it grows on; what was not given is not in it."""
     world.every = 100
 
     def at_item(number: int) -> None:
@@ -150,7 +150,7 @@ def test_other_arguments_get_no_cursor(items: EITHER) -> None:
     world.fails_after = 5
     thread = items.start()
     assert items.advance(thread).status == "failed"
-    items.edit(thread, {"told": ["other"]}, "ask otherwise")
+    items.edit(thread, {"topics": ["other"]}, "ask otherwise")
     world.fails_after = 2
     items.retry(thread)
     assert items.advance(thread).status == "failed"
@@ -158,7 +158,7 @@ def test_other_arguments_get_no_cursor(items: EITHER) -> None:
     (row,) = items.activities(thread)
     assert row.cursor == {"at": 2, "got": [1, 2]}
     # Back to the first question: its cursor is gone with the place, no foreign one is given.
-    items.edit(thread, {"told": []}, "as before")
+    items.edit(thread, {"topics": []}, "as before")
     world.every, world.fails_after = 100, None
     world.at_item = lambda number: (_ for _ in ()).throw(ConnectionError("at once"))
     items.retry(thread)
@@ -188,7 +188,7 @@ def test_a_stopping_worker_leaves_a_long_activity_in_its_middle(items: EITHER) -
 
 
 @pytest.mark.parametrize(
-    ("told", "every", "text"),
+    ("answer", "every", "text"),
     [
         ({"at": {1, 2}}, 1, "This cursor cannot be kept"),
         ({"at": 2**60}, 1, "This cursor cannot be kept"),
@@ -197,8 +197,8 @@ def test_a_stopping_worker_leaves_a_long_activity_in_its_middle(items: EITHER) -
         ({"at": 1}, True, "every= takes a number of items from 1"),
     ],
 )
-def test_what_no_cursor_can_be(items: EITHER, told: Any, every: Any, text: str) -> None:
-    world.cursors = lambda at, got: told
+def test_what_no_cursor_can_be(items: EITHER, answer: Any, every: Any, text: str) -> None:
+    world.cursors = lambda at, got: answer
     world.every = every
     thread = items.start()
     row = items.advance(thread)

@@ -22,8 +22,8 @@ def bench(make_bench: Callable[[Any], AnyBench]) -> AnyBench:
     return make_bench(inboxed)
 
 
-def waiting(bench: AnyBench, *asked: dict[str, Any]) -> tuple[UUID, ApprovalRow]:
-    thread = bench.start(requests=list(asked))
+def waiting(bench: AnyBench, *questions: dict[str, Any]) -> tuple[UUID, ApprovalRow]:
+    thread = bench.start(requests=list(questions))
     row = bench.advance(thread)
     assert row.status is Status.WAITING, row.status_reason
     return thread, requests(bench, thread)[-1]

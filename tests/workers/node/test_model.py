@@ -269,11 +269,11 @@ def test_a_reply_is_what_it_should_be(reply: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cost", "kept"),
+    ("cost", "stored"),
     [("0", "0"), ("-0", "0"), (0, "0"), (Decimal("1.500000"), "1.5"), ("1E+2", "100"), (7, "7")],
 )
-def test_costs_are_kept_as_plain_text(cost: Any, kept: str) -> None:
-    assert used(Reply("x", cost=cost))[1]["cost"] == kept
+def test_costs_are_kept_as_plain_text(cost: Any, stored: str) -> None:
+    assert used(Reply("x", cost=cost))[1]["cost"] == stored
 
 
 def test_a_request_is_what_it_should_be() -> None:

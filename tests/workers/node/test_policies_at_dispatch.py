@@ -262,8 +262,8 @@ def demanded(bench: Bench, thread: UUID, *, asks: bool) -> Demand:
     row = bench.row(thread)
     risk = "low" if asks else ""
     args = {"to": "Ada", "amount": "10.00"}
-    place = {"workspace": bench.workspace, "thread": thread, "agent": row.agent}
-    rule = rule_for(Facts(**place, tool="bill.pay", args=args, risk=risk))
+    ids = {"workspace": bench.workspace, "thread": thread, "agent": row.agent}
+    rule = rule_for(Facts(**ids, tool="bill.pay", args=args, risk=risk))
     if rule is not None and rule.action == "ask":
         return Demand(True, rule.risk or risk or "medium", rule.terms)
     return Demand(True, risk, Terms()) if asks and rule is None else Demand()

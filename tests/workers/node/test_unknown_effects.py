@@ -188,8 +188,8 @@ def test_the_key_is_that_of_the_position(play: Any_Bench) -> None:
         if isinstance(play, MemoryBench)
         else one("SELECT chain_id FROM gp_thread WHERE id = %s::uuid", (thread,))
     )
-    place = deltas.canonical([str(chain), 0, 2, "act", 0, "pay#0"])
-    assert world.keys("pay") == [hashlib.sha256(place).hexdigest()]
+    position = deltas.canonical([str(chain), 0, 2, "act", 0, "pay#0"])
+    assert world.keys("pay") == [hashlib.sha256(position).hexdigest()]
 
 
 def test_what_is_refused(play: Any_Bench) -> None:

@@ -27,7 +27,7 @@ def own_page(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "sentence"),
     [
         ("Worker exited prematurely: exitcode 7 Job: 3.", "ended its process with exit code 7"),
         (f"exitcode {EXIT_PAST_LIMIT} Job: 3.", ""),
@@ -41,12 +41,12 @@ def own_page(monkeypatch: pytest.MonkeyPatch) -> None:
         ("nobody knows", "lost its process"),
     ],
 )
-def test_an_ending_is_told(text: str, told: str) -> None:
-    assert ending(text) == told
+def test_an_ending_is_told(text: str, sentence: str) -> None:
+    assert ending(text) == sentence
 
 
 @pytest.mark.parametrize(
-    ("causes", "told"),
+    ("causes", "sentence"),
     [
         ([], "at this step. Look"),
         ([("do", "hung")] * 3, "at this step: at 'do' it hung each time. Look"),
@@ -55,10 +55,10 @@ def test_an_ending_is_told(text: str, told: str) -> None:
         ([("", "hung")] * 3, "at this step: it hung each time. Look"),
     ],
 )
-def test_a_crash_loop_says_its_cause(causes: list[tuple[str, str]], told: str) -> None:
+def test_a_crash_loop_says_its_cause(causes: list[tuple[str, str]], sentence: str) -> None:
     message = lost_reason(causes)
     assert message.startswith("The worker was lost 3 times in a row at this step")
-    assert told in message
+    assert sentence in message
     assert message.endswith("then retry, edit or roll back.")
 
 

@@ -33,10 +33,10 @@ class Log:
     """A logger with the three methods that the article uses."""
 
     def __init__(self) -> None:
-        self.said: list[tuple[str, str]] = []
+        self.messages: list[tuple[str, str]] = []
 
     def __getattr__(self, level: str) -> Any:
-        return lambda text: self.said.append((level, text))
+        return lambda text: self.messages.append((level, text))
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def test_steps_are_logged_and_the_answer_says_whether_all_were_done() -> None:
     steps = [(n, functools.partial(done.append, n), lambda: calls.append("?")) for n in "ab"]
     assert saga.execute_workflow(steps) is True
     assert done == ["a", "b"]
-    assert log.said == [("info", "Executing step: a"), ("info", "Executing step: b")]
+    assert log.messages == [("info", "Executing step: a"), ("info", "Executing step: b")]
     assert calls == []
     assert len(saga.compensations) == 2
 
@@ -81,7 +81,7 @@ def test_when_step_three_fails_the_two_before_it_are_taken_back_last_first() -> 
     assert answer is False
     # The failed step has no compensation: it is registered only after its success.
     assert calls == ["one", "two", "undo two", "undo one"]
-    assert log.said == [
+    assert log.messages == [
         ("info", "Executing step: one"),
         ("info", "Executing step: two"),
         ("info", "Executing step: three"),
@@ -98,10 +98,10 @@ def test_a_failing_compensation_is_critical_and_the_rest_still_run() -> None:
     saga.register_compensation(lambda *, what: calls.append(what), what="last")
     saga.rollback()
     assert calls == ["last", "first"]
-    assert log.said == [("critical", "Compensating transaction failed: no answer")]
+    assert log.messages == [("critical", "Compensating transaction failed: no answer")]
     saga.rollback()  # what was taken back is not taken back again
     assert calls == ["last", "first"]
-    assert len(log.said) == 2
+    assert len(log.messages) == 2
 
 
 def test_without_a_logger_nothing_is_said_and_all_is_done() -> None:
@@ -226,7 +226,7 @@ def test_a_named_compensation_that_fails_leaves_the_thread_to_people(workspace: 
         ("pay", fail, None),
     ])  # fmt: skip
     assert calls == ["release room", "release seat"]
-    assert log.said[-1] == ("critical", "Compensating transaction failed: room does not answer")
+    assert log.messages[-1] == ("critical", "Compensating transaction failed: room does not answer")
     row = thread_of(workspace)
     assert row.status is Status.ATTENTION
     assert "OSError: room does not answer" in row.status_reason
@@ -315,7 +315,7 @@ def test_a_process_that_stood_still_undoes_nothing_a_second_time(
     assert calls == ["release seat", "release car"]
     row = thread_of(workspace)
     assert (row.status, states(row.id)) == (Status.FAILED, ["compensated", "started"])
-    assert [level for level, _ in log.said] == ["info", "info", "info", "error"]
+    assert [level for level, _ in log.messages] == ["info", "info", "info", "error"]
 
 
 def test_what_another_installation_signed_is_not_called(workspace: UUID, settings: Any) -> None:

@@ -201,7 +201,7 @@ def test_news_go_on_beside_a_locked_and_a_failing_one(real_db: str, settings: An
     settings.GATEPOST_WEBHOOK_NETWORKS = ["127.0.0.0/8"]
     settings.GATEPOST_WEBHOOK_PORTS = [0]
     cast = make_cast()
-    place = news.endpoint(cast, "webhook", "http://127.0.0.1:9/", events=["approval.requested"])
+    endpoint = news.endpoint(cast, "webhook", "http://127.0.0.1:9/", events=["approval.requested"])
     about = news.open_request(cast)
     messages = [news.tell(about) for _ in range(TEN)]
     began = time.monotonic()
@@ -210,11 +210,11 @@ def test_news_go_on_beside_a_locked_and_a_failing_one(real_db: str, settings: An
         assert time.monotonic() - began < 2.5
         assert sender.fan_out.spread() == 0
         assert [(a.part, a.row) for a in queries.rows_set_aside()] == [("news", messages[1])]
-    assert len(news.states(place, cast)) == TEN - 2
+    assert len(news.states(endpoint, cast)) == TEN - 2
     assert sender.fan_out.spread() == 1
     rows("UPDATE gp_set_aside SET next_at = clock_timestamp()")
     assert sender.fan_out.spread() == 1
-    assert len(news.states(place, cast)) == TEN
+    assert len(news.states(endpoint, cast)) == TEN
 
 
 def test_no_doorbell_is_rung_for_a_locked_thread(real_db: str) -> None:

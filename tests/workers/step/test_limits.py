@@ -18,7 +18,7 @@ from workers.slot import loop
 VALUES = ("size", *BEYOND)
 TEXTS = ("size", "NUL", "surrogate")
 # Doors that keep a JSON value, and where in it the refused one stands.
-KEPT = {
+PATHS = {
     "update": "$.facts.here",
     "result": "$.here",
     "arguments": "$.args[0].here",
@@ -50,7 +50,7 @@ def wrong(bench: Bench, door: str, limit: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.requirement("B23")
-@pytest.mark.parametrize("door", KEPT)
+@pytest.mark.parametrize("door", PATHS)
 def test_a_value_beyond_a_limit_fails_the_step_with_its_path(
     make_bench: Callable[[Any], Bench], door: str
 ) -> None:
@@ -61,9 +61,9 @@ def test_a_value_beyond_a_limit_fails_the_step_with_its_path(
             assert "bytes, at most" in reason
             assert door != "update" or "$.facts: the state has " in reason
         else:
-            assert KEPT[door] in reason, limit
+            assert PATHS[door] in reason, limit
         if limit == "depth":
-            assert f"{KEPT[door]}[0][0][0]" in reason
+            assert f"{PATHS[door]}[0][0][0]" in reason
             assert "nested too deeply" in reason
 
 

@@ -128,9 +128,9 @@ def test_a_view_of_models_behaves_like_the_list_and_the_dict_that_it_stands_for(
     assert list(view.named) == ["0", "1", "2"]
     assert [line.name for line in view.named.values()] == ["0", "1", "2"]
     assert view.days == [date(2026, 11, 22)]
-    for place in (3, -4, "x"):
+    for index in (3, -4, "x"):
         with pytest.raises((IndexError, TypeError)):
-            view.lines[place]
+            view.lines[index]
 
 
 def test_copies_of_a_view_are_the_authors_own() -> None:

@@ -28,11 +28,11 @@ def statements_of(act: Callable[[], Any]) -> list[str]:
     return [text for text in texts if "SAVEPOINT" not in text]
 
 
-def the_same(read: str, swapped: str, told: str) -> None:
+def the_same(read: str, swapped: str, announced: str) -> None:
     assert read.endswith("FOR UPDATE OF th")
     assert "UPDATE gp_approval" in swapped
     assert "INTO gp_decision" in swapped
-    assert all(f"INTO {table} " in told for table in ("gp_outbox", "gp_event"))
+    assert all(f"INTO {table} " in announced for table in ("gp_outbox", "gp_event"))
 
 
 @pytest.mark.parametrize("verdict", ["approve", "reject"])

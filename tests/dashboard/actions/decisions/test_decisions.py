@@ -114,9 +114,9 @@ def test_what_the_page_opens_is_refused_of_many_alone(
 ) -> None:
     """Page and call name the same sentence for the same requests, and decide the same others."""
     client, saved = cast.client("manager"), alone(cast, agent)
-    for way in ("call", "page"):
+    for route in ("call", "page"):
         good = open_request(cast, agent)
-        if way == "call":
+        if route == "call":
             items = [
                 {
                     "id": str(row.id),

@@ -98,8 +98,8 @@ def test_the_lists_of_every_preview_are_those_of_the_tables(bench: Bench, cast: 
         finish(bench, thread)
         for _ in range(chance.randint(1, 3)):
             head = queries.checkpoint(thread, bench.row(thread).head)
-            way = [c.number for c in bench.checkpoints(thread) if c.branch == head.branch]
-            numbers = [n for n in way if n < head.number]
+            on_branch = [c.number for c in bench.checkpoints(thread) if c.branch == head.branch]
+            numbers = [n for n in on_branch if n < head.number]
             for number in numbers:
                 plan = actions.preview_roll_back(
                     operator, thread, bench.checkpoint(thread, number).id

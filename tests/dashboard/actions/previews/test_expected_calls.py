@@ -45,7 +45,7 @@ def first(thread: UUID) -> UUID:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("changes", "config", "told", "tokens"),
+    ("changes", "config", "expected_fates", "tokens"),
     [
         ({}, {}, ["reused", "reused", "reused", "again"], (42, 0, 0)),
         ({"goal": "ink"}, {}, ["maybe", "maybe", "maybe", "again"], (0, 42, 0)),
@@ -62,14 +62,14 @@ def test_what_a_fork_is_told_comes_true(
     base: UUID,
     changes: dict[str, Any],
     config: dict[str, Any],
-    told: list[str],
+    expected_fates: list[str],
     tokens: tuple[int, int, int],
 ) -> None:
     who = cast.actor("operator")
     plan = actions.preview_fork(who, base, first(base), changes, config)
     expected = plan.expected
     tools = ("load", "tone_of", "model", "reuse.send")
-    assert fates(expected) == dict(zip(tools, told, strict=True))
+    assert fates(expected) == dict(zip(tools, expected_fates, strict=True))
     assert tuple(expected.tokens(f) for f in ("reused", "maybe", "again")) == tokens
     assert plan.first_effect == "reuse.send"
     assert CALLS == [], "nobody works the agent to find out"

@@ -140,19 +140,19 @@ def test_by_api(cast: Cast) -> None:
 def test_by_command(cast: Cast) -> None:
     thread = parked(cast)
 
-    def told(*words: str) -> Any:
+    def output(*words: str) -> Any:
         out = io.StringIO()
         call_command(*words, str(thread), stdout=out, stderr=io.StringIO())
         return out.getvalue()
 
-    shown = told("threads", "show")
+    shown = output("threads", "show")
     assert "choose: pin, accept, fork" in shown
     assert "nobody, fence 1" in shown
-    remedies = json.loads(told("doctor", "--json"))["remedies"]
+    remedies = json.loads(output("doctor", "--json"))["remedies"]
     assert f"./manage.py threads code {thread} accept" in [r["command"] for r in remedies]
     call_command("threads", "code", str(thread), "pin", stdout=io.StringIO())
-    assert "pinned" in told("threads", "show")
-    assert "Pinned to the code it stopped with" in told("doctor") or row(cast, thread).pinned
+    assert "pinned" in output("threads", "show")
+    assert "Pinned to the code it stopped with" in output("doctor") or row(cast, thread).pinned
     call_command("threads", "code", str(thread), "accept", stdout=io.StringIO())
     assert row(cast, thread).version_label == "2"
 

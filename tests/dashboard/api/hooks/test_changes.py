@@ -116,23 +116,23 @@ def test_auditors_look_and_do_not_touch(cast: Cast, hook: tuple[UUID, str]) -> N
 
 
 def test_the_command(cast: Cast, row: ApprovalRow, capsys: Any) -> None:
-    def said(*words: str) -> tuple[str, str]:
+    def command(*words: str) -> tuple[str, str]:
         call_command("hook", *words)
         result = capsys.readouterr()
         return result.out, result.err
 
-    secret, payload = said("create", "slack", "--as", "admin")
+    secret, payload = command("create", "slack", "--as", "admin")
     assert secret.startswith("whsec_")
     (one,) = hooks.hooks.hooks(cast.workspace)
     assert f"/api/v1/hooks/decide/?hook={one.id}" in payload
-    assert "manager" in said("map", "slack", "U1", "manager")[0]
+    assert "manager" in command("map", "slack", "U1", "manager")[0]
     assert send(CLIENT, one.id, verdict(row), secret=secret.strip()).status_code == 200
-    new = json.loads(said("rotate", "slack", "--keep", "0", "--json")[0])
+    new = json.loads(command("rotate", "slack", "--keep", "0", "--json")[0])
     assert (new["secrets"], new["secret"] == secret.strip()) == (1, False)
-    assert "U1" in said("list")[0]
-    said("disable", "slack")
-    said("enable", "slack")
-    said("unmap", "slack", "U1")
+    assert "U1" in command("list")[0]
+    command("disable", "slack")
+    command("enable", "slack")
+    command("unmap", "slack", "U1")
     for words, code in (
         (("rotate", "pager"), 3),
         (("map", "slack", "U1", "nobody"), 3),
@@ -141,5 +141,5 @@ def test_the_command(cast: Cast, row: ApprovalRow, capsys: Any) -> None:
         (("rotate", "slack", "--keep", "never"), 1),
     ):
         with pytest.raises((SystemExit, CommandError)) as end:
-            said(*words)
+            command(*words)
         assert getattr(end.value, "code", 0) == code, words

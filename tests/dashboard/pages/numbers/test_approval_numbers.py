@@ -203,11 +203,11 @@ def test_every_number_of_a_request(cast: Cast, seed: int) -> None:
     for request in all_of.values():
         html = client.get(f"/approvals/{request.id}/").content.decode()
         page = Shown(all_of, request, html)
-        for place, words in numbers(html):
-            if "details.exact pre" in place:
-                wrong.add("" if json.loads(words) == request.args else f"{place}: {words}")
-            elif not NOT_COUNTED.search(place):
-                wrong.add(problem(place, words, PAGE, page, words))
+        for position, words in numbers(html):
+            if "details.exact pre" in position:
+                wrong.add("" if json.loads(words) == request.args else f"{position}: {words}")
+            elif not NOT_COUNTED.search(position):
+                wrong.add(problem(position, words, PAGE, page, words))
         number = re.search(r'id="place">(\d+) of (\d+)', html)
         if request.open:
             assert number is not None

@@ -75,5 +75,5 @@ def test_every_number_of_the_board(cast: Cast, population: list[UUID]) -> None:
         for query in ("", "?status=failed,waiting", "?status=succeeded"):
             result = quoted(client.get(f"/{query}").content.decode(), cast)
             assert len(result) > len(Status)
-            wrong = [problem(place, words, BOARD, cast) for place, words in result]
+            wrong = [problem(position, words, BOARD, cast) for position, words in result]
             assert not [*filter(None, wrong)]

@@ -88,10 +88,10 @@ LIST = [
 ]
 
 
-def _line(look: Look, place: str, words: str) -> str:
+def _line(look: Look, position: str, words: str) -> str:
     """What is wrong with the line that tells a request from others: it quotes the request."""
-    request = look.all[re.search(r"li#approval-(\S{36})", place)[1]]  # type: ignore[index]
-    return "" if _quotes(words, request) else f"{place}: {words!r}"
+    request = look.all[re.search(r"li#approval-(\S{36})", position)[1]]  # type: ignore[index]
+    return "" if _quotes(words, request) else f"{position}: {words!r}"
 
 
 def _quotes(words: str, request: Request) -> bool:
@@ -127,17 +127,17 @@ def _unopened(all_of: dict[UUID, Request], who: Voter) -> str:
 
 def _wrong(look: Look, html: str, boxes: dict[str, list[Request]], who: Voter) -> Iterator[str]:
     """What is wrong with the numbers of a page of the inbox."""
-    for place, words in numbers(html):
-        if "div#habit" in place:
+    for position, words in numbers(html):
+        if "div#habit" in position:
             wanted = _unopened({UUID(i): r for i, r in look.all.items()}, who)
             yield "" if words == wanted else f"{words!r}, by SQL {wanted!r}"
-        elif box := re.search(r"nav#inbox-boxes\S* a#box-(\w+)", place):
+        elif box := re.search(r"nav#inbox-boxes\S* a#box-(\w+)", position):
             wanted = str(len(boxes[box[1]]))
-            yield "" if words == wanted else f"{place}: {words!r}, by SQL {wanted!r}"
-        elif re.search(r"li#approval-.* span\.clip$", place):
-            yield _line(look, place, words)
+            yield "" if words == wanted else f"{position}: {words!r}, by SQL {wanted!r}"
+        elif re.search(r"li#approval-.* span\.clip$", position):
+            yield _line(look, position, words)
         else:
-            yield problem(place, words, LIST, look)
+            yield problem(position, words, LIST, look)
     for first, times in _times(html).items():
         stack = look.stacks[first]
         due = [request.due for request in stack if request.due]
@@ -238,10 +238,10 @@ def _together(cast: Cast, all_of: dict[UUID, Request], dice: random.Random) -> N
         }
         html = client.post("/approvals/decide/", {"verdict": "approve", "item": items})
         shown: dict[str, list[str]] = {}
-        for place, words in numbers(html.content.decode()):
-            shown.setdefault(place.split(" ", 3)[-1], []).append(words)
+        for position, words in numbers(html.content.decode()):
+            shown.setdefault(position.split(" ", 3)[-1], []).append(words)
         for line in shown.pop(f"{ROW} div.any.grow p.any", []):
             assert any(_quotes(line, request) for request in good), line
-        for place, texts in wanted.items():
-            assert shown.pop(place, []) == [text for text in texts if NUMBER.search(text)]
+        for position, texts in wanted.items():
+            assert shown.pop(position, []) == [text for text in texts if NUMBER.search(text)]
         assert shown == {}

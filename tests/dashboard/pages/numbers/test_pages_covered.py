@@ -135,6 +135,6 @@ def test_every_page_has_its_numbers_computed_another_way_or_has_none() -> None:
     }
     assert not unknown, f"compute their numbers a second way: {sorted(unknown)}"
     assert not COMPUTED.keys() & NONE.keys()
-    for place in {*COMPUTED.values(), RECORDS}:
-        [path] = TESTS.rglob(f"{place}.py")
-        assert re.search(r"by (plain )?SQL|rows of the log", path.read_text()), place
+    for position in {*COMPUTED.values(), RECORDS}:
+        [path] = TESTS.rglob(f"{position}.py")
+        assert re.search(r"by (plain )?SQL|rows of the log", path.read_text()), position

@@ -73,14 +73,15 @@ def test_every_number_of_the_reviewers(cast: Cast, requested: list[UUID]) -> Non
         assert _table(html, "did-title") == {
             who: cells if oversees else cells[:2] for who, cells in decided.items()
         }
-        for place, words in numbers(html):
-            if re.search(r" tbody tr t[dh]", place) or words in WORDS:
+        for position, words in numbers(html):
+            if re.search(r" tbody tr t[dh]", position) or words in WORDS:
                 continue
-            if place.endswith("p.hint"):
+            if position.endswith("p.hint"):
                 words = words.replace("within 5 s", "")
                 assert not re.search(r"\d", words), words
                 continue
-            assert NOTE.search(place), f"nobody computes this a second way: {words!r} at {place}"
+            message = f"nobody computes this a second way: {words!r} at {position}"
+            assert NOTE.search(position), message
             names = {n for cells in decided.values() for cell in cells for n in cell.split()}
             for n in re.findall(r"\d+", re.sub(r"within 5 seconds|last \d+ in a row", "", words)):
                 assert n in names, words

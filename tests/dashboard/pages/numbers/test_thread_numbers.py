@@ -65,7 +65,7 @@ FACTS = {
 
 def _state(checkpoint: str) -> dict[str, Any]:
     """The state at a checkpoint: the deltas of its way, folded here and nowhere else."""
-    way = rows(
+    lineage = rows(
         "WITH RECURSIVE way AS (SELECT id, parent, delta, 0 AS depth FROM gp_checkpoint "
         "WHERE id = %s UNION ALL SELECT c.id, c.parent, c.delta, way.depth + 1 "
         "FROM gp_checkpoint c JOIN way ON c.id = way.parent) "
@@ -73,7 +73,7 @@ def _state(checkpoint: str) -> dict[str, Any]:
         (checkpoint,),
     )
     state: dict[str, Any] = {}
-    for (delta,) in way:
+    for (delta,) in lineage:
         made = json.loads(delta) if isinstance(delta, str) else delta
         state |= made.get("set", {})
         for channel, items in made.get("append", {}).items():
@@ -86,7 +86,7 @@ def _state_bytes(checkpoint: str) -> int:
     return len(whole.encode())
 
 
-WAY = (
+LINEAGE = (
     "WITH RECURSIVE own AS (SELECT id, parent FROM gp_checkpoint WHERE thread_id = %(t)s), way AS ("
     f"SELECT id, parent FROM gp_checkpoint WHERE id = {HEAD.replace('%s', '%(t)s')} UNION ALL "
     "SELECT c.id, c.parent FROM gp_checkpoint c JOIN way ON c.id = way.parent) "
@@ -94,8 +94,8 @@ WAY = (
 
 
 def _lineage(cast: Cast, thread: str) -> str:
-    both = WAY + "SELECT count(*) FROM (SELECT id FROM own UNION SELECT id FROM way) x"
-    gone = WAY + "SELECT count(*) FROM own WHERE id NOT IN (SELECT id FROM way)"
+    both = LINEAGE + "SELECT count(*) FROM (SELECT id FROM own UNION SELECT id FROM way) x"
+    gone = LINEAGE + "SELECT count(*) FROM own WHERE id NOT IN (SELECT id FROM way)"
     n, left = (rows(sql, {"t": thread})[0][0] for sql in (both, gone))
     return f"{n} checkpoint{'' if n == 1 else 's'}" + (f", {left} left behind" if left else "")
 
@@ -144,7 +144,7 @@ def _row_bytes(cast: Cast, thread: str, checkpoint: str) -> str:
 def _visits(cast: Cast, thread: str, node: str) -> str:
     """How often a node stands on the way to the head."""
     n = rows(
-        WAY + "SELECT count(*) FROM way JOIN gp_checkpoint c USING (id) WHERE c.nodes ? %(n)s",
+        LINEAGE + "SELECT count(*) FROM way JOIN gp_checkpoint c USING (id) WHERE c.nodes ? %(n)s",
         {"t": thread, "n": node},
     )
     return f"{n[0][0]}×"
@@ -199,7 +199,7 @@ def _planned(cast: Cast, thread: str) -> str:
         "jsonb_array_elements_text(c.nodes) n WHERE n <> ALL(ARRAY("
         "SELECT jsonb_array_elements_text(next_nodes) FROM gp_thread WHERE id = %(t)s))"
     )
-    return f"{rows(WAY + done, {'t': thread})[0][0]} of 2"
+    return f"{rows(LINEAGE + done, {'t': thread})[0][0]} of 2"
 
 
 THREAD = [
@@ -276,8 +276,8 @@ def test_every_number_of_a_thread(cast: Cast, population: list[UUID]) -> None:
             # How many bytes rows take is an estimate of its own; see test_storage.
             if not (words.endswith(wanted) if label == "Stored" else words == wanted):
                 wrong.add(f"{label}: {words!r}, by SQL {wanted!r}")
-        for place, words in quoted(html, cast):
-            if "dl#thread-facts" not in place:
-                wrong.add(problem(place, words, THREAD, cast, str(thread)))
+        for position, words in quoted(html, cast):
+            if "dl#thread-facts" not in position:
+                wrong.add(problem(position, words, THREAD, cast, str(thread)))
     assert {"Checkpoint", "Step", "State", "Stored", "Version"} <= labels
     assert wrong == {""}

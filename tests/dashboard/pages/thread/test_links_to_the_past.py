@@ -39,23 +39,23 @@ def test_every_link_to_a_checkpoint_shows_that_checkpoint(
         answer = auditor.get(page)
         assert answer.status_code == 200, page
         for link in links(answer.content.decode()):
-            place = urlsplit(link)
-            path = place.path or urlsplit(page).path
+            parts = urlsplit(link)
+            path = parts.path or urlsplit(page).path
             if re.fullmatch(ROW, path) and path not in seen:
                 seen.add(path)
                 pages.append(path)
-            if not re.fullmatch(r"/threads/[0-9a-f-]{36}/", path) or not place.query:
+            if not re.fullmatch(r"/threads/[0-9a-f-]{36}/", path) or not parts.query:
                 continue
-            query = parse_qs(place.query)
+            query = parse_qs(parts.query)
             assert set(query) <= {"cp", "event", "kind", "tab", "before", "points_before"}, link
-            if {"before", "points_before"} & set(query) and f"{path}?{place.query}" not in seen:
-                seen.add(f"{path}?{place.query}")
-                pages.append(f"{path}?{place.query}")
+            if {"before", "points_before"} & set(query) and f"{path}?{parts.query}" not in seen:
+                seen.add(f"{path}?{parts.query}")
+                pages.append(f"{path}?{parts.query}")
                 continue
             if "cp" not in query:
                 continue
             linked += 1
-            if (address := f"{path}?{place.query}") in seen:
+            if (address := f"{path}?{parts.query}") in seen:
                 continue
             seen.add(address)
             owner, wanted = UUID(path.split("/")[2]), query["cp"][0]

@@ -46,12 +46,12 @@ def test_pages_and_api_show_what_was_spared(cast: Cast) -> None:
     nothing |= {"milliseconds": 0, "unpriced_calls": 0}
     thread = make_thread(workspace=cast.workspace)
 
-    def told() -> tuple[dict[str, Any], dict[str, Any]]:
+    def figures() -> tuple[dict[str, Any], dict[str, Any]]:
         one = client.get(f"/api/v1/threads/{thread}/").json()
         assert one["totals"]["saved_tokens"] == one["saved"]["tokens"]
         return one["saved"], client.get("/api/v1/threads/counts/").json()["saved"]
 
-    assert told() == (nothing, nothing)
+    assert figures() == (nothing, nothing)
     assert text(client.get(reverse("board")).content.decode(), "board-saved") == ""
     assert text(client.get(reverse("thread", args=[thread])).content.decode(), "saved") == ""
     work = drive(thread).work
@@ -66,7 +66,7 @@ def test_pages_and_api_show_what_was_spared(cast: Cast) -> None:
     # The first fault spared two calls, the second three.
     both = {"resumes": 2, "calls": 5, "model_calls": 5, "tokens": 3100, "cost": "0.05"}
     both |= {"milliseconds": 15_000, "unpriced_calls": 0}
-    assert told() == (both, both)
+    assert figures() == (both, both)
     words = "5 model calls, 3,100 tokens, $0.05, 15 s"
     page = client.get(reverse("thread", args=[thread])).content.decode()
     assert text(page, "saved") == f"{words} in 2 resumes"

@@ -10,12 +10,12 @@ from checkpoints import queries
 from dashboard.drawing import graphs
 from tests.cast import Cast
 from tests.dashboard import scene
-from tests.dashboard.places import Place, make_place
+from tests.dashboard.examples import Examples, make_examples
 
 
 @pytest.fixture
-def place(cast: Cast) -> Place:
-    return make_place(cast)
+def examples(cast: Cast) -> Examples:
+    return make_examples(cast)
 
 
 def _main(html: str) -> str:
@@ -23,15 +23,15 @@ def _main(html: str) -> str:
 
 
 @pytest.mark.rubric(14)
-def test_nothing_live_stands_on_a_page_of_the_past(place: Place) -> None:
+def test_nothing_live_stands_on_a_page_of_the_past(examples: Examples) -> None:
     agent = scene.make_agent("mailer", inbox="findings")
-    mailer = scene.lease(scene.start(place.cast.workspace, agent))
+    mailer = scene.lease(scene.start(examples.cast.workspace, agent))
     scene.step(mailer, report="draft")
-    asking, _ = scene.asking(place.cast.workspace, place.agent)
+    asking, _ = scene.asking(examples.cast.workspace, examples.agent)
     for name in ("operator", "manager", "second_manager"):
-        client = place.cast.client(name)
-        for thread in (place.waiting, place.failed, place.queued, mailer.thread, asking):
-            row = queries.thread(thread, workspace=place.cast.workspace)
+        client = examples.cast.client(name)
+        for thread in (examples.waiting, examples.failed, examples.queued, mailer.thread, asking):
+            row = queries.thread(thread, workspace=examples.cast.workspace)
             if row.number == 0:
                 continue
             html = _main(client.get(f"/threads/{thread}/?cp=0").content.decode())
@@ -53,14 +53,14 @@ def test_nothing_live_stands_on_a_page_of_the_past(place: Place) -> None:
 
 
 @pytest.mark.rubric(14)
-def test_a_post_from_a_page_of_the_past_is_refused(place: Place) -> None:
-    client = place.cast.client("operator")
-    before = queries.thread(place.queued, workspace=place.cast.workspace)
+def test_a_post_from_a_page_of_the_past_is_refused(examples: Examples) -> None:
+    client = examples.cast.client("operator")
+    before = queries.thread(examples.queued, workspace=examples.cast.workspace)
     for verb in ("pause", "resume", "retry"):
-        answer = client.post(f"/threads/{place.queued}/{verb}/", {"past": "0"})
+        answer = client.post(f"/threads/{examples.queued}/{verb}/", {"past": "0"})
         assert answer.status_code == 409
         assert "That page shows checkpoint #0 of the past." in answer.content.decode()
-    after = queries.thread(place.queued, workspace=place.cast.workspace)
+    after = queries.thread(examples.queued, workspace=examples.cast.workspace)
     assert after == before
 
 

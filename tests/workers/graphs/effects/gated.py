@@ -59,7 +59,7 @@ def pay(to: str, amount: str, *, key: str) -> str:
     return f"paid {amount} to {to}"
 
 
-def told(question: str, args: Any) -> str:
+def summary(question: str, args: Any) -> str:
     """The agent's answer to what is asked back."""
     if question == "fail":
         raise ValueError("no idea")
@@ -68,7 +68,7 @@ def told(question: str, args: Any) -> str:
 
 @graph.node(then=END, on_expired="remind")
 def settle(state: Bill, ctx: Context) -> dict[str, Any]:
-    gate = Gate("Pay the bill?", "It is due.", risk="low", expires_in=state.expires, answer=told)
+    gate = Gate("Pay the bill?", "It is due.", risk="low", expires_in=state.expires, answer=summary)
     try:
         done = ctx.effect(
             pay, {"to": state.to, "amount": state.amount}, gate=gate if state.asks else None

@@ -15,11 +15,11 @@ from tests.workers.graphs.effects.gated import AnyBench, rules
 from tests.workers.memory_bench import MemoryBench
 from workers.testing.harness import Harness
 
-SAID = "This thread has spent 1.00, and 1.00 is its cap."
+REASON = "This thread has spent 1.00, and 1.00 is its cap."
 
 
 @pytest.fixture
-def over(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def refuse(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Say what the caps say, in both ledgers."""
     messages = [""]
 
@@ -36,33 +36,33 @@ def over(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 def test_no_model_is_asked_beyond_a_cap(
-    make_bench: Callable[[Any], AnyBench], over: Callable[[str], None]
+    make_bench: Callable[[Any], AnyBench], refuse: Callable[[str], None]
 ) -> None:
     asking.answering.requests.clear()
     bench = make_bench(asking)
-    over(SAID)
+    refuse(REASON)
     thread = bench.start()
     row = bench.advance(thread)
-    assert (row.status, row.status_reason) == (Status.PAUSED, SAID)
+    assert (row.status, row.status_reason) == (Status.PAUSED, REASON)
     assert asking.answering.requests == []
-    over("")
+    refuse("")
     bench.resume(thread)
     assert bench.advance(thread).status is Status.WAITING
     assert len(asking.answering.requests) == 3
 
 
 def test_what_is_recorded_costs_nothing(
-    make_bench: Callable[[Any], AnyBench], over: Callable[[str], None]
+    make_bench: Callable[[Any], AnyBench], refuse: Callable[[str], None]
 ) -> None:
     asking.answering.requests.clear()
     bench = make_bench(asking)
     thread = bench.start()
     bench.advance(thread)
-    over(SAID)
+    refuse(REASON)
     bench.decide(thread, "approve")
     row = bench.advance(thread)
     assert row.status is Status.PAUSED, "the model's answers are there, the effect is not done"
-    over("")
+    refuse("")
     bench.resume(thread)
     assert bench.advance(thread).status is Status.SUCCEEDED
     assert len(asking.answering.requests) == 3
@@ -70,19 +70,19 @@ def test_what_is_recorded_costs_nothing(
 
 def test_no_effect_happens_beyond_a_cap(
     make_bench: Callable[[Any], AnyBench],
-    over: Callable[[str], None],
+    refuse: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gated.paid.clear()
     bench = make_bench(gated)
     rules(bench, monkeypatch, lambda _: None)
-    over(SAID)
+    refuse(REASON)
     thread = bench.start(asks=False)
     assert bench.advance(thread).status is Status.PAUSED
     assert gated.paid == []
     bench.resume(thread)
     assert bench.advance(thread).status is Status.PAUSED, "nobody raised it"
-    over("")
+    refuse("")
     bench.resume(thread)
     assert bench.advance(thread).status is Status.SUCCEEDED
     assert len(gated.paid) == 1

@@ -33,8 +33,8 @@ def test_a_request_that_expires_leads_to_the_node_named_for_it(bench: AnyBench) 
     assert bench.advance(thread).status is Status.SUCCEEDED
     assert bench.state(thread)["outcome"] == "nobody looked at it"
     assert gated.paid == []
-    (way,) = told_in(bench, thread, EventKind.WAY_TAKEN)
-    assert way == {"from": "settle", "to": ["remind"], "because": "nobody decided in time"}
+    (event,) = told_in(bench, thread, EventKind.WAY_TAKEN)
+    assert event == {"from": "settle", "to": ["remind"], "because": "nobody decided in time"}
     assert bench.intact(thread)
 
 

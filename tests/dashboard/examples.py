@@ -14,7 +14,7 @@ from . import scene
 
 
 @dataclass(frozen=True)
-class Place:
+class Examples:
     """The cast, and the threads by what became of them."""
 
     cast: Cast
@@ -30,7 +30,7 @@ class Place:
         return self.request.thread
 
 
-def make_place(cast: Cast) -> Place:
+def make_examples(cast: Cast) -> Examples:
     """Threads that are queued, waiting, failed, done and forked, made without an engine."""
     agent = scene.make_agent()
     scene.alive(agent)
@@ -49,4 +49,4 @@ def make_place(cast: Cast) -> Place:
         changes={"goal": "weather"},
         actor=cast.actor("manager").id,
     )
-    return Place(cast, agent, queued, work.thread, broken.thread, request, forked)
+    return Examples(cast, agent, queued, work.thread, broken.thread, request, forked)
