@@ -64,15 +64,15 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("read", WAYS)
 @pytest.mark.parametrize("how", ALTERED)
 def test_whoever_reads_an_altered_file_learns_it(
-    artifact: Callable[..., ArtifactRow], how: str, way: str
+    artifact: Callable[..., ArtifactRow], how: str, read: str
 ) -> None:
     row = artifact(ALTERED[how], CONTENT)
     message = r"'a\.bin' .* do not fit their hash"
     with pytest.raises(CorruptHistory, match=message), payloads.opened(row) as file:
-        WAYS[way](file)
+        WAYS[read](file)
     with pytest.raises(CorruptHistory):
         payloads.prove(row)
 

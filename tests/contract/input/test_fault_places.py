@@ -41,15 +41,15 @@ def test_a_policy(
     world: World, name: str, within: tuple[str, ...], fault: Any, preview: str
 ) -> None:
     operation, call = operations()[name], example(world, operations()[name])
-    way, value, place = fault
-    body = put(put(call.body, (*within, "deadline"), 3_600.0), (*within, *way), value)
-    if (preview and "teams" in place) or (preview and "people" in place):
+    keys, value, path = fault
+    body = put(put(call.body, (*within, "deadline"), 3_600.0), (*within, *keys), value)
+    if (preview and "teams" in path) or (preview and "people" in path):
         return  # who may decide is looked up when it is saved
     with taken_back():
         query = {"preview": preview} if preview else {}
         answer = send(world.cast.client("admin"), operation, call.but(body=body, query=query))
     assert answer.status_code == 422, answer.content
-    assert answer.json()["path"].startswith(".".join(("$", *within, place.partition("[")[0])))
+    assert answer.json()["path"].startswith(".".join(("$", *within, path.partition("[")[0])))
     for path in (answer.json()["path"], *(one["path"] for one in answer.json()["errors"])):
         assert stands_in(path, body), path
 

@@ -39,10 +39,10 @@ def send(client: Client, body: bytes, kind: str = "multipart/form-data; boundary
     return client.generic("POST", URL, body, content_type=kind, headers={"X-CSRFToken": CSRF})
 
 
-def refused(answer: Any, *codes: int, kept: int = 0) -> dict[str, Any]:
+def refused(answer: Any, *codes: int, n_stored: int = 0) -> dict[str, Any]:
     assert answer.status_code in codes, answer.content[:300]
     assert answer["Content-Type"] == "application/problem+json", answer.content[:300]
-    assert Artifact.objects.count() == kept
+    assert Artifact.objects.count() == n_stored
     problem: dict[str, Any] = answer.json()
     return problem
 
@@ -55,7 +55,7 @@ def test_names_are_made_tame(operator: Client) -> None:
         )  # of its own, since the same bytes keep their name
         answer = send(operator, part("file", content, filename=name) + END)
         if answer.status_code != 201:
-            refused(answer, 400, 422, kept=taken)
+            refused(answer, 400, 422, n_stored=taken)
             continue
         saved = answer.json()["name"]
         assert saved

@@ -15,7 +15,7 @@ GOES_ON = LEASE + SWEEP + 12
 
 
 @pytest.mark.parametrize(
-    ("place", "looked"),
+    ("point", "looked"),
     [
         ("before", {"first": 1, "second": 1}),  # in the node, before the second activity
         ("in-second", {"first": 1, "second": 2}),  # in it: it began twice, it is recorded once
@@ -25,23 +25,23 @@ GOES_ON = LEASE + SWEEP + 12
 @pytest.mark.requirement("C06")
 @pytest.mark.requirement("C10")
 def test_killed_in_a_step_around_an_activity(
-    field: Field, worker: Worker, place: str, looked: dict[str, int]
+    field: Field, worker: Worker, point: str, looked: dict[str, int]
 ) -> None:
     case = field.play(
         "look zero",
         "think why, look first, hold before, look second, hold after",
         "look last",
-        hold=(place,),
+        hold=(point,),
     )
-    case.wait_called("second" if place != "before" else "first")
-    if place == "after":
+    case.wait_called("second" if point != "before" else "first")
+    if point == "after":
         case.wait_event("activity.finished", 3)
-    elif place == "before":
+    elif point == "before":
         case.wait_event("activity.finished", 2)
     victim = case.holder()
     assert victim in worker.slots()
     os.kill(victim, signal.SIGKILL)
-    case.go(place)
+    case.go(point)
     case.wait_status("succeeded", seconds=GOES_ON)
 
     assert {name: len(case.calls(name)) for name in looked} == looked
@@ -52,15 +52,15 @@ def test_killed_in_a_step_around_an_activity(
     assert case.row().crash_count == 0
 
 
-@pytest.mark.parametrize("place", ["before-parcel", "in-parcel"])
+@pytest.mark.parametrize("point", ["before-parcel", "in-parcel"])
 def test_killed_inside_an_effect_that_may_be_repeated(
-    field: Field, worker: Worker, place: str
+    field: Field, worker: Worker, point: str
 ) -> None:
-    case = field.play("look first, deliver parcel, look last", hold=(place,))
+    case = field.play("look first, deliver parcel, look last", hold=(point,))
     case.wait_event("effect.started")
     case.wait_called("parcel")
     os.kill(case.holder(), signal.SIGKILL)
-    case.go(place)
+    case.go(point)
     case.wait_status("succeeded", seconds=GOES_ON)
 
     keys = case.calls("parcel")

@@ -81,16 +81,16 @@ def struck(
             worker,
             hundred=field.start("hundred", holds=("in-99",)),
             sixty=field.start("hundred", holds=("before-50",), upto=60),
-            atoms={place: field.start("atoms", holds=(place,)) for place in ATOMS},
+            atoms={point: field.start("atoms", holds=(point,)) for point in ATOMS},
             each=field.start("fetching", holds=("after-60",)),
             tenth=field.start("fetching", holds=("after-65",), every=10, beside_a_loop=True),
         )
         made.hundred.wait_called("count", 99, seconds=90)
         made.sixty.wait_called("count", 49, seconds=90)
         wait_until(lambda: made.sixty.row().step == 49, what=made.sixty.summary)
-        for place, case in made.atoms.items():
-            case.wait_called("sent" if place == "sent" else "before", seconds=90)
-            wait_until(lambda c=case, p=place: done(c) == upto(p), what=case.summary, seconds=90)
+        for point, case in made.atoms.items():
+            case.wait_called("sent" if point == "sent" else "before", seconds=90)
+            wait_until(lambda c=case, p=point: done(c) == upto(p), what=case.summary, seconds=90)
         made.each.wait_called("item", 60, seconds=90)
         made.tenth.wait_called("item", 65, seconds=90)
         wait_until(lambda: cursor_of(made.each) == 60, what=lambda: cursor_of(made.each))
@@ -114,10 +114,10 @@ def done(case: Case) -> set[str]:
     return {a.tool for a in queries.activities(case.id) if a.state == "done" and a.step > 1}
 
 
-def upto(place: str) -> set[str]:
+def upto(point: str) -> set[str]:
     """What `act` has recorded when it stays at this place."""
     tools = {"value": {"now", "random", "uuid"}, "sent": {"points.send"}}
-    places = ATOMS[: ATOMS.index(place) + 1]
+    places = ATOMS[: ATOMS.index(point) + 1]
     return set().union(*(tools.get(name, {name}) for name in places))
 
 
@@ -156,13 +156,13 @@ def test_a_long_task_is_a_chain_of_short_sprints(struck: Struck) -> None:
         assert kinds == ["activity.finished", "checkpoint.committed"] * (len(kinds) // 2)
 
 
-@pytest.mark.parametrize("place", ATOMS)
+@pytest.mark.parametrize("point", ATOMS)
 @pytest.mark.requirement("A15")
 @pytest.mark.requirement("B03")
 @pytest.mark.requirement("C10")
 @pytest.mark.requirement("C20")
-def test_killed_right_after_an_action_none_is_repeated(struck: Struck, place: str) -> None:
-    case = struck.atoms[place]
+def test_killed_right_after_an_action_none_is_repeated(struck: Struck, point: str) -> None:
+    case = struck.atoms[point]
     assert {n: len(case.calls(n)) for n in ("before", "query", "tooling", "sent", "noted")} == {
         "before": 1,
         "query": 1,
@@ -183,19 +183,19 @@ def test_killed_right_after_an_action_none_is_repeated(struck: Struck, place: st
     assert (row.tokens, row.cost, row.crash_count) == (24, "0.004", 0)
 
 
-@pytest.mark.parametrize("place", ATOMS)
-def test_time_and_chance_are_those_of_the_first_attempt(struck: Struck, place: str) -> None:
-    case = struck.atoms[place]
+@pytest.mark.parametrize("point", ATOMS)
+def test_time_and_chance_are_those_of_the_first_attempt(struck: Struck, point: str) -> None:
+    case = struck.atoms[point]
     values = {a.tool: a.result for a in queries.activities(case.id) if a.kind == "value"}
     _, chance, ident = case.state()["seen"][1].split()
     assert (float(chance), ident) == (values["random"], values["uuid"])
     assert case.kinds().count("value.recorded") == 3
 
 
-@pytest.mark.parametrize("place", ATOMS)
+@pytest.mark.parametrize("point", ATOMS)
 @pytest.mark.requirement("A15")
-def test_the_page_lists_save_points_between_checkpoints(struck: Struck, place: str) -> None:
-    case = struck.atoms[place]
+def test_the_page_lists_save_points_between_checkpoints(struck: Struck, point: str) -> None:
+    case = struck.atoms[point]
     page = ThreadPage(case.workspace, case.id)
     roles = frozenset({"operator"})
     points, last = "", ""

@@ -27,31 +27,31 @@ BY_THE_AUTHOR = ("raise", "activity", "activity error", "channel")
 LOCATION = re.compile(r"\(hostile\.py, line \d+\)$|\$|'(begin|end)'")
 
 
-def is_clear(place: str, reason: str) -> bool:
+def is_clear(location: str, reason: str) -> bool:
     """Whether a reason is a sentence about the author's code or value, with its place."""
     if not LOCATION.search(reason):
         return False
-    if place in BY_THE_AUTHOR and OF_THE_AUTHOR.match(reason):
+    if location in BY_THE_AUTHOR and OF_THE_AUTHOR.match(reason):
         return True
     named = RAW.search(reason.replace("ValueError('x')", "").replace("not ValueError", ""))
     return reason.startswith("begin: ") and (named is None or " is not a JSON type" in reason)
 
 
 @pytest.mark.parametrize(
-    "place", ["raise", *hostile.DOORS, *hostile.UPDATES, *hostile.WAYS], ids=str
+    "location", ["raise", *hostile.DOORS, *hostile.UPDATES, *hostile.WAYS], ids=str
 )
 def test_each_hostile_value_ends_the_step_with_a_clear_reason(
-    make_bench: Callable[[Any], Bench], place: str
+    make_bench: Callable[[Any], Bench], location: str
 ) -> None:
     bench = make_bench(hostile)
     unclear, failed = [], 0
     for value in hostile.VALUES:
-        thread = bench.start(door=place, value=value)
+        thread = bench.start(door=location, value=value)
         row = bench.advance(thread)
         if row.status is Status.FAILED:
             failed += 1
             assert len(row.status_reason) <= 2_000
-            if not is_clear(place, row.status_reason):
+            if not is_clear(location, row.status_reason):
                 unclear.append(f"{value}: {row.status_reason[:300]}")
         else:
             assert row.status in (Status.SUCCEEDED, Status.WAITING, Status.SLEEPING), value

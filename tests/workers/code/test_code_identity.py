@@ -186,18 +186,18 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(
     same=st.lists(st.sampled_from(sorted(SAME)), unique=True, max_size=5),
     other=st.lists(st.sampled_from(sorted(OTHER)), unique=True, max_size=3),
-    place=st.sampled_from(["here", "there/deeper"]),
+    subfolder=st.sampled_from(["here", "there/deeper"]),
 )
 @settings(
     max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_the_verdict_on_any_edits(
-    ground: Path, monkeypatch: pytest.MonkeyPatch, same: list[str], other: list[str], place: str
+    ground: Path, monkeypatch: pytest.MonkeyPatch, same: list[str], other: list[str], subfolder: str
 ) -> None:
     shutil.rmtree(ground, ignore_errors=True)
     write(ground)
     was, before = code_in(ground, monkeypatch)
-    folder = ground / place
+    folder = ground / subfolder
     write(folder)
     for name in same:
         SAME[name](folder)

@@ -42,7 +42,7 @@ def beyond(limit: str, door: str) -> Any:
     return {"here": BEYOND[limit]}
 
 
-class Told(State):
+class Beyond(State):
     door: str = "none"
     limit: str = ""
     facts: Annotated[dict[str, Any], Merge()] = {}
@@ -73,10 +73,10 @@ def take(value: Any, *, key: str) -> str:
     return "taken"
 
 
-graph = Graph("beyond", Told)
+graph = Graph("beyond", Beyond)
 
 
-def choose(state: Told) -> Way:
+def choose(state: Beyond) -> Way:
     if state.door == "way":
         return Way("end", _text(state.limit, "way"))
     return Way("end", "as ever")
@@ -88,7 +88,7 @@ def _text(limit: str, door: str) -> str:
 
 
 @graph.node(then=choose, ways=("end",))
-def begin(state: Told, ctx: Context) -> dict[str, Any]:
+def begin(state: Beyond, ctx: Context) -> dict[str, Any]:
     door, limit = state.door, state.limit
     if door == "update":
         return {"facts": beyond(limit, door)}
@@ -130,7 +130,7 @@ def failing(limit: str) -> None:
 
 
 @graph.node(then=END)
-def end(state: Told, ctx: Context) -> dict[str, Any]:
+def end(state: Beyond, ctx: Context) -> dict[str, Any]:
     return {"out": "done"}
 
 

@@ -10,13 +10,13 @@ from workers.node.context import Context
 from workers.testing.harness import Harness, Played
 
 
-class Said(State):
+class Notes(State):
     what: str = ""
     out: Annotated[list[str], Append()] = []
 
 
 def played(node: Callable[[Any, Context], Any], **more: Any) -> Played:
     """A thread of an agent with this node."""
-    graph = Graph("one", Said)
+    graph = Graph("one", Notes)
     graph.node("one", then=END)(node)
     return Harness(graph, **more).play({"what": "x"})

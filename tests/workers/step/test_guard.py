@@ -30,7 +30,7 @@ from django.db import connection
 from pydantic import AfterValidator, model_validator
 
 from tests.workers.conftest import bench_of
-from tests.workers.graphs.guarded import Said, played
+from tests.workers.graphs.guarded import Notes, played
 from workers.authoring.graph import END, Append, Custom, Graph, State
 from workers.checking.outside import check_outside
 from workers.node.context import Context
@@ -47,7 +47,7 @@ def lines_of(function: Callable[..., Any]) -> set[int | None]:
 def refused(do: Callable[..., Any], says: str, *value: Any) -> None:
     """In a node it fails the step at the very line that would do it."""
 
-    def node(state: Said, ctx: Context) -> Any:
+    def node(state: Notes, ctx: Context) -> Any:
         do(*value)
 
     thread = played(node)
@@ -140,7 +140,7 @@ def test_a_model_asked_in_a_node_is_refused(
 ) -> None:
     address, request = model
 
-    def node(state: Said, ctx: Context) -> dict[str, Any]:
+    def node(state: Notes, ctx: Context) -> dict[str, Any]:
         return {"out": [ask(address)]}
 
     thread = played(node)
@@ -159,7 +159,7 @@ def test_an_open_connection_of_a_client_is_no_way_round(model: tuple[str, list[s
     address, request = model
     client = Client()
 
-    def node(state: Said, ctx: Context) -> dict[str, Any]:
+    def node(state: Notes, ctx: Context) -> dict[str, Any]:
         first = ctx.activity(client.create, address)
         return {"out": [first, client.create(address)]}
 
@@ -253,7 +253,7 @@ def test_a_running_pool_is_no_way_round(tmp_path: Path) -> None:
 def test_reading_sleeping_and_devices_are_fine(tmp_path: Path) -> None:
     (tmp_path / "there").write_text("x")
 
-    def node(state: Said, ctx: Context) -> dict[str, Any]:
+    def node(state: Notes, ctx: Context) -> dict[str, Any]:
         with open(os.devnull, "w") as nothing:
             print("gone", file=nothing)
         results = [p.read_text() for p in sorted(tmp_path.iterdir())]
@@ -267,14 +267,14 @@ def test_except_exception_does_not_swallow_it_and_base_exception_does_not_save_t
 ) -> None:
     after: list[str] = []
 
-    def polite(state: Said, ctx: Context) -> dict[str, Any]:
+    def polite(state: Notes, ctx: Context) -> dict[str, Any]:
         try:
             (tmp_path / "a").write_text("x")
         except Exception:
             after.append("swallowed")
         return {"out": ["went on"]}
 
-    def greedy(state: Said, ctx: Context) -> dict[str, Any]:
+    def greedy(state: Notes, ctx: Context) -> dict[str, Any]:
         try:
             (tmp_path / "a").write_text("x")
         except BaseException:
@@ -292,7 +292,7 @@ def test_except_exception_does_not_swallow_it_and_base_exception_does_not_save_t
 
 
 def test_after_it_is_mended_the_thread_goes_on(tmp_path: Path) -> None:
-    graph = Graph("one", Said, on_code_change="go_on")
+    graph = Graph("one", Notes, on_code_change="go_on")
     graph.node("one", then=END)(lambda state, ctx: (tmp_path / "a").write_text("x"))
     harness = Harness(graph)
     thread = harness.play()
@@ -300,7 +300,7 @@ def test_after_it_is_mended_the_thread_goes_on(tmp_path: Path) -> None:
     assert isinstance(thread.error, Exception)
     assert "writes a file" in str(thread.error)
 
-    mended = Graph("one", Said, on_code_change="go_on")
+    mended = Graph("one", Notes, on_code_change="go_on")
     write = (tmp_path / "a").write_text
     mended.node("one", then=END)(lambda state, ctx: {"out": [str(ctx.activity(write, "x"))]})
     harness.install(mended)
@@ -400,7 +400,7 @@ def address() -> str:
 
 
 def test_queries_in_a_node_are_refused_and_those_of_the_engine_are_not(db: None) -> None:
-    graph = Graph("asks", Said)
+    graph = Graph("asks", Notes)
     warm = psycopg.connect(address(), autocommit=True)
     ways: dict[str, Callable[[], Any]] = {
         "orm": lambda: User.objects.count(),
@@ -411,7 +411,7 @@ def test_queries_in_a_node_are_refused_and_those_of_the_engine_are_not(db: None)
     }
 
     @graph.node(then=END)
-    def one(state: Said, ctx: Context) -> dict[str, Any]:
+    def one(state: Notes, ctx: Context) -> dict[str, Any]:
         ctx.think("the engine writes this")
         before = ctx.activity(lambda: User.objects.count(), key="count")
         ctx.now(), ctx.uuid(), ctx.random()
@@ -439,17 +439,17 @@ FOLDER = Path(tempfile.gettempdir())
 
 
 def test_the_check_names_plain_cases_in_the_same_words() -> None:
-    graph = Graph("checked", Said)
+    graph = Graph("checked", Notes)
 
     @graph.node(then="two")
-    def one(state: Said, ctx: Context) -> dict[str, Any]:
+    def one(state: Notes, ctx: Context) -> dict[str, Any]:
         CLIENT.post("http://localhost:9/")
         with open(FOLDER / "never", "w") as file:
             file.write("x")
         return {}
 
     @graph.node(then=END)
-    def two(state: Said, ctx: Context) -> dict[str, Any]:
+    def two(state: Notes, ctx: Context) -> dict[str, Any]:
         def fetch() -> Any:
             return urllib.request.urlopen("http://localhost:9/")
 

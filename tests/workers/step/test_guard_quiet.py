@@ -24,7 +24,7 @@ from django.db import connection
 
 from dashboard.doctor import unsafe
 from tests.workers.conftest import bench_of
-from tests.workers.graphs.guarded import Said, played
+from tests.workers.graphs.guarded import Notes, played
 from workers.authoring.graph import END, Graph
 from workers.node.context import Context
 from workers.slot import loop
@@ -79,7 +79,7 @@ def test_imports_logs_and_finalisers_of_others_go_on(modules: Path) -> None:
         weakref.finalize(gone, os.rmdir, folder)
         left.extend([path, gone.path, Path(folder)])
 
-    def node(state: Said, ctx: Context) -> dict[str, Any]:
+    def node(state: Notes, ctx: Context) -> dict[str, Any]:
         number = int(state.what)
         here = __import__(f"late_{number}").here
         log.info("node %d says something that fills a line", number)
@@ -87,7 +87,7 @@ def test_imports_logs_and_finalisers_of_others_go_on(modules: Path) -> None:
             gc.collect()
         return {"out": [str(here)]}
 
-    graph = Graph("many", Said)
+    graph = Graph("many", Notes)
     graph.node("one", then=END)(node)
     harness = Harness(graph)
     gc.disable()
@@ -114,13 +114,13 @@ def test_imports_logs_and_finalisers_of_others_go_on(modules: Path) -> None:
 def test_many_threads_with_databases_and_valkey_around_raise_no_alarm(real_db: str) -> None:
     """Forty nodes at a time in eight threads, each between queries and commands of its own."""
     client = redis.Redis.from_url(django_settings.REDIS_URL)
-    graph = Graph("busy", Said)
+    graph = Graph("busy", Notes)
 
     def around() -> int:
         return int(client.incr("tests:guard")) + User.objects.count()
 
     @graph.node(then=END)
-    def one(state: Said, ctx: Context) -> dict[str, Any]:
+    def one(state: Notes, ctx: Context) -> dict[str, Any]:
         ctx.think("between two")
         logging.getLogger("tests.busy").debug("seen")
         return {"out": [str(ctx.activity(around) > 0)]}
@@ -151,7 +151,7 @@ def test_many_threads_with_databases_and_valkey_around_raise_no_alarm(real_db: s
 
 
 def test_it_can_be_switched_off_and_doctor_says_so(tmp_path: Path, settings: Any) -> None:
-    def node(state: Said, ctx: Context) -> dict[str, Any]:
+    def node(state: Notes, ctx: Context) -> dict[str, Any]:
         (tmp_path / "a").write_text("x")
         return {"out": ["written"]}
 

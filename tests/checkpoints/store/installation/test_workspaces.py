@@ -25,7 +25,7 @@ def make_user(name: str = "ada", **more: Any) -> int:
 
 
 @pytest.fixture
-def place(db: None) -> UUID:
+def lab(db: None) -> UUID:
     return store.create_workspace("lab", actor=ADMIN)
 
 
@@ -46,15 +46,15 @@ def roles(workspace: UUID) -> set[tuple[int, str]]:
     return {(user, role) for user, role in result}
 
 
-def test_a_life_of_a_workspace_stands_in_its_log(place: UUID) -> None:
+def test_a_life_of_a_workspace_stands_in_its_log(lab: UUID) -> None:
     ada = make_user()
-    assert store.grant(place, ada, "operator", actor=ADMIN)
-    assert store.grant(place, ada, "auditor", actor="user:9")
-    assert store.withdraw(place, ada, "operator", actor=ADMIN)
-    assert store.withdraw(place, ada, "auditor", actor=ADMIN)
-    assert store.rename_workspace(place, "  big   lab ", actor=ADMIN)
+    assert store.grant(lab, ada, "operator", actor=ADMIN)
+    assert store.grant(lab, ada, "auditor", actor="user:9")
+    assert store.withdraw(lab, ada, "operator", actor=ADMIN)
+    assert store.withdraw(lab, ada, "auditor", actor=ADMIN)
+    assert store.rename_workspace(lab, "  big   lab ", actor=ADMIN)
     who = {"user": ada, "name": "ada"}
-    assert log(place) == [
+    assert log(lab) == [
         (K.WORKSPACE_CREATED, ADMIN, {"name": "lab"}),
         (K.MEMBER_ADDED, ADMIN, who),
         (K.ROLE_GRANTED, ADMIN, {**who, "role": "operator"}),
@@ -64,23 +64,23 @@ def test_a_life_of_a_workspace_stands_in_its_log(place: UUID) -> None:
         (K.MEMBER_REMOVED, ADMIN, who),
         (K.WORKSPACE_RENAMED, ADMIN, {"from": "lab", "to": "big lab"}),
     ]
-    report = verify_workspace(place)
+    report = verify_workspace(lab)
     assert (report.intact, report.n_events, report.what) == (True, 8, "")
-    pages = queries.workspace_events(place, limit=3)
+    pages = queries.workspace_events(lab, limit=3)
     assert [r.seq for r in pages.rows] == [8, 7, 6]
-    following = queries.workspace_events(place, limit=3, before=int(pages.next_cursor))
+    following = queries.workspace_events(lab, limit=3, before=int(pages.next_cursor))
     assert [r.seq for r in following.rows] == [5, 4, 3]
 
 
-def test_what_changes_nothing_is_no_event(place: UUID) -> None:
+def test_what_changes_nothing_is_no_event(lab: UUID) -> None:
     ada = make_user()
-    assert store.grant(place, ada, "viewer", actor=ADMIN)
-    before = kinds(place)
-    assert not store.grant(place, ada, "viewer", actor=ADMIN)
-    assert not store.withdraw(place, ada, "operator", actor=ADMIN)
-    assert not store.rename_workspace(place, "lab", actor=ADMIN)
-    assert store.ensure_workspace("lab", actor=ADMIN) == place
-    assert kinds(place) == before
+    assert store.grant(lab, ada, "viewer", actor=ADMIN)
+    before = kinds(lab)
+    assert not store.grant(lab, ada, "viewer", actor=ADMIN)
+    assert not store.withdraw(lab, ada, "operator", actor=ADMIN)
+    assert not store.rename_workspace(lab, "lab", actor=ADMIN)
+    assert store.ensure_workspace("lab", actor=ADMIN) == lab
+    assert kinds(lab) == before
 
 
 @pytest.mark.parametrize(
@@ -98,41 +98,41 @@ def test_what_changes_nothing_is_no_event(place: UUID) -> None:
         (lambda w, u: store.rename_workspace(w, "other", actor=ADMIN), InvalidValue),
     ],
 )
-def test_refusals_change_nothing(place: UUID, attempt: Any, error: type[Exception]) -> None:
+def test_refusals_change_nothing(lab: UUID, attempt: Any, error: type[Exception]) -> None:
     other = store.create_workspace("other", actor=ADMIN)
     user = make_user()
     with pytest.raises(error):
-        attempt(place, user)
-    assert kinds(place) == [K.WORKSPACE_CREATED]
+        attempt(lab, user)
+    assert kinds(lab) == [K.WORKSPACE_CREATED]
     assert kinds(other) == [K.WORKSPACE_CREATED]
-    assert roles(place) == set()
-    assert verify_workspace(place).intact
+    assert roles(lab) == set()
+    assert verify_workspace(lab).intact
 
 
-def test_the_last_admin_and_ones_own_admin_role_stay(place: UUID) -> None:
+def test_the_last_admin_and_ones_own_admin_role_stay(lab: UUID) -> None:
     ada, bob, gone = make_user("ada"), make_user("bob"), make_user("gone", is_active=False)
     for user in (ada, gone):
-        store.grant(place, user, "admin", actor=ADMIN)
+        store.grant(lab, user, "admin", actor=ADMIN)
     # Somebody who cannot sign in is no admin who could help.
     with pytest.raises(NotAllowedNow, match="last admin"):
-        store.withdraw(place, ada, "admin", actor=ADMIN)
-    store.grant(place, bob, "admin", actor=ADMIN)
+        store.withdraw(lab, ada, "admin", actor=ADMIN)
+    store.grant(lab, bob, "admin", actor=ADMIN)
     with pytest.raises(NotAllowedNow, match="your own admin role; ask another admin"):
-        store.withdraw(place, ada, "admin", actor=f"user:{ada}")
+        store.withdraw(lab, ada, "admin", actor=f"user:{ada}")
     with pytest.raises(NotAllowedNow, match="ask another admin"):
-        store.withdraw(place, ada, "admin", actor=f"user:{ada}/token:k3x9mq2p")
-    assert store.withdraw(place, ada, "admin", actor=f"user:{bob}")
+        store.withdraw(lab, ada, "admin", actor=f"user:{ada}/token:k3x9mq2p")
+    assert store.withdraw(lab, ada, "admin", actor=f"user:{bob}")
     with pytest.raises(NotAllowedNow, match="last admin"):
-        store.withdraw(place, bob, "admin", actor=ADMIN)
-    assert (bob, "admin") in roles(place)
-    assert verify_workspace(place).intact
+        store.withdraw(lab, bob, "admin", actor=ADMIN)
+    assert (bob, "admin") in roles(lab)
+    assert verify_workspace(lab).intact
 
 
-def test_changes_of_a_user_stand_in_each_of_their_workspaces(place: UUID) -> None:
+def test_changes_of_a_user_stand_in_each_of_their_workspaces(lab: UUID) -> None:
     second = store.create_workspace("second", actor=ADMIN)
     third = store.create_workspace("third", actor=ADMIN)
     ada, lonely = make_user("ada"), make_user("lonely")
-    for workspace in (place, second):
+    for workspace in (lab, second):
         store.grant(workspace, ada, "viewer", actor=ADMIN)
 
     def change(user: int, name: str, kind: K = K.USER_CHANGED) -> None:
@@ -144,47 +144,45 @@ def test_changes_of_a_user_stand_in_each_of_their_workspaces(place: UUID) -> Non
     change(ada, "ada")
     change(lonely, "lonely", K.USER_CREATED)
     data = {"user": ada, "name": "ada", "changed": {"email": None}}
-    for workspace in (place, second):
+    for workspace in (lab, second):
         assert log(workspace)[-1] == (K.USER_CHANGED, ADMIN, data)
     assert kinds(third) == [K.WORKSPACE_CREATED, K.USER_CREATED]
-    for workspace in (place, second, third):
+    for workspace in (lab, second, third):
         assert verify_workspace(workspace).intact
 
 
-def test_a_last_admin_cannot_be_disabled(place: UUID) -> None:
+def test_a_last_admin_cannot_be_disabled(lab: UUID) -> None:
     ada, bob = make_user("ada"), make_user("bob")
-    store.grant(place, ada, "admin", actor=ADMIN)
+    store.grant(lab, ada, "admin", actor=ADMIN)
 
     def disable(user: int, actor: str) -> None:
         with transaction.atomic():
-            store.log_user(
-                K.USER_DISABLED, user, name="x", changed={}, actor=actor, workspace=place
-            )
+            store.log_user(K.USER_DISABLED, user, name="x", changed={}, actor=actor, workspace=lab)
 
     with pytest.raises(NotAllowedNow, match="last admin"):
         disable(ada, ADMIN)
-    store.grant(place, bob, "admin", actor=ADMIN)
+    store.grant(lab, bob, "admin", actor=ADMIN)
     with pytest.raises(NotAllowedNow, match="your own login"):
         disable(ada, f"user:{ada}")
     disable(ada, f"user:{bob}")
-    assert kinds(place)[-1] == K.USER_DISABLED
+    assert kinds(lab)[-1] == K.USER_DISABLED
 
 
-def test_the_admins_of_a_workspace_look_after_its_people(place: UUID) -> None:
+def test_the_admins_of_a_workspace_look_after_its_people(lab: UUID) -> None:
     other = store.create_workspace("other", actor=ADMIN)
     here, elsewhere, both, left, moved = map(make_user, ("here", "else", "both", "left", "moved"))
-    for workspace, user in ((place, here), (other, elsewhere), (place, both), (other, both)):
+    for workspace, user in ((lab, here), (other, elsewhere), (lab, both), (other, both)):
         store.grant(workspace, user, "viewer", actor=ADMIN)
     for user in (left, moved):
-        store.grant(place, user, "viewer", actor=ADMIN)
-        store.withdraw(place, user, "viewer", actor=ADMIN)
+        store.grant(lab, user, "viewer", actor=ADMIN)
+        store.withdraw(lab, user, "viewer", actor=ADMIN)
     store.grant(other, moved, "viewer", actor=ADMIN)
-    assert queries.people_of(place) == {here, both, left}
-    assert queries.only_member_of(here, place)
-    assert not queries.only_member_of(both, place)
+    assert queries.people_of(lab) == {here, both, left}
+    assert queries.only_member_of(here, lab)
+    assert not queries.only_member_of(both, lab)
 
 
-def test_the_chain_text_is_that_of_threads(place: UUID) -> None:
+def test_the_chain_text_is_that_of_threads(lab: UUID) -> None:
     chain, last_hash = rows("SELECT chain_id, last_hash FROM gp_workspace")[0]
     [(seq, kind, v, actor, at, data_hash, prev, result)] = rows(
         "SELECT seq, kind, v, actor, at, data_hash, prev_hash, hash FROM gp_workspace_event"
@@ -217,26 +215,26 @@ def test_the_chain_text_is_that_of_threads(place: UUID) -> None:
         ("UPDATE gp_membership SET role = 'admin'", 3, "has the role admin against the log"),
     ],
 )
-def test_tampering_is_found(place: UUID, statement: str, seq: int, what: str) -> None:
-    store.grant(place, make_user(), "viewer", actor=ADMIN)
-    assert verify_workspace(place).n_events == 3
+def test_tampering_is_found(lab: UUID, statement: str, seq: int, what: str) -> None:
+    store.grant(lab, make_user(), "viewer", actor=ADMIN)
+    assert verify_workspace(lab).n_events == 3
     with tampering() as force:
         force(statement)
-    report = verify_workspace(place)
+    report = verify_workspace(lab)
     assert not report.intact
     assert report.first_broken_seq == seq
     assert what in report.what
 
 
-def test_a_role_given_past_the_store_is_found(place: UUID) -> None:
+def test_a_role_given_past_the_store_is_found(lab: UUID) -> None:
     rows(
         "INSERT INTO gp_membership (workspace_id, user_id, role) VALUES (%s::uuid, %s, 'admin')",
-        (place, make_user()),
+        (lab, make_user()),
     )
-    assert "has the role admin against the log" in verify_workspace(place).what
+    assert "has the role admin against the log" in verify_workspace(lab).what
 
 
-def test_a_workspace_older_than_its_log_keeps_the_roles_it_had(place: UUID) -> None:
+def test_a_workspace_older_than_its_log_keeps_the_roles_it_had(lab: UUID) -> None:
     old = uuid4()
     rows("INSERT INTO gp_workspace (id, name) VALUES (%s::uuid, 'old')", (old,))
     ada = make_user()
@@ -254,7 +252,7 @@ def test_unknown_workspaces_cannot_be_verified(db: None) -> None:
         verify_workspace(uuid4())
 
 
-def test_a_log_takes_no_actor_or_kind_that_could_forge_the_chain_text(place: UUID) -> None:
+def test_a_log_takes_no_actor_or_kind_that_could_forge_the_chain_text(lab: UUID) -> None:
     with pytest.raises(Error), transaction.atomic():
-        store.grant(place, make_user(), "viewer", actor="user:1|2")
-    assert kinds(place) == [K.WORKSPACE_CREATED]
+        store.grant(lab, make_user(), "viewer", actor="user:1|2")
+    assert kinds(lab) == [K.WORKSPACE_CREATED]
