@@ -1,0 +1,221 @@
+"""How-tos that tests perform: a page taken apart into what a reader types, calls and opens.
+
+A test performs the units of a page one after the other and names each by how it stands there, so
+that a changed line is noticed. `complete` fails for a unit that was neither performed nor left out
+with a reason, so that a new one cannot slip in.
+
+Units: lines of `sh` and `bash` blocks; other blocks; and in the text what stands as code and is a
+command with its words, a call (`GET /...`), an address (`/...`) or a query of the board.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.test import Client
+
+from checkpoints import store
+from dashboard.identity import tokens
+from tests.cast import Cast
+from tests.dashboard.command_list import COMMANDS, command_named
+
+HOWTOS = Path(__file__).parents[2] / "docs/howto"
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`([^`]+)`")
+CALL = re.compile(r"(?:GET|POST|PUT|PATCH|DELETE) /\S*")
+QUERY = re.compile(r"-?(?:status|agent|node|stuck|age|idle|cost|label|state\.[\w.]+|has):\S.*")
+SHELL = ("sh", "bash")
+DOOR = re.compile(r"(?:\./manage\.py|gatepost) ")
+
+
+def without_note(line: str) -> str:
+    """A line of a shell without the note behind it."""
+    return re.sub(r"\s+#\s.*$", "", line).strip()
+
+
+def lines_of(block: str) -> list[str]:
+    """The commands of a shell block; continued lines are one."""
+    joined = re.sub(r"\\\n\s*", "", block)
+    return [line for line in map(without_note, joined.splitlines()) if line]
+
+
+def is_unit(code: str) -> bool:
+    """Whether code in the text of a page is something to perform."""
+    name, _, rest = DOOR.sub("", code).partition(" ")
+    verbs = {verb.name for verb in getattr(command_named(name), "verbs", ())} if (
+        name in COMMANDS
+    ) else set()
+    command = name in COMMANDS and (rest.split(" ")[0] in verbs if verbs else rest[:2] == "--")
+    typed = DOOR.match(code) is not None and "VERB" not in code
+    return bool(command or typed or CALL.fullmatch(code) or QUERY.fullmatch(code)) or (
+        re.fullmatch(r"/[a-z][^\s`]*", code) is not None
+    )
+
+
+def takes_json(name: str) -> bool:
+    """Whether a command answers with JSON."""
+    made = command_named(name)
+    return bool(getattr(made, "verbs", ())) or "--json" in made.create_parser("", name).format_help()
+
+
+def units_of(text: str) -> list[str]:
+    """What is to be performed on a page, each once, in order."""
+    results: list[str] = []
+    end = 0
+
+    def read(prose: str) -> Iterator[str]:
+        return (code for code in CODE.findall(prose.replace("\n", " ")) if is_unit(code))
+
+    for fence in FENCE.finditer(text):
+        results += read(text[end : fence.start()])
+        language, block = fence[1].split(" ")[0], fence[2]
+        results += lines_of(block) if language in SHELL else [block]
+        end = fence.end()
+    results += read(text[end:])
+    return list(dict.fromkeys(results))
+
+
+def with_names(text: str, names: Mapping[str, object]) -> str:
+    """A text with the names that stand in it replaced by what they stand for."""
+    for name, value in names.items():
+        edges = (r"\b" if name[:1].isalnum() else "", r"\b" if name[-1:].isalnum() else "")
+        pattern = rf"\$?{edges[0]}{re.escape(name)}{edges[1]}"
+        text = re.sub(pattern, str(value).replace("\\", "\\\\"), text)
+    return text
+
+
+class Performance:
+    """A page while it is performed: what was done, and with which people."""
+
+    def __init__(self, page: str, cast: Cast) -> None:
+        self.cast = cast
+        self.text = (HOWTOS / f"{page}.md").read_text()
+        self.units = units_of(self.text)
+        self.done: set[str] = set()
+
+    def person(self, name: str, *roles: str) -> Any:
+        """Somebody whom the page names, with these roles."""
+        user = get_user_model().objects.create_user(name, f"{name}@example.com", "a-long-password")
+        for role in roles:
+            store.grant(self.cast.workspace, user.pk, role, actor="user:0")
+        self.cast.users[name] = user
+        return user
+
+    def unit(self, start: str) -> str:
+        """The unit that begins like this; it counts as performed."""
+        exact = [unit for unit in self.units if unit == start]
+        units = exact or [unit for unit in self.units if unit.startswith(start)]
+        assert len(units) == 1, f"{start!r} begins {units} of the page"
+        self.done.add(units[0])
+        return units[0]
+
+    def code(self, word: str) -> str:
+        """The one block with this word in it, of another language than the shell's."""
+        (block,) = [unit for unit in self.units if word in unit and "\n" in unit]
+        self.done.add(block)
+        return block
+
+    def run(
+        self, start: str, who: str = "", code: int = 0, more: str = "", **names: object
+    ) -> Any:
+        """Perform a command as somebody; its JSON where it has any, else its text.
+
+        `more` are words behind those of the page, `names` what its words stand for, `code` the
+        exit code. What goes to a file in the shell goes there.
+        """
+        typed = DOOR.sub("", self.unit(start).partition(" | ")[0])
+        words = shlex.split(f"{with_names(typed, names)} {more}")
+        file = words.pop(words.index(">") + 1) if ">" in words else ""
+        words = [word for word in words if word != ">"]
+        words += ["--as", who] if who and "--as" not in words else []
+        out, err = io.StringIO(), io.StringIO()
+        json_too = not file and "--json" not in words and takes_json(words[0])
+        options = [*words, *(["--json"] if json_too else [])]
+        try:
+            call_command(*options, stdout=out, stderr=err)
+            ended = 0
+        except SystemExit as stop:
+            ended = int(stop.code or 0)
+        assert ended == code, (words, out.getvalue(), err.getvalue())
+        if file:
+            Path(file).write_text(out.getvalue())
+        if code:
+            return out.getvalue() + err.getvalue()
+        try:
+            return json.loads(out.getvalue())
+        except ValueError:
+            return out.getvalue()
+
+    def call(
+        self,
+        start: str,
+        who: str,
+        body: object = None,
+        status: int = 200,
+        scopes: tuple[str, ...] | None = (),
+        **names: object,
+    ) -> Any:
+        """Perform a call of the text, or that of `curl`; its answer.
+
+        With a token of somebody, which has its usual scopes or these; `None`: a browser's session.
+        """
+        unit = with_names(self.unit(start), {"{id}": "ID"} | names)
+        if unit.startswith("curl "):
+            method, path, body = self._curl(unit)
+        else:
+            method, path = unit.split(" ")
+            path = path if path.startswith("/scim") else f"/api/v1{path.removeprefix('/api/v1')}"
+        answer = self.client(who, scopes).generic(
+            method, path, json.dumps(body or {}), content_type="application/json"
+        ) if method != "GET" else self.client(who, scopes).get(path)
+        assert answer.status_code == status, (unit, answer.content)
+        if answer.headers.get("Content-Type", "").partition(";")[0].endswith("json"):
+            return answer.json()
+        return answer
+
+    def page(self, start: str, who: str, status: int = 200, more: str = "", **names: object) -> str:
+        """Open an address of the page as somebody; its text. `more` is written behind it."""
+        answer = self.cast.client(who).get(with_names(self.unit(start), names) + more)
+        assert answer.status_code == status, (start, answer.status_code)
+        return answer.content.decode()
+
+    def client(self, who: str, scopes: tuple[str, ...] | None = ()) -> Client:
+        """A client with a new token of somebody, or with a browser's session."""
+        if scopes is None:
+            client: Client = self.cast.client(who)
+            return client
+        user = self.cast.users[who]
+        token = tokens.make(user, made_by="user:0", scopes=scopes or None)[1]
+        return Client(headers={"Authorization": f"Bearer {token}"})
+
+    def _curl(self, line: str) -> tuple[str, str, object]:
+        """(method, path, body) of a call by `curl`, which has to send a token and say its kind."""
+        words = shlex.split(line)
+        assert "Authorization: Bearer $TOKEN" in words, line
+        (address,) = [word for word in words if word.startswith("$GATEPOST")]
+        path = re.sub(r"^\$GATEPOST(_URL)?", "", address)
+        if "-d" not in words:
+            return "GET", path, None
+        assert "Content-Type: application/json" in words, line
+        return "POST", path, json.loads(words[words.index("-d") + 1])
+
+    def complete(self, left_out: Mapping[str, str] | None = None) -> None:
+        """Fail for each unit that was neither performed nor left out with a reason.
+
+        `left_out` is {how a unit begins: why it is not performed here}.
+        """
+        known = left_out or {}
+        for start, why in known.items():
+            assert why, start
+            assert [u for u in self.units if u.startswith(start)], f"{start!r} begins no unit"
+        starts = tuple(known)
+        missing = [u for u in self.units if u not in self.done and not u.startswith(starts or "\0")]
+        assert missing == []
