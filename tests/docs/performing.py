@@ -66,6 +66,12 @@ def takes_json(name: str) -> bool:
     return bool(getattr(made, "verbs", ())) or "--json" in made.create_parser("", name).format_help()
 
 
+def sections_of(page: str) -> dict[str, str]:
+    """{title: text} of the sections of a page; what stands before the first has no title."""
+    before, *parts = re.split(r"^## ", (HOWTOS / f"{page}.md").read_text(), flags=re.MULTILINE)
+    return {"": before} | {part.partition("\n")[0]: part for part in parts}
+
+
 def units_of(text: str) -> list[str]:
     """What is to be performed on a page, each once, in order."""
     results: list[str] = []
@@ -95,9 +101,13 @@ def with_names(text: str, names: Mapping[str, object]) -> str:
 class Performance:
     """A page while it is performed: what was done, and with which people."""
 
-    def __init__(self, page: str, cast: Cast) -> None:
+    def __init__(self, page: str, cast: Cast, *titles: str) -> None:
+        """With titles: only these sections of the page; the empty one is what stands before all."""
         self.cast = cast
         self.text = (HOWTOS / f"{page}.md").read_text()
+        if titles:
+            parts = sections_of(page)
+            self.text = "\n".join(parts[title] for title in titles)
         self.units = units_of(self.text)
         self.done: set[str] = set()
 
@@ -218,4 +228,4 @@ class Performance:
             assert [u for u in self.units if u.startswith(start)], f"{start!r} begins no unit"
         starts = tuple(known)
         missing = [u for u in self.units if u not in self.done and not u.startswith(starts or "\0")]
-        assert missing == []
+        assert not missing, f"neither performed nor left out: {missing}"
