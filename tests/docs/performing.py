@@ -38,7 +38,7 @@ DOOR = re.compile(r"(?:\./manage\.py|gatepost) ")
 
 def without_note(line: str) -> str:
     """A line of a shell without the note behind it."""
-    return re.sub(r"\s+#\s.*$", "", line).strip()
+    return re.sub(r"(?:^|\s+)#\s.*$", "", line).strip()
 
 
 def lines_of(block: str) -> list[str]:
