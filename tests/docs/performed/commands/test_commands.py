@@ -15,7 +15,7 @@ from tests.contract.things import make_factor
 from tests.contract.world import World, make_world
 from tests.docs.performing import DOOR, Performance, sections_of
 
-from .sections import SECTIONS
+from .sections import ANSWERS, SECTIONS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 DAYS = {
@@ -65,7 +65,11 @@ def test_each_line_of_a_section_is_performed(
         who = [section.who, *fitting(section.people, line)][-1]
         code = [0, *fitting(section.codes, line)][-1]
         more = ["", *fitting(section.more, line)][-1]
-        howto.run(line, who, code, more, **{str(k): v for k, v in DAYS.items()} | names)
+        answer = howto.run(line, who, code, more, **{str(k): v for k, v in DAYS.items()} | names)
+        for wanted in list(fitting(ANSWERS, line))[-1:] if isinstance(answer, dict) else ():
+            shown = {name: answer.get(name) for name in wanted}
+            full = {name: bool(value) if wanted[name] is True else value for name, value in shown.items()}
+            assert full == wanted, line
     howto.complete(section.left_out | {line: why for line, why in STAYS.items() if line in howto.units})
 
 
