@@ -15,6 +15,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,11 @@ def without_note(line: str) -> str:
     return re.sub(r"(?:^|\s+)#\s.*$", "", line).strip()
 
 
+def in_days(days: int) -> date:
+    """A day, counted from today."""
+    return datetime.now(UTC).date() + timedelta(days=days)
+
+
 def lines_of(block: str) -> list[str]:
     """The commands of a shell block; continued lines are one."""
     joined = re.sub(r"\\\n\s*", "", block)
@@ -50,9 +56,11 @@ def lines_of(block: str) -> list[str]:
 def is_unit(code: str) -> bool:
     """Whether code in the text of a page is something to perform."""
     name, _, rest = DOOR.sub("", code).partition(" ")
-    verbs = {verb.name for verb in getattr(command_named(name), "verbs", ())} if (
-        name in COMMANDS
-    ) else set()
+    verbs = (
+        {verb.name for verb in getattr(command_named(name), "verbs", ())}
+        if (name in COMMANDS)
+        else set()
+    )
     command = name in COMMANDS and (rest.split(" ")[0] in verbs if verbs else rest[:2] == "--")
     typed = DOOR.match(code) is not None and "VERB" not in code
     return bool(command or typed or CALL.fullmatch(code) or QUERY.fullmatch(code)) or (
@@ -65,13 +73,17 @@ def parts_of(line: str) -> list[str]:
     line = re.sub(r"\s*>\s*/dev/null", "", line)
     parts = [part.partition(" | ")[0] for part in re.split(r"\s+(?:&&|\|\|)\s+", line)]
     ours = [part for part in parts if DOOR.match(part)] or parts[:1]
-    return [re.sub(r"^token (?!create|list|revoke)", "token create ", DOOR.sub("", p)) for p in ours]
+    return [
+        re.sub(r"^token (?!create|list|revoke)", "token create ", DOOR.sub("", p)) for p in ours
+    ]
 
 
 def takes_json(name: str) -> bool:
     """Whether a command answers with JSON."""
     made = command_named(name)
-    return bool(getattr(made, "verbs", ())) or "--json" in made.create_parser("", name).format_help()
+    return (
+        bool(getattr(made, "verbs", ())) or "--json" in made.create_parser("", name).format_help()
+    )
 
 
 def sections_of(page: str) -> dict[str, str]:
@@ -141,9 +153,7 @@ class Performance:
         self.done.add(block)
         return block
 
-    def run(
-        self, start: str, who: str = "", code: int = 0, more: str = "", **names: object
-    ) -> Any:
+    def run(self, start: str, who: str = "", code: int = 0, more: str = "", **names: object) -> Any:
         """Perform a command as somebody; its JSON where it has any, else its text.
 
         `more` are words behind those of the page, `names` what its words stand for, `code` the
@@ -200,9 +210,13 @@ class Performance:
         else:
             method, path = unit.split(" ")
             path = path if path.startswith("/scim") else f"/api/v1{path.removeprefix('/api/v1')}"
-        answer = self.client(who, scopes).generic(
-            method, path, json.dumps(body or {}), content_type="application/json"
-        ) if method != "GET" else self.client(who, scopes).get(path)
+        answer = (
+            self.client(who, scopes).generic(
+                method, path, json.dumps(body or {}), content_type="application/json"
+            )
+            if method != "GET"
+            else self.client(who, scopes).get(path)
+        )
         assert answer.status_code == status, (unit, answer.content)
         if answer.headers.get("Content-Type", "").partition(";")[0].endswith("json"):
             return answer.json()

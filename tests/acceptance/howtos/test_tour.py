@@ -1,4 +1,4 @@
-"""docs/howto/tour.md: the demo is filled once, and a visitor finds on each page what it promises."""
+"""docs/howto/tour.md: the demo fills itself once, and visitors find what the page promises."""
 
 from __future__ import annotations
 
@@ -158,7 +158,9 @@ def walk(tour: Performance, people: dict[str, Visitor], printed: str) -> None:
     assert len(failed) == 3
     assert all("cannot be read" in one["status_reason"] for one in failed)
     thread = failed[0]["id"]
-    operator.post(f"/threads/{thread}/edit/", {"changes": {"on_broken": "set aside"}, "reason": "x"})
+    operator.post(
+        f"/threads/{thread}/edit/", {"changes": {"on_broken": "set aside"}, "reason": "x"}
+    )
     operator.post(f"/threads/{thread}/retry/", {})
     wait_until(
         lambda: operator.get(f"/threads/{thread}/")["status"] == "waiting",
@@ -169,7 +171,7 @@ def walk(tour: Performance, people: dict[str, Visitor], printed: str) -> None:
     breaker = operator.post("/breakers/", {"reason": "a tour"})
     assert "a tour" in operator.page("/")
     operator.post(f"/breakers/{breaker['id']}/release/", {"reason": "seen"})
-    assert operator.get("/breakers/")["results"] == []
+    assert all(one["closed_at"] for one in operator.get("/breakers/")["results"])
     # 8. The overview, and budgets. 9. The records.
     assert "CSV" in operator.page("/overview/")
     assert "deep-research" in admin.page("/overview/budgets/")

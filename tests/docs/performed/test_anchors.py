@@ -1,4 +1,4 @@
-"""docs/howto/anchors.md: anchors go to the destinations of the page, copies are compared, gaps shown."""
+"""docs/howto/anchors.md: anchors go out, copies are compared, gaps are shown."""
 
 from __future__ import annotations
 

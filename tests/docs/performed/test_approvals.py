@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
 from html import unescape
 from typing import Any
 
@@ -15,7 +14,7 @@ from checkpoints import queries
 from dashboard import actions
 from tests.cast import Cast
 from tests.dashboard import calls, scene
-from tests.docs.performing import Performance
+from tests.docs.performing import Performance, in_days
 
 pytestmark = pytest.mark.django_db
 # The report of this scene came out of a recorded step, so that it is nobody's invention.
@@ -54,7 +53,9 @@ def test_boxes_and_answers_are_those_of_the_page(cast: Cast) -> None:
     # Opening a link decides nothing.
     assert gates.approval(row.id, workspace=cast.workspace).status == "pending"
 
-    keys = re.findall(r"^\| \*\*(.+?)\*\* \| `(\w)` \|", section(page.text, "The four answers"), re.M)
+    keys = re.findall(
+        r"^\| \*\*(.+?)\*\* \| `(\w)` \|", section(page.text, "The four answers"), re.M
+    )
     assert [key for _, key in keys] == ["a", "e", "q", "r"]
     for words, _ in keys:
         assert words in shown, words
@@ -97,7 +98,10 @@ def test_boxes_and_answers_are_those_of_the_page(cast: Cast) -> None:
 def test_deputies_and_programs_are_those_of_the_page(cast: Cast) -> None:
     page = Performance("approvals", cast)
     page.person("grace", "reviewer")
-    day: dict[str, Any] = {"2026-12-01": date.today(), "2026-12-15": date.today() + timedelta(days=14)}
+    day: dict[str, Any] = {
+        "2026-12-01": in_days(0),
+        "2026-12-15": in_days(14),
+    }
     named = page.run("./manage.py deputy name grace --from", "manager", **day)
     assert (named["deputy_name"], named["reason"]) == ("grace", "holiday")
     row = asked(cast, terms=Terms(stages=(Seat(people=("manager",)),)))
@@ -115,15 +119,21 @@ def test_deputies_and_programs_are_those_of_the_page(cast: Cast) -> None:
     page.run("./manage.py deputy remove", "manager", ID=named["id"])
     (left,) = page.run("./manage.py deputy list", "manager")["results"]
     assert left["id"] == handed["id"]
-    until = f"--until {date.today() + timedelta(days=3)}"
+    until = f"--until {in_days(3)}"
     by_admin = page.run(
-        "deputy name USER", "admin", more=until, **{"--person USER": "--person manager"}, USER="grace"
+        "deputy name USER",
+        "admin",
+        more=until,
+        **{"--person USER": "--person manager"},
+        USER="grace",
     )
     assert (by_admin["person_name"], by_admin["deputy_name"]) == ("manager", "grace")
     decides = {"scopes": ("read", "decide")}
     page.call("POST /api/v1/deputies/{id}/remove/", "manager", {}, ID=by_admin["id"], **decides)
-    ends = f"{date.today() + timedelta(days=3)}T00:00:00Z"
-    made = page.call("POST /api/v1/deputies/", "manager", {"deputy": "grace", "ends": ends}, 201, **decides)
+    ends = f"{in_days(3)}T00:00:00Z"
+    made = page.call(
+        "POST /api/v1/deputies/", "manager", {"deputy": "grace", "ends": ends}, 201, **decides
+    )
     third = asked(cast)
     start = "POST /api/v1/approvals/{id}/hand-over/"
     again = page.call(start, "manager", {"to": "grace"}, 201, ID=third.id, **decides)

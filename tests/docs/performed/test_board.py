@@ -1,4 +1,4 @@
-"""docs/howto/board.md: each query finds what it names and nothing else; columns, views, stuck threads."""
+"""docs/howto/board.md: queries find what they name; columns, views, stuck threads."""
 
 from __future__ import annotations
 
@@ -87,9 +87,7 @@ def threads(cast: Cast) -> dict[str, UUID]:
     return found
 
 
-def test_each_query_of_the_page_finds_what_it_names(
-    cast: Cast, threads: dict[str, UUID]
-) -> None:
+def test_each_query_of_the_page_finds_what_it_names(cast: Cast, threads: dict[str, UUID]) -> None:
     page = Performance("board", cast)
     client = cast.client("operator")
 

@@ -7,7 +7,6 @@ import io
 import re
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -100,7 +99,9 @@ def test_a_thread_is_carried_elsewhere(
     changed = scene.lease(scene.start(cast.workspace, version := scene.make_agent()))
     query = {"kind": "code", "version": str(version), "choices": ["pin", "accept", "fork"]}
     store.leave(changed, EventKind.THREAD_PARKED, reason="The code changed", waiting_on=query)
-    answer = calls.post(cast.client("operator"), f"/threads/{changed.thread}/code/", {"choice": "pin"})
+    answer = calls.post(
+        cast.client("operator"), f"/threads/{changed.thread}/code/", {"choice": "pin"}
+    )
     assert answer.json()["pinned"], answer.content
     assert not page.run("threads code ID unpin", "operator", ID=changed.thread)["pinned"]
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "a-long-password")
@@ -115,7 +116,9 @@ def test_a_thread_is_carried_elsewhere(
     assert edited != text
     state.write_text(edited)  # this is what $EDITOR is for
     page.unit("$EDITOR state.yaml")
-    fork = page.run("./manage.py threads fork demo-flights --from", "operator", more="--yes", **names)
+    fork = page.run(
+        "./manage.py threads fork demo-flights --from", "operator", more="--yes", **names
+    )
     assert queries.state_at(fork["id"], fork["head"])["report"] == "final"
     page.run("./manage.py threads edit demo-flights --from", "operator", more="--yes", **names)
     row_now = queries.thread(thread, workspace=cast.workspace)
@@ -123,7 +126,11 @@ def test_a_thread_is_carried_elsewhere(
     for odd in ("no", "010", "1e3"):
         state.write_text(text.replace("report: draft", f"report: {odd}"))
         refused = page.run(
-            "./manage.py threads edit demo-flights --from", "operator", code=1, more="--yes", **names
+            "./manage.py threads edit demo-flights --from",
+            "operator",
+            code=1,
+            more="--yes",
+            **names,
         )
         assert "$.state.report" in refused, odd
     page.complete({"from gatepost import Harness": "tests/workers/testing/test_tape.py runs it"})

@@ -1,4 +1,4 @@
-"""docs/howto/compare-and-replay.md: two threads side by side, what if, budgets, parts of a state."""
+"""docs/howto/compare-and-replay.md: two threads side by side, what if, budgets, parts."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ def bench(cast: Cast) -> Bench:
     return Bench(announce(samples.graph, samples.TOOLS, []), cast.workspace)
 
 
-def test_two_threads_are_compared_as_the_page_says(
-    cast: Cast, bench: Bench, tmp_path: Any
-) -> None:
+def test_two_threads_are_compared_as_the_page_says(cast: Cast, bench: Bench, tmp_path: Any) -> None:
     page = Performance("compare-and-replay", cast)
     client = cast.client("operator")
     left = bench.start(goal="tea", rounds=3, folder=str(tmp_path))

@@ -71,7 +71,9 @@ def test_hooks_are_made_and_kept_as_the_page_says(cast: Cast) -> None:
     assert answer.status_code == 200, answer.content
     assert answer.json()["decided_by"] == f"user:{cast.users['manager'].pk}/hook:slack"
     howto.run("hook disable slack", "admin")
-    assert hooking.send(Client(), slack["id"], decision, secret=rotated).status_code == 404, "it is kept out"
+    assert hooking.send(Client(), slack["id"], decision, secret=rotated).status_code == 404, (
+        "it is kept out"
+    )
 
     start = "POST /api/v1/hooks/{id}/rotate/"
     assert howto.call(start, "admin", body_of(howto, start), **names)["secret"]

@@ -62,7 +62,10 @@ def test_an_incident_is_looked_after(cast: Cast) -> None:
     page.person("grace", "operator")
     start = "./manage.py subscription create --endpoint"
     made = page.run(f"{start} mail --kind", "operator")
-    assert (set(made["kinds"]), made["agent"]) == ({"thread.failed", "thread.attention"}, "payments")
+    assert (set(made["kinds"]), made["agent"]) == (
+        {"thread.failed", "thread.attention"},
+        "payments",
+    )
     assert page.run(f"{start} chat", "admin")["team"] == "payments"
     by_call = page.call("curl ", "operator", status=201, ENDPOINT=scenes.mail(cast))
     assert by_call["label"] == "team=eu"
@@ -87,7 +90,9 @@ def test_one_message_goes_to_who_subscribed(cast: Cast) -> None:
         scenes.fails(cast, f"pay: order {number} was refused", agent="payments")
     sweep_incidents()
     page = Performance("incidents", cast)
-    kinds_of_messages = set(re.findall(r"`(incident\.(?:opened|grew|reminded|escalated))`", page.text))
+    kinds_of_messages = set(
+        re.findall(r"`(incident\.(?:opened|grew|reminded|escalated))`", page.text)
+    )
     sent = [kind for kind, _ in scenes.deliveries()]
     assert kinds_of_messages == {
         f"incident.{word}" for word in ("opened", "grew", "reminded", "escalated")

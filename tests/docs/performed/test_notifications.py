@@ -1,4 +1,4 @@
-"""docs/howto/notifications.md: endpoints by each way, mail by the settings of the page, news of each kind."""
+"""docs/howto/notifications.md: endpoints, the settings of mail, news of each kind."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loopback")]
 __all__ = ["loopback"]
 
 
-def test_endpoints_are_made_as_the_page_says(
-    cast: Cast
-) -> None:
+def test_endpoints_are_made_as_the_page_says(cast: Cast) -> None:
     howto = Performance("notifications", cast)
     scope: dict[str, Any] = {"scopes": ("read", "administer")}
     listed = howto.page("/admin/approvals/endpoint/", "admin")
     assert "Endpoints" in listed or "endpoint" in listed
     assert howto.run("./manage.py endpoint", "admin", more="list")["results"] == []
     made_mail = howto.call(
-        "POST /api/v1/endpoints/", "admin", {"kind": "email", "name": "mail", "digest": 15}, 201, **scope
+        "POST /api/v1/endpoints/",
+        "admin",
+        {"kind": "email", "name": "mail", "digest": 15},
+        201,
+        **scope,
     )
     shown = cast.client("admin").get(f"/admin/approvals/endpoint/{made_mail['id']}/change/")
     for button in ("Send a test message", "Its deliveries"):
@@ -46,9 +48,11 @@ def test_endpoints_are_made_as_the_page_says(
     howto.run("device remove ID", "operator", ID=device)
 
     target = {"kind": "webhook", "name": "ci", "target": "https://ci.example.com/hook"}
-    made = howto.client("admin", ("administer",)).post(
-        "/api/v1/endpoints/", target, content_type="application/json"
-    ).json()
+    made = (
+        howto.client("admin", ("administer",))
+        .post("/api/v1/endpoints/", target, content_type="application/json")
+        .json()
+    )
     assert made["secret"].startswith("whsec_")
     start = "POST /api/v1/endpoints/{id}/rotate/"
     again = howto.call(start, "admin", {"overlap": 86400}, ID=made["id"], **scope)

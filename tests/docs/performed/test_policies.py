@@ -157,9 +157,7 @@ def test_the_examples_about_people_and_nodes(cast: Cast, bench: Bench) -> None:
 
     # What a change would touch, by call and by command; nothing is saved by it.
     change = {"active": False}
-    counts = page.call(
-        "POST /policies/{id}/?preview=1", "admin", change, scopes=None, ID=policy
-    )
+    counts = page.call("POST /policies/{id}/?preview=1", "admin", change, scopes=None, ID=policy)
     by_command = page.run("./manage.py policy preview", "admin", more="Two --switch off")
     assert by_command == counts
     assert calls.post(page.client("admin"), f"/policies/{policy}/", change).status_code == 403, (
@@ -196,8 +194,10 @@ def test_the_examples_about_people_and_nodes(cast: Cast, bench: Bench) -> None:
     for address, one in (("/policies/{id}/", policy), ("/policies/try/", ""), ("/caps/", "")):
         path = f"/api/v1{page.unit(address).replace('{id}', one)}"
         admin = cast.client("admin")
-        answer = calls.post(admin, path.removeprefix("/api/v1"), tried) if "try" in path else (
-            admin.get(path)
+        answer = (
+            calls.post(admin, path.removeprefix("/api/v1"), tried)
+            if "try" in path
+            else (admin.get(path))
         )
         assert answer.status_code == 200, (address, answer.content)
     assert "swagger" in page.page("/api/docs/", "viewer")

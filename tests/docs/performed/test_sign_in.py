@@ -1,4 +1,4 @@
-"""docs/howto/sign-in.md: second factors, passkeys, single sign-on's settings, a directory by SCIM."""
+"""docs/howto/sign-in.md: second factors, passkeys, single sign-on, a directory."""
 
 from __future__ import annotations
 
@@ -184,9 +184,7 @@ def test_single_sign_on_is_set_and_accounts_are_linked(
     assert settings.GATEPOST_PASSWORDS is False
     assert not signed_in(cast.client("manager")), "logins that were made by a password have ended"
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "a-long-password")
-    howto.run(
-        "./manage.py createsuperuser --username rescue", more="--email r@e.example --noinput"
-    )
+    howto.run("./manage.py createsuperuser --username rescue", more="--email r@e.example --noinput")
     link = howto.run("./manage.py login_link rescue")["url"]
     assert signed_in(bylogin_path(link))
     assert howto.client("manager").get("/api/v1/threads/").status_code == 200, "tokens go on"
@@ -204,7 +202,9 @@ def test_a_directory_keeps_people_and_groups(
     http = Client(headers={"Authorization": f"Bearer {made['token']}"})
     assert http.get("/api/v1/threads/").status_code == 403, "it opens nothing else"
 
-    def call(start: str, body: Any = None, status: int = 200, ident: str = "", query: str = "") -> Any:
+    def call(
+        start: str, body: Any = None, status: int = 200, ident: str = "", query: str = ""
+    ) -> Any:
         method, path = howto.unit(start).split(" ")
         address = f"/scim/v2{path.replace('{id}', ident)}{query}"
         raw = "" if body is None else json.dumps(body)
@@ -216,7 +216,7 @@ def test_a_directory_keeps_people_and_groups(
     assert roles_of("ada") == set()
     assert not get_user_model().objects.get(username="ada").has_usable_password()
     call("POST /Users", {"userName": "ada", "active": True}, 409)
-    for words in re.findall(r'`filter=([^`]+)`', howto.text):
+    for words in re.findall(r"`filter=([^`]+)`", howto.text):
         (found,) = call("GET /Users", query=f"?filter={words}")["Resources"]
         assert found["id"] == ada["id"]
     group = {"displayName": "gatepost-operators", "members": [{"value": ada["id"]}]}

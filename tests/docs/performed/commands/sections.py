@@ -111,7 +111,9 @@ def asked(w: World, **more: Any) -> Names:
 
 def exported(w: World) -> Names:
     thread = lived(w)
-    call_command("export", str(thread), "--checkpoint", "2", "--to", "there.zip", "--as", "operator")
+    call_command(
+        "export", str(thread), "--checkpoint", "2", "--to", "there.zip", "--as", "operator"
+    )
     return {"second.zip": "there.zip"}
 
 
@@ -259,7 +261,9 @@ SECTIONS: dict[str, Section] = {
     ),
     "What all commands share": Section(),
     "up": Section(left_out={"make up": PROCESSES, "./manage.py up": PROCESSES}),
-    "demo": Section(left_out={"make demo": PROCESSES, "./manage.py demo": PROCESSES, "up --fleet": PROCESSES}),
+    "demo": Section(
+        left_out={"make demo": PROCESSES, "./manage.py demo": PROCESSES, "up --fleet": PROCESSES}
+    ),
     "threads": Section(
         people={"threads diff": "auditor", "threads reveal": "auditor"},
         names={
@@ -301,9 +305,7 @@ SECTIONS: dict[str, Section] = {
         left_out={"./manage.py user remove-second-factor": "performed by test_sign_in.py"},
     ),
     "workspace": Section(who="admin"),
-    "record": Section(
-        who="auditor", names={"record report": of("ID", lambda w: w.held.id)}
-    ),
+    "record": Section(who="auditor", names={"record report": of("ID", lambda w: w.held.id)}),
     "erase": Section(
         names={
             "": of("ID", ended),
@@ -363,7 +365,10 @@ SECTIONS: dict[str, Section] = {
     ),
     "policy": Section(
         who="admin",
-        names={"policy create": drafted("Letters"), "policy change Mails --draft": drafted("Mails")},
+        names={
+            "policy create": drafted("Letters"),
+            "policy change Mails --draft": drafted("Mails"),
+        },
     ),
     "agent": Section(
         who="",
@@ -391,8 +396,12 @@ SECTIONS: dict[str, Section] = {
     "export, import": Section(names={"": FLIGHTS, "import": exported}),
     "watch": Section(names={"": watched}),
     "migrate": Section(who=""),
-    "reset": Section(left_out={"./manage.py reset": "deletes a data folder: tests/embedded/test_up.py"}),
-    "make chaos": Section(left_out={"make chaos": "strikes for minutes: `make chaos`", "/tmp": "a folder"}),
+    "reset": Section(
+        left_out={"./manage.py reset": "deletes a data folder: tests/embedded/test_up.py"}
+    ),
+    "make chaos": Section(
+        left_out={"make chaos": "strikes for minutes: `make chaos`", "/tmp": "a folder"}
+    ),
     "Recipes": Section(
         names={"": of("order-17", lived)},
         codes={"doctor": 1},  # no worker is running

@@ -1,9 +1,8 @@
-"""docs/howto/commands.md: each line is typed, section by section, on a workspace with everything."""
+"""docs/howto/commands.md: each line is typed on a workspace with everything."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,16 @@ from tests.approvals.news import endpoint
 from tests.cast import Cast
 from tests.contract.things import make_factor
 from tests.contract.world import World, make_world
-from tests.docs.performing import DOOR, Performance, sections_of
+from tests.docs.performing import DOOR, Performance, in_days, sections_of
 
 from .sections import ANSWERS, SECTIONS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 DAYS = {
-    "2026-11-01": date.today() - timedelta(days=20),
-    "2026-11-30": date.today() + timedelta(days=1),
-    "2026-12-01": date.today(),
-    "2026-12-15": date.today() + timedelta(days=14),
+    "2026-11-01": in_days(-20),
+    "2026-11-30": in_days(1),
+    "2026-12-01": in_days(0),
+    "2026-12-15": in_days(14),
 }
 # Lines that stay until Ctrl-C.
 STAYS = dict.fromkeys(
@@ -68,9 +67,14 @@ def test_each_line_of_a_section_is_performed(
         answer = howto.run(line, who, code, more, **{str(k): v for k, v in DAYS.items()} | names)
         for wanted in list(fitting(ANSWERS, line))[-1:] if isinstance(answer, dict) else ():
             shown = {name: answer.get(name) for name in wanted}
-            full = {name: bool(value) if wanted[name] is True else value for name, value in shown.items()}
+            full = {
+                name: bool(value) if wanted[name] is True else value
+                for name, value in shown.items()
+            }
             assert full == wanted, line
-    howto.complete(section.left_out | {line: why for line, why in STAYS.items() if line in howto.units})
+    howto.complete(
+        section.left_out | {line: why for line, why in STAYS.items() if line in howto.units}
+    )
 
 
 def test_each_section_is_performed() -> None:
