@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.performing import FENCE, HOWTOS
+from tests.docs.units import FENCE, HOWTOS
 
 ROOT = Path(__file__).parents[2]
 PERFORMED = "tests/docs/performed"

@@ -92,7 +92,7 @@ def test_the_tour(tmp_path: Path) -> None:
         with ExitStack() as stack:
             visitors = {name: Visitor(link) for name, link in links.items()}
             for visitor in visitors.values():
-                stack.enter_context(visitor.http)
+                stack.callback(visitor.http.close)
             walk(tour, visitors, started.text)
         words = tour.unit("./manage.py verify").split()
         report = manage(data, words[1], "--data-dir", str(data))

@@ -13,7 +13,8 @@ from checkpoints.states import EventKind
 from tests.cast import Cast
 from tests.checkpoints.builders import new_activity, rows
 from tests.dashboard import scene
-from tests.docs.performing import QUERY, Performance
+from tests.docs.performing import Performance
+from tests.docs.units import QUERY
 
 pytestmark = pytest.mark.django_db
 CHANNELS = {

@@ -21,7 +21,8 @@ from tests.cast import Cast
 from tests.contract.things import adding, code_of, make_factor
 from tests.dashboard import calls
 from tests.dashboard.authenticator import Authenticator
-from tests.docs.performing import Performance, sections_of
+from tests.docs.performing import Performance
+from tests.docs.units import sections_of
 
 pytestmark = pytest.mark.django_db
 PARTS = ("", "A second factor", "Single sign-on", "A directory: SCIM 2.0")

@@ -12,9 +12,11 @@ from tests.approvals.news import endpoint
 from tests.cast import Cast
 from tests.contract.things import make_factor
 from tests.contract.world import World, make_world
-from tests.docs.performing import DOOR, Performance, in_days, sections_of
+from tests.docs.performing import Performance, in_days
+from tests.docs.units import DOOR, sections_of
 
-from .sections import ANSWERS, SECTIONS
+from .answers import ANSWERS
+from .sections import SECTIONS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 DAYS = {
