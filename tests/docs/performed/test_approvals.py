@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 ARGS = {"payee": "ACME", "account": "DE89", "amount": "4711.00"}
 
 
-def asked(cast: Cast, by: str = "operator", **more: Any) -> gates.ApprovalRow:
+def make_request(cast: Cast, by: str = "operator", **more: Any) -> gates.ApprovalRow:
     """A request to pay, of a thread that somebody started."""
     agent = scene.make_agent("payments")
     thread = scene.start(cast.workspace, agent, by=f"user:{cast.users[by].pk}")
@@ -36,7 +36,7 @@ def section(text: str, title: str) -> str:
 
 def test_boxes_and_answers_are_those_of_the_page(cast: Cast) -> None:
     page = Performance("approvals", cast)
-    row = asked(cast, risk="high")
+    row = make_request(cast, risk="high")
     manager = cast.client("manager")
     inbox = unescape(manager.get("/approvals/").content.decode())
     boxes = re.findall(r"^\| ([A-Z][A-Za-z ]+) \|", section(page.text, "Where requests are"), re.M)
@@ -67,7 +67,7 @@ def test_boxes_and_answers_are_those_of_the_page(cast: Cast) -> None:
     }
     assert list(verdicts) == [words for words, _ in keys]
     for words, body in verdicts.items():
-        one = asked(cast)
+        one = make_request(cast)
         named = body | {"proposal_hash": one.standing_hash}
         answer = calls.post(manager, f"/approvals/{one.id}/decide/", named)
         assert answer.status_code == 200, (words, answer.content)
@@ -80,14 +80,14 @@ def test_boxes_and_answers_are_those_of_the_page(cast: Cast) -> None:
     unseen = {"verdict": "approve", "proposal_hash": "0" * 64}
     calls.refused(calls.post(manager, f"/approvals/{row.id}/decide/", unseen), 409)
     # A decision with an undo window is taken back by whoever made it.
-    held = asked(cast, terms=Terms(undo_window=3600))
+    held = make_request(cast, terms=Terms(undo_window=3600))
     actions.decide(cast.actor("manager"), held.id, "approve", held.standing_hash)
     assert "Undo decision" in manager.get(f"/approvals/{held.id}/").content.decode()
     assert calls.post(manager, f"/approvals/{held.id}/take-back/").status_code == 200
     assert gates.approval(held.id, workspace=cast.workspace).status == "pending"
     # Four eyes: whoever took part sees the request and cannot decide it; the try is on record.
     me = f"user:{cast.users['manager'].pk}"
-    own = asked(cast, by="manager", terms=Terms(four_eyes=True, barred=(me,)))
+    own = make_request(cast, by="manager", terms=Terms(four_eyes=True, barred=(me,)))
     assert manager.get(f"/approvals/{own.id}/").status_code == 200
     verdict = {"verdict": "approve", "proposal_hash": own.standing_hash}
     problem = calls.refused(calls.post(manager, f"/approvals/{own.id}/decide/", verdict), 403)
@@ -104,14 +104,14 @@ def test_deputies_and_programs_are_those_of_the_page(cast: Cast) -> None:
     }
     named = page.run("./manage.py deputy name grace --from", "manager", **day)
     assert (named["deputy_name"], named["reason"]) == ("grace", "holiday")
-    row = asked(cast, terms=Terms(stages=(Seat(people=("manager",)),)))
+    row = make_request(cast, terms=Terms(stages=(Seat(people=("manager",)),)))
     assert str(row.id) in cast.client("grace").get("/approvals/?box=mine").content.decode()
     done = actions.decide(cast.actor("grace"), row.id, "approve", row.standing_hash)
     record = page.call("GET /approvals/{id}/", "auditor", ID=row.id)
     assert "grace for manager" in str(record).lower()
     assert done.outcome == "approve"
 
-    other = asked(cast)
+    other = make_request(cast)
     handed = page.run("./manage.py deputy hand-over", "manager", APPROVAL=other.id)
     assert (handed["deputy_name"], handed["reason"]) == ("grace", "you know this customer")
     listed = page.run("./manage.py deputy list", "manager")["results"]
@@ -134,7 +134,7 @@ def test_deputies_and_programs_are_those_of_the_page(cast: Cast) -> None:
     made = page.call(
         "POST /api/v1/deputies/", "manager", {"deputy": "grace", "ends": ends}, 201, **decides
     )
-    third = asked(cast)
+    third = make_request(cast)
     start = "POST /api/v1/approvals/{id}/hand-over/"
     again = page.call(start, "manager", {"to": "grace"}, 201, ID=third.id, **decides)
     deputies = page.client("manager").get("/api/v1/deputies/").json()["results"]
@@ -146,10 +146,10 @@ def test_deputies_and_programs_are_those_of_the_page(cast: Cast) -> None:
     assert (detail["proposal"], detail["former"]) == (ARGS, None)
     assert {"terms", "votes", "questions"} <= detail.keys()
 
-    risky = asked(cast, risk="high")
+    risky = make_request(cast, risk="high")
     body = [
         {"id": str(one.id), "verdict": "approve", "proposal_hash": one.standing_hash}
-        for one in (asked(cast), risky)
+        for one in (make_request(cast), risky)
     ]
     answer = page.call("POST /api/v1/approvals/decide/", "manager", body, **decides)
     first, second = answer["results"]

@@ -74,7 +74,7 @@ def threads(cast: Cast) -> dict[str, UUID]:
     call = new_activity(dear, "model#0", kind="model")
     store.record_activity(dear, call, result="yes", usage={"tokens": 12, "cost": "0.75"})
     scene.step(dear, report="x", leave_by=EventKind.THREAD_SUCCEEDED)
-    found = {
+    made = {
         "failed": failed,
         "silent": silent.thread,
         "dear": dear.thread,
@@ -85,14 +85,14 @@ def threads(cast: Cast) -> dict[str, UUID]:
         "plain": started(research, "Plain"),
     }
     store.note_stuck()
-    return found
+    return made
 
 
 def test_each_query_of_the_page_finds_what_it_names(cast: Cast, threads: dict[str, UUID]) -> None:
     page = Performance("board", cast)
     client = cast.client("operator")
 
-    def found(query: str) -> set[str]:
+    def matches(query: str) -> set[str]:
         """Names of the threads that the board and the call list for a query; they agree."""
         ids = {str(ident): name for name, ident in threads.items()}
         answer = client.get("/api/v1/threads/", {"q": query})
@@ -117,22 +117,22 @@ def test_each_query_of_the_page_finds_what_it_names(cast: Cast, threads: dict[st
         "has:stuck": {"silent"},
     }
     block = page.code("status:failed,attention").strip()
-    assert found(block) == {"failed"}
+    assert matches(block) == {"failed"}
     table = page.text.partition("| filter |")[2].partition("\n\n")[0]
     examples = [code for code in re.findall(r"`([^`]+)`", table) if QUERY.fullmatch(code)]
     assert set(examples) == set(expected)
     for query in examples:
-        assert found(page.unit(query)) == expected[query], query
-        assert found(f"-{query}").isdisjoint(expected[query]), query
+        assert matches(page.unit(query)) == expected[query], query
+        assert matches(f"-{query}").isdisjoint(expected[query]), query
     for word in re.search(r"`has:` \| (.+?) \|", table)[1].split(", "):  # type: ignore[index]
-        found(f"has:{word.split('`')[1]}")
+        matches(f"has:{word.split('`')[1]}")
     # Titles from the beginning of a word; ids by their beginning.
-    assert found("inv") == found("4711") == {"failed"}
-    assert found("voice") == set()
-    assert found(str(threads["plain"])[:13]) == {"plain"}
+    assert matches("inv") == matches("4711") == {"failed"}
+    assert matches("voice") == set()
+    assert matches(str(threads["plain"])[:13]) == {"plain"}
     # What is compared row by row is taken as well, beside a status or an agent.
-    assert found(page.unit("idle:<") + "30m agent:orders") == {"order"}
-    assert found(page.unit("age:>") + "2h status:failed") == {"failed"}
+    assert matches(page.unit("idle:<") + "30m agent:orders") == {"order"}
+    assert matches(page.unit("age:>") + "2h status:failed") == {"failed"}
     # A mistake is 422 with its word.
     wrong = client.get("/api/v1/threads/", {"q": "stauts:failed"})
     assert (wrong.status_code, "stauts" in wrong.json()["detail"]) == (422, True)

@@ -145,11 +145,11 @@ def test_the_examples_about_people_and_nodes(cast: Cast, bench: Bench) -> None:
     second = calls.post(operator, f"/threads/{row.thread}/edit/", edit)
     assert second.status_code == 202, second.content
     assert calls.post(operator, f"/threads/{other.thread}/edit/", edit).status_code == 200
-    asked = operator.get(f"/api/v1/approvals/{second.json()['approval']}/").json()
-    assert asked["proposal"]["arguments"]["changes"] == {"goal": "weather"}
-    assert asked["proposal"]["arguments"]["reason"] == "typo"
-    body = {"verdict": "approve", "proposal_hash": asked["standing_hash"]}
-    address = f"/approvals/{asked['id']}/decide/"
+    request = operator.get(f"/api/v1/approvals/{second.json()['approval']}/").json()
+    assert request["proposal"]["arguments"]["changes"] == {"goal": "weather"}
+    assert request["proposal"]["arguments"]["reason"] == "typo"
+    body = {"verdict": "approve", "proposal_hash": request["standing_hash"]}
+    address = f"/approvals/{request['id']}/decide/"
     calls.refused(calls.post(operator, address, body), 403)
     assert calls.post(cast.client("manager"), address, body).status_code == 200
     state = operator.get(f"/api/v1/threads/{row.thread}/state/").json()["state"]

@@ -218,8 +218,8 @@ def test_a_directory_keeps_people_and_groups(
     assert not get_user_model().objects.get(username="ada").has_usable_password()
     call("POST /Users", {"userName": "ada", "active": True}, 409)
     for words in re.findall(r"`filter=([^`]+)`", howto.text):
-        (found,) = call("GET /Users", query=f"?filter={words}")["Resources"]
-        assert found["id"] == ada["id"]
+        (one,) = call("GET /Users", query=f"?filter={words}")["Resources"]
+        assert one["id"] == ada["id"]
     group = {"displayName": "gatepost-operators", "members": [{"value": ada["id"]}]}
     ops = call("POST /Groups", group, 201)
     assert roles_of("ada") == {("default", "operator")}

@@ -103,7 +103,7 @@ def drafted(name: str) -> Make:
     return make
 
 
-def asked(w: World, **more: Any) -> Names:
+def make_request(w: World, **more: Any) -> Names:
     """A new request, by the beginning of its id."""
     row = scene.waiting(w.cast.workspace, w.agent, **more)
     return {"0199a3": row.id}
@@ -191,8 +191,10 @@ SECTIONS: dict[str, Section] = {
     "approve": Section(
         who="manager",
         names={
-            "": asked,
-            "approve 0199a3 --verdict respond --args": lambda w: asked(w, kind="question", tool=""),
+            "": make_request,
+            "approve 0199a3 --verdict respond --args": lambda w: make_request(
+                w, kind="question", tool=""
+            ),
             "approve 0199a3 --take-back": of("0199a3", lambda w: w.held.id),
         },
     ),
