@@ -281,7 +281,11 @@ SECTIONS: dict[str, Section] = {
             "agent check mine": lambda _: {"mine.agent": "tests.workers.graphs.samples"},
             "agent impact mine": lambda _: {"mine.agent": "tests.workers.graphs.samples"},
         },
-        codes={"agent check --strict": 1},  # for the warnings about effects that cannot be undone
+        codes={
+            "agent check --strict": 1,  # for the warnings about effects that cannot be undone
+            "agent impact": 1,  # for the threads of agents that are not installed
+            "agent impact mine.agent": 0,
+        },
     ),
     "doctor": Section(
         names={"": FLIGHTS},
