@@ -12,6 +12,7 @@ from checkpoints import queries
 from tests.cast import Cast
 from tests.contract.things import make_factor
 from tests.dashboard import scene
+from tests.dashboard.carried import run
 from tests.dashboard.documents.exports.population import decide
 from tests.docs.performing import Performance
 
@@ -114,15 +115,8 @@ def test_the_records_answer_as_the_page_says(cast: Cast, monkeypatch: pytest.Mon
 
 def test_somebody_is_left_who_can_give_a_role_back(cast: Cast) -> None:
     assert "the last admin's role cannot be taken" in Performance("admin", cast).text
-    admin, ident = cast.client("admin"), cast.users["admin"].pk
-    (held,) = [
-        row
-        for row in re.findall(
-            r"/admin/checkpoints/membership/([^/\"]+)/change/",
-            text_of(admin.get("/admin/checkpoints/membership/?q=admin")),
-        )
-        if f"{ident}" in row or row
-    ][:1]
-    admin.post(f"/admin/checkpoints/membership/{held}/delete/", {"post": "yes"})
-    admin.post(f"/admin/auth/user/{ident}/change/", {"username": "admin"})
-    assert admin.get("/admin/").status_code == 200
+    for words in (("roles", "admin", "viewer"), ("disable", "admin")):
+        code, _, why = run("user", *words, "--as", "admin")
+        assert (code, bool(why)) == (1, True), words
+    assert queries.memberships(cast.users["admin"].pk)[0][2] == "admin"
+    assert cast.client("admin").get("/admin/").status_code == 200
