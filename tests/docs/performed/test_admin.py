@@ -16,7 +16,7 @@ from tests.dashboard.carried import run
 from tests.dashboard.documents.exports.population import decide
 from tests.docs.performing import Performance
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def text_of(answer: Any) -> str:

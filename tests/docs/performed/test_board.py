@@ -16,7 +16,7 @@ from tests.dashboard import scene
 from tests.docs.performing import Performance
 from tests.docs.units import QUERY
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 CHANNELS = {
     "customer": {"reducer": "last_value", "default": None, "searchable": True},
     "order": {"reducer": "last_value", "default": None, "searchable": True},

@@ -21,7 +21,7 @@ from workers.code.registry import announce
 
 from . import paying_agent
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture
