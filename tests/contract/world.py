@@ -103,7 +103,7 @@ def make_world(cast: Cast) -> World:
         paused=paused,
         inbox=scene.start(cast.workspace, _reader()),
         failed=failed.thread,
-        changed=_changed(cast, agent),
+        changed=changed_code(cast, agent),
         ended=ended.thread,
         first=queries.checkpoint_by_number(ended.thread, 0).id,
         gate=scene.waiting(cast.workspace, agent),
@@ -221,7 +221,7 @@ def _hook(cast: Cast) -> UUID:
     return actions.make_endpoint(cast.actor("admin"), "webhook", made)[0].id
 
 
-def _changed(cast: Cast, agent: UUID) -> UUID:
+def changed_code(cast: Cast, agent: UUID) -> UUID:
     """A thread that met another version of its agent."""
     work = scene.lease(scene.start(cast.workspace, agent))
     query = {"kind": "code", "version": str(agent), "choices": ["pin", "accept", "fork"]}

@@ -1,7 +1,6 @@
 """`up` on a real machine: everything answers, nothing stays behind, what is in the way is said."""
 
 import http.client
-import json
 import os
 import re
 import signal
@@ -21,8 +20,6 @@ pytestmark = [
     pytest.mark.hazard,
     pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes through /proc"),
 ]
-
-FAILED = "agent:payments status:failed"
 
 
 def status_of(port: int, path: str) -> int:
@@ -172,22 +169,3 @@ def test_reset_deletes_only_a_resting_data_folder(data: Path, tmp_path: Path) ->
         assert (data / "secret-key").exists()
     assert manage(data, "reset", "--yes").returncode == 0
     assert not data.exists()
-
-
-def test_a_fleet_fills_itself_once(data: Path) -> None:
-    """`make demo`: useful at once, complete soon, and the same when it is filled again."""
-    with up(data, "--fleet") as started:
-        for name in ("operator", "manager", "auditor", "admin"):
-            assert re.search(rf"As {name} +http\S+/welcome/\?sesame=", started.text), started.text
-        address = re.compile(r"compare\s+http\S+/threads/compare/\?left=\S+&right=\S+")
-        wait_until(lambda: address.search(started.text), seconds=240, what="the fleet")
-        assert "all taken" in started.text
-        again = manage(data, "demo", "--json")
-        assert again.returncode == 0, again.stderr
-        answer = json.loads(again.stdout)
-        assert answer["started"] == []
-        assert answer["complete"]
-        listed = json.loads(manage(data, "threads", "list", "-q", FAILED, "--json").stdout)
-        assert len(listed["results"]) == 3
-        assert all("cannot be read" in row["status_reason"] for row in listed["results"])
-        assert not [pid for pid, line in started.leftovers() if "django demo" in line]

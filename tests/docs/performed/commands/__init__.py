@@ -1,0 +1,1 @@
+"""The how-to of commands: its lines and what they need."""
