@@ -154,7 +154,9 @@ def test_a_rollback_shows_its_checkpoint_and_each_effect_that_it_undoes(cast: Ca
     assert str(target.id) not in part
     # Decided, it promises nothing any longer.
     actions.decide(cast.actor("manager"), row.id, "approve", row.proposal_hash, "", None)
-    assert "External actions to undo" not in look(cast, queries.approval(row.id, workspace=cast.workspace))
+    assert "External actions to undo" not in look(
+        cast, queries.approval(row.id, workspace=cast.workspace)
+    )
 
 
 def test_a_fork_that_needs_a_second_person_is_asked_for_and_told(cast: Cast) -> None:
