@@ -119,13 +119,17 @@ def waiting(version: UUID, n: int, *, risk: str = "low") -> Any:
     return queries.for_thread(thread, open_only=True)[0]
 
 
+SEARCHED = ("customer", "order", "region")
+CHANNEL = {"reducer": "last_value", "searchable": True}
+
+
 def version() -> UUID:
     """An agent that no worker works for."""
     from checkpoints import store
 
     return store.announce_version(
         agent="bench-inbox", version=1, fingerprint="bench", label="Inbox", description="",
-        schema_version=1, schema={"type": "object"}, channels={},
+        schema_version=1, schema={"type": "object"}, channels=dict.fromkeys(SEARCHED, CHANNEL),
         graph={"entry": ["pay"], "nodes": [{"name": "pay", "then": []}]},
         tools={"refund.pay": {"effect": True}}, queue="bench-nobody-listens",
     )  # fmt: skip

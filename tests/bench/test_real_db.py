@@ -48,4 +48,4 @@ def test_each_client_is_served_static_files() -> None:
         answer = Client().get("/static/dashboard/css/tokens.css")
         assert answer.status_code == 200
         assert b"--" in b"".join(answer)
-    assert LooksOnce.found
+    assert LooksOnce.loaded

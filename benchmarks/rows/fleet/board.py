@@ -38,6 +38,9 @@ FILTERS = (
     "?q=label:team",  # 100,000 threads
     "?q=customer",  # 750,000
     "?q=customer+777777",  # one
+    "?q=state.order:777777",  # one
+    "?q=state.customer:c77",  # 1,000
+    "?q=state.region:north",  # 250,000
 )
 # Printed, not judged: a label of 20,000 threads, a beginning of a common word that the planner
 # takes to be rare, and what no index has in the order of the list.

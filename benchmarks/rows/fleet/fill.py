@@ -35,6 +35,8 @@ THREAD: Mapping[str, str] = {
     "title": "CASE WHEN t.n % 4 = 0 THEN 'Refund order ' ELSE 'Write to customer ' END || t.n",
     "labels": "CASE WHEN t.n % 10 = 0 THEN jsonb_build_object('team', 't' || t.n % 50) "
     "ELSE '{}'::jsonb END",
+    "searchable": "jsonb_build_object('order', t.n, 'customer', 'c' || t.n % 1000, 'region', "
+    "(ARRAY['north', 'east', 'south', 'west'])[1 + t.n % 4])",
     "queue": QUEUE,
     "status": "t.status",
     "status_since": "t.at + interval '10 seconds'",

@@ -47,7 +47,7 @@ def test_the_agent_answers_once_and_waits_again(bench: AnyBench) -> None:
     (again,) = requests(bench, thread)
     assert (again.id, again.status, again.standing_hash) == (row.id, "pending", row.standing_hash)
     assert gated.paid == []
-    (recorded,) = [a for a in bench.activities(thread) if a.tool == "told"]
+    (recorded,) = [a for a in bench.activities(thread) if a.tool == "summary"]
     assert recorded.result == "Why now? Because of 10.00."
 
     more = ask_back(bench, thread, row, "And then?")
