@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from dashboard.pages.board import LIST_ROWS
 from tests.acceptance.conftest import People
 from tests.acceptance.house import House
 from tests.hazards.bench import Case
@@ -27,7 +28,7 @@ def test_a_counter_filters_and_equals_its_list(house: House, people: People, at_
         counted = int(counter.locator("[data-count]").inner_text().replace(",", ""))
         counter.click()
         expect(screen.page).to_have_url(re.compile(rf"\?status={status}$"))
-        expect(screen.one("#board-lanes tr[data-row]")).to_have_count(min(counted, 50))
+        expect(screen.one("#board-lanes tr[data-row]")).to_have_count(min(counted, LIST_ROWS))
         screen.open("/")
 
 

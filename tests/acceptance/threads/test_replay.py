@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from checkpoints import queries
 from tests.acceptance.conftest import People
@@ -101,3 +101,32 @@ def test_without_scripts_links_walk_through_the_past(ordered: Case, people: Peop
     expect(page.locator("#past")).to_have_count(0)
     page.locator("#replay-back").click()
     expect(page.locator("#past")).to_have_attribute("data-past", numbers[-2])
+
+
+@pytest.mark.requirement("A23")
+def test_a_late_answer_is_not_painted_over_another_checkpoint(
+    ordered: Case, people: People
+) -> None:
+    numbers = [str(row.id) for row in queries.lineage(ordered.id)][::-1]
+    page = people("operator").open(f"/threads/{ordered.id}/?cp={numbers[-2]}")
+    expect(page.locator("#past")).to_have_attribute("data-past", numbers[-2])
+    late: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if "x-gatepost-regions" in route.request.headers:
+            late.append((route, route.fetch()))
+        else:
+            route.continue_()
+
+    page.route("**/threads/**", hold)
+    page.evaluate("() => { gatepost.ask(); }")
+    while not late:
+        page.wait_for_timeout(50)
+    page.locator("#replay-back").click()
+    expect(page.locator("#past")).to_have_attribute("data-past", numbers[-3])
+    before = look(page)
+    for route, answer in late:
+        route.fulfill(response=answer)
+    page.wait_for_timeout(500)
+    assert look(page) == before
+    page.unroute("**/threads/**")

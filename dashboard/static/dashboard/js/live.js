@@ -75,13 +75,14 @@
   // GET this very address for some regions; the answer is what the page would show now.
   async function ask(ids = regions().map((el) => el.id)) {
     if (!ids.length || over) return true;
-    const before = new Map(seqs);
+    const before = new Map(seqs), at = location.href;
     lastAsk = performance.now();
     try {
-      const answer = await fetch(location.href, { headers: { "X-Gatepost-Regions": ids.join(","), Accept: "application/json", "X-Gatepost-Workspace": workspace, ...seen() }, cache: "no-store" });
+      const answer = await fetch(at, { headers: { "X-Gatepost-Regions": ids.join(","), Accept: "application/json", "X-Gatepost-Workspace": workspace, ...seen() }, cache: "no-store" });
       if (answer.redirected || answer.status === 401 || answer.status === 403) return end();
       if (!answer.ok) throw new Error(answer.status);
       const { seq, regions: html } = await answer.json();
+      if (location.href !== at) return true; // of the checkpoint or query that was shown before
       const main = document.querySelector("main [data-topic]")?.dataset.topic;
       const told = typeof seq === "object" ? seq : { [main]: seq };
       for (const [id, text] of Object.entries(html)) {
@@ -167,6 +168,8 @@
   // One that still connects goes with the page: closed now, it would complain in the console.
   addEventListener("pagehide", () => { resting = true; if (isOpen()) socket.close(); socket = null; });
   addEventListener("pageshow", (event) => { if (event.persisted) { resting = false; connect(); } });
+  // What was pushed for the page before is painted on it, never on the next one.
+  document.addEventListener("htmx:beforeSwap", () => frames.size && paint());
   document.addEventListener("htmx:afterSettle", () => { gatepost.times(document); join(); });
   document.addEventListener("change", ({ target }) => {
     const id = target.dataset?.holds;
