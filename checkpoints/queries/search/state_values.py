@@ -41,8 +41,8 @@ def check_paths(terms: Iterable[Term]) -> None:
         raise InvalidQuery(
             f"{term.name}:",
             term.position + term.negated,
-            (f"Did you mean “{STATE}{near[0]}:”? " if near else "")
-            + f"names no searchable channel{_list(declared)}",
+            f"names no searchable channel{_list(declared)}"
+            + (f" Did you mean “{STATE}{near[0]}:”?" if near else ""),
         )
 
 
