@@ -26,9 +26,11 @@ def _result(title: str) -> Any:
 class PackageAudit(State):
     """One package: what is asked of it, what it says of itself, what speaks against it."""
 
-    name: Annotated[str, _input("Package", "Its name on the index.", minLength=1), Searchable()] = (
-        ""
-    )
+    name: Annotated[
+        str,
+        _input("Package", "Its name on the index.", minLength=1),
+        Searchable(),
+    ] = ""
     version: Annotated[str, _input("Version", "As pinned; the installed one when empty.")] = ""
     pinned: Annotated[bool, _input("Pinned", "Whether the lock file names a version.")] = True
     source: Annotated[str, _input("Source", "A URL that replaces the index.")] = ""

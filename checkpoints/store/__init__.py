@@ -91,7 +91,6 @@ from .rollbacks import (
 from .starts import fork, start
 from .statement.locks import LOCK_THREAD, join_thread, lock_free, lock_thread
 from .statement.moves import NewCheckpoint, NewEvent, next_checkpoint, rollback_checkpoint
-from .statement.searchable import check as check_searchable
 from .steps import adopt_version, commit_step, hand_back, leave, record
 from .tree.births import AT_ONCE as CHILDREN_AT_ONCE
 from .tree.births import NewChild, derived_id, spawn
@@ -138,7 +137,6 @@ __all__ = [
     "cancel_child",
     "carry_on_erasures",
     "carry_out_erasure",
-    "check_searchable",
     "claim_duty",
     "claim_folder",
     "commit_and_hand_off",

@@ -267,6 +267,7 @@ def fork(
     version, queue = point["agent_version_id"], old["queue"]
     if code is not None:
         version, queue = code, _agent_version(code).queue
+    check_searchable(version, changes)
     title = title or f"{old['title']} (fork)"[:300]
     thread = uuid7()
     delta = deltas.delta_of_changes(
@@ -283,7 +284,6 @@ def fork(
         digests = known_digests(base, checkpoint, *rows)
         digests.follow(delta)
         state_hash, state_bytes = digests.root, digests.size
-    check_searchable(version, changes)
     searchable = column_at(base, checkpoint, version=version, delta=delta)
     whole_config = joined_config(deltas.decode(base_config) if base_config else {}, config or {})
     first = first_checkpoint(

@@ -21,7 +21,6 @@ WORDS = {
 }
 # The arguments that people read, in this order; the exact JSON below has all of them.
 DETAILS = (
-    ("checkpoint_id", "Checkpoint"),
     ("title", "Title"),
     ("effects", "Effects"),
     ("budget", "Budget"),
@@ -40,20 +39,30 @@ DETAIL_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation and its author; `changes` are new values by channel, `details` (name, text)."""
+    """An operation and its author; `changes` are new values by channel, `details` (name, text).
+
+    `checkpoint` is the id of the one that it names; empty where it names none.
+    """
 
     by: str
     words: str
     reason: str
     details: tuple[tuple[str, str], ...]
     changes: Any
+    checkpoint: str = ""
+
+
+def arguments_of(row: ApprovalRow) -> Mapping[str, Any]:
+    """The arguments of an operation, whatever stands beside them in the request."""
+    args: Mapping[str, Any] = row.args if isinstance(row.args, Mapping) else {}
+    value = args.get("arguments")
+    return value if isinstance(value, Mapping) else args
 
 
 def operation(row: ApprovalRow) -> Operation:
     """The operation of a request of the kind `operation`."""
     args: Mapping[str, Any] = row.args if isinstance(row.args, Mapping) else {}
-    value = args.get("arguments")
-    payload: Mapping[str, Any] = value if isinstance(value, Mapping) else args
+    payload = arguments_of(row)
     by = str(args.get("asked_by") or "")
     who = str(args.get("asked_by_name") or people([by]).get(by) or by or "A person")
     details = tuple(
@@ -62,7 +71,8 @@ def operation(row: ApprovalRow) -> Operation:
         if payload.get(key) not in (None, "") and (key != "children" or payload[key])
     )
     words = WORDS.get(row.tool, row.tool.replace("_", " ").capitalize())
-    return Operation(who, words, str(payload.get("reason") or ""), details, payload.get("changes"))
+    reason, checkpoint = (str(payload.get(name) or "") for name in ("reason", "checkpoint_id"))
+    return Operation(who, words, reason, details, payload.get("changes"), checkpoint)
 
 
 def carried_out(row: ApprovalRow, log: Iterable[EventRow]) -> str:

@@ -24,7 +24,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from docs.pictures.camera import Camera, small
 from docs.pictures.shots import FLEET, HERE, MADE, ROOT, SHOTS, WIDTHS, made_from
-from docs.pictures.story import Person, fleet_addresses, keep_busy, tell, tell_of_many
+from docs.pictures.story import (
+    Person,
+    fleet_addresses,
+    keep_busy,
+    play_story,
+    start_conversation_and_case,
+)
 
 OF_MANY = frozenset({"family", "conversation", "stream", "reveal"})
 # Agents beside those that ship: {module: the page that shows its code}.
@@ -125,9 +131,9 @@ def take_all(
     if FLEET.keys() >= set(names):
         ids = fleet_addresses(started, people)
     elif not OF_MANY.issuperset(names):
-        ids = tell(people["operator"], people["manager"])
+        ids = play_story(people["operator"], people["manager"])
     if not OF_MANY.isdisjoint(names):
-        ids |= tell_of_many(people["operator"])
+        ids |= start_conversation_and_case(people["operator"])
     camera = Camera(browser, base, people)
     for name in names:
         shot = SHOTS[name]

@@ -69,7 +69,7 @@ class Person:
         return str(row["id"])
 
 
-def tell(operator: Person, manager: Person) -> dict[str, str]:
+def play_story(operator: Person, manager: Person) -> dict[str, str]:
     """Let everything happen that the pictures show; the ids they need."""
     from tests.acceptance.tables import shop_table
 
@@ -122,8 +122,8 @@ def tell(operator: Person, manager: Person) -> dict[str, str]:
     return ids
 
 
-def tell_of_many(operator: Person) -> dict[str, str]:
-    """What the pictures of a conversation and an encrypted channel show; the ids they need."""
+def start_conversation_and_case(operator: Person) -> dict[str, str]:
+    """Start the threads of the pictures of a conversation and an encrypted channel; their ids."""
     goal = "My kettle (order 7) arrived broken. I would like my money back."
     talk = operator.start_agent("support", "My kettle arrived broken", input={"goal": goal})
     operator.wait(talk, "waiting")

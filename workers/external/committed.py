@@ -132,7 +132,6 @@ def commit(work: Work, ident: UUID | None, report: Report) -> NewCheckpoint:
     Raises LeaseLost, InvalidValue, PositionTaken.
     """
     delta = deltas.validate_delta(_filled(report.delta))
-    store.check_searchable(work.agent_version, delta.get("set", {}))
     digests = _digests(work, delta)
     checkpoint = next_checkpoint(
         work,

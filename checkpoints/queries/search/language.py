@@ -33,7 +33,7 @@ HAS: Final = ("stuck", "error", "approval", "fork", "parent", "damage")
 
 STATE: Final = "state."
 PATH_MAX: Final = 200
-DEPTH_MAX: Final = 5
+PATH_NAMES_MAX: Final = 5
 
 _NAME: Final = re.compile(r"([Ss]tate(?:\.[\w-]+)+|[A-Za-z]+(?:\.[A-Za-z_]+)*):")
 _AMOUNT: Final = re.compile(r"([<>])([0-9]{1,12}(?:\.[0-9]{1,6})?)")
@@ -198,7 +198,7 @@ def _name(text: str, at: int) -> tuple[str, int]:
         return "", at
     name = match[1].lower()
     if name.startswith(STATE):
-        return _state(STATE + match[1][len(STATE) :], match[0], at), match.end()
+        return _checked_path(STATE + match[1][len(STATE) :], match[0], at), match.end()
     if name == "state":
         raise InvalidQuery(match[0], at, f"needs a path: {FILTERS[name].example}")
     if name not in FILTERS:
@@ -213,12 +213,12 @@ def _name(text: str, at: int) -> tuple[str, int]:
     return name, match.end()
 
 
-def _state(name: str, written: str, at: int) -> str:
-    if len(name) > PATH_MAX or name.count(".") > DEPTH_MAX:
+def _checked_path(name: str, written: str, at: int) -> str:
+    if len(name) > PATH_MAX or name.count(".") > PATH_NAMES_MAX:
         raise InvalidQuery(
             written,
             at,
-            f"is too long a path: {DEPTH_MAX} names and {PATH_MAX} characters are allowed.",
+            f"is too long a path: {PATH_NAMES_MAX} names and {PATH_MAX} characters are allowed.",
         )
     return name
 

@@ -6,13 +6,13 @@ The row of a thread keeps the values of searchable channels, and an index knows 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
 from ...postgres.named_rows import fetch_named
 from ...state import deltas
-from .language import STATE, InvalidQuery, Query, Term, parse
+from .language import STATE, InvalidQuery, Query, parse
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 _DECLARED: Final = """
@@ -22,17 +22,11 @@ WHERE c.value @> '{"searchable": true}' ORDER BY c.key
 
 
 def checked_query(text: str) -> Query:
-    """Read a query whose paths begin with searchable channels; raises InvalidQuery."""
+    """Read a query; raises InvalidQuery, also for a path that begins with no searchable channel."""
     query = parse(text)
-    check_paths(query.terms)
-    return query
-
-
-def check_paths(terms: Iterable[Term]) -> None:
-    """Refuse paths that begin with no searchable channel of any agent; raises InvalidQuery."""
-    wanted = [term for term in terms if term.path]
+    wanted = [term for term in query.terms if term.path]
     if not wanted:
-        return
+        return query
     declared = [name for (name,) in fetch_named(_DECLARED)]
     for term in wanted:
         if (channel := term.path[0]) in declared:
@@ -44,6 +38,7 @@ def check_paths(terms: Iterable[Term]) -> None:
             f"names no searchable channel{_list(declared)}"
             + (f" Did you mean “{STATE}{near[0]}:”?" if near else ""),
         )
+    return query
 
 
 def _list(declared: Sequence[str]) -> str:

@@ -65,9 +65,9 @@ def follow(move: Move, checkpoint: NewCheckpoint, *, head: UUID, version: UUID) 
         return
     changed = checkpoint.delta.get("set", {})
     values = kept_values(names, changed)
-    gone = [
-        n for n in names if n in checkpoint.delta.get("unset", ()) or n in changed.keys() - values
-    ]
+    # One that is too large is gone from the row as well.
+    gone = [*checkpoint.delta.get("unset", ()), *(n for n in names if n in changed)]
+    gone = [name for name in gone if name in names and name not in values]
     if values or gone:
         move.express(
             COLUMN,

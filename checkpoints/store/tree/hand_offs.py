@@ -30,7 +30,7 @@ from .births import bear, birth_row, ring
 class HandOff:
     """The successor: its id, its agent, and the change that makes its state of the giver's.
 
-    `searchable` is its column of this name (see `store.searchable`).
+    `searchable` is its column of this name (see `statement.searchable`).
     """
 
     id: UUID

@@ -1,10 +1,9 @@
-"""What a person's operation does to a thread, as the one who decides about it reads it."""
+"""Preview of an operation that waits for a second person: its checkpoint, what it would undo."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 from uuid import UUID
 
 from approvals.queries import ApprovalRow
@@ -12,8 +11,11 @@ from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.views import CheckpointRow, EffectFate, ThreadRow
 from dashboard import errors
+from dashboard.wording.operations import arguments_of
 
 from .plans import roll_back_plan
+
+MOVED: Final = "The thread has changed since this was requested. Reject it, and request it anew."
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +33,15 @@ class OperationPlan:
 
 def operation_plan(row: ApprovalRow, thread: ThreadRow) -> OperationPlan | None:
     """The plan of an operation that names a checkpoint of the thread; None of any other."""
-    args: Mapping[str, Any] = row.args if isinstance(row.args, Mapping) else {}
-    named = args.get("arguments")
-    payload: Mapping[str, Any] = named if isinstance(named, Mapping) else args
+    payload = arguments_of(row)
     if row.kind != "operation" or not payload.get("checkpoint_id"):
         return None
     try:
         target = queries.checkpoint(thread.id, UUID(str(payload["checkpoint_id"])))
     except (NotFound, ValueError):
         return None
+    if row.open and payload.get("expected_version") not in (None, thread.version):
+        return OperationPlan(target, problem=MOVED)
     if not row.open or row.tool != "roll_back" or payload.get("compensate") is False:
         return OperationPlan(target)
     try:

@@ -21,6 +21,7 @@ from dashboard.fields.parameters import DEPTH, FLAG, ID, TEXT, one_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import require
 from dashboard.pages.parts.breakers import open_breaker
+from dashboard.saved_views.address import NARROWS
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, member, refused
@@ -184,9 +185,10 @@ def _selection(query: Mapping[str, str]) -> Selection:
 
 
 def _many_address(query: Mapping[str, str]) -> str:
-    """The sheet that acts on threads one by one, for the same words of the board."""
-    words = {name: text for name in ("q", "agent", "framework") if (text := query.get(name, ""))}
-    return f"{reverse('threads_many')}?{urlencode(words)}" if "q" in words else ""
+    """The sheet that acts on these threads one by one; empty where it has no words for them."""
+    words = {name: text for name in NARROWS if (text := query.get(name, ""))}
+    exact = "q" in words and not query.get("label", "")
+    return f"{reverse('threads_many')}?{urlencode(words)}" if exact else ""
 
 
 def _ident(query: Mapping[str, str], name: str) -> UUID | None:

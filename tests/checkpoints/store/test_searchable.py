@@ -52,6 +52,19 @@ def expected(thread: UUID) -> Any:
     return {n: state[n] for n in names if n in state} if names else None
 
 
+def roll_back(thread: UUID, checkpoint: UUID, *, run_on: bool = False) -> None:
+    store.roll_back(
+        thread,
+        checkpoint=checkpoint,
+        undo=[],
+        head=head_of(thread),
+        reason="test",
+        actor=OPERATOR,
+        run_on=run_on,
+    )
+    drive(thread).finish_rollback(run_on=run_on)
+
+
 def holds(thread: UUID) -> None:
     assert column(thread) == expected(thread)
     report = verify_thread(thread)
@@ -84,16 +97,7 @@ def test_the_row_follows_steps_edits_forks_and_rollbacks() -> None:
     other = store.fork(thread, checkpoint=second, changes={"customer": "umbrella"}, actor=OPERATOR)
     assert column(fork) == {"customer": "acme", "order": {"id": "4711", "lines": [1, 2]}}
     assert column(other)["customer"] == "umbrella"
-    store.roll_back(
-        thread,
-        checkpoint=second,
-        undo=[],
-        head=head_of(thread),
-        reason="test",
-        actor=OPERATOR,
-        run_on=False,
-    )
-    drive(thread).finish_rollback()
+    roll_back(thread, second)
     assert column(thread) == {"customer": "acme", "order": {"id": "4711", "lines": [1, 2]}}
     for each in (thread, fork, other):
         holds(each)
@@ -133,16 +137,7 @@ def test_after_any_moves_the_row_has_what_the_state_has(db: None, moves: list[An
         if what == "back" and point == head_of(thread):
             continue
         if what == "back":
-            store.roll_back(
-                thread,
-                checkpoint=point,
-                undo=[],
-                head=head_of(thread),
-                reason="test",
-                actor=OPERATOR,
-                run_on=True,
-            )
-            drive(thread).finish_rollback(run_on=True)
+            roll_back(thread, point, run_on=True)
         else:
             driver = drive(thread)
             if what == "adopt":

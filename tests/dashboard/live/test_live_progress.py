@@ -43,7 +43,7 @@ def test_progress_goes_straight_through(live: LiveThread) -> None:
 
 @pytest.mark.requirement("E09")
 def test_what_a_model_has_said_so_far_goes_straight_through(live: LiveThread) -> None:
-    def say(text: str) -> None:
+    def push_tokens(text: str) -> None:
         activity_progressed.send_robust(
             sender=None,
             thread_id=live.thread,
@@ -55,8 +55,8 @@ def test_what_a_model_has_said_so_far_goes_straight_through(live: LiveThread) ->
     client = live.cast.client("viewer")
     with live.follow("viewer") as page:
         page.frame()
-        say("One")
-        say("One two <b>\u202e")
+        push_tokens("One")
+        push_tokens("One two <b>\u202e")
         seen = [page.message("progress") for _ in range(2)]
         assert [(m["node"], m["stream"]) for m in seen] == [
             ("load", "One"),
@@ -65,7 +65,7 @@ def test_what_a_model_has_said_so_far_goes_straight_through(live: LiveThread) ->
         # Who opens the page now sees it too, and afterwards nobody does.
         shown = client.get(f"/threads/{live.thread}/").content.decode()
         assert "One two &lt;b&gt;" in shown
-        say("")
+        push_tokens("")
         assert page.message("progress")["stream"] == ""
     assert read_progress([live.thread]) == {}
     assert "One two" not in client.get(f"/threads/{live.thread}/").content.decode()

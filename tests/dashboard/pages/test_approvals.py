@@ -18,6 +18,7 @@ from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as past
 from checkpoints.records import Position
 from checkpoints.states import EventKind
+from checkpoints.views import CheckpointRow
 from dashboard import actions, errors
 from dashboard.pages import evidence
 from dashboard.pages.reviewers import progress_of
@@ -131,7 +132,8 @@ def test_an_operation_says_who_asked_and_what(cast: Cast) -> None:
         assert words not in shown, words
 
 
-def test_a_rollback_shows_its_checkpoint_and_each_effect_that_it_undoes(cast: Cast) -> None:
+def requested_rollback(cast: Cast) -> tuple[ApprovalRow, CheckpointRow]:
+    """The request to roll a thread back over a payment and a mail, and its checkpoint."""
     four = Draft("Rollbacks", "operation == 'roll_back'")
     policies.make(cast.workspace, four, actor="user:9")
     work = scene.lease(scene.start(cast.workspace, scene.make_agent()))
@@ -143,6 +145,11 @@ def test_a_rollback_shows_its_checkpoint_and_each_effect_that_it_undoes(cast: Ca
     with pytest.raises(errors.NeedsSecondPerson):
         actions.roll_back(cast.actor("operator"), work.thread, target.id, reason="wrong")
     (row,) = queries.for_thread(work.thread, open_only=True)
+    return row, target
+
+
+def test_a_rollback_shows_its_checkpoint_and_each_effect_that_it_undoes(cast: Cast) -> None:
+    row, target = requested_rollback(cast)
     shown = look(cast, row)
     for words in (
         f"#1 {target.nodes[0]}", "External actions to undo, most recent first",
@@ -152,11 +159,17 @@ def test_a_rollback_shows_its_checkpoint_and_each_effect_that_it_undoes(cast: Ca
     assert shown.index("Mail ACME") < shown.index("Pay ACME")
     part = shown.partition("What operator wants to do")[2].partition("What exactly")[0]
     assert str(target.id) not in part
-    # Decided, it promises nothing any longer.
     actions.decide(cast.actor("manager"), row.id, "approve", row.proposal_hash, "", None)
-    assert "External actions to undo" not in look(
-        cast, queries.approval(row.id, workspace=cast.workspace)
-    )
+    decided = queries.approval(row.id, workspace=cast.workspace)
+    assert "External actions to undo" not in look(cast, decided)
+
+
+def test_a_rollback_of_a_thread_that_moved_on_says_that_it_cannot_be_done(cast: Cast) -> None:
+    row, _ = requested_rollback(cast)
+    actions.rename(cast.actor("operator"), row.thread, "Another title")
+    shown = look(cast, row)
+    assert "The thread has changed since this was requested." in shown
+    assert "External actions to undo" not in shown
 
 
 def test_a_fork_that_needs_a_second_person_is_asked_for_and_told(cast: Cast) -> None:

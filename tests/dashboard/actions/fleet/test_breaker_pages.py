@@ -6,7 +6,7 @@ import random
 import re
 from html import unescape
 from typing import Any
-from urllib.parse import quote_plus
+from urllib.parse import parse_qsl, quote_plus, urlsplit
 from uuid import UUID, uuid4
 
 import pytest
@@ -242,6 +242,19 @@ def test_an_agent_elsewhere_is_told_to_wait(cast: Cast) -> None:
     actions.release_breaker(operator, breaker, "right")
     assert external.next_of(operator, thread, None).do == "take"
     assert external.take(operator, thread, "host-1", 60).work.wish == ""
+
+
+@pytest.mark.django_db
+def test_a_refused_selection_leads_to_no_more_threads_than_the_board_lists(cast: Cast) -> None:
+    root = str(uuid4())
+    client = cast.client("operator")
+    html = client.get("/breakers/trip/", {"q": "has:stuck", "root": root, "damaged": "1"}).content
+    (link,) = re.findall(r'href="(/threads/many/[^"]*)"', unescape(html.decode()))
+    assert dict(parse_qsl(urlsplit(link).query)) == {"q": "has:stuck", "root": root, "damaged": "1"}
+    assert client.get(link).status_code == 200
+    # The sheet of many threads has no word for a label beside the query.
+    html = client.get("/breakers/trip/", {"q": "has:stuck", "label": "team:ops"}).content
+    assert b"/threads/many/" not in html
 
 
 @pytest.mark.django_db
