@@ -22,7 +22,6 @@ from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.state_reads import read
 from dashboard.documents.state_shape import State
-from dashboard.documents.yaml_text import YAMLRenderer
 from dashboard.drawing.comparison.compare import compare
 from dashboard.drawing.comparison.endings import ending_of
 from dashboard.errors import Invalid
@@ -36,7 +35,7 @@ from .protocol.base import MemberView, answer, refusals
 from .protocol.event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
 from .protocol.event_stream import EventStreamRenderer, Followed, event_stream
 from .protocol.parameters import choice, flag, ident, rows, whole, words
-from .protocol.renderers import ZipRenderer
+from .protocol.renderers import YAMLRenderer, ZipRenderer
 from .shapes.answers import RevealedChannel, diff_answer, events_answer, revealed_answer
 from .shapes.requests import Reveal
 from .shapes.rows import Activity, ActivityList, Checkpoint, CheckpointList, Diff, EventList

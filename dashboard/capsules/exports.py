@@ -23,7 +23,7 @@ from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import files_in, state_answer
-from dashboard.documents.yaml_text import YAMLRenderer
+from dashboard.documents.yaml_text import yaml_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class _Collected:
         self._files |= {ref["$artifact"] for ref in files_in(answer.state)}
         text = json_of(answer)
         self._writer.add(layout.STATE, [text.encode(), b"\n"])
-        self._writer.add(layout.STATE_YAML, [YAMLRenderer().render(json.loads(text))])
+        self._writer.add(layout.STATE_YAML, [yaml_of(json.loads(text))])
         anatomy = anatomy_of(self._thread, point, answer.state)
         self._writer.add(layout.ANATOMY, [json_of(anatomy).encode(), b"\n"])
 

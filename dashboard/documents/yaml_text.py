@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import yaml
-from rest_framework.renderers import BaseRenderer
 
 # libyaml where PyYAML was built with it: seven times as fast.
 _Base: type[yaml.SafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -45,26 +43,14 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-class YAMLRenderer(BaseRenderer):
-    """The same answer as JSON would give, block style, keys in their order."""
-
-    media_type = "application/yaml"
-    format = "yaml"
-    charset = "utf-8"
-
-    def render(
-        self,
-        data: Any,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """Data of plain JSON types as YAML; lines are never folded."""
-        text: str = yaml.dump(
-            data,
-            Dumper=_Dumper,
-            sort_keys=False,
-            allow_unicode=True,
-            default_flow_style=False,
-            width=2**30,
-        )
-        return text.encode()
+def yaml_of(data: Any) -> bytes:
+    """Data of plain JSON types, block style, keys in their order; lines are never folded."""
+    text: str = yaml.dump(
+        data,
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=False,
+        width=2**30,
+    )
+    return text.encode()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from django.http import Http404
 from rest_framework.negotiation import DefaultContentNegotiation
@@ -10,6 +11,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 
+from dashboard.documents.yaml_text import yaml_of
 from dashboard.errors import Invalid
 
 
@@ -18,6 +20,23 @@ class ZipRenderer(JSONRenderer):
 
     media_type = "application/zip"
     format = "zip"
+
+
+class YAMLRenderer(BaseRenderer):
+    """The same answer as JSON would give, block style, keys in their order."""
+
+    media_type = "application/yaml"
+    format = "yaml"
+    charset = "utf-8"
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Data of plain JSON types as YAML."""
+        return yaml_of(data)
 
 
 class Negotiation(DefaultContentNegotiation):

@@ -34,7 +34,7 @@ from dashboard.commands.terminal.descriptions import patch_table, short, tell_th
 from dashboard.commands.terminal.tables import facts, table
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import state_answer
-from dashboard.documents.yaml_text import YAMLRenderer
+from dashboard.documents.yaml_text import yaml_of
 from dashboard.drawing.comparison.compare import compare
 from dashboard.drawing.comparison.endings import ending_of
 from dashboard.identity.people import people
@@ -266,7 +266,7 @@ def state(command: PersonalCommand) -> None:
     point = checkpoint_named(row.id, o["checkpoint"] or str(row.head))
     answer = state_answer(row, point)
     if o["yaml"]:
-        text = YAMLRenderer().render(json.loads(json_of(answer))).decode()
+        text = yaml_of(json.loads(json_of(answer))).decode()
         command.stdout.write(text, ending="")
         return
     shown = ((channel, short(value, 100_000)) for channel, value in answer.state.items())

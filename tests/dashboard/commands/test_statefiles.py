@@ -18,7 +18,7 @@ from checkpoints.errors import InvalidValue
 from checkpoints.state.deltas import canonical
 from dashboard import actions
 from dashboard.commands.terminal.state_files import read_yaml
-from dashboard.documents.yaml_text import YAMLRenderer
+from dashboard.documents.yaml_text import yaml_of
 from tests.cast import Cast
 from tests.dashboard import scene
 from tests.dashboard.documents.test_yaml import HOSTILE
@@ -39,7 +39,7 @@ PLAIN = st.recursive(
 @given(PLAIN)
 @settings(deadline=None)
 def test_whatever_is_written_is_read_back(value: Any) -> None:
-    yaml = read_yaml(YAMLRenderer().render({"value": value}))
+    yaml = read_yaml(yaml_of({"value": value}))
     assert canonical(yaml) == canonical({"value": value})
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkpoints import queries, store
-from dashboard.documents.yaml_text import YAMLRenderer
+from dashboard.documents.yaml_text import yaml_of
 from tests.cast import Cast
 from tests.dashboard import scene
 
@@ -31,7 +31,7 @@ HOSTILE = [
 
 
 def assert_same(value: Any) -> str:
-    raw = YAMLRenderer().render({"value": value})
+    raw = yaml_of({"value": value})
     for loader in LOADERS:
         result = yaml.load(raw, Loader=loader)["value"]
         # repr as well: 1 == 1.0 == True.
