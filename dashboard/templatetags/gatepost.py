@@ -260,12 +260,6 @@ def get(mapping: Mapping[Any, Any] | None, key: Any) -> Any:
 
 
 @register.filter
-def per_cent(done: float | None, whole: float | None) -> int:
-    """`done|per_cent:total`, 0 when the total is not known."""
-    return max(0, min(100, round(done / whole * 100))) if done and whole else 0
-
-
-@register.filter
 def initials(name: object) -> str:
     """Two letters for a person."""
     words = str(name).replace(".", " ").replace("_", " ").split()

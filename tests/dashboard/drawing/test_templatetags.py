@@ -257,8 +257,6 @@ def test_sizes_spans_numbers_and_short_forms() -> None:
     assert [text.number(n) for n in (336776, 12.0, "x", True)] == ["336,776", "12", "x", "True"]
     assert gatepost.short_id("0197-aaaa-bbbbccdd11ee") == "ccdd11ee"
     assert gatepost.short_hash("9f2c41aa0be7" + "0" * 48 + "d310") == "9f2c 41aa 0be7 … d310"
-    assert gatepost.per_cent(50, 200) == 25
-    assert gatepost.per_cent(5, None) == 0
     assert gatepost.initials("ada lovelace") == "al"
 
 
