@@ -8,6 +8,7 @@ at LOOKS times as many: then it says that older ones may match too, and where to
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -42,7 +43,8 @@ class Question:
     `kinds` are whole kinds; () stands for all of them. `actors` are as logs name them; one
     that came through a person's token or hook is found by the person. `text` is looked for in
     proposals and in what the event says. `payee` and the amounts are looked for in a
-    proposal under the names in `payees` and `amounts`, at any depth.
+    proposal, and in what reviewers edited it to, under the names in `payees` and `amounts`, at any
+    depth.
     """
 
     workspace: UUID
@@ -86,7 +88,8 @@ class RecordRow:
     """An event that answers a question, with the request that it is about.
 
     `checkpoint` is the number of the thread's newest checkpoint when it happened. `args` are what
-    was proposed and `request` its title; of events about no request `approval` is None.
+    was proposed, of an edit what it made of that, and `request` the title; of events about no
+    request `approval` is None.
     """
 
     thread: UUID
@@ -277,6 +280,7 @@ def _params(question: Question) -> dict[str, Any]:
         "decision": question.decision,
         "risk": question.risk,
         "text": question.text,
+        "in_json": json.dumps(question.text, ensure_ascii=False)[1:-1],
         "payee": question.payee,
         "least": question.least,
         "most": question.most,
