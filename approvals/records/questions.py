@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -24,7 +24,7 @@ from checkpoints.states import EventKind
 from checkpoints.tables.readers import decoded
 
 from .cursors import BEFORE, BEHIND, LONG_AGO, NEVER, XID_MAX, Position, read_cursor, write_cursor
-from .kinds import DECISIONS, NOTABLE, literal
+from .kinds import DECISIONS, NOTABLE, OF_REQUESTS, literal
 
 _KINDS = {"decisions": literal(DECISIONS), "notable": literal(NOTABLE)}
 NEWEST: Final = sql_file(__file__, beyond="<", way="DESC", **_KINDS)
@@ -68,17 +68,27 @@ class Question:
 
     @property
     def of_proposals(self) -> bool:
-        """True where only events about requests and decisions can answer it."""
+        """True where only events that belong to a request can answer it."""
         amounts = self.least is not None or self.most is not None
         return bool(self.decision or self.risk or self.payee or amounts)
 
     @property
+    def searched(self) -> tuple[str, ...]:
+        """The kinds that can answer it; () stands for all of them.
+
+        Without kinds of its own a question about proposals is one about decisions.
+        """
+        if self.of_proposals and self.kinds == NOTABLE:
+            return DECISIONS
+        return OF_REQUESTS if self.of_proposals and not self.kinds else self.kinds
+
+    @property
     def walk(self) -> str:
         """The walk that looks at the fewest events."""
-        kinds = set(self.kinds)
+        kinds = set(self.searched)
         if self.thread is not None:
             return "thread"
-        if self.of_proposals or (kinds and kinds <= set(DECISIONS)):
+        if kinds and kinds <= set(DECISIONS):
             return "decisions"
         return "notable" if kinds and kinds <= set(NOTABLE) else "feed"
 
@@ -264,13 +274,11 @@ def _whole(text: str | None) -> int | None:
 
 
 def _params(question: Question) -> dict[str, Any]:
-    if question.of_proposals and question.kinds == NOTABLE:
-        question = replace(question, kinds=DECISIONS)
     params = {
         "workspace": question.workspace,
         "thread": question.thread,
         "agent": question.agent,
-        "kinds": list(question.kinds) or None,
+        "kinds": list(question.searched) or None,
         "actors": None if question.actors is None else list(question.actors),
         "node": question.node,
         "step": question.step,
