@@ -422,12 +422,12 @@ class Export:
         self.used.add(row["approval"])
         if row["risk"] != (request["risk"] or None):
             self.report.broken(where, "risk: is not that of its request")
-        asked = row["kind"] == "approval.requested"
+        is_request = row["kind"] == "approval.requested"
         came = self.imported.get(row["thread"], 0)
         # Of such a request the hash of the proposal is not computed: the chain has to say so.
-        if request["imported"] and (not came or (asked and row["seq"] > came)):
+        if request["imported"] and (not came or (is_request and row["seq"] > came)):
             self.report.broken(where, "approval: its request did not come with a capsule")
-        if asked:
+        if is_request:
             for name in ("proposal_hash", "tool", "risk", "node"):
                 if name in data and data[name] != request[name]:
                     self.report.broken(where, f"{name}: its request in requests.jsonl has another")

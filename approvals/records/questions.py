@@ -78,7 +78,7 @@ class Question:
 
         Without kinds of its own a question about proposals is one about decisions.
         """
-        if self.of_proposals and self.kinds == NOTABLE:
+        if self.of_proposals and (self.kinds == NOTABLE or (self.decision and not self.kinds)):
             return DECISIONS
         return OF_REQUESTS if self.of_proposals and not self.kinds else self.kinds
 
@@ -218,7 +218,7 @@ def _look(
     """(how many match, the first of them, the last event looked at) behind a position."""
     walk = {
         "thread": sql.along_thread,
-        "decisions": sql.along_decisions,
+        "decisions": sql.along_verdicts if question.decision else sql.along_decisions,
         "notable": sql.along_notable,
         "feed": sql.along_feed,
     }[question.walk]

@@ -8,6 +8,13 @@ SELECT e.* FROM gp_event e WHERE e.workspace_id = %(workspace)s::uuid AND e.kind
   e.seq) {beyond} (%(at_time)s::timestamptz, %(at_thread)s::uuid, %(at_seq)s::bigint)
 ORDER BY e.at {way}, e.thread_id {way}, e.seq {way} LIMIT %(window)s
 
+-- along_verdicts -- Those of them that record one verdict, in the same order.
+SELECT e.* FROM gp_event e WHERE e.workspace_id = %(workspace)s::uuid AND e.kind IN ({decisions})
+  AND e.data ->> 'verdict' = %(decision)s::text
+  AND e.at >= %(since)s::timestamptz AND e.at < %(until)s::timestamptz AND (e.at, e.thread_id,
+  e.seq) {beyond} (%(at_time)s::timestamptz, %(at_thread)s::uuid, %(at_seq)s::bigint)
+ORDER BY e.at {way}, e.thread_id {way}, e.seq {way} LIMIT %(window)s
+
 -- along_notable -- Events of a workspace that are no steps, by their time.
 SELECT e.* FROM gp_event e WHERE e.workspace_id = %(workspace)s::uuid AND e.kind IN ({notable})
   AND e.at >= %(since)s::timestamptz AND e.at < %(until)s::timestamptz AND (e.at, e.thread_id,

@@ -98,16 +98,16 @@ def test_each_filter_narrows_and_a_payment_is_one_search(cast: Cast) -> None:
 @pytest.mark.requirement("A28")
 @pytest.mark.requirement("A28")
 def test_what_a_reviewer_made_of_a_payment_is_searched_and_shown(cast: Cast) -> None:
-    asked = {"payee": "ACME GmbH", "amount": "5000.00"}
+    proposed = {"payee": "ACME GmbH", "amount": "5000.00"}
     became = {"payee": "Globex", "amount": "500.00"}
-    row = paid(cast, asked, verdict="edit", edited=became)
+    row = paid(cast, proposed, verdict="edit", edited=became)
     everything = Question(cast.workspace, payees=("payee",), amounts=("amount",))
     decided = (row.thread, "approval.decided")
     for more in (
         {"payee": "globex"},
         {"most": Decimal(600), "least": Decimal(400)},
         {"text": "Globex"},
-        # What was asked for stays a way to it: somebody decided on that, too.
+        # What was proposed stays a way to it: somebody decided on that, too.
         {"payee": "acme"},
         {"least": Decimal(4_000)},
     ):
@@ -115,17 +115,17 @@ def test_what_a_reviewer_made_of_a_payment_is_searched_and_shown(cast: Cast) -> 
         (one,) = records.answer(replace(everything, decision="edit", **more)).rows  # type: ignore[arg-type]
         assert one.args == became, more
     [requested] = [r for r in records.answer(everything).rows if r.kind == "approval.requested"]
-    assert requested.args == asked
+    assert requested.args == proposed
     assert matches(everything, payee="globex", least=Decimal(4_000)) != []
     assert matches(everything, least=Decimal(5_001)) == []
 
 
 def test_who_approves_what_another_one_edited_is_shown_with_that(cast: Cast) -> None:
-    asked, became = {"payee": "ACME", "amount": "5000"}, {"payee": "Globex", "amount": "500"}
+    proposed, became = {"payee": "ACME", "amount": "5000"}, {"payee": "Globex", "amount": "500"}
     work = scene.lease(scene.start(cast.workspace, scene.make_agent("payments")))
     scene.step(work, report="ready")
     two = Terms(stages=(Seat(count=2),))
-    row = scene.gate(work, args=asked, tool="bank.pay", title="Pay?", terms=two)
+    row = scene.gate(work, args=proposed, tool="bank.pay", title="Pay?", terms=two)
     votes = (("manager", "edit", became), ("second_manager", "approve", None))
     for name, verdict, edited in votes:
         gates.decide(
@@ -249,6 +249,22 @@ def test_the_indexes_are_over_the_kinds_that_questions_name() -> None:
     assert migration.NOTABLE == NOTABLE
 
 
+def test_a_verdict_that_few_gave_is_looked_for_among_its_own(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = paid(cast, {"payee": "ACME"}, verdict="reject")
+    for _ in range(4):
+        paid(cast, {"payee": "Globex"})
+    monkeypatch.setattr("approvals.records.questions.WINDOW", 2)
+    monkeypatch.setattr("approvals.records.questions.LOOKS", 1)
+    page = records.answer(Question(cast.workspace, decision="reject"))
+    assert [(row.thread, row.kind) for row in page.rows] == [(wanted.thread, "approval.decided")]
+    assert page.searched_all
+    for kinds in ((), NOTABLE, DECISIONS):
+        page = records.answer(Question(cast.workspace, decision="edit", kinds=kinds))
+        assert (page.rows, page.searched_all) == ((), True)
+
+
 def plan_of(sql: str) -> dict[str, Any]:
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}")
@@ -282,6 +298,7 @@ def test_every_question_goes_along_an_index(cast: Cast) -> None:
     question = Question(cast.workspace, text="nothing like it")
     expected = {
         "gp_event_decisions": replace(question, kinds=("approval.decided",)),
+        "gp_event_verdicts": replace(question, decision="reject"),
         "gp_event_notable": question,
         "gp_event_feed": replace(question, kinds=()),
     }

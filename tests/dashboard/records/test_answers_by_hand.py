@@ -39,7 +39,7 @@ def answered(client: Any, **filters: str) -> list[Row]:
             return results
 
 
-def place(row: Row) -> tuple[str, int]:
+def key_of(row: Row) -> tuple[str, int]:
     return row["thread"], row["seq"]
 
 
@@ -56,7 +56,7 @@ def paid(cast: Cast) -> str:
     return str(row.id)
 
 
-def asked(rows: list[Row], payment: str) -> Iterator[tuple[dict[str, str], Fits]]:
+def questions(rows: list[Row], payment: str) -> Iterator[tuple[dict[str, str], Fits]]:
     """Filters that have answers, each with its meaning."""
     for name in ("agent", "tool", "risk", "decision", "thread"):
         for value in sorted({row[name] for row in rows if row[name]}):
@@ -88,17 +88,17 @@ def test_every_filter_with_every_kind_answers_what_a_reading_finds(cast: Cast) -
     payment = paid(cast)
     client = cast.client("auditor")
     everything = answered(client, kind="all")
-    assert len({place(row) for row in everything}) == len(everything) >= 60
+    assert len({key_of(row) for row in everything}) == len(everything) >= 60
     assert {row["kind"] for row in everything if row["approval"]} <= {*OF_REQUESTS}
     assert "effect.started" in {row["kind"] for row in everything if row["approval"] == payment}
-    pairs = list(itertools.product(asked(everything, payment), of_kinds(everything)))
+    pairs = list(itertools.product(questions(everything, payment), of_kinds(everything)))
     n_answers = 0
     for (filters, fits), (kind, is_kind) in Random(21).sample(pairs, 250):
         if OF_PROPOSALS & {*filters} and not kind:
             is_kind = of_decisions  # without kinds of its own it is about decisions
-        wanted = {place(row) for row in everything if fits(row) and is_kind(row)}
+        wanted = {key_of(row) for row in everything if fits(row) and is_kind(row)}
         asking = {**filters, "kind": kind} if kind else filters
-        got = {place(row) for row in answered(client, **asking)}
+        got = {key_of(row) for row in answered(client, **asking)}
         assert got == wanted, (asking, got ^ wanted)
         n_answers += len(got)
     assert n_answers >= 300

@@ -197,15 +197,15 @@ def test_a_file_that_only_a_cursor_names_goes(
     assert files_there(ref["$artifact"]) == (0, False)
 
 
-@pytest.mark.parametrize("place", ["proposal", "edit", "cursor"])
+@pytest.mark.parametrize("holder", ["proposal", "edit", "cursor"])
 def test_a_file_that_another_thread_still_needs_stays(
-    cast: Cast, django_capture_on_commit_callbacks: Any, place: str
+    cast: Cast, django_capture_on_commit_callbacks: Any, holder: str
 ) -> None:
     ref = stored_file(cast, "of both")
     agent = scene.make_agent()
-    args = {"report": ref if place == "proposal" else "r"}
+    args = {"report": ref if holder == "proposal" else "r"}
     other = scene.waiting(cast.workspace, agent, args=args)
-    if place == "edit":
+    if holder == "edit":
         verdict = {"verdict": "edit", "proposal_hash": other.proposal_hash}
         post(
             cast,
@@ -213,7 +213,7 @@ def test_a_file_that_another_thread_still_needs_stays(
             f"/approvals/{other.id}/decide/",
             {**verdict, "args": {"report": ref}},
         )
-    if place == "cursor":
+    if holder == "cursor":
         work = scene.lease(scene.start(cast.workspace, agent))
         scene.effect(work, result={"path": "a"})
         with connection.cursor() as cursor:
