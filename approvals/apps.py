@@ -9,9 +9,11 @@ class ApprovalsConfig(AppConfig):
 
     def ready(self) -> None:
         from .hooks.stored_secrets import register_columns
+        from .notify import devices
         from .queries import erased_parts
         from .recorded_tables import register
 
         register()
         register_columns()
+        devices.register_columns()
         erased_parts.register()

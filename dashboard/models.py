@@ -153,7 +153,7 @@ class IdempotencyKey(models.Model):
     user_id = models.BigIntegerField()
     key = models.CharField(max_length=255)
     call = models.CharField(max_length=400, help_text="method and path")
-    body_hash = models.BinaryField(help_text="sha256 of the canonical body")
+    body_hash = models.BinaryField(help_text="keyed digest of the canonical body")
     status = models.SmallIntegerField(default=0)
     headers = models.JSONField(default=dict)
     answer = models.TextField(default="", help_text="the JSON text that was answered")

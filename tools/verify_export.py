@@ -170,11 +170,15 @@ class Export:
         self.used: set[str] = set()
         self.anchored: dict[str, list[tuple[str, int, str, str]]] = {}
         self.links: dict[tuple[str, int], dict[str, Any]] = {}
+        self.imported: dict[str, int] = {}  # the event of each log that says where it came from
         self.counts = dict.fromkeys(("rows", "requests", "logs", "links", "anchors"), 0)
 
     def check(self) -> None:
         """Everything."""
         if not self.check_members():
+            return
+        if "export.json" not in self.names:
+            self.report.broken("MANIFEST", "export.json is missing")
             return
         facts = self.one("export.json")
         if not isinstance(facts, dict) or facts.get("format") != FORMAT:
@@ -288,9 +292,9 @@ class Export:
                     if decision_hash(ident, one) != one["hash"]:
                         what = f"decision {one['decision']}: it does not fit its hash"
                         self.report.broken(where, what)
-                    names = ("hash", "verdict", "reviewer", "by_name", "comment")
+                    names = ("hash", "verdict", "reviewer", "by_name", "comment", "at")
                     decisions[one["decision"]] = {name: one[name] for name in names}
-                names = ("proposal_hash", "tool", "risk", "thread", "requested_at")
+                names = ("proposal_hash", "tool", "risk", "thread", "requested_at", "imported")
                 self.requests[ident] = {name: request[name] for name in names}
                 self.requests[ident] |= {"node": request["position"][2], "decisions": decisions}
             except BAD:
@@ -341,6 +345,8 @@ class Export:
         for named_at, at, digest, of in self.anchored.get(thread, ()):
             if at == link["seq"] and (digest != link["hash"] or of != chain):
                 self.report.broken(where, f"is not the one that was anchored ({named_at})")
+        if link["kind"] == "thread.imported":
+            self.imported[thread] = link["seq"]
         if link["row"]:
             log["seen"] += 1
             self.links[thread, link["seq"]] = {**link, "chain": chain}
@@ -404,6 +410,8 @@ class Export:
                 self.report.broken(where, f"{name}: is not what data says")
         if row["approval"]:
             self.check_request_of(where, row, data)
+        elif row["risk"]:
+            self.report.broken(where, "risk: it belongs to no request")
 
     def check_request_of(self, where: str, row: dict[str, Any], data: dict[str, Any]) -> None:
         """The request and the decision that a row names are those of requests.jsonl."""
@@ -414,7 +422,12 @@ class Export:
         self.used.add(row["approval"])
         if row["risk"] != (request["risk"] or None):
             self.report.broken(where, "risk: is not that of its request")
-        if row["kind"] == "approval.requested":
+        is_request = row["kind"] == "approval.requested"
+        came = self.imported.get(row["thread"], 0)
+        # Of such a request the hash of the proposal is not computed: the chain has to say so.
+        if request["imported"] and (not came or (is_request and row["seq"] > came)):
+            self.report.broken(where, "approval: its request did not come with a capsule")
+        if is_request:
             for name in ("proposal_hash", "tool", "risk", "node"):
                 if name in data and data[name] != request[name]:
                     self.report.broken(where, f"{name}: its request in requests.jsonl has another")
@@ -426,6 +439,8 @@ class Export:
                 self.report.broken(where, "decision: verdict or reviewer are others")
             elif one["by_name"] != data.get("by_name"):
                 self.report.broken(where, "decision: by_name is another")
+            elif data.get("decided_at") not in (None, one["at"]):
+                self.report.broken(where, "decision: its time is another")
 
     def rows(self, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """(where, row) of the rows in whatever form."""
@@ -514,7 +529,7 @@ def verify(path: str, *, anchors: Iterable[str] = (), manifest: str = "") -> Rep
         zipfile.BadZipFile,
         EOFError,
         OSError,
-        NotImplementedError,
+        RuntimeError,  # encrypted, or nested without end; NotImplementedError is one
         zipfile.LargeZipFile,
     ) as error:
         report.broken("the file", f"cannot be read: {error}")

@@ -65,7 +65,7 @@ class HookDelivery(models.Model):
     workspace_id = models.UUIDField()
     hook = models.ForeignKey(Hook, models.PROTECT, related_name="+")
     webhook_id = models.CharField(max_length=255)
-    body_hash = models.BinaryField(help_text="sha256 of the body as it came")
+    body_hash = models.BinaryField(help_text="keyed digest of the body as it came")
     approval_id = models.UUIDField()
     actor = models.CharField(max_length=200)
     status = models.SmallIntegerField()

@@ -124,10 +124,13 @@ def _push(claimed: Claim, written: Letter) -> Callable[[], int]:
 
 def _send_to(device: DeviceRow, message: bytes, *, now: datetime) -> int:
     try:
-        target = addresses.parse(device.subscribed.address)
+        keys = device.opened()
+        target = addresses.parse(keys.address)
+    except CannotDecrypt as error:
+        # Tried again later: the key may come back with a restart.
+        raise NotDelivered(error.message) from None
     except InvalidValue:
         raise NotDelivered("The address of the device is no longer allowed.") from None
-    keys = device.subscribed
     body = push.encrypted(message, p256dh=keys.p256dh, auth=keys.auth)
     headers = push.headers(target, now=now)
     return webhook.post(target, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)

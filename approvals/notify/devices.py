@@ -1,4 +1,8 @@
-"""Devices of people that take web push: the only writer and reader of their table."""
+"""Devices of people that take web push: the only writer and reader of their table.
+
+Address and keys are stored as ciphertext: with them anybody can send this device messages that its
+person takes for ours.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,8 @@ from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
 from checkpoints import store
-from checkpoints.errors import InvalidValue, NotFound
+from checkpoints.encryption.columns import EncryptedColumn, register
+from checkpoints.errors import CannotDecrypt, InvalidValue, NotFound
 from checkpoints.log.recorded import RowChange
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.state import deltas
@@ -20,6 +25,10 @@ from checkpoints.states import WorkspaceEventKind as K
 
 from .channels import addresses, push
 
+_TABLE: Final = "gp_push_device"
+_ADDRESS: Final = EncryptedColumn(_TABLE, "address")
+_P256DH: Final = EncryptedColumn(_TABLE, "p256dh")
+_AUTH: Final = EncryptedColumn(_TABLE, "auth")
 OF_ONE_MAX: Final = 10  # of one person in one workspace; the oldest makes room
 NAME_MAX: Final = 100
 KEY_MAX: Final = 100
@@ -36,7 +45,7 @@ class Subscribed:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRow:
-    """A device of a person; `target` is what of its address may be shown."""
+    """A device of a person; `target` is what of its address may be shown, `stored` ciphertext."""
 
     id: UUID
     workspace: UUID
@@ -44,7 +53,21 @@ class DeviceRow:
     name: str
     target: str
     created_at: datetime
-    subscribed: Subscribed = field(repr=False)
+    stored: Subscribed = field(repr=False)
+
+    def opened(self) -> Subscribed:
+        """The subscription as the browser gave it; raises CannotDecrypt."""
+        return Subscribed(
+            _ADDRESS.decrypt(self.stored.address, self.id),
+            _P256DH.decrypt(self.stored.p256dh, self.id),
+            _AUTH.decrypt(self.stored.auth, self.id),
+        )
+
+
+def register_columns() -> None:
+    """Let `encryption rotate` know them."""
+    for column in (_ADDRESS, _P256DH, _AUTH):
+        register(column)
 
 
 def of_person(workspace: UUID, person: str) -> list[DeviceRow]:
@@ -64,11 +87,12 @@ def add(workspace: UUID, person: str, name: str, wanted: Subscribed, *, actor: s
     with transaction.atomic():
         store.lock_workspaces([workspace])
         known = of_person(workspace, person)
+        opened = {one.id: _readable(one) for one in known}
         for one in known:
-            if one.subscribed == wanted:
+            if opened[one.id] == wanted:
                 return one
         for one in known:
-            if one.subscribed.address == wanted.address:
+            if (former := opened[one.id]) is not None and former.address == wanted.address:
                 _remove(one, actor)  # the browser made new keys
         for one in known[: max(0, len(known) + 1 - OF_ONE_MAX)]:
             _remove(one, actor)
@@ -76,16 +100,12 @@ def add(workspace: UUID, person: str, name: str, wanted: Subscribed, *, actor: s
         _do(
             "INSERT INTO gp_push_device (id, workspace_id, person, name, target, address, p256dh, "
             "auth) VALUES (%s::uuid, %s::uuid, %s::varchar, %s::varchar, %s::varchar, %s::text, "
-            "%s::varchar, %s::varchar)",
+            "%s::text, %s::text)",
             (
-                ident,
-                workspace,
-                person,
-                name,
-                parsed.shown[:200],
-                wanted.address,
-                wanted.p256dh,
-                wanted.auth,
+                *(ident, workspace, person, name, parsed.shown[:200]),
+                _ADDRESS.encrypt(wanted.address, ident),
+                _P256DH.encrypt(wanted.p256dh, ident),
+                _AUTH.encrypt(wanted.auth, ident),
             ),
         )
         data = {"device": str(ident), "person": person, "name": name}
@@ -136,7 +156,14 @@ def _read(where: str, *params: Any) -> list[DeviceRow]:
 
 
 def _device(*, address: str, p256dh: str, auth: str, **columns: Any) -> DeviceRow:
-    return DeviceRow(subscribed=Subscribed(address, p256dh, auth), **columns)
+    return DeviceRow(stored=Subscribed(address, p256dh, auth), **columns)
+
+
+def _readable(row: DeviceRow) -> Subscribed | None:
+    try:
+        return row.opened()
+    except CannotDecrypt:
+        return None  # its key is gone: the device is added anew beside it, the oldest makes room
 
 
 def _do(sql: str, params: Sequence[Any]) -> int:

@@ -44,7 +44,10 @@ class Endpoint(models.Model):
 
 
 class PushDevice(models.Model):
-    """A browser of a person that takes web push: where its push service is, and its keys."""
+    """A browser of a person that takes web push: where its push service is, and its keys.
+
+    Address and keys are ciphertext; `target` is the part of the address that may be shown.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
@@ -52,8 +55,8 @@ class PushDevice(models.Model):
     name = models.CharField(max_length=100)
     target = models.CharField(max_length=200)
     address = models.TextField()
-    p256dh = models.CharField(max_length=100)
-    auth = models.CharField(max_length=100)
+    p256dh = models.TextField()
+    auth = models.TextField()
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -32,6 +32,12 @@ _COUNTS: Final = (
     "WHERE a.thread_id = ANY(%s::uuid[]))"
 )
 
+_NAMING: Final = (
+    "SELECT concat_ws(' ', a.args, a.standing_args, a.decided_args, a.repeats, (SELECT "
+    "string_agg(d.args::text, ' ') FROM gp_decision d WHERE d.approval_id = a.id)) "
+    "FROM gp_approval a WHERE a.thread_id = ANY(%s::uuid[])"
+)
+
 
 def register() -> None:
     """Register the content of this floor with erasure."""
@@ -52,5 +58,6 @@ def register() -> None:
                 "gp_approval_look": "SELECT l.approval_id, l.person, l.at "
                 f"FROM gp_approval_look l {of.format('l')} l.approval_id, l.person",
             },
+            _NAMING,
         )
     )

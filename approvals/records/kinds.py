@@ -12,6 +12,8 @@ _NOUNS_OF_DECISIONS: Final = ("approval", "decision", "operation")
 DECISIONS: Final = tuple(
     str(kind) for kind in EventKind if kind.partition(".")[0] in _NOUNS_OF_DECISIONS
 )
+# Events that name the request that they belong to.
+OF_REQUESTS: Final = (*DECISIONS, str(EventKind.EFFECT_STARTED))
 _OTHERS: Final = (
     EventKind.THREAD_STARTED,
     EventKind.THREAD_FORKED,

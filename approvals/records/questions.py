@@ -8,8 +8,9 @@ at LOOKS times as many: then it says that older ones may match too, and where to
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -23,7 +24,7 @@ from checkpoints.states import EventKind
 from checkpoints.tables.readers import decoded
 
 from .cursors import BEFORE, BEHIND, LONG_AGO, NEVER, XID_MAX, Position, read_cursor, write_cursor
-from .kinds import DECISIONS, NOTABLE, literal
+from .kinds import DECISIONS, NOTABLE, OF_REQUESTS, literal
 
 _KINDS = {"decisions": literal(DECISIONS), "notable": literal(NOTABLE)}
 NEWEST: Final = sql_file(__file__, beyond="<", way="DESC", **_KINDS)
@@ -42,7 +43,8 @@ class Question:
     `kinds` are whole kinds; () stands for all of them. `actors` are as logs name them; one
     that came through a person's token or hook is found by the person. `text` is looked for in
     proposals and in what the event says. `payee` and the amounts are looked for in a
-    proposal under the names in `payees` and `amounts`, at any depth.
+    proposal, and in what reviewers edited it to, under the names in `payees` and `amounts`, at any
+    depth.
     """
 
     workspace: UUID
@@ -66,17 +68,27 @@ class Question:
 
     @property
     def of_proposals(self) -> bool:
-        """True where only events about requests and decisions can answer it."""
+        """True where only events that belong to a request can answer it."""
         amounts = self.least is not None or self.most is not None
         return bool(self.decision or self.risk or self.payee or amounts)
 
     @property
+    def searched(self) -> tuple[str, ...]:
+        """The kinds that can answer it; () stands for all of them.
+
+        Without kinds of its own a question about proposals is one about decisions.
+        """
+        if self.of_proposals and (self.kinds == NOTABLE or (self.decision and not self.kinds)):
+            return DECISIONS
+        return OF_REQUESTS if self.of_proposals and not self.kinds else self.kinds
+
+    @property
     def walk(self) -> str:
         """The walk that looks at the fewest events."""
-        kinds = set(self.kinds)
+        kinds = set(self.searched)
         if self.thread is not None:
             return "thread"
-        if self.of_proposals or (kinds and kinds <= set(DECISIONS)):
+        if kinds and kinds <= set(DECISIONS):
             return "decisions"
         return "notable" if kinds and kinds <= set(NOTABLE) else "feed"
 
@@ -86,7 +98,8 @@ class RecordRow:
     """An event that answers a question, with the request that it is about.
 
     `checkpoint` is the number of the thread's newest checkpoint when it happened. `args` are what
-    was proposed and `request` its title; of events about no request `approval` is None.
+    was proposed, of an edit what it made of that, and `request` the title; of events about no
+    request `approval` is None.
     """
 
     thread: UUID
@@ -205,7 +218,7 @@ def _look(
     """(how many match, the first of them, the last event looked at) behind a position."""
     walk = {
         "thread": sql.along_thread,
-        "decisions": sql.along_decisions,
+        "decisions": sql.along_verdicts if question.decision else sql.along_decisions,
         "notable": sql.along_notable,
         "feed": sql.along_feed,
     }[question.walk]
@@ -261,13 +274,11 @@ def _whole(text: str | None) -> int | None:
 
 
 def _params(question: Question) -> dict[str, Any]:
-    if question.of_proposals and question.kinds == NOTABLE:
-        question = replace(question, kinds=DECISIONS)
     params = {
         "workspace": question.workspace,
         "thread": question.thread,
         "agent": question.agent,
-        "kinds": list(question.kinds) or None,
+        "kinds": list(question.searched) or None,
         "actors": None if question.actors is None else list(question.actors),
         "node": question.node,
         "step": question.step,
@@ -277,6 +288,7 @@ def _params(question: Question) -> dict[str, Any]:
         "decision": question.decision,
         "risk": question.risk,
         "text": question.text,
+        "in_json": json.dumps(question.text, ensure_ascii=False)[1:-1],
         "payee": question.payee,
         "least": question.least,
         "most": question.most,

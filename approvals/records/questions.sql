@@ -8,6 +8,13 @@ SELECT e.* FROM gp_event e WHERE e.workspace_id = %(workspace)s::uuid AND e.kind
   e.seq) {beyond} (%(at_time)s::timestamptz, %(at_thread)s::uuid, %(at_seq)s::bigint)
 ORDER BY e.at {way}, e.thread_id {way}, e.seq {way} LIMIT %(window)s
 
+-- along_verdicts -- Those of them that record one verdict, in the same order.
+SELECT e.* FROM gp_event e WHERE e.workspace_id = %(workspace)s::uuid AND e.kind IN ({decisions})
+  AND e.data ->> 'verdict' = %(decision)s::text
+  AND e.at >= %(since)s::timestamptz AND e.at < %(until)s::timestamptz AND (e.at, e.thread_id,
+  e.seq) {beyond} (%(at_time)s::timestamptz, %(at_thread)s::uuid, %(at_seq)s::bigint)
+ORDER BY e.at {way}, e.thread_id {way}, e.seq {way} LIMIT %(window)s
+
 -- along_notable -- Events of a workspace that are no steps, by their time.
 SELECT e.* FROM gp_event e WHERE e.workspace_id = %(workspace)s::uuid AND e.kind IN ({notable})
   AND e.at >= %(since)s::timestamptz AND e.at < %(until)s::timestamptz AND (e.at, e.thread_id,
@@ -31,6 +38,9 @@ SELECT coalesce((SELECT e.xid8::text FROM gp_event e JOIN gp_thread th ON th.id 
     AND e.at > %(until)s::timestamptz + interval '1 minute' AND th.imported_seq = 0
     ORDER BY e.at, e.thread_id, e.seq LIMIT 1), '9223372036854775807') AS last
 
+-- proposed -- What a request asked for, and what reviewers made of it by edits.
+jsonb_build_array(a.args, a.standing_args, a.decided_args)
+
 -- fits -- Whether an event `l` of a thread `th`, with its request `a`, answers the question.
 l.workspace_id = %(workspace)s::uuid AND l.at >= %(since)s::timestamptz
   AND l.at < %(until)s::timestamptz
@@ -45,14 +55,17 @@ l.workspace_id = %(workspace)s::uuid AND l.at >= %(since)s::timestamptz
   AND (%(tool)s::text = '' OR %(tool)s::text IN (l.data ->> 'tool', a.tool))
   AND (%(risk)s::text = '' OR a.risk = %(risk)s::text)
   AND (%(decision)s::text = '' OR l.data ->> 'verdict' = %(decision)s::text)
-  AND (%(text)s::text = '' OR position(lower(%(text)s::text) IN lower(concat_ws(' ', a.title,
-    a.description, a.sentence, a.args::text, a.standing_args::text, l.data::text))) > 0)
-  AND (%(payee)s::text = '' OR EXISTS (SELECT 1 FROM jsonb_path_query(a.args,
+  AND (%(text)s::text = ''
+    OR position(lower(%(in_json)s::text) IN lower(concat_ws(' ', l.data::text, a.args::text,
+      a.standing_args::text, a.decided_args::text))) > 0
+    OR position(lower(%(text)s::text) IN lower(concat_ws(' ', a.title, a.description,
+      a.sentence))) > 0)
+  AND (%(payee)s::text = '' OR EXISTS (SELECT 1 FROM jsonb_path_query({proposed},
     'strict $.** ? (@.type() == "object").keyvalue()', '{}', true) m
     WHERE m ->> 'key' = ANY(%(payees)s::text[])
     AND position(lower(%(payee)s::text) IN lower(m ->> 'value')) > 0))
   AND (%(least)s::numeric IS NULL AND %(most)s::numeric IS NULL OR EXISTS (
-    SELECT 1 FROM jsonb_path_query(a.args,
+    SELECT 1 FROM jsonb_path_query({proposed},
       'strict $.** ? (@.type() == "object").keyvalue()', '{}', true) m
     WHERE m ->> 'key' = ANY(%(amounts)s::text[]) AND CASE
       WHEN m ->> 'value' ~ '^-?[0-9]{1,15}([.][0-9]{1,8})?$' THEN (m ->> 'value')::numeric
@@ -70,7 +83,11 @@ SELECT pg_current_snapshot()::text AS moment
 -- joined -- Those of the events `looked` at that answer the question, up to `cap`.
 SELECT l.*, th.agent, th.title, th.chain_id AS chain, th.imported_seq, a.id AS approval,
   coalesce(l.data ->> 'node', a.node) AS node, coalesce(l.data ->> 'step', a.step::text) AS step,
-  coalesce(nullif(l.data ->> 'tool', ''), a.tool) AS tool, a.risk, a.args::text AS args,
+  coalesce(nullif(l.data ->> 'tool', ''), a.tool) AS tool, a.risk,
+  CASE WHEN l.data ? 'verdict' AND l.data ->> 'proposal_hash' = a.standing_hash
+    THEN coalesce(a.standing_args, a.args) ELSE a.args END::text AS args,
+  CASE WHEN l.data ->> 'verdict' = 'edit' AND l.data ->> 'decision'
+    ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN (l.data ->> 'decision')::uuid END AS edited,
   coalesce(nullif(a.sentence, ''), a.title) AS request
 FROM looked l JOIN gp_thread th ON th.id = l.thread_id
 LEFT JOIN gp_approval a ON a.workspace_id = l.workspace_id AND a.id = CASE
@@ -83,7 +100,8 @@ WHERE {stood} AND {fits} ORDER BY l.place LIMIT %(cap)s
 SELECT c.n, c.edge_at, c.edge_thread, c.edge_seq, c.edge_xid, m.thread_id AS thread, m.seq, m.kind,
   m.v, m.actor, m.at, m.xid8::text::bigint AS xid, m.data::text AS data, m.salt, m.data_hash,
   m.prev_hash, m.hash, m.agent, m.title, m.chain, m.approval, m.node, m.step, m.tool, m.risk,
-  m.args, m.request, m.seq <= m.imported_seq AS imported,
+  coalesce((SELECT d.args::text FROM gp_decision d WHERE d.id = m.edited
+    AND d.approval_id = m.approval), m.args) AS args, m.request, m.seq <= m.imported_seq AS imported,
   (SELECT coalesce(p.data -> 'checkpoint' ->> 'number', p.data ->> 'number') FROM gp_event p
    WHERE p.thread_id = m.thread_id AND p.seq <= m.seq
    AND p.kind IN ('checkpoint.committed', 'thread.started', 'thread.forked')

@@ -199,16 +199,22 @@ class Writer:
 # --- reading ------------------------------------------------------------------------------------
 
 
+def _unseen(_value: Any, _where: str) -> None:
+    """Look for nothing: the default of a reader."""
+
+
 class Reader:
     """A capsule whose members are all there and have the bytes that MANIFEST names.
 
-    `sizes` are the bytes of each member, `open_member` opens one by its name.
+    `sizes` are the bytes of each member, `open_member` opens one by its name. `look_at` is called
+    with each JSON value that is read and the place where it stands, before it is handed on.
     """
 
     def __init__(self, sizes: Mapping[str, int], open_member: Callable[[str], IO[bytes]]) -> None:
         self._sizes = sizes
         self._open_member = open_member
         self.manifest_sha = ""
+        self.look_at: Callable[[Any, str], None] = _unseen
 
     @property
     def names(self) -> list[str]:
@@ -233,7 +239,9 @@ class Reader:
         """A member that is one JSON value; raises BadCapsule."""
         if self.size(name) > TEXT_MAX:
             raise BadCapsule(f"{name} in the capsule is too large.")
-        return _decoded(b"".join(self.chunks(name)), name)
+        value = _decoded(b"".join(self.chunks(name)), name)
+        self.look_at(value, name)
+        return value
 
     def lines(self, name: str) -> Iterator[Any]:
         """A member with one JSON value per line; raises BadCapsule."""
@@ -247,7 +255,9 @@ class Reader:
                 number += 1
                 if not line.endswith(b"\n"):
                     raise BadCapsule(f"{name} in the capsule is cut off at line {number}.")
-                yield _decoded(line, f"{name} line {number}")
+                value = _decoded(line, where := f"{name} line {number}")
+                self.look_at(value, where)
+                yield value
 
     def check(self) -> None:
         """Read everything once and compare it with MANIFEST; raises BadCapsule."""

@@ -31,13 +31,15 @@ class Part:
 
     `erase` takes the thread and answers (rows, bytes). `remains` are {table: SELECT with one
     parameter, the thread, ordered by its key}. `counts` takes a list of threads and answers
-    (rows, bytes) that would go.
+    (rows, bytes) that would go. `naming` takes a list of threads and answers the texts of theirs
+    that may name files, one a row; empty where there are none.
     """
 
     name: str
     erase: str
     counts: str
     remains: dict[str, str]
+    naming: str = ""
 
 
 _parts: dict[str, Part] = {}

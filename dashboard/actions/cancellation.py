@@ -68,11 +68,15 @@ def cancel_plan(
 
 @translated()
 def preview_cancel(
-    actor: Actor, thread_id: UUID, *, undo_effects: bool = True, undo_unknown: bool = False
+    actor: Actor,
+    thread_id: UUID,
+    reason: str = "",
+    *,
+    undo_effects: bool = True,
+    undo_unknown: bool = False,
 ) -> CancelPlan:
     """Plan a cancellation: effects it would undo or leave, requests it would withdraw."""
-    require(actor, "cancel")
-    thread = queries.thread(thread_id, workspace=actor.workspace)
+    thread = _cancellable(actor, thread_id, reason, undo_effects, undo_unknown)
     return cancel_plan(thread, undo_effects=undo_effects, undo_unknown=undo_unknown)
 
 
@@ -94,11 +98,7 @@ def cancel(
     happened. With `children` all that it started is ended in the same way, one generation after
     the other. Returns what will be undone; None where the thread is cancelled already.
     """
-    require(actor, "cancel")
-    refuse_beyond(queries.thread(thread_id, workspace=actor.workspace), "cancel")
-    check_text("$.reason", reason, REASON_MAX)
-    if undo_unknown and not undo_effects:
-        raise Invalid("$.undo_unknown", "goes with undo only")
+    _cancellable(actor, thread_id, reason, undo_effects, undo_unknown)
     with transaction.atomic():
         # The lock comes first: from here on no worker can finish an effect that the plan misses.
         gates.withdraw_open(thread_id, reason="The thread was cancelled.", actor=actor.id)
@@ -129,3 +129,16 @@ def cancel(
             thread_id, plan=carried, head=plan.head, expected_version=expected_version
         )
     return plan
+
+
+def _cancellable(
+    actor: Actor, thread_id: UUID, reason: str, undo_effects: bool, undo_unknown: bool
+) -> ThreadRow:
+    """The thread, unless it or the words are refused."""
+    require(actor, "cancel")
+    thread = queries.thread(thread_id, workspace=actor.workspace)
+    refuse_beyond(thread, "cancel")
+    check_text("$.reason", reason, REASON_MAX)
+    if undo_unknown and not undo_effects:
+        raise Invalid("$.undo_unknown", "goes with undo only")
+    return thread

@@ -55,15 +55,19 @@ def preview_fork(
     budget: Mapping[str, Any] | None = None,
     instead_of: UUID | None = None,
     output: Any = None,
+    title: str = "",
+    effects: str = "ask",
+    reason: str = "",
 ) -> ForkPlan:
     """Predict the effects and the cost of a fork from this checkpoint with these values."""
     thread = thread_for(actor, "fork", thread_id)
+    _check_words(title, reason, effects)
     check_config(config or {})
     _check_budget(thread, budget)
     target = queries.checkpoint(thread_id, checkpoint_id)
     call = None
     if instead_of is not None:
-        call = _exchanged(thread, target.id, instead_of, output, changes, config, "ask")
+        call = _exchanged(thread, target.id, instead_of, output, changes, config, effects)
     try:
         old, new = changed_states(actor, thread, checkpoint_id, changes or {})
     except ContentAway:
@@ -96,10 +100,7 @@ def fork(
     and nothing else differs; the checkpoint is the one before its step.
     """
     thread = thread_for(actor, "fork", thread_id)
-    check_text("$.title", title, TITLE_MAX)
-    check_text("$.reason", reason, REASON_MAX)
-    if effects not in ("ask", "run"):
-        raise Invalid("$.effects", "must be ask or run")
+    _check_words(title, reason, effects)
     check_config(config or {})
     _check_budget(thread, budget)
     if instead_of is not None:
@@ -205,6 +206,13 @@ def _exchanged(
         raise Invalid("$.checkpoint", "is not the one that the step of this call began from")
     check_output(thread, call, output)
     return call
+
+
+def _check_words(title: str, reason: str, effects: str) -> None:
+    check_text("$.title", title, TITLE_MAX)
+    check_text("$.reason", reason, REASON_MAX)
+    if effects not in ("ask", "run"):
+        raise Invalid("$.effects", "must be ask or run")
 
 
 def _check_budget(thread: ThreadRow, budget: Mapping[str, Any] | None) -> None:

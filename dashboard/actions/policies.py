@@ -35,6 +35,10 @@ DRAFT: Final = "draft"  # where a change carries what the policy is to say
 def make_policy(actor: Actor, draft: Draft) -> VersionRow:
     """A new policy, last in the order and switched on."""
     require(actor, "policy")
+    return _make(actor, draft)
+
+
+def _make(actor: Actor, draft: Draft) -> VersionRow:
     _check_seats(actor, draft)
     check_credentials("$", draft.content())
     return policies.make(actor.workspace, draft, actor=actor.id)
@@ -60,40 +64,54 @@ def edit_policy(
     now. Conflict where some are touched and nothing is said.
     """
     require(actor, "policy")
-    if draft is None and active is None and position is None:
-        raise Invalid("$", "give a draft, active or position")
-    if draft is not None and seen is None:
-        raise Invalid("$.number", "say which version you looked at")
-    if draft is None and (waiting or seen is not None):
-        raise Invalid("$.draft", "is required with number and waiting")
     if waiting not in ("", *WAITING):
         raise Invalid("$.waiting", "must be keep or reopen")
-    scope: Any = {"workspace": actor.workspace, "actor": actor.id}
     with transaction.atomic():
-        if draft is not None and seen is not None:
-            with translated(within=DRAFT):
-                _check_seats(actor, draft, within=DRAFT)
-                check_credentials("$", draft.content(), within=DRAFT)
-                _check_waiting(actor, policy_id, draft, waiting)
-                policies.change(policy_id, draft, seen=seen, **scope)
-        if active is not None:
-            policies.switch(policy_id, active, **scope)
-        if position is not None:
-            policies.move(policy_id, position, **scope)
+        _change(actor, policy_id, draft, seen, active, position, waiting)
     policy = queries_policies.policy(policy_id, workspace=actor.workspace)
     if waiting != REOPEN:
         return policy, 0
     # Afterwards, one thread at a time: no change of a policy holds the locks of many threads.
     reason = f"The policy “{policy.name}” was changed; it is asked anew."
     return policy, reopened_requests.withdraw_of_policy(
-        policy_id, policy.label, reason=reason, **scope
+        policy_id, policy.label, reason=reason, workspace=actor.workspace, actor=actor.id
     )
+
+
+def _change(
+    actor: Actor,
+    policy_id: UUID,
+    draft: Draft | None,
+    seen: int | None,
+    active: bool | None,
+    position: int | None,
+    waiting: str,
+) -> None:
+    """Change what is given, or refuse all of it; a preview does the same and takes it back."""
+    if draft is None and active is None and position is None:
+        raise Invalid("$", "give a draft, active or position")
+    if draft is not None and seen is None:
+        raise Invalid("$.number", "say which version you looked at")
+    if draft is None and (waiting or seen is not None):
+        raise Invalid("$.draft", "is required with number and waiting")
+    scope: Any = {"workspace": actor.workspace, "actor": actor.id}
+    if draft is not None and seen is not None:
+        with translated(within=DRAFT):  # a change has it as one of its members
+            _check_seats(actor, draft, within=DRAFT)
+            check_credentials("$", draft.content(), within=DRAFT)
+            _check_waiting(actor, policy_id, draft, waiting)
+            policies.change(policy_id, draft, seen=seen, **scope)
+    if active is not None:
+        policies.switch(policy_id, active, **scope)
+    if position is not None:
+        policies.move(policy_id, position, **scope)
 
 
 def _check_waiting(actor: Actor, policy_id: UUID, draft: Draft, waiting: str) -> None:
     if waiting:
         return
-    n = preview_policy(actor, policy_id, draft=draft)
+    check(draft)
+    n = _touched(actor, policy_id, draft=draft)
     if n.total:
         raise Conflict(
             f"This change touches {n.open} open, {n.held} held and {n.settled} settled requests: "
@@ -110,11 +128,34 @@ def preview_policy(
     policy_id: UUID | None = None,
     *,
     draft: Draft | None = None,
+    seen: int | None = None,
+    waiting: str = "",
     active: bool | None = None,
     position: int | None = None,
 ) -> Touched:
-    """Count the requests a change would touch; without an id: of a new policy, last in order."""
+    """Count the requests a change would touch; without an id: of a new policy, last in order.
+
+    What the change would refuse is refused here, but for what it asks about these very requests.
+    """
     require(actor, "policy")
+    with transaction.atomic():
+        if policy_id is not None:
+            about = KEEP if draft is not None else waiting
+            _change(actor, policy_id, draft, seen, active, position, about)
+        elif draft is not None:
+            _make(actor, draft)
+        transaction.set_rollback(True)
+    return _touched(actor, policy_id, draft=draft, active=active, position=position)
+
+
+def _touched(
+    actor: Actor,
+    policy_id: UUID | None,
+    *,
+    draft: Draft | None = None,
+    active: bool | None = None,
+    position: int | None = None,
+) -> Touched:
     rows = queries_policies.policies(actor.workspace)
     known = {row.policy: row for row in rows}
     if policy_id is not None and policy_id not in known:
@@ -122,12 +163,6 @@ def preview_policy(
     older_than = ""
     if policy_id is not None and draft is not None:
         older_than = f"{policy_id}@{known[policy_id].newest + 1}"
-    if draft is not None:
-        # A new policy is its draft; a change has it as one of its members.
-        with translated(within="" if policy_id is None else DRAFT):
-            check(draft)
-    if position is not None and not 1 <= position <= len(rows):
-        raise Invalid("$.position", f"must be from 1 to {len(rows)}")
     then = changed(rows, policy_id, draft=draft, active=active, position=position)
     return touched(actor.workspace, then, older_than=older_than)
 

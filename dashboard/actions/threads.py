@@ -35,6 +35,7 @@ from dashboard.fields.validation import (
 )
 from dashboard.identity.permissions import (
     Actor,
+    allowed_actions,
     closed,
     no_message_channel,
     refuse_beyond,
@@ -146,10 +147,16 @@ def send_input(
 
 @translated()
 def preview_edit(
-    actor: Actor, thread_id: UUID, changes: Mapping[str, Any], expected_version: int | None = None
+    actor: Actor,
+    thread_id: UUID,
+    changes: Mapping[str, Any],
+    expected_version: int | None = None,
+    reason: str = "",
 ) -> EditPlan:
     """Plan an edit of the head: values it would change, requests it would withdraw."""
     thread = thread_for(actor, "edit", thread_id)
+    check_text("$.reason", reason, REASON_MAX)
+    _refuse_no_changes(changes)
     _same_version(thread, expected_version)
     old, new = changed_states(actor, thread, thread.head, changes)
     return edit_plan(thread, old, new)
@@ -167,8 +174,7 @@ def edit(
     """Write a checkpoint with new values over the head and withdraw open requests; its id."""
     thread_for(actor, "edit", thread_id)
     check_text("$.reason", reason, REASON_MAX, required=True)
-    if not changes:
-        raise Invalid("$.changes", "change at least one channel")
+    _refuse_no_changes(changes)
     with transaction.atomic():
         # Also takes the thread's lock: the values are judged against the very head they join.
         gates.withdraw_open(thread_id, reason=f"The state was edited: {reason}", actor=actor.id)
@@ -185,9 +191,13 @@ def edit(
 
 
 @translated()
-def preview_roll_back(actor: Actor, thread_id: UUID, checkpoint_id: UUID) -> RollBackPlan:
+def preview_roll_back(
+    actor: Actor, thread_id: UUID, checkpoint_id: UUID, reason: str = ""
+) -> RollBackPlan:
     """Plan a rollback to this checkpoint: effects undone or left, requests withdrawn."""
-    return roll_back_plan(thread_for(actor, "roll_back", thread_id), checkpoint_id)
+    thread = thread_for(actor, "roll_back", thread_id)
+    check_text("$.reason", reason, REASON_MAX)
+    return roll_back_plan(thread, checkpoint_id)
 
 
 @second_person.guarded("roll_back")
@@ -315,6 +325,26 @@ def thread_for(actor: Actor, action: str, thread_id: UUID) -> ThreadRow:
     thread = queries.thread(thread_id, workspace=actor.workspace)
     refuse_beyond(thread, action)
     return thread
+
+
+@translated()
+def refuse_preview(
+    actor: Actor, action: str, thread_id: UUID, expected_version: int | None = None
+) -> None:
+    """Refuse a preview where the change would be refused for the thread's version or status.
+
+    Pages do not call it: their forms stay, with what was typed, whatever the thread does meanwhile.
+    """
+    thread = thread_for(actor, action, thread_id)
+    _same_version(thread, expected_version)
+    allowance = allowed_actions(actor, thread)[action]
+    if not allowance.allowed:
+        raise NotAllowedNow(allowance.why, status=str(thread.status))
+
+
+def _refuse_no_changes(changes: Mapping[str, Any]) -> None:
+    if not changes:
+        raise Invalid("$.changes", "change at least one channel")
 
 
 def _same_version(thread: ThreadRow, expected: int | None) -> None:

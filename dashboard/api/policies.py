@@ -271,12 +271,16 @@ class OnePolicy(MemberView):
         """A draft becomes a new version; nothing is deleted."""
         body = self.body(PolicyChange)
         draft = None if body.draft is None else draft_from(body.draft.model_dump())
-        change: dict[str, Any] = {"draft": draft, "active": body.active, "position": body.position}
+        change: dict[str, Any] = {
+            "draft": draft,
+            "seen": body.number,
+            "waiting": body.waiting,
+            "active": body.active,
+            "position": body.position,
+        }
         if self.flag("preview"):
             return answer(preview_of(actions.preview_policy(self.actor, policy_id, **change)))
-        row, reopened = actions.edit_policy(
-            self.actor, policy_id, seen=body.number, waiting=body.waiting, **change
-        )
+        row, reopened = actions.edit_policy(self.actor, policy_id, **change)
         return answer(detail_of(row, reopened))
 
 

@@ -255,9 +255,9 @@ class CancelThread(MemberView):
         """Any unfinished status -> cancelled; takes it away from its worker."""
         body = self.body(Cancel)
         if self.flag("preview"):
-            plan = actions.preview_cancel(
-                self.actor, thread_id, undo_effects=body.undo, undo_unknown=body.undo_unknown
-            )
+            how = {"undo_effects": body.undo, "undo_unknown": body.undo_unknown}
+            plan = actions.preview_cancel(self.actor, thread_id, body.reason, **how)
+            actions.refuse_preview(self.actor, "cancel", thread_id, self.expected_version())
             return answer(CancelPreview.of(plan), ETag=f'"{plan.version}"')
         undone = actions.cancel(
             self.actor,
@@ -307,7 +307,10 @@ class EditThread(MemberView):
         """A checkpoint by a person; open requests are withdrawn."""
         body = self.body(Edit)
         if self.flag("preview"):
-            plan = actions.preview_edit(self.actor, thread_id, body.changes)
+            plan = actions.preview_edit(
+                *(self.actor, thread_id, body.changes, self.expected_version(), body.reason)
+            )
+            actions.refuse_preview(self.actor, "edit", thread_id, self.expected_version())
             return answer(EditPreview.of(plan), ETag=f'"{plan.version}"')
         actions.edit(self.actor, thread_id, body.changes, body.reason, self.expected_version())
         return detail(self, thread_id)
@@ -334,6 +337,7 @@ class ForkThread(MemberView):
         point = actions.fork_point(self.actor, thread_id, body.checkpoint, call)
         where = (self.actor, thread_id, point, body.changes)
         if self.flag("preview"):
+            more |= {"title": body.title, "effects": body.effects, "reason": body.reason}
             plan = actions.preview_fork(*where, body.config, **more)
             return answer(ForkPreview.of(plan))
         new = actions.fork(*where, body.title, body.effects, body.reason, body.config, **more)
@@ -379,7 +383,8 @@ class RollBackThread(MemberView):
         """With `run_on` the thread is queued instead of paused afterwards."""
         body = self.body(RollBack)
         if self.flag("preview"):
-            plan = actions.preview_roll_back(self.actor, thread_id, body.checkpoint)
+            plan = actions.preview_roll_back(self.actor, thread_id, body.checkpoint, body.reason)
+            actions.refuse_preview(self.actor, "roll_back", thread_id, self.expected_version())
             return answer(RollBackPreview.of(plan), ETag=f'"{plan.version}"')
         actions.roll_back(
             self.actor,

@@ -29,9 +29,9 @@ from checkpoints.tables.listed import Columns
 from dashboard.identity.permissions import Actor
 from dashboard.operating.proof import verify
 
+from .credentials import AGENT_MAX, refuse_credentials
 from .lineages import lineages
 
-AGENT_MAX = 4 * 1024 * 1024
 WITHDRAWN = "The thread was imported; working on asks anew."
 
 
@@ -60,6 +60,7 @@ def import_capsule(actor: Actor, path: Path, *, name: str | None = None) -> Impo
     Raises BadCapsule, NotAllowedNow.
     """
     with _opened(path) as reader, _in_shape():
+        refuse_credentials(reader)
         about = about_of(reader)
         files = _files(reader)
         taken = _OneImport(actor, reader, about, files, name or about.row["name"])

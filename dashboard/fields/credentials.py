@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from checkpoints.state import credentials
+from checkpoints.state.credentials import Hit
 from checkpoints.views import AgentRow
 from dashboard.errors import Invalid
 
@@ -18,12 +19,17 @@ def check_credentials(
     path: str, value: Any, *, within: str = "", exempt: Collection[str] = ()
 ) -> None:
     """Raise Invalid for a value that holds a credential; `path` is where the value stands."""
-    if settings.GATEPOST_CREDENTIALS != "refuse":
-        return
-    registered = settings.GATEPOST_SECRET_VALUES
-    hit = credentials.find(value, path, registered=registered, exempt=exempt)
+    hit = credential_in(value, path, exempt=exempt)
     if hit:
         raise Invalid(hit.path, f"holds {hit.what}: {LEAVE_OUT}", within=within)
+
+
+def credential_in(value: Any, path: str = "$", *, exempt: Collection[str] = ()) -> Hit | None:
+    """The first credential in a value that this installation refuses; `exempt` are paths."""
+    if settings.GATEPOST_CREDENTIALS != "refuse":
+        return None
+    registered = settings.GATEPOST_SECRET_VALUES
+    return credentials.find(value, path, registered=registered, exempt=exempt)
 
 
 def without_credentials(text: str) -> str:

@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from approvals.policies import queries as queries_policies
+from approvals.policies.affected_requests import Touched
 from approvals.policies.changes import SCOPES, SPANS
 from approvals.policies.conditions import refusal
 from approvals.policies.queries import VersionRow
@@ -84,9 +85,7 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
         try:
             if request.POST.get("do") == "try":
                 context["tried"] = _tried(who, form)
-                context["touched"] = actions.preview_policy(
-                    who, row.policy if row else None, draft=form.draft()
-                )
+                context["touched"] = _touched(who, form, row)
             else:
                 return _saved(request, who, form, row)
         except Invalid as error:
@@ -99,7 +98,7 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
             status = error.status
             if row is not None and isinstance(error, Conflict):
                 context["ask_waiting"] = True
-                context["touched"] = actions.preview_policy(who, row.policy, draft=form.draft())
+                context["touched"] = _touched(who, form, row)
     if row is not None:
         versions = queries_policies.versions(row.policy, workspace=who.workspace)
         names = people(v.made_by for v in versions)
@@ -118,6 +117,13 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
         }
     title = f"Policy {row.name}" if row else "New policy"
     return _page(request, "policy/detail.html", title, context, status=status)
+
+
+def _touched(who: Actor, form: PolicyForm, row: VersionRow | None) -> Touched:
+    """Count the requests that the form would touch, as of the version that stands now."""
+    if row is None:
+        return actions.preview_policy(who, draft=form.draft())
+    return actions.preview_policy(who, row.policy, draft=form.draft(), seen=row.number)
 
 
 def _tried(who: Actor, form: PolicyForm) -> dict[str, Any]:

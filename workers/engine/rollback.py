@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -24,6 +24,7 @@ from ..authoring.time_limits import within
 from ..step.advice import storable
 from ..step.answers import describe, result_of
 from ..step.ledger import Ledger
+from ..step.secret_values import what_is_secret
 from ..step.step import Agent, Heart
 from .between_steps import why_handed_back
 
@@ -54,7 +55,8 @@ def roll_back(
     `attention` with the list, its head where it was, and a retry goes on with exactly those.
     """
     pauses = PAUSES if pauses is None else pauses
-    undoing = Undoing(work, agent.tools, ledger, pauses, ledger.undo_failures(work))
+    failures, exempt = ledger.undo_failures(work), agent.graph.secrets_allowed
+    undoing = Undoing(work, agent.tools, ledger, pauses, failures, exempt)
     for ident in undoing.plan["undo"]:
         heart.check()
         if stopping():
@@ -74,6 +76,7 @@ class Undoing:
     ledger: Ledger
     pauses: Sequence[float] = ()
     failures: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    exempt: Collection[str] = ()  # paths that the agent lets hold what looks like a credential
     undone: list[str] = field(default_factory=list)
     left: list[tuple[UUID, str]] = field(default_factory=list)
     errors: dict[UUID, Exception] = field(default_factory=dict)
@@ -106,7 +109,7 @@ class Undoing:
             tell(kind=EventKind.COMPENSATION_STARTED)
         try:
             with within(self.work.token, f"undo of {activity.tool}", None):
-                result = _called(call, activity)
+                result = _called(call, activity, self.exempt)
         except Exception as error:
             message, self.errors[ident] = describe(error), error
             if failed < len(self.pauses) and not isinstance(error, UndoMissing):
@@ -157,11 +160,14 @@ class Undoing:
         self.ledger.commit(work, checkpoint, leave_by=leave_by, reason=reason, left_by=left_by)
 
 
-def _called(call: Callable[..., Any] | None, activity: ActivityRow) -> Any:
+def _called(call: Callable[..., Any] | None, activity: ActivityRow, exempt: Collection[str]) -> Any:
     """Call the undo of an effect with the one key that it has; the JSON that it answers."""
     if call is None:
         raise UndoMissing("its undo is not installed")
     key = f"undo:{activity.idempotency_key}"
     result = plain(result_of(partial(call, activity.args, activity.result, key=key)))
     storable(result, f"What the undo of {activity.tool!r} returned")
+    if why := what_is_secret(result, exempt=exempt, of=activity.tool):
+        # It has happened and is on record as that; only what it returned is not kept.
+        return {"withheld": f"What the undo returned holds {why}."}
     return result

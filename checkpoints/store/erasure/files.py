@@ -11,6 +11,7 @@ from django.core.files.storage import default_storage
 from django.db import connection
 
 from checkpoints.errors import ContentAway
+from checkpoints.log.remains import parts
 from checkpoints.payloads import thread_folder
 from checkpoints.postgres.sql_files import sql_file
 
@@ -24,10 +25,10 @@ _NONE: Final = UUID(int=0)
 
 def note_files(erasure: UUID, thread: UUID, workspace: UUID) -> None:
     """Note the files of a thread that go with it; to be called while its content is there."""
-    in_folder = list(_artifacts_in_folder(thread))
+    named = [*_artifacts_in_folder(thread), *_artifacts_of_parts(thread)]
     with connection.cursor() as cursor:
         cursor.execute(
-            SQL.note_artifacts, (erasure, workspace, in_folder, *([thread] * 4), workspace, erasure)
+            SQL.note_artifacts, (erasure, workspace, named, *([thread] * 4), workspace, erasure)
         )
         cursor.execute(SQL.note_folder, (erasure, workspace, thread_folder(thread)))
 
@@ -69,9 +70,29 @@ def _is_used(workspace: UUID, sha: str) -> bool:
             cursor.execute(SQL.uses, ([threads, f"%{sha}%"] * 4))
             if cursor.fetchone()[0]:
                 return True
+            for naming in _naming():
+                cursor.execute(
+                    f"SELECT EXISTS (SELECT 1 FROM ({naming}) n(text) WHERE n.text LIKE %s::text)",
+                    (threads, f"%{sha}%"),
+                )
+                if cursor.fetchone()[0]:
+                    return True
         if any(sha in _artifacts_in_folder(thread) for thread in threads):
             return True
         after = threads[-1]
+
+
+def _naming() -> list[str]:
+    return [part.naming for part in parts() if part.naming]
+
+
+def _artifacts_of_parts(thread: UUID) -> Iterator[str]:
+    """The artifacts that rows of upper floors name, such as a reviewer's edit, by their hashes."""
+    for naming in _naming():
+        with connection.cursor() as cursor:
+            cursor.execute(naming, ([thread],))
+            for (text,) in cursor.fetchall():
+                yield from (sha.decode() for sha in set(_NAMED.findall(text.encode())))
 
 
 def _artifacts_in_folder(thread: UUID) -> Iterator[str]:

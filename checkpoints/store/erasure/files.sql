@@ -12,7 +12,7 @@ SELECT gen_random_uuid(), %s::uuid, %s::uuid, a.path, a.sha256, 0 FROM (
     regexp_matches(e.data::text, '"(?:\$artifact|sha256)": ?"([0-9a-f]{64})"', 'g') m
     WHERE e.thread_id = %s::uuid
   UNION SELECT m[1] FROM gp_activity t, regexp_matches(
-    t.args::text || coalesce(t.result::text, ''), '"\$artifact": ?"([0-9a-f]{64})"', 'g') m
+    concat_ws(' ', t.args::text, t.result::text, t.cursor::text, t.undo_result::text), '"\$artifact": ?"([0-9a-f]{64})"', 'g') m
     WHERE t.thread_id = %s::uuid) n
 JOIN gp_artifact a ON a.workspace_id = %s::uuid AND a.sha256 = n.sha
 WHERE NOT EXISTS (SELECT 1 FROM gp_erasure_file f WHERE f.erasure_id = %s::uuid
@@ -48,4 +48,4 @@ SELECT EXISTS (SELECT 1 FROM gp_checkpoint WHERE thread_id = ANY(%s::uuid[])
   OR EXISTS (SELECT 1 FROM gp_content WHERE thread_id = ANY(%s::uuid[]) AND body LIKE %s::text)
   OR EXISTS (SELECT 1 FROM gp_event WHERE thread_id = ANY(%s::uuid[]) AND data::text LIKE %s::text)
   OR EXISTS (SELECT 1 FROM gp_activity WHERE thread_id = ANY(%s::uuid[])
-    AND concat(args::text, result::text) LIKE %s::text)
+    AND concat(args::text, result::text, cursor::text, undo_result::text) LIKE %s::text)

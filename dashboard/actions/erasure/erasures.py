@@ -34,9 +34,10 @@ class ErasurePlan:
 
 
 @translated()
-def preview_erasure(actor: Actor, thread_id: UUID, scope: str) -> ErasurePlan:
+def preview_erasure(actor: Actor, thread_id: UUID, scope: str, reason: str = "") -> ErasurePlan:
     """Count what an erasure of a thread would drop; nothing is changed."""
     require(actor, "request_erasure")
+    check_text("$.reason", reason, REASON_MAX)
     thread = queries.thread(thread_id, workspace=actor.workspace)
     selection = requests.selection(thread.id, workspace=actor.workspace, scope=scope)
     obstacle = ""

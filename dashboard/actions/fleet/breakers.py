@@ -74,10 +74,11 @@ EVERYTHING = Selection()
 
 
 @translated()
-def preview_trip(actor: Actor, selection: Selection) -> Touched:
+def preview_trip(actor: Actor, selection: Selection, reason: str = "") -> Touched:
     """Count what a breaker of this selection would touch now."""
     require(actor, "breaker")
     selection.check()
+    check_text("$.reason", reason, REASON_MAX)
     return queries.touched(actor.workspace, selection.stored())
 
 

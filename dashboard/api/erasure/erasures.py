@@ -209,7 +209,7 @@ class EraseThread(MemberView):
         """201 with the request."""
         body = self.body(RequestErasure)
         if self.flag("preview"):
-            plan = actions.preview_erasure(self.actor, thread_id, body.scope)
+            plan = actions.preview_erasure(self.actor, thread_id, body.scope, body.reason)
             return answer(ErasurePreview.of(plan))
         row = actions.request_erasure(self.actor, thread_id, body.scope, body.reason)
         return answer(Erasure.model_validate(row), status=201)

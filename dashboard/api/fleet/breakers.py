@@ -171,7 +171,7 @@ class Breakers(MemberView):
         """201 with the breaker."""
         body = self.body(TripBreaker)
         if self.flag("preview"):
-            touched = actions.preview_trip(self.actor, body.selection())
+            touched = actions.preview_trip(self.actor, body.selection(), body.reason)
             return answer(BreakerPreview.of(touched))
         row = actions.trip_breaker(self.actor, body.selection(), body.reason)
         made = Breaker.of(*breakers.breaker(self.actor, row.id))

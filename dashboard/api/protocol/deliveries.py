@@ -9,7 +9,6 @@ mended.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -29,6 +28,7 @@ from approvals.hooks import signature as hook_signature
 from approvals.hooks.deliveries import Presented
 from approvals.queries import ApprovalRow
 from approvals.states import WHAT_NEXT
+from checkpoints.encryption.digests import fits_digest, keyed_digest
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from dashboard import actions
@@ -44,6 +44,7 @@ BODY_MAX: Final = 1024 * 1024
 TOLERANCE: Final = 300  # seconds, both ways, by the database's clock
 NAMES: Final = ("webhook-id", "webhook-timestamp", "webhook-signature")
 ID_MAX: Final = 255
+BODY: Final = "delivery"
 ID: Final = re.compile(r"^[!-~]+$")
 TIME: Final = re.compile(r"^[0-9]{1,12}$")
 
@@ -157,7 +158,6 @@ def _is_text(body: bytes) -> bool:
 
 
 def _once(hook: Presented, ident: str, body: bytes) -> Answer:
-    digest = hashlib.sha256(body).digest()
     with transaction.atomic():
         try:
             former = deliveries.take(hook.id, ident)
@@ -166,7 +166,7 @@ def _once(hook: Presented, ident: str, body: bytes) -> Answer:
                 raise StillWorking from error
             raise
         if former is not None:
-            if former.body_hash != digest:
+            if not fits_digest(former.body_hash, BODY, body):
                 raise IdReused(NAMES[0], "was used before with another body; take a new one")
             return Answer(former.status, former.answer, replayed=True)
         carried = _read(body)
@@ -176,7 +176,7 @@ def _once(hook: Presented, ident: str, body: bytes) -> Answer:
         deliveries.keep(
             hook,
             ident,
-            body_hash=digest,
+            body_hash=keyed_digest(BODY, body),
             approval=carried.approval,
             actor=actor.id,
             status=answer.status,

@@ -11,8 +11,8 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
@@ -20,6 +20,7 @@ from django.db import OperationalError, connection
 from psycopg.errors import LockNotAvailable
 from uuid_utils.compat import uuid7
 
+from checkpoints.encryption.digests import fits_digest, keyed_digest
 from checkpoints.log.remains import Part
 from checkpoints.postgres.named_rows import named_rows
 from checkpoints.postgres.sql_files import sql_file
@@ -28,18 +29,19 @@ from dashboard.errors import KeyReused, StillWorking
 # After every so many changes so many old keys are deleted: more go than come.
 SWEPT_EVERY, SWEPT_AT_ONCE = 16, 50
 _changes = itertools.count()
+BODY: Final = "idempotency"
 SQL = sql_file(__file__)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call under a key: its user, `POST /path`, and the sha256 of the canonical body."""
+    """A call under a key: its user, `POST /path`, and the canonical body."""
 
     workspace: UUID
     user_id: int
     key: str
     call: str
-    body_hash: bytes
+    body: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,10 @@ def take(call: Call) -> Answer | None:
                 "status, headers, answer) VALUES (%s::uuid, %s::uuid, %s::bigint, %s::varchar, "
                 "%s::varchar, %s::bytea, 0, '{}', '') "
                 "ON CONFLICT (workspace_id, user_id, key) DO NOTHING",
-                (uuid7(), call.workspace, call.user_id, call.key, call.call, call.body_hash),
+                (
+                    *(uuid7(), call.workspace, call.user_id, call.key, call.call),
+                    keyed_digest(BODY, call.body),
+                ),
             )
         except OperationalError as error:
             if isinstance(error.__cause__, LockNotAvailable):
@@ -82,7 +87,7 @@ def take(call: Call) -> Answer | None:
     if not rows:
         raise StillWorking  # swept between the two statements; the next try takes it anew
     [row] = rows
-    if (row.call, bytes(row.body_hash)) != (call.call, call.body_hash):
+    if row.call != call.call or not fits_digest(bytes(row.body_hash), BODY, call.body):
         raise KeyReused(row.call)
     return Answer(row.status, json.loads(row.headers), json.loads(row.answer))
 

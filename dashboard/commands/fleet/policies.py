@@ -145,6 +145,7 @@ def preview(command: PersonalCommand) -> None:
         actor,
         None if row is None else row.policy,
         draft=draft,
+        seen=None if row is None or draft is None else row.number,
         active=None if options["switch"] is None else options["switch"] == "on",
         position=options["position"],
     )

@@ -100,7 +100,8 @@ def edit(command: PersonalCommand) -> None:
     else:
         changes = _changes(command, actor, thread)
     if o["preview"]:
-        plan = actions.preview_edit(actor, thread.id, changes)
+        plan = actions.preview_edit(actor, thread.id, changes, version, o["reason"])
+        actions.refuse_preview(actor, "edit", thread.id, version)
         command.tell(EditPreview.of(plan), edit_table(plan), patch_table(plan.patch))
         return
     actions.edit(actor, thread.id, changes, o["reason"], version)
@@ -173,6 +174,7 @@ def fork(command: PersonalCommand) -> None:
     else:
         changes = _changes(command, actor, thread)
     if o["preview"]:
+        more |= {name: o[name] for name in ("title", "effects", "reason")}
         plan = actions.preview_fork(actor, thread.id, target, changes, config, **more)
         command.tell(ForkPreview.of(plan), fork_table(plan))
         return
@@ -196,7 +198,8 @@ def rollback(command: PersonalCommand) -> None:
     target = checkpoint_named(thread.id, o["checkpoint"]).id
     version = o["version"]
     if o["preview"] or not o["yes"]:
-        plan = actions.preview_roll_back(actor, thread.id, target)
+        plan = actions.preview_roll_back(actor, thread.id, target, o["reason"])
+        actions.refuse_preview(actor, "roll_back", thread.id, version)
         if o["preview"]:
             command.tell(RollBackPreview.of(plan), *roll_back_tables(plan))
             return

@@ -151,7 +151,8 @@ def cancel(command: PersonalCommand) -> None:
     actor, thread = thread_of(command, "cancel")
     how = {"undo_effects": o["undo"], "undo_unknown": o["undo_unknown"]}
     if o["preview"]:
-        plan = actions.preview_cancel(actor, thread.id, **how)
+        plan = actions.preview_cancel(actor, thread.id, o["reason"], **how)
+        actions.refuse_preview(actor, "cancel", thread.id, o["version"])
         command.tell(CancelPreview.of(plan), *cancel_tables(plan))
         return
     undone = actions.cancel(actor, thread.id, o["reason"], **how, expected_version=o["version"])

@@ -21,7 +21,10 @@ from approvals.notify import devices, endpoints
 from approvals.notify.channels import addresses, push
 from approvals.notify.devices import Subscribed
 from approvals.notify.sender import Sender
+from checkpoints import store
 from checkpoints.chain import verify_workspace
+from checkpoints.encryption.columns import EncryptedColumn
+from checkpoints.encryption.keys import new_key
 from checkpoints.errors import InvalidValue, NotFound
 from tests.approvals.post import Got, web_hook
 from tests.cast import Cast
@@ -258,3 +261,62 @@ def test_the_worker_comes_from_our_own_address(cast: Cast, settings: Any) -> Non
 def test_the_claim_names_the_push_service_only() -> None:
     address = addresses.parse("https://push.example:8443/very/secret?x=1")
     assert "secret" not in str(push.headers(address, now=datetime.now(UTC)))
+
+
+def stored() -> str:
+    return str(rows("SELECT string_agg(d::text, '') FROM gp_push_device d"))
+
+
+@pytest.mark.django_db
+def test_address_and_keys_are_stored_as_ciphertext(cast: Cast) -> None:
+    wanted = Browser().at("https://push.example/P4TH")
+    add(cast, "manager", wanted)
+    for secret in (wanted.address, "P4TH", wanted.p256dh, wanted.auth):
+        assert secret not in stored()
+    assert "https://push.example" in stored()  # what may be shown of it
+
+
+@pytest.mark.django_db
+def test_devices_of_a_former_version_go_on_and_are_encrypted_by_the_rotation(
+    cast: Cast, here: None, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    phones(cast)
+    browser = Browser()
+    with web_hook() as service:
+        wanted = browser.at(f"{service.url}/a")
+        with monkeypatch.context() as former:
+            former.setattr(EncryptedColumn, "encrypt", lambda _self, plain, _ident: plain)
+            ident = add(cast, "manager", wanted)
+        assert wanted.auth in stored()
+        assert add(cast, "manager", wanted) == ident  # the same device is known as such
+        scene.waiting(cast.workspace, scene.make_agent(), title="Pay 1")
+        Sender().drain()
+        settings.GATEPOST_ENCRYPTION_KEYS = (old := new_key(),)
+        assert store.reencrypt(actor="command") >= 3
+        assert wanted.auth not in stored()
+        settings.GATEPOST_ENCRYPTION_KEYS = (new_key(), old)
+        assert store.reencrypt(actor="command") >= 3
+        assert add(cast, "manager", wanted) == ident
+        scene.waiting(cast.workspace, scene.make_agent("second"), title="Pay 2")
+        Sender().drain()
+        assert [one.path for one in service.got] == ["/in/a", "/in/a"]
+    assert [browser.opened(one.body)["title"][-5:] for one in service.got] == ["Pay 1", "Pay 2"]
+    assert verify_workspace(cast.workspace).intact
+
+
+@pytest.mark.django_db
+def test_a_device_whose_key_is_missing_waits_for_it(cast: Cast, here: None, settings: Any) -> None:
+    phones(cast)
+    settings.GATEPOST_ENCRYPTION_KEYS = (new_key(),)
+    with web_hook() as service:
+        wanted = Browser().at(f"{service.url}/a")
+        add(cast, "manager", wanted)
+        settings.GATEPOST_ENCRYPTION_KEYS = ()
+        scene.waiting(cast.workspace, scene.make_agent())
+        Sender().drain()
+        assert service.got == []
+    [(error,)] = rows("SELECT error FROM gp_delivery WHERE failed_at IS NULL AND done_at IS NULL")
+    assert "GATEPOST_ENCRYPTION_KEYS" in error
+    person = f"user:{cast.users['manager'].pk}"
+    assert [one.name for one in devices.of_person(cast.workspace, person)] == ["phone"]
+    assert add(cast, "manager", wanted, "again")  # beside it, with the key of now

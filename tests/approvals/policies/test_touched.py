@@ -79,7 +79,7 @@ def counted(counts: Any) -> tuple[int, int, int]:
 def test_a_stricter_version_touches_open_held_and_settled(bench: Bench, cast: Cast) -> None:
     made, rows = crowd(bench)
     admin = cast.actor("admin")
-    assert counted(actions.preview_policy(admin, made.policy, draft=TWO)) == (2, 1, 1)
+    assert counted(actions.preview_policy(admin, made.policy, draft=TWO, seen=1)) == (2, 1, 1)
     with pytest.raises(Conflict, match="2 open, 1 held and 1 settled"):
         actions.edit_policy(admin, made.policy, draft=TWO, seen=1)
     _, n = actions.edit_policy(admin, made.policy, draft=TWO, seen=1, waiting="reopen")
@@ -107,11 +107,8 @@ def test_a_looser_version_touches_what_waits_under_the_older_one_only(
 ) -> None:
     made, _ = crowd(bench)
     loose = Draft("Bills", "true", action="allow")
-    assert counted(actions.preview_policy(cast.actor("admin"), made.policy, draft=loose)) == (
-        1,
-        0,
-        0,
-    )
+    plan = actions.preview_policy(cast.actor("admin"), made.policy, draft=loose, seen=1)
+    assert counted(plan) == (1, 0, 0)
 
 
 def test_a_new_policy_a_switch_and_another_place_are_counted_too(bench: Bench, cast: Cast) -> None:

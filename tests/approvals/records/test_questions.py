@@ -14,7 +14,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from approvals import gates, records
+from approvals import queries as approvals
 from approvals.records import DECISIONS, NOTABLE, Question, RecordRow
+from approvals.rules.terms import Seat, Terms
 from checkpoints.errors import InvalidValue
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
@@ -23,7 +25,14 @@ from tests.dashboard import scene
 pytestmark = pytest.mark.django_db
 
 
-def paid(cast: Cast, args: dict[str, Any], *, risk: Any = "high", verdict: str = "approve") -> Any:
+def paid(
+    cast: Cast,
+    args: dict[str, Any],
+    *,
+    risk: Any = "high",
+    verdict: str = "approve",
+    edited: Any = None,
+) -> Any:
     """A decided request to pay."""
     work = scene.lease(scene.start(cast.workspace, scene.make_agent("payments")))
     scene.step(work, report="ready")
@@ -35,6 +44,7 @@ def paid(cast: Cast, args: dict[str, Any], *, risk: Any = "high", verdict: str =
         verdict=verdict,  # type: ignore[arg-type]
         proposal_hash=row.proposal_hash,
         comment="checked with the order",
+        args=edited,
     )
     return row
 
@@ -86,6 +96,70 @@ def test_each_filter_narrows_and_a_payment_is_one_search(cast: Cast) -> None:
 
 
 @pytest.mark.requirement("A28")
+@pytest.mark.requirement("A28")
+def test_what_a_reviewer_made_of_a_payment_is_searched_and_shown(cast: Cast) -> None:
+    proposed = {"payee": "ACME GmbH", "amount": "5000.00"}
+    became = {"payee": "Globex", "amount": "500.00"}
+    row = paid(cast, proposed, verdict="edit", edited=became)
+    everything = Question(cast.workspace, payees=("payee",), amounts=("amount",))
+    decided = (row.thread, "approval.decided")
+    for more in (
+        {"payee": "globex"},
+        {"most": Decimal(600), "least": Decimal(400)},
+        {"text": "Globex"},
+        # What was proposed stays a way to it: somebody decided on that, too.
+        {"payee": "acme"},
+        {"least": Decimal(4_000)},
+    ):
+        assert decided in matches(everything, **more), more
+        (one,) = records.answer(replace(everything, decision="edit", **more)).rows  # type: ignore[arg-type]
+        assert one.args == became, more
+    [requested] = [r for r in records.answer(everything).rows if r.kind == "approval.requested"]
+    assert requested.args == proposed
+    assert matches(everything, payee="globex", least=Decimal(4_000)) != []
+    assert matches(everything, least=Decimal(5_001)) == []
+
+
+def test_who_approves_what_another_one_edited_is_shown_with_that(cast: Cast) -> None:
+    proposed, became = {"payee": "ACME", "amount": "5000"}, {"payee": "Globex", "amount": "500"}
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent("payments")))
+    scene.step(work, report="ready")
+    two = Terms(stages=(Seat(count=2),))
+    row = scene.gate(work, args=proposed, tool="bank.pay", title="Pay?", terms=two)
+    votes = (("manager", "edit", became), ("second_manager", "approve", None))
+    for name, verdict, edited in votes:
+        gates.decide(
+            row.id,
+            workspace=cast.workspace,
+            reviewer=gates.Reviewer(cast.actor(name).id, name),
+            verdict=verdict,  # type: ignore[arg-type]
+            proposal_hash=approvals.approval(row.id, workspace=cast.workspace).standing_hash,
+            args=edited,
+        )
+    shown = records.answer(Question(cast.workspace, kinds=DECISIONS)).rows
+    assert {(r.decision, r.args["payee"]) for r in shown} == {
+        ("", "ACME"),
+        ("edit", "Globex"),
+        ("approve", "Globex"),
+    }
+
+
+@pytest.mark.requirement("A28")
+@pytest.mark.parametrize(
+    "text",
+    ['say "hello"', "C:\\temp", "two\nlines", "a\ttab", "MÜLLER & Söhne", "50 %_?*[x]", "l'été"],
+)
+def test_a_text_is_found_as_it_was_written(cast: Cast, text: str) -> None:
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent("payments")))
+    scene.step(work, report="ready")
+    inside, title = f"before {text} after", text.replace("\n", " ").replace("\t", " ")
+    scene.gate(work, args={"note": [{"x": inside}]}, tool="bank.pay", title=f"Pay {title}?")
+    everything = Question(cast.workspace, kinds=DECISIONS)
+    for one in (text, text.upper(), inside, title):
+        assert matches(everything, text=one) == [(work.thread, "approval.requested")], one
+    assert matches(everything, text=f"{text}{text}") == []
+
+
 def test_dates_narrow_every_walk(cast: Cast) -> None:
     row = paid(cast, {"payee": "ACME"})
     question = Question(cast.workspace)
@@ -175,6 +249,22 @@ def test_the_indexes_are_over_the_kinds_that_questions_name() -> None:
     assert migration.NOTABLE == NOTABLE
 
 
+def test_a_verdict_that_few_gave_is_looked_for_among_its_own(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = paid(cast, {"payee": "ACME"}, verdict="reject")
+    for _ in range(4):
+        paid(cast, {"payee": "Globex"})
+    monkeypatch.setattr("approvals.records.questions.WINDOW", 2)
+    monkeypatch.setattr("approvals.records.questions.LOOKS", 1)
+    page = records.answer(Question(cast.workspace, decision="reject"))
+    assert [(row.thread, row.kind) for row in page.rows] == [(wanted.thread, "approval.decided")]
+    assert page.searched_all
+    for kinds in ((), NOTABLE, DECISIONS):
+        page = records.answer(Question(cast.workspace, decision="edit", kinds=kinds))
+        assert (page.rows, page.searched_all) == ((), True)
+
+
 def plan_of(sql: str) -> dict[str, Any]:
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}")
@@ -208,6 +298,7 @@ def test_every_question_goes_along_an_index(cast: Cast) -> None:
     question = Question(cast.workspace, text="nothing like it")
     expected = {
         "gp_event_decisions": replace(question, kinds=("approval.decided",)),
+        "gp_event_verdicts": replace(question, decision="reject"),
         "gp_event_notable": question,
         "gp_event_feed": replace(question, kinds=()),
     }

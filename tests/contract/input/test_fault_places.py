@@ -43,8 +43,6 @@ def test_a_policy(
     operation, call = operations()[name], example(world, operations()[name])
     keys, value, path = fault
     body = put(put(call.body, (*within, "deadline"), 3_600.0), (*within, *keys), value)
-    if (preview and "teams" in path) or (preview and "people" in path):
-        return  # who may decide is looked up when it is saved
     with taken_back():
         query = {"preview": preview} if preview else {}
         answer = send(world.cast.client("admin"), operation, call.but(body=body, query=query))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 from collections.abc import Callable
@@ -20,7 +21,9 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from approvals import queries as gates
 from checkpoints import queries
+from checkpoints.encryption.digests import fits_digest, keyed_digest
 from checkpoints.models import Event, Membership, Thread
+from checkpoints.state import deltas
 from checkpoints.states import EventKind
 from dashboard.api import threads as api_threads
 from dashboard.api.protocol import idempotency
@@ -153,6 +156,28 @@ def test_the_same_body_in_other_words_is_the_same(operator: Client, agent: UUID)
     first = keyed(operator, "/threads/", START)
     again = keyed(operator, "/threads/", '{ "input": {"goal":"delays"},\n "agent":"research"}')
     assert again.content == first.content
+
+
+def test_a_dump_does_not_tell_the_body(operator: Client, agent: UUID) -> None:
+    keyed(operator, "/threads/", START)
+    [row] = IdempotencyKey.objects.all()
+    assert bytes(row.body_hash) != hashlib.sha256(deltas.canonical(START)).digest()
+
+
+def test_a_row_of_a_former_version_or_secret_key_still_answers(
+    operator: Client, agent: UUID, settings: Any
+) -> None:
+    first = keyed(operator, "/threads/", START)
+    plain = hashlib.sha256(deltas.canonical(START)).digest()
+    IdempotencyKey.objects.update(body_hash=plain)
+    assert keyed(operator, "/threads/", START).content == first.content
+    refused(keyed(operator, "/threads/", {**START, "title": "t"}), 422, "Idempotency-Key")
+    digest = keyed_digest(idempotency.BODY, deltas.canonical(START))
+    IdempotencyKey.objects.update(body_hash=digest)
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "n" * 50, [settings.SECRET_KEY]
+    assert fits_digest(digest, idempotency.BODY, deltas.canonical(START))
+    settings.SECRET_KEY_FALLBACKS = []
+    assert not fits_digest(digest, idempotency.BODY, deltas.canonical(START))
 
 
 def test_an_empty_body_is_an_empty_object(operator: Client, row: gates.ApprovalRow) -> None:

@@ -292,3 +292,19 @@ def test_whenever_the_worker_dies_each_effect_is_undone_under_one_key(end: str) 
         assert kinds.count("compensation.finished") == 2, n
         died += "lease.taken_over" in kinds
     assert died >= {"failed": 12, "cancelled": 8}[end]
+
+
+def test_what_an_undo_returned_is_withheld_where_it_holds_a_credential(
+    bench: HOUSES, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    canary = "ghp_" + "C4n4ry" * 6
+    called = rollback.result_of
+    monkeypatch.setattr(rollback, "result_of", lambda call: (called(call), {"receipt": canary})[1])
+    thread = play(bench, "train", "fail")
+    assert calls == ["book train", "undo train"]
+    [finished] = [e for e in bench.events(thread) if e.kind == "compensation.finished"]
+    assert "a GitHub token at $.receipt" in finished.data["result"]["withheld"]
+    assert states(bench, thread) == {"train": "compensated"}
+    results = [a.undo_result for a in bench.activities(thread)]
+    assert canary not in str(results) + str([e.data for e in bench.events(thread)])
+    assert bench.intact(thread)

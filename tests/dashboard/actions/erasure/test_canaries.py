@@ -7,11 +7,15 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.core.files.storage import default_storage
+from django.db import connection
 
-from checkpoints import queries
+from checkpoints import queries, store
 from checkpoints.chain.workspaces import verify_workspace
+from checkpoints.models import Artifact
 from dashboard.operating.proof import verify
 from tests.cast import Cast
+from tests.dashboard import scene
 from tests.dashboard.commands.test_people_as_code import answer
 
 from .canaries import Words, places, plant, post
@@ -146,3 +150,80 @@ def test_an_erased_thread_is_shown_with_its_holes_and_takes_nothing(
                 refused.content,
             )
     assert verify(thread).intact
+
+
+def files_there(sha: str) -> tuple[int, bool]:
+    """(rows that name a file, whether its bytes are stored)."""
+    listed = Artifact.objects.filter(sha256=sha)
+    return listed.count(), any(default_storage.exists(one.path) for one in listed)
+
+
+def stored_file(cast: Cast, text: str) -> dict[str, Any]:
+    return dict(
+        store.put_artifact(
+            cast.workspace, name="a.txt", media_type="text/plain", chunks=[text.encode()]
+        )
+    )
+
+
+def test_a_file_that_a_reviewer_put_into_an_edit_goes(
+    cast: Cast, django_capture_on_commit_callbacks: Any
+) -> None:
+    ref = stored_file(cast, "of the edit")
+    row = scene.waiting(cast.workspace, scene.make_agent(), args={"report": "as it was"})
+    verdict = {"verdict": "edit", "proposal_hash": row.proposal_hash, "args": {"report": ref}}
+    post(cast, "manager", f"/approvals/{row.id}/decide/", verdict)
+    post(cast, "operator", f"/threads/{row.thread}/cancel/", {"reason": "not needed"})
+    made = erase(cast, row.thread, django_capture_on_commit_callbacks)
+    assert (made["state"], made["n_files"]) == ("done", 1)
+    assert files_there(ref["$artifact"]) == (0, False)
+
+
+def test_a_file_that_only_a_cursor_names_goes(
+    cast: Cast, django_capture_on_commit_callbacks: Any
+) -> None:
+    ref = stored_file(cast, "of the cursor")
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent()))
+    done = scene.effect(work, result={"path": "a"})
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_activity SET cursor = %s::jsonb WHERE thread_id = %s",
+            (json.dumps({"got": ref}), work.thread),
+        )
+    assert done
+    post(cast, "operator", f"/threads/{work.thread}/cancel/", {"reason": "not needed"})
+    made = erase(cast, work.thread, django_capture_on_commit_callbacks)
+    assert (made["state"], made["n_files"]) == ("done", 1)
+    assert files_there(ref["$artifact"]) == (0, False)
+
+
+@pytest.mark.parametrize("holder", ["proposal", "edit", "cursor"])
+def test_a_file_that_another_thread_still_needs_stays(
+    cast: Cast, django_capture_on_commit_callbacks: Any, holder: str
+) -> None:
+    ref = stored_file(cast, "of both")
+    agent = scene.make_agent()
+    args = {"report": ref if holder == "proposal" else "r"}
+    other = scene.waiting(cast.workspace, agent, args=args)
+    if holder == "edit":
+        verdict = {"verdict": "edit", "proposal_hash": other.proposal_hash}
+        post(
+            cast,
+            "manager",
+            f"/approvals/{other.id}/decide/",
+            {**verdict, "args": {"report": ref}},
+        )
+    if holder == "cursor":
+        work = scene.lease(scene.start(cast.workspace, agent))
+        scene.effect(work, result={"path": "a"})
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE gp_activity SET cursor = %s::jsonb WHERE thread_id = %s",
+                (json.dumps({"got": ref}), work.thread),
+            )
+    body = {"agent": "research", "input": {"goal": "tea time", "file": ref}}
+    thread = UUID(post(cast, "operator", "/threads/", body)["id"])
+    post(cast, "operator", f"/threads/{thread}/cancel/", {"reason": "not needed"})
+    made = erase(cast, thread, django_capture_on_commit_callbacks)
+    assert (made["state"], made["n_files"]) == ("done", 0)
+    assert files_there(ref["$artifact"]) == (1, True)

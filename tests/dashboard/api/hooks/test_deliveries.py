@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from datetime import timedelta
@@ -71,6 +72,9 @@ def test_the_same_id_again_gets_the_same_answer_and_nothing_happens(
         assert cursor.fetchone() == (1,)
         cursor.execute("SELECT webhook_id, status FROM gp_hook_delivery ORDER BY id")
         assert cursor.fetchall() == [("msg_1", 200), ("msg_2", 409)]
+        plain = hashlib.sha256(body).digest()  # a dump would tell a body that is guessed
+        cursor.execute("SELECT count(*) FROM gp_hook_delivery WHERE body_hash = %s", (plain,))
+        assert cursor.fetchone() == (0,)
 
 
 def test_the_same_id_with_another_body_is_refused_and_logged(

@@ -116,6 +116,7 @@ def check(path: Path) -> None:
     need(Counter(keys) == Counter(marked), "rows")
     for row in rows:
         check_row(row, links[row["thread"], row["seq"]], requests)
+        check_import(row, links, requests)
     need({row["approval"] for row in rows} - {None} == set(requests), "requests")
     for one in parsed["anchors.jsonl"]:
         link = links[one["thread"], one["seq"]]
@@ -213,6 +214,7 @@ def check_row(row: dict[str, Any], link: dict[str, Any], requests: dict[str, Any
     for name in ("node", "tool", "step"):
         need(not data.get(name) or row[name] == data[name], name)
     if row["approval"] is None:
+        need(row["risk"] is None, "risk")
         return
     request = requests[row["approval"]]
     need(row["risk"] == (request["risk"] or None), "risk")
@@ -225,6 +227,19 @@ def check_row(row: dict[str, Any], link: dict[str, Any], requests: dict[str, Any
         need(one["hash"] == data["decision_hash"], "decision hash")
         named = (one["verdict"], one["by_name"], one["reviewer"])
         need(named == (data["verdict"], data["by_name"], row["actor"]), "decision")
+        need(data.get("decided_at", one["at"]) == one["at"], "decided at")
+
+
+def check_import(row: dict[str, Any], links: dict[Any, Any], requests: dict[str, Any]) -> None:
+    if row["approval"] is None or not requests[row["approval"]]["imported"]:
+        return
+    came = [s for (t, s), link in links.items() if t == row["thread"] if is_import(link)]
+    need(bool(came), "came with no capsule")
+    need(row["kind"] != "approval.requested" or row["seq"] < max(came), "asked later")
+
+
+def is_import(link: dict[str, Any]) -> bool:
+    return bool(link["kind"] == "thread.imported")
 
 
 def check_request(one: dict[str, Any]) -> None:

@@ -13,13 +13,19 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
+from django.contrib.auth import get_user_model
 
+from checkpoints import store
 from dashboard.actions.audit.exports import export_records
 from dashboard.documents.exports.rows import COLUMNS, FORMS
+from dashboard.identity.permissions import actor_of
 from dashboard.operating import anchors
 from tests.cast import Cast
+from tests.dashboard import carried
+from tests.workers.conftest import Bench
 from tools import verify_export
 from tools.verify_export import canonical, verify
 
@@ -233,6 +239,32 @@ def arguments_altered(members: Members, rows: str, chance: random.Random) -> Dam
     return members | {"requests.jsonl": lines(requests)}, True
 
 
+def arguments_of_an_import(members: Members, rows: str, chance: random.Random) -> Damaged:
+    """A request that is said to have come from elsewhere, where other hashes hold."""
+    requests = lines_of(members["requests.jsonl"])
+    one = chance.choice(requests)
+    one["args"], one["imported"] = {"payee": "somebody else"}, True
+    return members | {"requests.jsonl": lines(requests)}, True
+
+
+def a_decision_at_another_time(members: Members, rows: str, chance: random.Random) -> Damaged:
+    requests = lines_of(members["requests.jsonl"])
+    one = chance.choice([one for one in requests if one["decisions"]])
+    one["decisions"][0]["at"] = one["decisions"][0]["at"].replace("20", "19", 1)
+    return members | {"requests.jsonl": lines(requests)}, True
+
+
+def a_risk_of_no_request(members: Members, rows: str, chance: random.Random) -> Damaged:
+    some = records(members, rows)
+    free = [row for row in some if not row.get("approval")]
+    row = chance.choice(free)
+    row["risk"] = "low"
+    if "_" in row:
+        attribute = {"key": "gatepost.risk", "value": {"stringValue": "low"}}
+        row["_"]["attributes"].append(attribute)
+    return put(members, rows, some), True
+
+
 def arguments_and_hash_altered(members: Members, rows: str, chance: random.Random) -> Damaged:
     requests = lines_of(members["requests.jsonl"])
     one = chance.choice(requests)
@@ -290,6 +322,9 @@ NAMED = {
     "an_end_written_anew": "is not the one that was anchored",
     "arguments_altered": "proposal_hash: what was proposed does not fit it",
     "arguments_and_hash_altered": "proposal_hash: its request in requests.jsonl has another",
+    "arguments_of_an_import": "did not come with a capsule",
+    "a_decision_at_another_time": "decision: its time is another",
+    "a_risk_of_no_request": "risk: it belongs to no request",
     "a_comment_altered": "it does not fit its hash",
     "a_decision_gone": "decision: the one in requests.jsonl is another",
     "a_request_gone": "approval: its request is missing",
@@ -360,6 +395,25 @@ def put(members: Members, name: str, rows: list[dict[str, Any]]) -> Members:
     return members | {name: lines(written)}
 
 
+def test_requests_that_came_with_a_capsule_are_sound(
+    lived_here: tuple[Bench, UUID], tmp_path: Path, settings: Any
+) -> None:
+    _, thread = lived_here
+    capsule = carried.export(thread, tmp_path)
+    carried.empty(agents=False)
+    there = carried.another_workspace()
+    carried.brought(capsule)
+    user = get_user_model().objects.get(username="carrier")
+    store.grant(there, user.pk, "auditor", actor="user:0")
+    path = tmp_path / "x.zip"
+    for form in FORMS:
+        export = export_records(actor_of(user), {"kind": "all"}, form=form)
+        path.write_bytes(b"".join(export.chunks()))
+        assert any(one["imported"] for one in lines_of(read(path)["requests.jsonl"]))
+        assert verify(str(path)).problems == []
+        assert is_sound(path)
+
+
 @pytest.mark.requirement("A38")
 def test_the_verifier_is_one_file_of_the_standard_library() -> None:
     tree = ast.parse(Path(verify_export.__file__).read_text())
@@ -383,6 +437,15 @@ def test_the_verifier_as_a_command(
     damaged, _ = a_row_gone(read(path), "events.jsonl", random.Random(1))
     assert verify_export.main([str(write(tmp_path / "y.zip", damaged))]) == 1
     assert "the row is missing" in capsys.readouterr().out
+    for name in read(path):
+        less = {one: raw for one, raw in read(path).items() if one != name}
+        broken = write(tmp_path / "y.zip", less, resealed=name != "MANIFEST")
+        assert verify_export.main([str(broken)]) == 1
+        assert "MANIFEST" in capsys.readouterr().out
+    for name in read(path).keys() - {"MANIFEST"}:
+        deep = {**read(path), name: b"[" * 100_000 + b"]" * 100_000 + b"\n"}
+        assert verify_export.main([str(write(tmp_path / "y.zip", deep))]) == 1
+        assert "BROKEN" in capsys.readouterr().out
     (tmp_path / "z.zip").write_bytes(b"PK no zip at all")
     assert verify_export.main([str(tmp_path / "z.zip")]) == 1
     path.write_bytes(path.read_bytes()[:-30])

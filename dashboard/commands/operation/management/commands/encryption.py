@@ -97,8 +97,8 @@ class Command(VerbsCommand):
     """Its callers have the keys already: they are in the environment."""
 
     help = (
-        "Keys that encrypt stored secrets: of hooks, of webhooks, and addresses of endpoints. The "
-        "first of GATEPOST_ENCRYPTION_KEYS encrypts, all of them decrypt."
+        "Keys that encrypt stored secrets: of hooks, of webhooks, addresses of endpoints, and push "
+        "devices. The first of GATEPOST_ENCRYPTION_KEYS encrypts, all of them decrypt."
     )
     examples = """
         encryption status
