@@ -102,7 +102,7 @@ class BoardPage(BoardAddress):
     def problem(self) -> queries.InvalidQuery | None:
         """The mistake in the query, if there is one; such a board shows no thread."""
         try:
-            queries.checked_query(self.q)
+            queries.checked_query(self.q, self.workspace)
         except queries.InvalidQuery as error:
             return error
         return None

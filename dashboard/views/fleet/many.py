@@ -56,7 +56,7 @@ def many(request: HttpRequest) -> HttpResponse:
         what = {"rows": list(board.first(AT_ONCE).rows), "board": board.text}
         return _sheet(request, what | {"problem": board.problem}, {}, 200)
     form = request.POST
-    back = {"board": _board(form.get("board", ""))}
+    back = {"board": _board(form.get("board", ""), who.workspace)}
     versions: dict[UUID, int] = {}
     try:
         again = form.get("do") == "choose"
@@ -159,10 +159,10 @@ def _rows(versions: Mapping[UUID, int], workspace: UUID) -> list[ThreadRow]:
     return [queries.thread(i, workspace=workspace) for i in versions if i in known]
 
 
-def _board(text: str) -> str:
+def _board(text: str, workspace: UUID) -> str:
     """The address of a board as a form posts it; of the whole board where none can be opened."""
     try:
-        return read_address(text).text
+        return read_address(text, workspace).text
     except (errors.Invalid, InvalidValue):
         return ""
 
