@@ -19,7 +19,7 @@ from ..door import Agent
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("A06")]
 
 
-def found(a: Agent, query: str) -> bool:
+def finds(a: Agent, query: str) -> bool:
     """Look for the agent's thread by the API."""
     answer = a.send("GET", f"/threads/?q={quote(query)}", None, {})
     assert answer.status == 200, answer
@@ -28,24 +28,24 @@ def found(a: Agent, query: str) -> bool:
 
 def test_a_thread_is_found_by_what_its_agent_reports(agent: Agent) -> None:
     agent.start(input={"customer": "acme", "note": "x"}, searchable=["customer", "order"])
-    assert found(agent, "state.customer:acme")
+    assert finds(agent, "state.customer:acme")
     agent.take()
     ids = [str(uuid4()) for _ in range(3)]
     agent.commit(1, id=ids[0], delta={"set": {"customer": "initech", "order": {"id": 4711}}})
-    assert found(agent, "state.customer:initech state.order.id:4711")
-    assert not found(agent, "state.customer:acme")
+    assert finds(agent, "state.customer:initech state.order.id:4711")
+    assert not finds(agent, "state.customer:acme")
     # A whole state in place of a delta, and then an earlier checkpoint goes on.
     agent.commit(2, id=ids[1], state={"customer": "acme", "note": "y"})
-    assert found(agent, "state.customer:acme -state.order.id:4711")
+    assert finds(agent, "state.customer:acme -state.order.id:4711")
     branch = {"id": ids[2], "parent": ids[0], "delta": {"set": {"note": "z"}}}
     agent.post("checkpoints/", branch, status=201)
-    assert found(agent, "state.customer:initech state.order.id:4711")
+    assert finds(agent, "state.customer:initech state.order.id:4711")
     agent.commit(3, delta={"unset": ["order"]})
-    assert not found(agent, "state.order.id:4711")
+    assert not finds(agent, "state.order.id:4711")
     agent.release("paused")
     edited = agent.operate("edit/", {"changes": {"customer": "hooli"}, "reason": "its name"})
     assert edited.status == 200, edited
-    assert found(agent, "state.customer:hooli")
+    assert finds(agent, "state.customer:hooli")
     assert verify(UUID(agent.thread)).intact
 
 
@@ -111,7 +111,7 @@ def test_a_report_that_could_not_be_followed_is_refused(
     assert answer.body["errors"][0]["path"] == path
     assert "is searchable" in answer.body["errors"][0]["message"]
     agent.commit(1, state={"tags": ["a", "b"]})
-    assert found(agent, "state.tags:b")
+    assert finds(agent, "state.tags:b")
     assert verify(UUID(agent.thread)).intact
 
 
