@@ -233,6 +233,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "dashboard.http.access_log.Access",
     "django.middleware.security.SecurityMiddleware",
+    "dashboard.http.compression.CompressedPages",
     "dashboard.http.middleware.NoStore",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
     "dashboard.http.middleware.Probes",

@@ -18,6 +18,7 @@ from checkpoints.states import Status
 from checkpoints.views import AgentRow, ThreadRow
 from dashboard.errors import Conflict, Invalid, translated
 from dashboard.fields.faults import check_schema
+from dashboard.fields.searchable import check_announced
 from dashboard.fields.titles import title_from
 from dashboard.fields.validation import (
     check_config,
@@ -111,6 +112,7 @@ def _version(actor: Actor, agent: str, external: Announcement | None) -> AgentRo
             raise Conflict(f"Workers of this installation serve {agent}; take another name.")
     require(actor, "work")
     _check_schemas(external)
+    check_announced(external)
     return queries.agent_version(announce(agent, external, workspace=actor.workspace))
 
 

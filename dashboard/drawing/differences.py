@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from .list_pairs import MISSING
 SHA256 = re.compile("[0-9a-f]{64}")
 FILE_KEYS = {"$artifact", "name", "media_type", "size"}
 ACCOUNT = "acc"
+ALIKE_SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,37 @@ def changes(new: Any, old: Any, schema: Mapping[str, Any] | None = None) -> Chan
     accounts = marks.count(ACCOUNT)
     changed = marks.count("chg") + accounts
     return Changes(marks.count("add"), changed, marks.count("del"), accounts)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedChannels:
+    """Two states without the channels that are the same in both, which `alike` names."""
+
+    new: Any
+    old: Any
+    alike: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The number of those that are the same and their names, as a line holds them; or empty."""
+        names = ", ".join(self.alike[:ALIKE_SHOWN])
+        more = ", …" if len(self.alike) > ALIKE_SHOWN else ""
+        return f"{number(len(self.alike))} unchanged: {names}{more}" if self.alike else ""
+
+
+def changed_channels(new: Any, old: Any, always: Collection[str] = ()) -> ChangedChannels:
+    """Part two states by channel, `always` ones as if they differed; other values stay whole."""
+    if not isinstance(new, Mapping) or not isinstance(old, Mapping):
+        return ChangedChannels(new, old)
+    alike = tuple(
+        name
+        for name, value in new.items()
+        if name in old and name not in always and same(value, old[name])
+    )
+    after, before = (
+        {name: value for name, value in state.items() if name not in alike} for state in (new, old)
+    )
+    return ChangedChannels(after, before, alike)
 
 
 def _differences(new: Any, old: Any, part: Part) -> Iterator[str]:

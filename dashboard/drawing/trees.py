@@ -309,7 +309,10 @@ def _sum(groups: Mapping[str, Sequence[tuple[str, Any, Any]]]) -> Iterator[str]:
         for name in list_pairs.changed_fields(new, old)[:1] or ["item"]
     )
     ranked = sorted(names.items(), key=lambda pair: (pair[0] not in ACCOUNTS, -pair[1]))
-    words = [f"~ {number(n)} {visible(name)} changed" for name, n in ranked[:SHOWN]]
+    words = [
+        f"~ {number(n)} {'items' if name == 'item' and n > 1 else visible(name)} changed"
+        for name, n in ranked[:SHOWN]
+    ]
     if rest := sum(n for _, n in ranked[SHOWN:]):
         words.append(f"~ {number(rest)} others changed")
     words += [f"{s} {number(len(groups[m]))}" for s, m in (("+", "add"), ("−", "del")) if groups[m]]

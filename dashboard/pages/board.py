@@ -52,7 +52,6 @@ OPERATORS_ORDER = (
 NEWEST_FIRST = frozenset({Status.SUCCEEDED, Status.CANCELLED})
 LIST_ROWS = 32
 FEED = 200  # events that the newest threads of the feed are taken from
-SELECTS = ("parent", "root", "depth")  # of a place in a tree, what a breaker takes as well
 
 
 @dataclass
@@ -103,7 +102,7 @@ class BoardPage(BoardAddress):
     def problem(self) -> queries.InvalidQuery | None:
         """The mistake in the query, if there is one; such a board shows no thread."""
         try:
-            queries.checked_query(self.q)
+            queries.checked_query(self.q, self.workspace)
         except queries.InvalidQuery as error:
             return error
         return None
@@ -139,17 +138,26 @@ class BoardPage(BoardAddress):
 
     @property
     def stop_address(self) -> str:
-        """The sheet that stops the threads of this board, whatever their status."""
+        """The sheet that stops the threads of this board.
+
+        Statuses and children go along: no breaker selects by them, and the sheet says so.
+        """
         narrow = breakers.narrowed(self.q, self.agent) | {"framework": self.framework}
-        tree = {name: value for name, value in self.tree_words.items() if name in SELECTS}
-        chosen = narrow | tree | {"damaged": "1" if self.damaged else ""}
+        chosen = narrow | self.tree_words | {"damaged": "1" if self.damaged else ""}
+        chosen["status"] = ",".join(self.statuses)
         query = urlencode({name: text for name, text in chosen.items() if text})
         return reverse("breaker_trip") + (f"?{query}" if query else "")
 
     @property
+    def stop_narrowed(self) -> bool:
+        """True if a stop of this board leaves some threads of the workspace alone."""
+        chosen = {name for name in self.tree_words if name not in ("children", "held")}
+        return bool(self.q or self.agent or self.framework or self.damaged or chosen)
+
+    @property
     def many_address(self) -> str:
         """The sheet that acts on the threads of this board."""
-        return reverse("threads_many") + self.address(self.statuses, columns="", density="")
+        return reverse("threads_many") + self.address(self.statuses)
 
     @cached_property
     def tree_chips(self) -> list[TreeChip]:

@@ -169,20 +169,21 @@ class BoardAddress:
         return self.address(self.statuses).removeprefix("?")
 
 
-def read_address(text: str) -> BoardAddress:
+def read_address(text: str, workspace: UUID | None = None) -> BoardAddress:
     """The board of a text such as `status=failed&q=age:>2h`.
 
-    Raises Invalid, which names the word that no board takes, and InvalidQuery for one of its query.
+    Raises Invalid, which names the word that no board takes, and InvalidQuery for one of its query,
+    also for a channel that no agent of this workspace declares as searchable.
     """
     lists = _lists(text)
     if wrong := _wrong(lists):
         raise Invalid("$.address", wrong.explained("a board"))
     board = BoardAddress.read(lists)
-    queries.checked_query(board.q)
+    queries.checked_query(board.q, workspace)
     return board
 
 
-def readable(text: str) -> tuple[str, str]:
+def readable(text: str, workspace: UUID | None = None) -> tuple[str, str]:
     """(the address that can be opened, why it is another one or shows nothing) of a saved text.
 
     A column or density that is no longer known is left out. A filter never is, since the board
@@ -199,7 +200,7 @@ def readable(text: str) -> tuple[str, str]:
         return text, wrong.explained("The board")
     board = BoardAddress.read(lists)
     try:
-        queries.checked_query(board.q)
+        queries.checked_query(board.q, workspace)
     except queries.InvalidQuery as error:
         return text, f"“{error.shown}” {error.explanation}"
     return board.text, problem

@@ -49,7 +49,8 @@ def save(workspace: UUID, owner: str, choice: Choice, *, actor: str) -> ViewRow:
     """A new view of a person; raises InvalidValue, Invalid, InvalidQuery."""
     if (surface := SURFACES.get(choice.surface)) is None:
         raise InvalidValue("surface", f"must be one of {', '.join(SURFACES)}")
-    name, address = _name(choice.name or ""), _address(surface, choice.address or "")
+    name = _name(choice.name or "")
+    address = _address(surface, choice.address or "", workspace)
     ident, shared = uuid7(), bool(choice.shared)
     with transaction.atomic():
         store.lock_workspaces([workspace])
@@ -79,7 +80,9 @@ def change(ident: UUID, choice: Choice, *, workspace: UUID, actor: str) -> ViewR
         after = replace(
             before,
             name=before.name if choice.name is None else _name(choice.name),
-            address=before.address if choice.address is None else _address(surface, choice.address),
+            address=before.address
+            if choice.address is None
+            else _address(surface, choice.address, workspace),
             shared=before.shared if choice.shared is None else choice.shared,
         )
         columns = [
@@ -123,12 +126,12 @@ def _name(text: str) -> str:
     return name
 
 
-def _address(surface: Surface, text: str) -> str:
+def _address(surface: Surface, text: str, workspace: UUID) -> str:
     deltas.check(text, "address")
     if len(text) > ADDRESS_MAX:
         raise InvalidValue("address", f"takes at most {ADDRESS_MAX:,} characters")
     try:
-        return surface.canonical(text)
+        return surface.canonical(text, workspace)
     except InvalidQuery as error:
         raise InvalidValue("address", f"“{error.shown}” {error.explanation}") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
+from uuid import UUID
 
 from . import address, questions
 from .queries import ViewRow
@@ -17,19 +18,20 @@ RECORDS: Final = "records"
 class Surface:
     """A page that views are of: the name of its URL and what people call it.
 
-    `canonical` gives an address as it is saved, and raises Invalid or InvalidQuery for a wrong one.
+    Both take an address and the workspace that it is opened in. `canonical` gives an address as it
+    is saved, and raises Invalid or InvalidQuery for a wrong one.
     `readable` gives (the address that can be opened, why it shows something else or nothing).
     """
 
     name: str
     route: str
     title: str
-    canonical: Callable[[str], str]
-    readable: Callable[[str], tuple[str, str]]
+    canonical: Callable[[str, UUID], str]
+    readable: Callable[[str, UUID], tuple[str, str]]
 
 
-def _board(text: str) -> str:
-    return address.read_address(text).text
+def _board(text: str, workspace: UUID) -> str:
+    return address.read_address(text, workspace).text
 
 
 SURFACES: Final[Mapping[str, Surface]] = {
@@ -40,8 +42,8 @@ SURFACES: Final[Mapping[str, Surface]] = {
             RECORDS,
             "admin:record_search",
             "the records",
-            questions.read_address,
-            questions.readable,
+            lambda text, _: questions.read_address(text),
+            lambda text, _: questions.readable(text),
         ),
     )
 }
@@ -49,4 +51,4 @@ SURFACES: Final[Mapping[str, Surface]] = {
 
 def readable(row: ViewRow) -> tuple[str, str]:
     """(the address that a view opens, why it shows something else or nothing)."""
-    return SURFACES[row.surface].readable(row.address)
+    return SURFACES[row.surface].readable(row.address, row.workspace)

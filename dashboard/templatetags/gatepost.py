@@ -312,6 +312,9 @@ def json_changes(value: Any, before: Any, schema: Any = None) -> differences.Cha
     return differences.changes(value, before, schema)
 
 
+register.simple_tag(differences.changed_channels)
+
+
 @register.filter
 def message_text(message: Any) -> str:
     """A message or a member of a config as people wrote it: text as it is, all else as JSON."""

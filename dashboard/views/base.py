@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Concatenate
+from typing import Any, Concatenate, Final
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -162,6 +162,28 @@ def came_from(request: HttpRequest) -> str:
     return f"{came.path}?{came.query}".rstrip("?") if ours else "/"
 
 
+# What an address is about: the page of it, and how a link to it is called.
+_SUBJECTS: Final = {
+    "thread_id": ("thread", "Go to the thread"),
+    "approval_id": ("approval", "Go to the request"),
+    "incident_id": ("incident", "Go to the incident"),
+}
+# What is refused so may be possible when the same address is opened again.
+_PASSING: Final = frozenset({409, 412, 429, 503})
+
+
+def _way_back(request: HttpRequest, status: int) -> tuple[str, str]:
+    """(address, words) of where a refusal leads besides the board; empty for the board alone."""
+    match = request.resolver_match
+    for name, (page, words) in _SUBJECTS.items():
+        if status != 404 and match is not None and name in match.kwargs and match.url_name != page:
+            return reverse(page, args=[match.kwargs[name]]), words
+    if request.method != "GET":
+        came = came_from(request)
+        return ("", "") if came == "/" else (came, "Go back")
+    return (request.get_full_path(), "Try again") if status in _PASSING else ("", "")
+
+
 def refused(
     request: HttpRequest, error: errors.ActionError, *, back: str = "", label: str = ""
 ) -> HttpResponse:
@@ -178,13 +200,14 @@ def refused(
         if who and request.headers[REGIONS_HEADER] == FRAME:
             return _regions(request, InboxPage(who.workspace), who.roles)
         return JsonResponse({"error": words_of(error)}, status=error.status)
+    way_back = (back, label) if back else _way_back(request, error.status)
     context = {
         "status": error.status,
         "title": error.title,
         "detail": words_of(error),
         "path": "",
-        "back_url": back,
-        "back_label": label,
+        "back_url": way_back[0],
+        "back_label": way_back[1],
         "elsewhere": _elsewhere(request) if error.status == 404 else None,
         "other": error.facts["place"] if isinstance(error, errors.OtherWorkspace) else None,
         "came_from": came_from(request),

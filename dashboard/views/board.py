@@ -42,7 +42,7 @@ def board(request: HttpRequest) -> HttpResponse:
             "rights": rights_of(who.roles),
             "query_filters": queries.FILTERS,
             "stop_address": page.stop_address,
-            "stop_narrowed": "?" in page.stop_address,
+            "stop_narrowed": page.stop_narrowed,
             "many_address": page.many_address,
             "display": board_columns.display(page),
             "views": ViewBar(who, page),

@@ -18,6 +18,12 @@ from dashboard.identity.permissions import Actor
 WHOLE = ""  # the key of what belongs beside no field
 OVERTAKEN = "Somebody else changed this meanwhile; saving now replaces it with yours."
 
+# A form comes back with what stands there now and with what was written: to reload would lose it.
+STALE = (
+    "The thread changed after you opened this page. "
+    "Your text is still here; check it and send it again."
+)
+
 
 def ordered(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema with its channels in the author's order, which the database does not keep."""
@@ -121,6 +127,8 @@ def problems_of(
     error: errors.ActionError, schema: Mapping[str, Any] | None = None
 ) -> dict[str, str]:
     """{channel or parameter: sentence} of a refusal; what belongs to no field under ""."""
+    if isinstance(error, errors.Stale):
+        return {WHOLE: STALE}
     if not isinstance(error, errors.Invalid):
         return {WHOLE: error.detail}
     shown = set(editable(schema)) if schema else set()

@@ -40,6 +40,13 @@ def recognised(args: Any) -> Recognised:
     )
 
 
+def payee_names(fields: Any) -> list[str]:
+    """All names of the payee in one object, such as a number and a name; the first one counts."""
+    if not isinstance(fields, Mapping):
+        return []
+    return list(dict.fromkeys(filter(None, (_text(fields, (name,)) for name in PAYEES))))
+
+
 def _objects(args: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The object itself and the objects right inside it."""
     yield args

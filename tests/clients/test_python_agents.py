@@ -35,6 +35,10 @@ def test_exactly_what_a_reviewer_edited_is_done(
     assert payload(first.end()) == [5, "sent hello, world"]
     assert lines(tmp_path / "sent") == ["hello, world"]
     assert server.state(thread)["steps"] == {"count": 5, "send": "sent hello, world"}
+    # By the argument that its author names as searchable.
+    page = server.operator.get("/threads/?q=agent:sends+state.text:hello")
+    assert [row["id"] for row in page["results"]] == [thread]
+    assert server.operator.get("/threads/?q=state.text:other")["results"] == []
 
 
 def test_a_rejection_is_an_error_that_can_be_caught_and_stays_said(

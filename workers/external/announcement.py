@@ -30,6 +30,7 @@ class Announcement:
     nodes: Sequence[str] = ()
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     message_channel: str = ""
+    searchable: Sequence[str] = ()
     can: Sequence[str] = CAN
     watched: bool = False
 
@@ -42,11 +43,18 @@ def announce(agent: str, made: Announcement, *, workspace: UUID) -> UUID:
         *schema.get("properties", {}),
         *made.channels,
         *([made.message_channel] if made.message_channel else []),
+        *made.searchable,
     ]
     joined = dict.fromkeys(named, "set") | dict(made.channels)
     content: dict[str, Any] = {
         "schema": schema,
-        "channels": {name: {"reducer": REDUCERS[by]} for name, by in joined.items()},
+        "channels": {
+            name: {
+                "reducer": REDUCERS[by],
+                **({"searchable": True} if name in made.searchable else {}),
+            }
+            for name, by in joined.items()
+        },
         "graph": {
             "entry": nodes[:1],
             "nodes": [{"name": n, "then": [], "label": n, "gate": False} for n in nodes],

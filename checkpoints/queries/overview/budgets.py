@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from typing import Any, Final
 from uuid import UUID
 
@@ -96,9 +96,11 @@ class BudgetStanding:
 
     @property
     def forecast_cost(self) -> Decimal:
-        """Cost by the end of the month."""
-        whole = self.cost / Decimal(self.elapsed) if self.has_forecast else self.cost
-        return whole.quantize(Decimal("0.01"))
+        """Cost by the end of the month; never less than what is spent, however little that is."""
+        if not self.has_forecast:
+            return self.cost
+        # As many digits as a cost has: to the cent, a fleet of small models would be free.
+        return (self.cost / Decimal(self.elapsed)).quantize(Decimal("0.000001"), ROUND_CEILING)
 
     @property
     def forecast_share(self) -> float:

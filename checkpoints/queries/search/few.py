@@ -51,7 +51,7 @@ def lookup_of(workspace: UUID, selection: Selection) -> Iterator[Lookup]:
 
     Raises InvalidQuery.
     """
-    terms = [term for term in checked_query(selection.q).terms if is_indexed(term)]
+    terms = [term for term in checked_query(selection.q, workspace).terms if is_indexed(term)]
     if selection.label:
         terms.append(label_term(selection.label))
     if not terms:

@@ -9,25 +9,34 @@ import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
+from uuid import UUID
 
 from ...postgres.named_rows import fetch_named
 from ...state import deltas
 from .language import STATE, InvalidQuery, Query, parse
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
+# Agents that work elsewhere, and those of a capsule, belong to one workspace.
 _DECLARED: Final = """
 SELECT DISTINCT c.key FROM gp_agent_version v, jsonb_each(v.channels) c
-WHERE c.value @> '{"searchable": true}' ORDER BY c.key
+WHERE c.value @> '{"searchable": true}' AND (v.imported_into = %s::uuid OR (
+  (v.imported_into IS NULL OR EXISTS (
+    SELECT 1 FROM gp_agent_announcement n WHERE n.agent_version_id = v.id))
+  AND (v.graph -> 'external' IS NULL OR v.graph #>> '{external,workspace}' = %s::uuid::text)))
+ORDER BY c.key
 """
 
 
-def checked_query(text: str) -> Query:
-    """Read a query; raises InvalidQuery, also for a path that begins with no searchable channel."""
+def checked_query(text: str, workspace: UUID | None = None) -> Query:
+    """Read a query; raises InvalidQuery, also for a path that begins with no searchable channel.
+
+    Without `workspace` only channels of this installation's own agents are known.
+    """
     query = parse(text)
     wanted = [term for term in query.terms if term.path]
     if not wanted:
         return query
-    declared = [name for (name,) in fetch_named(_DECLARED)]
+    declared = [name for (name,) in fetch_named(_DECLARED, (workspace, workspace))]
     for term in wanted:
         if (channel := term.path[0]) in declared:
             continue
@@ -43,7 +52,10 @@ def checked_query(text: str) -> Query:
 
 def _list(declared: Sequence[str]) -> str:
     if not declared:
-        return ": no agent declares one. An author does so with Searchable()."
+        return (
+            ": no agent declares one. An author does so with Searchable(), an agent that works "
+            "elsewhere with `searchable`."
+        )
     return f"; there are {', '.join(declared[:20])}{', …' if len(declared) > 20 else ''}."
 
 

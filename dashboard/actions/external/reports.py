@@ -23,6 +23,7 @@ from checkpoints.views import ActivityRow, CheckpointRow
 from dashboard.errors import Invalid, LeaseLost, PositionTaken, Stale, translated
 from dashboard.fields.credentials import check_credentials, exempt_of, without_credentials
 from dashboard.fields.faults import check_schema, schema_faults
+from dashboard.fields.searchable import check_reported
 from dashboard.fields.validation import check_changes
 from dashboard.identity.permissions import Actor
 from workers.authoring.errors import StepFailed
@@ -152,6 +153,7 @@ def _check(actor: Actor, work: Work, report: committed.Report) -> None:
     check_credentials("$", names)
     for index, thought in enumerate(report.thoughts):
         check_credentials("$", thought, within=f"thoughts[{index}]")
+    check_reported(agent, delta)
     allowed = [f"$.{op}{path[1:]}" for op in delta for path in exempt_of(agent)]
     check_credentials("$", delta, within="delta", exempt=allowed)
     if agent.external is None or agent.external.is_open:

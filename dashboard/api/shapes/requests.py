@@ -13,6 +13,7 @@ from checkpoints.agent_versions import CAN
 from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX, TITLE_MAX
 from checkpoints.log.fork_budgets import COST, NUMBER_MAX
 from checkpoints.state.deltas import LIMITS
+from checkpoints.state.searchable import CHANNELS_MAX, VALUE_BYTES_MAX
 from checkpoints.verdicts import Verdict
 from dashboard.actions import decisions
 from dashboard.actions.forks import OUTPUT_MAX_BYTES
@@ -120,6 +121,11 @@ class ExternalAgent(RequestShape):
     message_channel: Annotated[str, Field(max_length=NODE_MAX)] = Field(
         "", description="The channel that takes what people send; empty: none does."
     )
+    searchable: Annotated[list[Node], Field(max_length=CHANNELS_MAX)] = Field(
+        default_factory=list,
+        description="Channels that `state.CHANNEL:value` finds threads by. Each is replaced as a "
+        f"whole: none that grows. A value has at most {VALUE_BYTES_MAX:,} bytes as JSON.",
+    )
     can: Annotated[list[Annotated[str, OneOf(CAN)]], Field(max_length=3)] = Field(
         default=list(CAN), description="What people do to a thread that you can go on from."
     )
@@ -128,7 +134,7 @@ class ExternalAgent(RequestShape):
         """The same for the floor below."""
         own = {
             name: getattr(self, name)
-            for name in ("framework", "version", "nodes", "message_channel")
+            for name in ("framework", "version", "nodes", "message_channel", "searchable")
         }
         tools = {name: tool.model_dump(by_alias=True) for name, tool in self.tools.items()}
         return Announcement(

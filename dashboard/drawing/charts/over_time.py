@@ -43,10 +43,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line through the middles of the columns; `d` is the path, with gaps where nothing is."""
+    """A line through the middles of the columns; `d` is the path, with gaps where nothing is.
+
+    `dots` is the path of single values between gaps, which no line makes visible.
+    """
 
     tone: str
     d: str
+    dots: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ def over_time(
     )
     return TimePlot(
         columns,
-        tuple(Line(s.tone, _path(s.values, top)) for s in lines),
+        tuple(Line(s.tone, _path(s.values, top), _dots(s.values, top)) for s in lines),
         (*((s.name, s.tone, "bar") for s in bars), *((s.name, s.tone, "line") for s in lines)),
         words(top),
         labels[0],
@@ -110,11 +114,23 @@ def _path(values: Sequence[float | None], top: float) -> str:
         if value is None:
             pen = "M"
             continue
-        x, y = i * STEP + STEP / 2, round(HEIGHT - value / top * HEIGHT, 2)
         # A dot where a single value stands between gaps.
-        parts.append(f"{pen}{x:g} {y:g}" + ("h.01" if pen == "M" else ""))
+        parts.append(f"{pen}{_at(i, value, top)}" + ("h.01" if pen == "M" else ""))
         pen = "L"
     return "".join(parts)
+
+
+def _dots(values: Sequence[float | None], top: float) -> str:
+    padded = [None, *values, None]
+    return "".join(
+        f"M{_at(i, value, top)}h.01"
+        for i, value in enumerate(values)
+        if value is not None and padded[i] is None and padded[i + 2] is None
+    )
+
+
+def _at(i: int, value: float, top: float) -> str:
+    return f"{i * STEP + STEP / 2:g} {round(HEIGHT - value / top * HEIGHT, 2):g}"
 
 
 def _title(label: str, series: Sequence[Series], i: int, words: Callable[[float], str]) -> str:

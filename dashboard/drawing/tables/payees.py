@@ -13,16 +13,20 @@ from decimal import Decimal
 from typing import Any, Final
 
 from dashboard.wording.amounts import currency_of, in_words, money_of
-from dashboard.wording.parties import recognised
+from dashboard.wording.parties import payee_names, recognised
 
 LINES_LEAST: Final = 8  # fewer are read as they are
 SHORTER: Final = 2  # lines of a payee, on average at least
+NAMES: Final = 3  # of one payee, where its lines do not agree
 MOST: Final = 30  # payees, those of the largest sums; the rest is one line
 
 
 @dataclass(frozen=True, slots=True)
 class Payee:
-    """The lines of one payee: how many, their sum, and to how many accounts they go."""
+    """The lines of one payee: how many, their sum, and to how many accounts they go.
+
+    `name` has what else its lines call it in front: "Stahlbau Oderland · S-122".
+    """
 
     name: str
     lines: int
@@ -49,6 +53,7 @@ class _Sums:
     lines: int = 0
     totals: dict[str, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
     accounts: set[str] = field(default_factory=set)
+    names: dict[str, None] = field(default_factory=dict)  # in the order of the lines
 
 
 def payees_of(args: Any, name: str) -> Payees | None:
@@ -68,15 +73,23 @@ def payees_of(args: Any, name: str) -> Payees | None:
         one.lines += 1
         one.totals[money[1] or currency_of(args)] += money[0]
         one.accounts |= {known.account} - {""}
+        one.names |= dict.fromkeys(name for name in payee_names(line) if name != known.payee)
     if len(sums) * SHORTER > len(held):
         return None
     ranked = sorted(sums.items(), key=lambda pair: -max(pair[1].totals.values()))
     rows = tuple(
-        Payee(payee, one.lines, _words([one]), len(one.accounts)) for payee, one in ranked[:MOST]
+        Payee(_named(payee, one), one.lines, _words([one]), len(one.accounts))
+        for payee, one in ranked[:MOST]
     )
     rest = [one for _, one in ranked[MOST:]]
     every = list(sums.values())
     return Payees(rows, len(sums), len(held), _words(every), len(rest), _words(rest))
+
+
+def _named(payee: str, one: _Sums) -> str:
+    names = [*one.names]
+    others = " / ".join(names[:NAMES]) + (" / …" if len(names) > NAMES else "")
+    return f"{others} · {payee}" if others else payee
 
 
 def _words(many: Sequence[_Sums]) -> str:

@@ -46,7 +46,7 @@ def tiles(look: Overview) -> list[Tile]:
         ),
         Tile(
             "Succeeded",
-            f"{sums['succeeded'].n / ended:.0%}" if ended else "–",
+            share(sums["succeeded"].n, ended),
             f"{number(sums['failed'].n)} failed, {number(sums['cancelled'].n)} cancelled",
             "t-fail" if sums["failed"].n else "",
             trend=_trend(look, [row["succeeded"].n for _, row in times]),
@@ -76,6 +76,16 @@ def tiles(look: Overview) -> list[Tile]:
         ),
         _workers(look),
     ]
+
+
+def share(n: int, whole: int) -> str:
+    """A part of the whole in percent; all and nothing are never what it is rounded to."""
+    if not whole:
+        return "–"
+    percent = round(100 * n / whole)
+    if 0 < n < whole:
+        percent = min(99, max(1, percent))
+    return f"{percent}%"
 
 
 def _workers(look: Overview) -> Tile:

@@ -17,7 +17,7 @@ from checkpoints.states import Status
 from dashboard import actions, errors
 from dashboard.actions.fleet import breakers
 from dashboard.actions.fleet.breakers import Selection
-from dashboard.fields.parameters import DEPTH, FLAG, ID, TEXT, one_of
+from dashboard.fields.parameters import TEXT, one_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import require
 from dashboard.pages.parts.breakers import open_breaker
@@ -26,27 +26,24 @@ from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, member, refused
 from dashboard.wording.operations import selection_words
+from dashboard.wording.sentences import look
 
 CHANGED = "The selection was changed; look at the new counts, then stop them."
 SOME, SHARE, ALL = "number", "percent", "all"
+# What a board is narrowed by and no breaker.
+BESIDE = ("status", "held", "children")
 # Where a thread goes on only when somebody takes it.
 TAKEN = (Status.QUEUED, Status.ROLLING_BACK)
 
 
 @require_http_methods(["GET", "POST"])
 @member
-@takes(
-    agent=TEXT,
-    label=TEXT,
-    framework=TEXT,
-    q=TEXT,
-    parent=ID,
-    root=ID,
-    depth=DEPTH,
-    damaged=FLAG,
-)
+@takes(label=TEXT, **NARROWS)
 def trip(request: HttpRequest) -> HttpResponse:
-    """Stop all threads or a selection; the address holds what the board's filter says."""
+    """Stop all threads or a selection; the address holds what the board's filter says.
+
+    No breaker selects by a status or by what holds a child: these lead on to the sheet of many.
+    """
     who = actor(request)
     require(who, "breaker")
     posted = request.method == "POST"
@@ -64,6 +61,9 @@ def trip(request: HttpRequest) -> HttpResponse:
         selection = Selection()
         touched = actions.preview_trip(who, selection)
 
+    beside, words = _beside(query), _board_words(query)
+    leads = beside or not understood
+
     def form(status: int) -> HttpResponse:
         chosen = selection.stored()
         counts = touched.statuses
@@ -71,7 +71,9 @@ def trip(request: HttpRequest) -> HttpResponse:
         context = {
             "words": selection_words(chosen),
             "understood": understood,
-            "many_address": _many_address(query) if not understood else "",
+            "beside": beside if understood else [],
+            "many_address": _at("threads_many", words) if words and leads else "",
+            "back": _at("board", words),
             "touched": touched,
             "running": counts.get(Status.RUNNING, 0),
             "queued": sum(counts.get(status, 0) for status in TAKEN),
@@ -86,7 +88,8 @@ def trip(request: HttpRequest) -> HttpResponse:
                 (name, str(value) if value is not True else "1")
                 for name, value in chosen.items()
                 if name not in ("agent", "labels")
-            ],
+            ]
+            + [(name, text) for name in BESIDE if (text := query.get(name, ""))],
             # A selection that is refused counts as all threads, which nobody has seen.
             "seen": deltas.canonical(chosen).decode() if understood else "",
             "reason": reason,
@@ -184,11 +187,27 @@ def _selection(query: Mapping[str, str]) -> Selection:
     )
 
 
-def _many_address(query: Mapping[str, str]) -> str:
-    """The sheet that acts on these threads one by one; empty where it has no words for them."""
+def _beside(query: Mapping[str, str]) -> list[str]:
+    """The kinds of threads that the board is narrowed to and a breaker is not, in words."""
+    chosen = query.get("status", "").split(",")
+    kinds = [look(status).word.lower() for status in Status if status in chosen]
+    return kinds + (["held"] if query.get("held", "") else [])
+
+
+def _board_words(query: Mapping[str, str]) -> dict[str, str]:
+    """Filters of the board that lists these threads; empty where it has no words for them."""
     words = {name: text for name in NARROWS if (text := query.get(name, ""))}
-    exact = "q" in words and not query.get("label", "")
-    return f"{reverse('threads_many')}?{urlencode(words)}" if exact else ""
+    if label := query.get("label", "").strip():
+        key, colon, value = label.partition(":")
+        if not (colon and key.strip() and value.strip()):
+            return {}
+        term = queries.Term("label", (f"{key.strip()}={value.strip()}",))
+        words["q"] = f"{words.get('q', '')} {term}".strip()
+    return words
+
+
+def _at(page: str, words: Mapping[str, str]) -> str:
+    return reverse(page) + (f"?{urlencode(words)}" if words else "")
 
 
 def _ident(query: Mapping[str, str], name: str) -> UUID | None:

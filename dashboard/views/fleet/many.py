@@ -12,6 +12,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from checkpoints import queries
+from checkpoints.errors import InvalidValue
+from checkpoints.views import ThreadRow
 from dashboard import actions, errors
 from dashboard.actions.fleet.many import (
     AT_ONCE,
@@ -22,7 +24,7 @@ from dashboard.actions.fleet.many import (
     possible,
 )
 from dashboard.identity.permissions import require
-from dashboard.saved_views.address import NARROWS
+from dashboard.saved_views.address import COLUMN_WORDS, DENSITY, NARROWS, read_address
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, member
@@ -41,29 +43,38 @@ WORDS: Final = {
 
 @require_http_methods(["GET", "POST"])
 @member
-@takes(**NARROWS)
+@takes(COLUMN_WORDS, **NARROWS, density=DENSITY)
 def many(request: HttpRequest) -> HttpResponse:
-    """List the threads of a board's address; then a preview of the deed; then the deed itself."""
+    """List the threads of a board's address; then a preview of the deed; then the deed itself.
+
+    That address goes along, so that the board which was left comes back.
+    """
     who = actor(request)
     require(who, "read")
     if request.method != "POST":
-        return _sheet(request, {"rows": list(board_page(request).first(AT_ONCE).rows)}, {}, 200)
+        board = board_page(request)
+        what = {"rows": list(board.first(AT_ONCE).rows), "board": board.text}
+        return _sheet(request, what | {"problem": board.problem}, {}, 200)
     form = request.POST
+    back = {"board": _board(form.get("board", ""), who.workspace)}
     versions: dict[UUID, int] = {}
     try:
-        versions = _ticked(form.getlist("thread"))
+        again = form.get("do") == "choose"
+        versions = _ticked(form.getlist("thread") + (form.getlist("alone") if again else []))
+        if again:
+            return _sheet(request, back | {"rows": _rows(versions, who.workspace)}, {}, 200)
         deed = _deed(form)
         if form.get("do") != "sure":
             outcomes = actions.preview_many(who, deed, list(versions))
-            return _sheet(request, {"outcomes": outcomes, "deed": deed}, {}, 200)
+            return _sheet(request, back | {"outcomes": outcomes, "deed": deed}, {}, 200)
         outcomes = actions.act_on_many(who, deed, list(versions), versions)
     except errors.Forbidden:
         raise
     except errors.ActionError as error:
-        rows = [queries.thread(i, workspace=who.workspace) for i in _here(versions, who.workspace)]
-        return _sheet(request, {"rows": rows}, forms.problems_of(error), error.status)
+        what = back | {"rows": _rows(versions, who.workspace)}
+        return _sheet(request, what, forms.problems_of(error), error.status)
     flash(request, _summary(deed, outcomes))
-    return SeeOther(reverse("board"))
+    return SeeOther(_address(back["board"]))
 
 
 def _sheet(
@@ -92,7 +103,9 @@ def _sheet(
         "word": WORDS[what["deed"].name][0] if "deed" in what else "",
         "needs_reason": NEEDS_REASON,
         "errors": problems,
-        "back": reverse("board"),
+        "board": what.get("board", ""),
+        "back": _address(what.get("board", "")),
+        "problem": what.get("problem"),
     }
     return render(request, TEMPLATE, context, status=status)
 
@@ -141,6 +154,18 @@ def _deed(form: Mapping[str, str]) -> Deed:
     )
 
 
-def _here(versions: Mapping[UUID, int], workspace: UUID) -> list[UUID]:
+def _rows(versions: Mapping[UUID, int], workspace: UUID) -> list[ThreadRow]:
     known = queries.in_workspace(list(versions)[:AT_ONCE], workspace=workspace)
-    return [ident for ident in versions if ident in known]
+    return [queries.thread(i, workspace=workspace) for i in versions if i in known]
+
+
+def _board(text: str, workspace: UUID) -> str:
+    """The address of a board as a form posts it; of the whole board where none can be opened."""
+    try:
+        return read_address(text, workspace).text
+    except (errors.Invalid, InvalidValue):
+        return ""
+
+
+def _address(board: str) -> str:
+    return reverse("board") + (f"?{board}" if board else "")

@@ -191,7 +191,6 @@ def _before_head(thread: ThreadRow) -> CheckpointRow:
     path = lineage.head_path(queries.lineage(thread.id, limit=2_000), thread.head)
     own = [row for row in path[1:] if row.thread == thread.id]
     if not own:
-        raise errors.NotAllowedNow(
-            "The thread is at its first checkpoint; fork the thread it came from instead."
-        )
+        instead = "; fork the thread it came from instead" if thread.base else ""
+        raise errors.NotAllowedNow(f"The thread is at its first checkpoint{instead}.")
     return own[0]

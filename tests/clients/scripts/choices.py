@@ -47,7 +47,7 @@ def wire(amount: int) -> str:
     return f"wired {amount}"
 
 
-@agent("sends", thread="{text}")
+@agent("sends", thread="{text}", searchable=["text"])
 def sends(text: str) -> Any:
     length = count(text)
     try:

@@ -189,7 +189,11 @@ def test_editing_withdraws_and_is_refused_when_stale(examples: Examples) -> None
         ({"f-goal": "weather", "version": row.version}, 422, "is required"),
         ({"reason": "typo", "version": row.version}, 422, "Change at least one value"),
         ({"f-goal": "x", "reason": "typo", "version": row.version}, 422, "aria-invalid"),
-        ({"f-goal": "weather", "reason": "typo", "version": 1}, 412, "reload and retry"),
+        (
+            {"f-goal": "weather", "reason": "typo", "version": 1},
+            412,
+            "Your text is still here; check it and send it again.",
+        ),
     ):
         answer = client.post(url, data)
         assert answer.status_code == status, answer.content.decode()
@@ -211,6 +215,8 @@ def test_rolling_back_shows_the_fate_of_effects_first(examples: Examples) -> Non
     stale = client.post(url, {"version": 1, "reason": "wrong data"})
     assert stale.status_code == 412
     assert "wrong data" in stale.content.decode()
+    assert "Your text is still here" in stale.content.decode()
+    assert "reload" not in stale.content.decode().partition("<main")[2]
     answer = client.post(url, {"version": row.version, "reason": "wrong data"})
     assert answer.status_code == 303, answer.content.decode()
     row = queries.thread(examples.done, workspace=examples.cast.workspace)

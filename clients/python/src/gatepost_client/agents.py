@@ -7,7 +7,7 @@ import inspect
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import update_wrapper
@@ -17,7 +17,7 @@ from uuid import uuid4
 from .current import Current, bound
 from .record.declared import RESERVED, describe_tools, named, names_of
 from .record.lifecycle import Execution
-from .record.values import recordable
+from .record.values import listed, recordable
 from .record.work import Work
 from .wire import door
 from .wire.errors import ClientError, NotConfigured, Stop, Waiting
@@ -42,6 +42,7 @@ class Agent(Generic[P, R]):
         *,
         thread: str = "",
         version: int = 1,
+        searchable: Sequence[str] = (),
         wait: bool | float | None = None,
         settings: Settings | None = None,
     ) -> None:
@@ -50,11 +51,14 @@ class Agent(Generic[P, R]):
         self.name = name
         self.thread = thread
         self.version = version
+        self.searchable = listed(searchable, "searchable")
         self._wait = wait
         self._configured = settings
         self.arguments = names_of(function)
         if taken := RESERVED.intersection(self.arguments):
             raise NotConfigured(f"{name!r} can't have an argument named {', '.join(taken)}.")
+        if unknown := [one for one in self.searchable if one not in self.arguments]:
+            raise NotConfigured(f"{name!r} has no argument named {', '.join(unknown)}.")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Start the thread of these arguments, or go on with the one of that name."""
@@ -87,6 +91,7 @@ class Agent(Generic[P, R]):
             "channels": {"steps": "merge", "step_inputs": "merge", "refusals": "merge"},
             "tools": describe_tools(),
             "message_channel": "messages",
+            **({"searchable": self.searchable} if self.searchable else {}),
         }
 
     def _name(self, input: Mapping[str, Any]) -> str:
@@ -170,6 +175,7 @@ def agent(
     *,
     thread: str = "",
     version: int = 1,
+    searchable: Sequence[str] = (),
     wait: bool | float | None = None,
     settings: Settings | None = None,
 ) -> Callable[[Callable[P, R]], Agent[P, R]]: ...
@@ -179,18 +185,28 @@ def agent(
     *,
     thread: str = "",
     version: int = 1,
+    searchable: Sequence[str] = (),
     wait: bool | float | None = None,
     settings: Settings | None = None,
 ) -> Agent[P, R] | Callable[[Callable[P, R]], Agent[P, R]]:
     """Put a function under control; `async def` as well.
 
     `thread` names its threads and may name arguments ("invoices-{month}"): a second call with the
-    same name goes on with what the first one left. `wait=False` leaves with exit code 75 where
+    same name goes on with what the first one left. `searchable` names up to eight arguments by
+    whose values people find its threads. `wait=False` leaves with exit code 75 where
     people have to decide; start it again later.
     """
 
     def declare(function: Callable[P, R]) -> Agent[P, R]:
         title = name if isinstance(name, str) and name else function.__name__.replace("_", "-")
-        return Agent(function, title, thread=thread, version=version, wait=wait, settings=settings)
+        return Agent(
+            function,
+            title,
+            thread=thread,
+            version=version,
+            searchable=searchable,
+            wait=wait,
+            settings=settings,
+        )
 
     return declare(name) if callable(name) else declare

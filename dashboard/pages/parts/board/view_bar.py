@@ -50,7 +50,7 @@ class ViewBar:
     @property
     def may_save(self) -> bool:
         """Tell whether the person may save this board: it has no mistake in its query."""
-        return may(self.actor, "save_view") and not readable(self.text)[1]
+        return may(self.actor, "save_view") and not readable(self.text, self.actor.workspace)[1]
 
     @cached_property
     def rows(self) -> list[ViewRow]:
@@ -68,7 +68,7 @@ class ViewBar:
         rows = self.rows[:CHIPS]
         others = {row.owner for row in rows if row.owner != self.actor.person}
         names = people(others) if others else {}
-        made = [(row, *readable(row.address)) for row in rows]
+        made = [(row, *readable(row.address, row.workspace)) for row in rows]
         counts = self._counts([address for _, address, problem in made if not problem])
         return [
             ViewChip(

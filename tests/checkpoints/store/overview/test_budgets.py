@@ -177,6 +177,17 @@ def test_the_forecast_is_linear() -> None:
     )
 
 
+def test_a_forecast_is_never_less_than_what_is_spent() -> None:
+    row = BudgetRow(
+        UUID(int=1), UUID(int=2), "agent", "support", None, Decimal("0.00033"), "news", True, 1
+    )
+    month = datetime(2026, 11, 1, tzinfo=UTC)
+    for spent in (Decimal("0.00029"), Decimal("0.000001"), Decimal("12.345678")):
+        now = BudgetStanding(row, month, 0.899, 0, spent, ())
+        assert now.forecast_cost >= spent
+        assert now.forecast_share >= now.share
+
+
 def test_last_month_counts_for_nothing() -> None:
     workspace = make_workspace()
     set_budget(workspace)

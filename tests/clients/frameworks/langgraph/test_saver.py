@@ -57,6 +57,22 @@ def test_two_writers_fork_nothing_and_lose_nothing(
     assert server.verify(thread)["intact"] is True
 
 
+def test_threads_are_found_by_searchable_channels(
+    server: Server, langgraph: Callable[..., Script]
+) -> None:
+    refused = payload(langgraph("searched.py").end())["refused"]
+    assert "day is searchable and holds a date" in refused
+    thread = server.wait_thread("searched", "plain")
+    for query, expected in {
+        "state.customer:ACME": [thread],
+        "state.tags:second": [thread],
+        "state.customer:acme": [],
+    }.items():
+        page = server.operator.get(f"/threads/?q=agent:searched+{query}")
+        assert [row["id"] for row in page["results"]] == expected, query
+    assert server.verify(thread)["intact"] is True
+
+
 def test_a_growing_channel_is_kept_once(server: Server, langgraph: Callable[..., Script]) -> None:
     sizes = {}
     for steps in (100, 200):

@@ -252,9 +252,45 @@ def test_a_refused_selection_leads_to_no_more_threads_than_the_board_lists(cast:
     (link,) = re.findall(r'href="(/threads/many/[^"]*)"', unescape(html.decode()))
     assert dict(parse_qsl(urlsplit(link).query)) == {"q": "has:stuck", "root": root, "damaged": "1"}
     assert client.get(link).status_code == 200
-    # The sheet of many threads has no word for a label beside the query.
-    html = client.get("/breakers/trip/", {"q": "has:stuck", "label": "team:ops"}).content
+    html = client.get("/breakers/trip/", {"q": "has:stuck", "label": "team:ops a"}).content
+    (link,) = re.findall(r'href="(/threads/many/[^"]*)"', unescape(html.decode()))
+    assert dict(parse_qsl(urlsplit(link).query)) == {"q": 'has:stuck label:"team=ops a"'}
+    # The sheet of many threads has no word for half a label.
+    html = client.get("/breakers/trip/", {"q": "has:stuck", "label": "team:"}).content
     assert b"/threads/many/" not in html
+
+
+@pytest.mark.django_db
+def test_chosen_statuses_go_along_to_the_sheet_of_many(cast: Cast) -> None:
+    agent = scene.make_agent()
+    scene.start(cast.workspace, agent)
+    client = cast.client("operator")
+    chosen = {"status": "failed,waiting", "children": "1", "q": "has:stuck"}
+    page = BoardPage.read({k: [v] for k, v in chosen.items()}, workspace=cast.workspace)
+    html = unescape(client.get(page.stop_address).content.decode())
+    (link,) = re.findall(r'href="(/threads/many/[^"]*)"', html)
+    assert dict(parse_qsl(urlsplit(link).query)) == chosen
+    # So they do when the selection is written anew, and where a breaker takes the query.
+    for q, status in (("has:stuck", 422), ("delays", 200)):
+        answer, html = post(cast, "/breakers/trip/", **chosen | {"q": q, "do": "count"})
+        assert answer == status
+        (link,) = re.findall(r'href="(/threads/many/[^"]*)"', unescape(html))
+        assert dict(parse_qsl(urlsplit(link).query)) == chosen | {"q": q}
+        assert ("<b>waiting, failed</b>" in html) is (status == 200)
+    # A status alone narrows no stop: its button says so.
+    html = client.get("/", {"status": "failed"}).content.decode()
+    assert "Stop these…" not in html
+    assert 'href="/breakers/trip/?status=failed"' in html
+
+
+@pytest.mark.django_db
+def test_a_long_query_is_refused_on_the_sheet_and_not_before_it(cast: Cast) -> None:
+    q = " ".join(f"-label:team=name-{n}" for n in range(15))
+    assert len(q) > 200
+    page = BoardPage(workspace=cast.workspace, q=q)
+    answer = cast.client("operator").get(page.stop_address)
+    assert answer.status_code == 422
+    assert "breaker takes one text" in answer.content.decode()
 
 
 @pytest.mark.django_db

@@ -129,8 +129,40 @@ def test_the_sheet_lists_previews_and_does_it(cast: Cast, agent: UUID, client: C
     assert "0 of 2 done" in again
     refused = client.post(at, {"thread": ["x:1"], "action": "retry", "do": "sure"})
     assert refused.status_code == 422
-    nothing = client.get(f"{at}?q=status:nowhere").content.decode()
+    nothing = client.get(f"{at}?q=nowhere").content.decode()
     assert "No thread matches" in nothing
+
+
+def test_the_board_that_was_left_comes_back(cast: Cast, agent: UUID, client: Client) -> None:
+    client.force_login(cast.users["operator"])
+    thread, queued = failed(cast, agent), scene.start(cast.workspace, agent)
+    versions = [
+        f"{i}:{queries.thread(i, workspace=cast.workspace).version}" for i in (thread, queued)
+    ]
+    at, board = reverse("threads_many"), "status=queued,failed&density=compact"
+    sheet = client.get(f"{at}?{board}").content.decode()
+    assert f'href="/?{board}"'.replace("&", "&amp;") in sheet
+    form = {"board": board, "thread": versions, "action": "retry", "reason": "tea"}
+    preview = client.post(at, form | {"do": "preview"}).content.decode()
+    assert f'name="alone" value="{versions[1]}"' in preview
+    # Back from the preview: the same threads, ticked, with what was written.
+    form |= {"thread": versions[:1], "alone": versions[1:], "do": "choose"}
+    choice = client.post(at, form).content.decode()
+    assert all(f'name="thread" value="{one}" checked' in choice for one in versions)
+    assert 'value="tea"' in choice
+    assert f'href="/?{board}"'.replace("&", "&amp;") in choice
+    assert client.post(at, form | {"do": "sure"})["Location"] == f"/?{board}"
+    for wrong in ("status=nowhere", "q=nowhere:1", "//elsewhere.example", "\0"):
+        answer = client.post(at, form | {"do": "sure", "board": wrong})
+        assert (answer.status_code, answer["Location"]) == (303, "/")
+
+
+def test_a_query_that_is_wrong_is_explained_on_the_sheet(cast: Cast, client: Client) -> None:
+    client.force_login(cast.users["operator"])
+    sheet = client.get(f"{reverse('threads_many')}?q=statsu:failed").content.decode()
+    assert "statsu" in sheet
+    assert "Character 1." in sheet
+    assert "No thread matches" not in sheet
 
 
 def test_the_sheet_has_the_threads_of_its_board_and_no_others(

@@ -35,6 +35,14 @@ def test_lines_are_added_up_by_payee_the_largest_sum_first() -> None:
     assert (result.count, result.lines, result.total, result.others) == (2, 8, "€12.70", 0)
 
 
+def test_a_payee_that_is_a_number_has_its_name_in_front() -> None:
+    lines = [line(n, "S-122", "1.00", to="Stahlbau Oderland") for n in range(7)]
+    lines += [line(8, "S-9", "2.00", to="Nord"), line(9, "S-9", "2.00", to="Süd")]
+    result = payees_of(args(lines), "lines")
+    assert result is not None
+    assert [row.name for row in result.rows] == ["Stahlbau Oderland · S-122", "Nord / Süd · S-9"]
+
+
 def test_currencies_are_not_mixed_and_accounts_are_counted() -> None:
     lines = [line(n, "Nord", "1.00", currency="EUR", iban=f"DE{n % 2}") for n in range(8)]
     lines[0]["currency"] = "USD"

@@ -114,6 +114,16 @@ def _counted(cast: Cast, thread: str, mark: str) -> str:
     )
 
 
+def _alike(cast: Cast, thread: str) -> str:
+    """The channels that the head left as its parent has them."""
+    head, parent = rows(
+        f"SELECT id::text, parent::text FROM gp_checkpoint WHERE id = {HEAD}", (thread,)
+    )[0]
+    new, old = _state(head), _state(parent) if parent else {}
+    names = [k for k, v in new.items() if k in old and json.dumps(v) == json.dumps(old[k])]
+    return f"{len(names)} unchanged: {', '.join(names)}"
+
+
 def _items(new: dict[str, Any], old: dict[str, Any]) -> int:
     """How many items the lists that were there already grew by."""
     return sum(len(v) - len(old[k]) for k, v in new.items() if isinstance(v, list) and k in old)
@@ -231,6 +241,7 @@ THREAD = [
     Rule(r"#thread-state\S* p\.row\.xs\S* span\.st\.t-wait", _changes("~ {1} changed")),
     Rule(r"#thread-state\S* p\.row\.xs\S* span\.st\.t-fail", _changes("− {2} removed")),
     Rule(r"#thread-state\S* p\.row\S* span\.hide-m", _keys),
+    Rule(r"#thread-state\S* p#state-alike\S*", _alike),
     Rule(r"#thread-events.*a\.chip<(\w+)> b$", _chip),
     Rule(
         r"tr#event-(\d+) td\.mono\.num",

@@ -19,7 +19,7 @@ from dashboard.pages.overview.figure import Column, Figure, money
 from dashboard.pages.overview.figures import FIGURES
 from dashboard.pages.overview.period import DAYS_MAX, period_of
 from dashboard.pages.overview.reads import Overview
-from dashboard.pages.overview.tiles import tiles
+from dashboard.pages.overview.tiles import share, tiles
 from tests.cast import Cast
 from tests.dashboard import scene
 
@@ -118,7 +118,7 @@ def test_bars_add_up_and_lines_have_gaps() -> None:
         [(25.0, 75.0), (0.0, 25.0)],
         [],
     ]
-    assert plot.lines[0].d == "M15 50h.01"
+    assert plot.lines[0].d == plot.lines[0].dots == "M15 50h.01"
     assert plot.columns[1].title == "b: x 3, y 1, z 2"
     assert over_time(["a"], bars=[Series("x", "done", [0])], words=str) is None
     drawn = ranks(
@@ -129,6 +129,14 @@ def test_bars_add_up_and_lines_have_gaps() -> None:
     assert drawn is not None
     assert [(row.name, row.value) for row in drawn.rows] == [("b", "4"), ("a", "2")]
     assert [(p.x, p.width) for p in drawn.rows[1].parts] == [(0.0, 25.0), (25.0, 25.0)]
+
+
+@pytest.mark.parametrize(
+    ("n", "whole", "text"),
+    [(0, 0, "–"), (0, 9, "0%"), (9, 9, "100%"), (999, 1000, "99%"), (1, 1000, "1%"), (2, 3, "67%")],
+)
+def test_a_share_is_never_rounded_to_all_or_nothing(n: int, whole: int, text: str) -> None:
+    assert share(n, whole) == text
 
 
 def test_amounts_show_digits_that_say_something() -> None:

@@ -97,6 +97,28 @@ def test_each_page_of_a_thread_is_small(cast: Cast, live: Callable[[Cast], UUID]
     assert not wrong
 
 
+def test_changes_show_changes_only(cast: Cast) -> None:
+    thread = paying(cast)
+    client = cast.client("manager")
+    last = queries.thread(thread, workspace=cast.workspace).number
+    for number in range(1, last + 1):
+        after, before = (
+            queries.state_at(thread, queries.checkpoint_by_number(thread, n).id)
+            for n in (number, number - 1)
+        )
+        changed = {n for n in after.keys() | before.keys() if after.get(n) != before.get(n)}
+        html = client.get(f"/threads/{thread}/", {"cp": str(number)}).content.decode()
+        tree = html.partition('id="thread-state"')[2].partition('class="tree"')[2]
+        tree = tree.partition("</section>")[0]
+        drawn, _, alike = tree.partition('id="state-alike">')
+        shown = set(re.findall(r'class="ln(?: \w+)?"><a[^>]*><span class="k">([^<]*):', drawn))
+        shown |= set(re.findall(r'class="ln(?: \w+)?"><span class="k">([^<]*):', drawn))
+        assert shown == changed, number
+        (n, names) = re.findall(r"(\d+) unchanged: ([^<]*)<", alike)[0]
+        assert set(names.split(", ")) == after.keys() - changed
+        assert int(n) == len(after.keys() - changed)
+
+
 @pytest.mark.rubric(20)
 def test_each_comparison_is_small(cast: Cast) -> None:
     thread = paying(cast)

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 Json = dict[str, Any]
 
 
-def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> Json:
-    """The delta from one state to another; a list that only grew is appended to."""
+def difference(
+    old: Mapping[str, Any], new: Mapping[str, Any], replaced: Collection[str] = ()
+) -> Json:
+    """The delta from one state to another; a list that only grew is appended to.
+
+    Channels in `replaced` get their whole value.
+    """
     delta: Json = {"set": {}, "append": {}, "unset": sorted(old.keys() - new.keys())}
     for channel, value in new.items():
         before = old.get(channel)
         if channel in old and _same(before, value):
             continue
-        if isinstance(before, list) and isinstance(value, list) and _has_grown(before, value):
-            delta["append"][channel] = value[len(before) :]
+        if channel not in replaced and _has_grown(before, value):
+            delta["append"][channel] = value[len(before or ()) :]
         else:
             delta["set"][channel] = value
     return {operation: body for operation, body in delta.items() if body}
 
 
-def _has_grown(before: list[Any], value: list[Any]) -> bool:
+def _has_grown(before: Any, value: Any) -> bool:
+    """Answer True if a list has only got more items."""
+    if not isinstance(before, list) or not isinstance(value, list):
+        return False
     return len(value) > len(before) and _same(value[: len(before)], before)
 
 

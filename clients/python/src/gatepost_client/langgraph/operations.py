@@ -13,6 +13,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
 
+from ..record.values import listed
 from ..wire import door
 from ..wire.errors import ClientError
 from ..wire.flow import Flow, Sleep
@@ -30,7 +31,7 @@ from .record import (
     PointKey,
 )
 from .reports import AT_ONCE, alone, position_of, records_of
-from .serializer import JsonSerializer
+from .serializer import JsonSerializer, check_searchable
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -45,10 +46,17 @@ INTERRUPTED = "The graph stopped at an interrupt; resume it with a Command."
 class Operations:
     """The threads that a saver has met, and what may be done with them."""
 
-    def __init__(self, agent: str, settings: Callable[[], Settings], serde: JsonSerializer) -> None:
+    def __init__(
+        self,
+        agent: str,
+        settings: Callable[[], Settings],
+        serde: JsonSerializer,
+        searchable: Sequence[str] = (),
+    ) -> None:
         self.agent = agent
         self.serde = serde
-        self.announced = announced()
+        self.searchable = listed(searchable, "searchable")
+        self.announced = announced(searchable=self.searchable)
         self._settings = settings
         self._threads: dict[str, LeasedThread] = {}
 
@@ -162,8 +170,10 @@ class Operations:
         state = tuples.state_of(self.serde, checkpoint, about, parent)
 
         def write() -> Flow[Json]:
+            if ns == ROOT:
+                check_searchable(self.searchable, state)
             if ns == ROOT and not leased.thread:
-                leased.announced = announced_input(state)
+                leased.announced = announced_input(state, self.searchable)
             yield from leased.acquire()
             if ns == ROOT and about.get("source") != "fork":
                 leased.check_parent(parent)
@@ -205,7 +215,7 @@ class Operations:
             base = record.head
         before = record.state((ROOT, base))
         # LangGraph's own words are always part of it: they tell its checkpoints from others.
-        delta = difference({**before, ABOUT: None}, state)
+        delta = difference({**before, ABOUT: None}, state, self.searchable)
         body: Json = {
             "id": ident,
             "nodes": tuples.nodes_of(state, before),

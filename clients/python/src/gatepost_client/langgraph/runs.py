@@ -108,7 +108,7 @@ class _Work:
     def start(self, input: Any) -> Any:
         """Start the thread, or find it, and work on it to its end."""
         operations = self.saver.operations
-        operations.announced = announced(self.graph)
+        operations.announced = announced(self.graph, operations.searchable)
         values = {} if input is None else operations.serde.encode(input, "input")
         if not isinstance(values, dict):
             raise NotConfigured("The input of a graph is a dict of its channels.")

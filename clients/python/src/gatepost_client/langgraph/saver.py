@@ -29,18 +29,24 @@ class GatepostSaver(BaseCheckpointSaver[int]):
     """Keeps the threads of a graph at Gatepost, under a lease while the graph works on them.
 
     `agent` is the name that the board shows. `types` are classes of yours that may stand in the
-    state (see `JsonSerializer`). Address and token come from the environment as for `@agent`, or
-    from `settings`.
+    state (see `JsonSerializer`). `searchable` names up to eight channels by whose values people
+    find its threads; these hold plain JSON. Address and token come from the environment as for
+    `@agent`, or from `settings`.
     """
 
     def __init__(
-        self, agent: str = AGENT, *, types: Iterable[type] = (), settings: Settings | None = None
+        self,
+        agent: str = AGENT,
+        *,
+        types: Iterable[type] = (),
+        searchable: Sequence[str] = (),
+        settings: Settings | None = None,
     ) -> None:
         super().__init__(serde=JsonSerializer(types))
         self._configured = settings
         self._transport: Blocking | None = None
         self._lock = threading.Lock()
-        self.operations = Maintenance(agent, self._settings, self.serde)
+        self.operations = Maintenance(agent, self._settings, self.serde, searchable)
 
     def _settings(self) -> Settings:
         if self._configured is None:
@@ -214,9 +220,14 @@ class AsyncGatepostSaver(GatepostSaver):
     """The same with calls that are awaited in the event loop, for graphs that are only `async`."""
 
     def __init__(
-        self, agent: str = AGENT, *, types: Iterable[type] = (), settings: Settings | None = None
+        self,
+        agent: str = AGENT,
+        *,
+        types: Iterable[type] = (),
+        searchable: Sequence[str] = (),
+        settings: Settings | None = None,
     ) -> None:
-        super().__init__(agent, types=types, settings=settings)
+        super().__init__(agent, types=types, searchable=searchable, settings=settings)
         self._awaiting: Awaiting | None = None
         self._keeper: asyncio.Task[None] | None = None
 

@@ -18,6 +18,24 @@ MAX_DEPTH = 90
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+def check_searchable(names: Iterable[str], state: Mapping[str, Any]) -> None:
+    """Refuse values that people could not write in a query: InvalidValue names the channel."""
+    for name in names:
+        if kind := _type_in(state.get(name)):
+            raise InvalidValue(
+                f"{name} is searchable and holds a {kind}, which nobody could search for. "
+                "Keep it as text, or take the name off `searchable`."
+            )
+
+
+def _type_in(value: Any) -> str:
+    """The name of the first value that is no plain JSON; empty where all is."""
+    if isinstance(value, dict) and TAG in value:
+        return str(value[TAG])
+    members = value.values() if isinstance(value, dict) else value
+    return next(filter(None, map(_type_in, members)), "") if isinstance(value, (dict, list)) else ""
+
+
 class JsonSerializer:
     """Encodes and decodes the values of channels and writes; LangGraph's `serde` as well.
 

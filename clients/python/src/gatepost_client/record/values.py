@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
-from ..wire.errors import InvalidValue
+from ..wire.errors import InvalidValue, NotConfigured
 
 MAX_INTEGER = 2**53 - 1
 MAX_DEPTH = 90
@@ -19,6 +20,13 @@ def recordable(value: Any, what: str) -> Any:
     A step answers the same whether it was just called or its record is read. Raises InvalidValue.
     """
     return _copy(value, "$", what, MAX_DEPTH)
+
+
+def listed(names: Iterable[str], what: str) -> list[str]:
+    """The names that a parameter has; raises NotConfigured for one text in their place."""
+    if isinstance(names, str):
+        raise NotConfigured(f"{what} takes a list of names: {what}=[{names!r}].")
+    return list(names)
 
 
 def _copy(value: Any, path: str, what: str, room: int) -> Any:
