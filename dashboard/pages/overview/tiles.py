@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from dashboard.drawing.charts.over_time import Series, TimePlot, over_time
+from dashboard.wording.savings import counted
 from dashboard.wording.text import number, span
 
 from .figure import money
@@ -41,26 +42,26 @@ def tiles(look: Overview) -> list[Tile]:
         Tile(
             "Started",
             number(sums["started"].n),
-            f"{number(ended)} ended",
+            f"{_or_none(ended)} ended",
             trend=_trend(look, [row["started"].n for _, row in times]),
         ),
         Tile(
             "Succeeded",
             share(sums["succeeded"].n, ended),
-            f"{number(sums['failed'].n)} failed, {number(sums['cancelled'].n)} cancelled",
+            _without_success(sums["failed"].n, sums["cancelled"].n),
             "t-fail" if sums["failed"].n else "",
             trend=_trend(look, [row["succeeded"].n for _, row in times]),
         ),
         Tile(
             "Wait for people",
             span(waits.median),
-            f"median of {number(waits.n)} verdicts",
+            f"median of {counted(waits.n, 'verdict')}" if waits.n else "no verdict",
             trend=_trend(look, [None if one is None else one.median for one in medians]),
         ),
         Tile(
             "Spent",
             money(sums["spent"].cost),
-            f"{number(sums['spent'].tokens)} tokens",
+            counted(sums["spent"].tokens, "token") if sums["spent"].tokens else "no tokens",
             trend=_trend(look, [float(row["spent"].cost) for _, row in times]),
         ),
         Tile(
@@ -90,14 +91,24 @@ def share(n: int, whole: int) -> str:
 
 def _workers(look: Overview) -> Tile:
     load = look.load
-    slots = f"{number(load.slots)} slot{'' if load.slots == 1 else 's'}"
+    slots = counted(load.slots, "slot") if load.slots else "no worker"
     return Tile(
         "Running now",
         number(load.running),
-        f"{slots}, {number(load.queued)} queued",
+        f"{slots}, {_or_none(load.queued)} queued",
         "" if load.slots else "t-fail",
         oldest=load.oldest,
     )
+
+
+def _or_none(n: int) -> str:
+    return number(n) if n else "none"
+
+
+def _without_success(failed: int, cancelled: int) -> str:
+    """2 failed, 1 cancelled; what is nothing is left out."""
+    parts = ((failed, "failed"), (cancelled, "cancelled"))
+    return ", ".join(f"{number(n)} {word}" for n, word in parts if n) or "none failed"
 
 
 def _trend(look: Overview, values: Sequence[float | None]) -> TimePlot | None:

@@ -202,6 +202,16 @@ def _keys(cast: Cast, thread: str) -> str:
     return f"{_size(cast, thread)}, {len(_state(_head(thread)))} keys, schema 1"
 
 
+def _outside(cast: Cast, thread: str) -> str:
+    """How many nodes called something outside."""
+    called = (
+        "SELECT count(DISTINCT node) FROM gp_activity WHERE thread_id = %s "
+        "AND kind NOT IN ('node', 'value')"
+    )
+    n = one(called, (thread,))
+    return f"{n} node{'' if n == 1 else 's'}"
+
+
 def _planned(cast: Cast, thread: str) -> str:
     """How many of the two nodes stand on the way to the head and do not come next."""
     done = (
@@ -242,7 +252,7 @@ THREAD = [
     Rule(r"#thread-state\S* p\.row\.xs\S* span\.st\.t-fail", _changes("− {2} removed")),
     Rule(r"#thread-state\S* p\.row\S* span\.hide-m", _keys),
     Rule(r"#thread-state\S* p#state-alike\S*", _alike),
-    Rule(r"#thread-events.*a\.chip<(\w+)> b$", _chip),
+    Rule(r"#thread-events.*a\.chip\S*<(\w+)> b$", _chip),
     Rule(
         r"tr#event-(\d+) td\.mono\.num",
         _sql("SELECT seq FROM gp_event WHERE thread_id = %s AND seq = %s"),
@@ -252,6 +262,7 @@ THREAD = [
         r"#thread-graph\S* header",
         _sql("SELECT agent || ' v' || 1 FROM gp_thread WHERE id = %s"),
     ),
+    Rule(r"#thread-graph\S* .*#outside-calls\S* summary span", _outside),
     Rule(r"#thread-plan\S* header span", _planned),
     Rule(
         r"#thread-summary\S* b#summary-(\w+)",

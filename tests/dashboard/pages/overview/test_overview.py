@@ -173,7 +173,7 @@ def test_tiles_show_their_trend_and_what_is_queued_now(cast: Cast) -> None:
     started = made["Started"].trend
     assert started is not None
     assert started.width == 7 * STEP
-    assert made["Running now"].beside == f"0 slots, {before + 1} queued"
+    assert made["Running now"].beside == f"no worker, {before + 1} queued"
     assert made["Running now"].tone == "t-fail", "no worker is there"
     html = cast.client("viewer").get("/overview/?period=7d").content.decode()
     assert html.count('class="trend"') == sum(tile.trend is not None for tile in made.values())
