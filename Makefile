@@ -85,7 +85,7 @@ lint: install-dev
 
 check: export GATEPOST_REQUIRE_BROWSER := 1
 check:  # tests that wait for real processes leave time that the slow ones, at low priority, can use
-	@ended=0; $(MAKE) -k -j2 lint test || ended=1; $(MAKE) -k -j2 test-processes test-slow && exit $$ended
+	@ended=0; $(MAKE) -k -j2 lint test || ended=1; $(MAKE) -k -j2 test-slow test-processes && exit $$ended
 
 test-all:
 	@$(MAKE) test

@@ -115,10 +115,14 @@ def test_what_is_none_is_left_alone(harmless: str) -> None:
     assert masked(harmless) == harmless
 
 
+# Without letters: Hypothesis also draws words of the code itself, such as the key PASSWORD.
+KEYS = st.text(st.characters(exclude_categories=("Lu", "Ll", "Cs")))
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=60) | st.uuids().map(str),
-        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
         max_leaves=20,
     )
 )

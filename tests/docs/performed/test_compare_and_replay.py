@@ -72,7 +72,7 @@ def test_two_threads_are_compared_as_the_page_says(cast: Cast, bench: Bench, tmp
     kinds = re.findall(r"^\| `(THREAD[^`]*)` \|", page.text, re.MULTILINE)
     assert kinds == ["THREAD", "THREAD:12", "THREAD:branch-1"]
     for kind in kinds:
-        value = kind.replace("THREAD", str(left)).replace(":12", ":2").replace("-1", "-0")
+        value = kind.replace(":12", ":2").replace("-1", "-0").replace("THREAD", str(left))
         html = client.get(address.replace("…", value, 1).replace("…", str(right), 1))
         assert html.status_code == 200, (kind, html.content)
         assert "coffee" in html.content.decode() or "rounds" in html.content.decode()
