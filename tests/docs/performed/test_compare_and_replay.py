@@ -96,7 +96,7 @@ def test_two_threads_are_compared_as_the_page_says(cast: Cast, bench: Bench, tmp
     )
     assert {"tea", "coffee"} <= set(re.findall(r"tea|coffee", both.content.decode()))
     event = re.search(r"`(of=THREAD:event-\d+)`", page.text)[1]  # type: ignore[index]
-    shown = client.get("/threads/value/?" + event.replace("THREAD", str(left)).replace("80", "1"))
+    shown = client.get("/threads/value/?" + event.replace("80", "1").replace("THREAD", str(left)))
     assert "delays" in shown.content.decode() or "tea" in shown.content.decode()
     assert client.get(f"/threads/{left}/?kind=errors").status_code == 200
     assert client.get(f"/threads/{left}/?cp={second}").status_code == 200
