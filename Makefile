@@ -84,8 +84,8 @@ lint: install-dev
 	@GATEPOST_DATA=$$(mktemp -d) $(PY) -W ignore manage.py makemigrations --check --dry-run
 
 check: export GATEPOST_REQUIRE_BROWSER := 1
-check:  # tests that wait for real processes leave time that the slow ones, at low priority, can use
-	@ended=0; $(MAKE) -k -j2 lint test || ended=1; $(MAKE) -k -j2 test-slow test-processes && exit $$ended
+check:  # one lane after another: tests that wait for real processes need the processors to themselves
+	@ended=0; $(MAKE) -k -j2 lint test || ended=1; $(MAKE) -k test-slow test-processes && exit $$ended
 
 test-all:
 	@$(MAKE) test
@@ -97,7 +97,7 @@ test-processes: install-dev
 	@$(PYTHON) -m tests.lanes.alone $(OPTIONS) -n 3 -m "not nightly" $(PROCESSES)
 
 test-slow: install-dev
-	@nice -n 10 env $(PYTEST) -n 2 -m "slow and not nightly" $(SLOW)
+	@$(PYTEST) -n 2 -m "slow and not nightly" $(SLOW)
 
 test-nightly: install-dev
 	@$(PYTHON) -m tests.lanes.alone $(OPTIONS) -n 2 -m nightly $(NIGHTLY)
