@@ -80,7 +80,6 @@ def stored() -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.requirement("G12")
 def test_one_in_any_text_is_refused_with_its_place(
     lived_here: tuple[Bench, UUID], tmp_path: Path
 ) -> None:
