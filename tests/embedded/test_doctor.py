@@ -26,6 +26,7 @@ AGENTS = [
     "outreach-writer",
     "package-audit",
     "payments",
+    "weather-watch",
 ]
 
 
@@ -48,7 +49,7 @@ def test_a_fresh_installation_is_well_and_then_its_worker_and_valkey_are_lost(da
         bad = [f for f in report["findings"] if f["level"] in ("warning", "wrong")]
         assert (done.returncode, bad) == (0, [])
         notes = [f for f in report["findings"] if f["level"] == "note"]
-        assert [f["name"] for f in notes] == ["database role", "mail"]
+        assert [f["name"] for f in notes] == ["database role", "anchors", "mail"]
         results = {(f["part"], f["name"]): f["value"] for f in report["findings"]}
         assert results["reachable", "pages"] == f"http://127.0.0.1:{started.port} is ready"
         assert "1 worker with 2 slots" in results["reachable", "workers"]

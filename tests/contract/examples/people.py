@@ -10,7 +10,7 @@ from tests.contract.world import World
 
 EXAMPLES: dict[str, Callable[[World], Call]] = {
     "sign_ins_list": lambda w: Call(),
-    "sign_ins_end": lambda w: Call({"sign_in_id": str(w.sign_in)}, body={}),
+    "sign_ins_end": lambda w: Call({"sign_in_id": str(w.sign_in)}, body={}, reach=("operator",)),
     "sign_ins_end_others": lambda w: Call(body={}),
     "sign_ins_confirm": lambda w: Call(body={"password": "operator-password"}, reach=NO_TOKEN),
     "second_factor_retrieve": lambda w: Call(),

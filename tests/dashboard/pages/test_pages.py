@@ -37,7 +37,8 @@ def pages(examples: Examples) -> dict[str, tuple[str, int]]:
         # Beside threads: open incidents, and the person's views (their counts where there are any).
         "board": ("/", 11),
         "board by status": ("/?status=waiting,failed", 11),
-        "board by words": ("/?q=delays", 10),
+        # Counters and lanes each learn first whether few threads have the word.
+        "board by words": ("/?q=delays", 14),
         "board of an agent": ("/?agent=research", 11),
         "thread, waiting": (f"/threads/{examples.waiting}/", 15),
         "thread, done": (f"/threads/{examples.done}/", 15),

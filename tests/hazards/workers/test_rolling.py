@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
 RELEASE = """
 from typing import Annotated, Any
 
-from own_agents import asked, look
+from own_agents import look, question
 from workers.node.context import Context
 from workers.authoring.graph import END, Append, Graph, State
 
@@ -37,7 +37,7 @@ def begin(state: Tale, ctx: Context) -> dict[str, Any]:
 
 @graph.node(then="finish", gate=True)
 def middle(state: Tale, ctx: Context) -> dict[str, Any]:
-    return {{"notes": [asked(ctx, {{"folder": state.folder, "name": "parcel"}})]}}
+    return {{"notes": [question(ctx, {{"folder": state.folder, "name": "parcel"}})]}}
 
 
 @graph.node(then=END)
