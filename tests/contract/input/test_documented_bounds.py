@@ -28,9 +28,11 @@ DEPENDS = {
     r"approvals_decide(_many)? what_next": "goes with the verdict reject",
     r"approvals_list mine": "goes with",
     r"approvals_hand_over to": "must be the user name of an active reviewer",
-    r"deputies_name deputy": "no active reviewer",
-    r"devices_add address": "must begin with https",
+    r"deputies_name (deputy|person)": "no active reviewer",
+    r"devices_add (p256dh|auth)": "is no key of a browser|is no secret",
+    r"devices_add address": "must begin with https|must be an address",
     r"second_factor_add ticket": "is no longer valid",  # is signed
+    r"second_factor_add code": "is not the one that the app shows",
     r"users_password password": "This password is too",  # says the list of common ones
     r"endpoints_\w+ (digest|people|teams)(\[\])?": "nobody and no team|are for mail|is for people",
     r"endpoints_\w+ target": "must b|is no address|is not complete",  # of its kind
