@@ -15,7 +15,7 @@ from tools import environments
 pytestmark = pytest.mark.nightly
 
 HERE = Path(__file__).parent
-# Three calls that answer or take no JSON, and spans, which may be protobuf: the generator leaves them out.
+# Three calls that answer or take no JSON, and spans, which may be protobuf: it leaves them out.
 LEFT_OUT = 4
 
 
