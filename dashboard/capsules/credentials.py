@@ -37,7 +37,8 @@ def _allowed(reader: Reader) -> frozenset[str]:
             graph = agent.get("graph") if isinstance(agent, dict) else None
             named = graph.get("secrets_allowed") if isinstance(graph, dict) else None
             paths.update(named if isinstance(named, dict) else ())
-    return frozenset(path.partition("$")[2] for path in paths)
+    # One that names no place within a value, which no agent can declare, lets nothing through.
+    return frozenset(tail for path in paths if (tail := path.partition("$")[2]))
 
 
 def _is_allowed(path: str, allowed: frozenset[str]) -> bool:

@@ -6,6 +6,7 @@ import copy
 import json
 from collections.abc import Iterator
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,8 @@ from uuid import UUID
 
 import pytest
 
+from checkpoints.capsules import layout
+from dashboard.capsules.credentials import refuse_credentials
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard.carried import TABLES, another_workspace, brought, empty, export, run
@@ -138,6 +141,20 @@ def test_what_its_agent_lets_through_comes_back(cast: Cast, tmp_path: Path) -> N
     empty(agents=False)
     assert brought(capsule, who="operator")["thread"] == str(thread)
     assert brought(point, "--name", "again", who="operator")["thread"]
+
+
+@pytest.mark.parametrize("path", ["$", "", "text"])
+def test_an_exception_that_names_no_place_lets_nothing_through(path: str) -> None:
+    members = {
+        "agents/a.json": {"graph": {"secrets_allowed": {path: "samples"}}},
+        "state.json": {"text": CANARY},
+    }
+    raw = {name: json.dumps(value).encode() for name, value in members.items()}
+    sizes = {name: len(text) for name, text in raw.items()}
+    reader = layout.Reader(sizes, lambda name: BytesIO(raw[name]))
+    refuse_credentials(reader)
+    with pytest.raises(layout.BadCapsule, match=r"state\.json: \$\.text holds"):
+        reader.json("state.json")
 
 
 def test_one_that_was_stored_before_comes_back_where_none_is_refused(
