@@ -199,10 +199,6 @@ class Writer:
 # --- reading ------------------------------------------------------------------------------------
 
 
-def _unseen(_value: Any, _where: str) -> None:
-    """Look for nothing: the default of a reader."""
-
-
 class Reader:
     """A capsule whose members are all there and have the bytes that MANIFEST names.
 
@@ -214,7 +210,7 @@ class Reader:
         self._sizes = sizes
         self._open_member = open_member
         self.manifest_sha = ""
-        self.look_at: Callable[[Any, str], None] = _unseen
+        self.look_at: Callable[[Any, str], None] = lambda value, where: None
 
     @property
     def names(self) -> list[str]:

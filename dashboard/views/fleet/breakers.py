@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -72,8 +71,8 @@ def trip(request: HttpRequest) -> HttpResponse:
             "words": selection_words(chosen),
             "understood": understood,
             "beside": beside if understood else [],
-            "many_address": _at("threads_many", words) if words and leads else "",
-            "back": _at("board", words),
+            "many_address": reverse("threads_many", query=words) if words and leads else "",
+            "back": reverse("board", query=words),
             "touched": touched,
             "running": counts.get(Status.RUNNING, 0),
             "queued": sum(counts.get(status, 0) for status in TAKEN),
@@ -204,10 +203,6 @@ def _board_words(query: Mapping[str, str]) -> dict[str, str]:
         term = queries.Term("label", (f"{key.strip()}={value.strip()}",))
         words["q"] = f"{words.get('q', '')} {term}".strip()
     return words
-
-
-def _at(page: str, words: Mapping[str, str]) -> str:
-    return reverse(page) + (f"?{urlencode(words)}" if words else "")
 
 
 def _ident(query: Mapping[str, str], name: str) -> UUID | None:
