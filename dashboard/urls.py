@@ -4,7 +4,17 @@ from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
 
-from .views import artifacts, board, erasures, health, login, metrics, violations, workspaces
+from .views import (
+    artifacts,
+    board,
+    erasures,
+    health,
+    keyboard,
+    login,
+    metrics,
+    violations,
+    workspaces,
+)
 from .views.account import second_factor, sign_ins
 from .views.approvals import deputies, inbox
 from .views.approvals import detail as approvals
@@ -113,6 +123,7 @@ urlpatterns = [
         second_factor.remove_passkey,
         name="passkey_remove",
     ),
+    path("keyboard/", keyboard.keyboard, name="keyboard"),
     path("workspace/", workspaces.choose, name="workspace"),
     path("login/", login.SignIn.as_view(), name="login"),
     path("login/code/", login.code, name="login_code"),

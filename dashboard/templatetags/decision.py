@@ -13,11 +13,12 @@ from django.utils.safestring import SafeString, mark_safe
 
 from approvals.states import ALLOWING
 from dashboard.drawing import list_pairs, trees
+from dashboard.drawing.charts.symbols import symbol
 from dashboard.drawing.tables.receipt_marks import marks
 from dashboard.wording import text
 from dashboard.wording.sentences_of_decisions import VERBS
 
-from .gatepost import VERDICTS, icon
+from .gatepost import VERDICTS
 
 register = template.Library()
 
@@ -138,4 +139,4 @@ def vote_badge(vote: Any, voided_by: Any = None) -> SafeString:
     if vote.verdict in ALLOWING and not vote.counts:
         back = voided_by is not None and voided_by.verdict == "take_back"
         tone, name, word = "t-idle", "cancel", f"{word}, {'taken back' if back else 'void'}"
-    return format_html('<span class="st {}">{}{}</span>', tone, icon(name), word)
+    return format_html('<span class="st {}">{}{}</span>', tone, symbol(name), word)

@@ -18,6 +18,7 @@ from approvals.deputies.changes import REASON_MAX as DEPUTY_REASON_MAX
 from approvals.states import COMMENT_MAX
 from checkpoints.limits import TITLE_MAX
 from dashboard.drawing import differences, event_looks, file_links, list_pairs, step_times, trees
+from dashboard.drawing.charts.symbols import address, symbol
 from dashboard.drawing.model_calls import model_call_of
 from dashboard.fields.validation import REASON_MAX
 from dashboard.wording import amounts, sentences, text
@@ -36,6 +37,8 @@ register.filter("json_text", trees.pretty)
 register.filter("times_words", step_times.words)
 register.filter("worker", sentences.worker)
 register.filter("labels_text", text.labels)
+register.simple_tag(symbol, name="icon")
+register.filter("symbol", address)
 
 # verb of an action -> icon, word on the button, key
 VERBS = {
@@ -77,19 +80,13 @@ ACTIVITY_LOOKS = {
 }
 
 
-@register.simple_tag
-def icon(name: str, css: str = "") -> SafeString:
-    """A symbol of the page's sprite; decoration, never the only bearer of meaning."""
-    return format_html(
-        '<svg class="i{}" aria-hidden="true"><use href="#i-{}"/></svg>',
-        f" {css}" if css else "",
-        name,
-    )
-
-
 def _badge(tone: str, name: str, word: str, *, pill: bool = False) -> SafeString:
     return format_html(
-        '<span class="st {}{}">{}{}</span>', tone, " pill" if pill else "", icon(name), word
+        '<span class="st {}{}">{}{}</span>',
+        tone,
+        " pill" if pill else "",
+        symbol(name),
+        word,
     )
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from approvals.rules.receipts.leaves import under
+from dashboard.drawing.charts.symbols import symbol
 from dashboard.drawing.differences import container
 from dashboard.drawing.trees import Marks
 from dashboard.wording.text import number, plain, visible
@@ -57,11 +58,7 @@ def mark(value: Known) -> SafeString:
     shape, tone = _LOOKS[value.origin]
     if value.origin == "agent" and value.note:
         shape, tone = _CONTRADICTED
-    inner = format_html(
-        '<svg class="i" aria-hidden="true"><use href="#i-{}"/></svg>{}',
-        shape,
-        visible(word_of(value)),
-    )
+    inner = format_html("{}{}", symbol(shape), visible(word_of(value)))
     note = format_html(" <small>{}</small>", visible(value.note)) if value.note else ""
     if not value.url:
         return format_html('<span class="rc {}">{}</span>{}', tone, inner, note)
@@ -119,6 +116,6 @@ def row_mark(values: Sequence[Known], url: str = "") -> RowMark:
     words = "Recorded" if len(good) == len(values) else f"{len(good)} of {len(values)}"
     if all(value.url == url for value in good):
         return RowMark("recorded", words, "ok")
-    shape = mark_safe('<svg class="i" aria-hidden="true"><use href="#i-check"/></svg>')
+    shape = symbol("check")
     link = format_html('<a class="rc t-done" href="{}">{}{}</a>', good[0].url, shape, words)
     return RowMark("recorded", link)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 
 from dashboard.drawing.charts.over_time import Series, TimePlot, over_time
 from dashboard.wording.savings import counted
@@ -14,6 +15,10 @@ from dashboard.wording.text import number, span
 from .figure import money
 from .money import total_outcome
 from .reads import Overview
+
+# From which part of the whole on something gone wrong has a tone; one failure of many has none.
+# Threads: failed of those that succeeded or failed. Money: mistakes of what was spent.
+BANDS: Final = ((0.10, "t-fail"), (0.05, "t-wait"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ def tiles(look: Overview) -> list[Tile]:
             "Succeeded",
             share(sums["succeeded"].n, ended),
             _without_success(sums["failed"].n, sums["cancelled"].n),
-            "t-fail" if sums["failed"].n else "",
+            tone_of(sums["failed"].n, sums["succeeded"].n + sums["failed"].n),
             trend=_trend(look, [row["succeeded"].n for _, row in times]),
         ),
         Tile(
@@ -73,7 +78,7 @@ def tiles(look: Overview) -> list[Tile]:
             "Cost of mistakes",
             money(outcome.mistakes),
             "failed, cancelled, rolled back",
-            "t-fail" if outcome.mistakes else "",
+            tone_of(outcome.mistakes, sums["spent"].cost),
         ),
         _workers(look),
     ]
@@ -87,6 +92,12 @@ def share(n: int, whole: int) -> str:
     if 0 < n < whole:
         percent = min(99, max(1, percent))
     return f"{percent}%"
+
+
+def tone_of(wrong: int | Decimal, whole: int | Decimal) -> str:
+    """The tone of a number of which this part went wrong, by `BANDS`; "" below them."""
+    part = float(wrong / whole) if whole else float(wrong > 0)
+    return next((tone for least, tone in BANDS if part >= least), "")
 
 
 def _workers(look: Overview) -> Tile:

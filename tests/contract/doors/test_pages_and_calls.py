@@ -152,7 +152,7 @@ SHOWS = {
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
     "approval_report", "compare", "erasures", "thread_value", "artifact_preview",
     "incidents", "incident", "subscriptions", "views", "sign_ins", "second_factor", "push_worker",
-    "overview", "overview_csv",
+    "keyboard", "overview", "overview_csv",
 }  # fmt: skip
 # A capsule of any size and a folder on the machine are read by command; no page does it either.
 BY_COMMAND = {"import_thread", "external.keep_state"}

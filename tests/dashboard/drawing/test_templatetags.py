@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.contrib.staticfiles.finders import find
 from django.template import Context, Template
 from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.states import EventKind, Status
 from dashboard.drawing import differences, event_looks, trees
+from dashboard.drawing.charts import symbols
 from dashboard.pages.board import OPERATORS_ORDER, ORDER
 from dashboard.templatetags import gatepost, gatepost_forms
 from dashboard.wording import sentences, text
@@ -132,9 +135,8 @@ def test_every_status_has_shape_colour_and_word_of_its_own() -> None:
     assert badge.endswith("Waiting</span>")
 
 
-def test_every_event_kind_has_a_sentence_and_a_symbol_of_the_sprite() -> None:
-    sprite = Template('{% include "components/sprite.html" %}').render(Context())
-    known = set(re.findall(r'id="i-([a-z]+)"', sprite))
+def test_every_event_kind_has_a_sentence_and_a_symbol_of_the_file() -> None:
+    known = set(re.findall(r'id="i-([a-z]+)"', Path(find(symbols.FILE)).read_text()))
     for kind in EventKind:
         message = sentences.event_sentence(event(kind, {"reason": "because", "error": "because"}))
         assert message

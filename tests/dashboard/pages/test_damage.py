@@ -346,7 +346,8 @@ def is_damaged(thread: dict[str, Any]) -> bool:
 def thread_page(audited: Audited) -> bool:
     text = audited.html(f"/threads/{audited.thread}/")
     return has_text(
-        r'class="note t-fail" id="damage" role="alert">\s*<svg class="i"[^>]*><use href="#i-fail"',
+        r'class="note t-fail" id="damage" role="alert">\s*'
+        r'<svg class="i"[^>]*><use href="[^"]*#i-fail"',
         text,
     )
 

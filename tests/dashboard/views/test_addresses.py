@@ -28,6 +28,7 @@ NO_LISTS = {
     "subscription_new",
     "quiet_hours",
     "push_worker",
+    "keyboard",
     "record_export",
     "device_add",
     "sign_ins_end_others",

@@ -14,7 +14,8 @@ document.addEventListener("click", async (event) => {
     field.remove();
   }
   const use = button.querySelector("use");
-  use?.setAttribute("href", "#i-check");
-  setTimeout(() => use?.setAttribute("href", "#i-copy"), 1200);
+  const draw = (name) => use?.setAttribute("href", use.getAttribute("href").replace(/#.*/, `#i-${name}`));
+  draw("check");
+  setTimeout(() => draw("copy"), 1200);
   document.getElementById("say").textContent = "Copied";
 });

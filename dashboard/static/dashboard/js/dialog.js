@@ -11,6 +11,15 @@
     dialog.querySelector("[autofocus]")?.focus();
   }
 
+  // The text of a dialog that few open is a page of its own, which no other page carries.
+  async function read(part, address) {
+    const answer = await fetch(address).catch(() => null);
+    const page = answer?.ok && new DOMParser().parseFromString(await answer.text(), "text/html");
+    const text = page && page.querySelector(part.dataset.page);
+    if (text) part.replaceChildren(text);
+    return Boolean(text);
+  }
+
   function confirm(button) {
     const dialog = document.getElementById("confirm"), yes = dialog.querySelector("[data-confirm-yes]");
     dialog.querySelector("h2").textContent = button.dataset.confirm;
@@ -36,7 +45,9 @@
     if (dialog) {
       event.preventDefault();
       opener.closest("details.menu")?.removeAttribute("open");
-      return open(dialog);
+      const part = dialog.querySelector("[data-page]:empty");
+      if (!part) return open(dialog);
+      return read(part, opener.href).then((there) => there ? open(dialog) : location.assign(opener.href));
     }
     const button = at.closest("[data-confirm]");
     if (button && !asked.has(button)) {

@@ -41,6 +41,6 @@
     if (hit) { event.preventDefault(); hit.click(); return; }
     if (event.key === "j" || event.key === "k") { if (go(event.key === "j" ? 1 : -1)) event.preventDefault(); return; }
     if (event.key === "/") { const q = document.getElementById("q"); if (q) { event.preventDefault(); q.select(); } return; }
-    if (event.key === "?") { event.preventDefault(); document.getElementById("keys")?.showModal(); }
+    if (event.key === "?") { event.preventDefault(); document.querySelector("[data-open=keys]")?.click(); }
   });
 })();

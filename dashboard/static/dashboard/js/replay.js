@@ -10,7 +10,8 @@
     if (!button) return;
     button.setAttribute("aria-pressed", String(playing));
     button.setAttribute("aria-label", playing ? "Pause" : "Play");
-    button.querySelector("use").setAttribute("href", playing ? "#i-pause" : "#i-play");
+    const use = button.querySelector("use");
+    use.setAttribute("href", use.getAttribute("href").replace(/#.*/, playing ? "#i-pause" : "#i-play"));
     select.value = String(speed);
   }
   function stop() {

@@ -48,6 +48,7 @@ RECORDS_ENDINGS = ("_changelist", "_change")
 NONE = {
     "thread_new": "a form",
     "sign_ins": "words and a form",
+    "keyboard": "words",
     "subscriptions": "words and a form",
     "subscription": "a form",
     "subscription_new": "a form",

@@ -19,7 +19,7 @@ from dashboard.pages.overview.figure import Column, Figure, money
 from dashboard.pages.overview.figures import FIGURES
 from dashboard.pages.overview.period import DAYS_MAX, period_of
 from dashboard.pages.overview.reads import Overview
-from dashboard.pages.overview.tiles import share, tiles
+from dashboard.pages.overview.tiles import share, tiles, tone_of
 from tests.cast import Cast
 from tests.dashboard import scene
 
@@ -137,6 +137,28 @@ def test_bars_add_up_and_lines_have_gaps() -> None:
 )
 def test_a_share_is_never_rounded_to_all_or_nothing(n: int, whole: int, text: str) -> None:
     assert share(n, whole) == text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "whole", "tone"),
+    [
+        (0, 0, ""),
+        (0, 50, ""),
+        (1, 50, ""),
+        (2, 41, ""),
+        (1, 20, "t-wait"),
+        (9, 100, "t-wait"),
+        (1, 10, "t-fail"),
+        (3, 3, "t-fail"),
+        (Decimal("0.004"), Decimal("0.09"), ""),
+        (Decimal("0.09"), Decimal("0.09"), "t-fail"),
+        (Decimal("0.01"), Decimal(0), "t-fail"),
+    ],
+)
+def test_one_failure_of_many_colours_nothing(
+    wrong: int | Decimal, whole: int | Decimal, tone: str
+) -> None:
+    assert tone_of(wrong, whole) == tone
 
 
 def test_amounts_show_digits_that_say_something() -> None:

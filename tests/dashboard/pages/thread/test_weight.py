@@ -73,7 +73,7 @@ def folders(tmp_path: Path, settings: Any) -> Iterator[None]:
 
 def weigh(html: str, nodes_max: int = NODES_MAX) -> str:
     """Nothing, or which limit a page is beyond."""
-    size, nodes = len(html.encode()), len(re.findall(r"<[a-z]", html.partition("<main")[2]))
+    size, nodes = len(html.encode()), len(re.findall(r"<[a-z]", html))
     rows = len(re.findall(r'id="(?:checkpoint|event|activity)-', html))
     if size < BYTES_MAX and nodes < nodes_max and rows <= ROWS_MAX:
         return ""
@@ -88,7 +88,7 @@ def test_each_page_of_a_thread_is_small(cast: Cast, live: Callable[[Cast], UUID]
     client = cast.client("manager")
     wrong = {}
     for number in [None, *range(last)] if last < 20 else [None, 0, 30, last - 10]:
-        for tab in ("", "state", "anatomy") if number in (None, last - 1) else ("",):
+        for tab in ("", "state", "anatomy"):
             query = {"cp": str(number)} if number is not None else {}
             answer = client.get(f"/threads/{thread}/", query | ({"tab": tab} if tab else {}))
             assert answer.status_code == 200
