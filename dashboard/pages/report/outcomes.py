@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from approvals.records import Outcome
@@ -23,12 +25,18 @@ _STATES: Final = {
 
 
 def outcome_in_words(row: Outcome) -> str:
-    """`bank.reserve done`, `later, without a request of its own: bank.pay done`."""
-    ended = _STATES.get(row.state, row.state)
-    attempts = f" in {row.attempts} attempts" if row.attempts > 1 else ""
-    return f"{_RELATIONS[row.relation]}{row.tool} {ended}{attempts}"
+    """`later, without a request of its own: bank.pay done`; with one it has no beginning."""
+    return f"{_RELATIONS[row.relation]}{_ended(row)}"
 
 
 def outcomes_in_words(rows: Sequence[Outcome]) -> str:
     """All of them in one line; empty where nothing came of it."""
-    return "; ".join(map(outcome_in_words, rows))
+    return "; ".join(
+        _RELATIONS[relation] + ", ".join(map(_ended, some))
+        for relation, some in groupby(rows, key=attrgetter("relation"))
+    )
+
+
+def _ended(row: Outcome) -> str:
+    attempts = f" in {row.attempts} attempts" if row.attempts > 1 else ""
+    return f"{row.tool} {_STATES.get(row.state, row.state)}{attempts}"
