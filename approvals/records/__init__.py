@@ -1,6 +1,7 @@
 """Questions to the record: events by agent, person, time, tool, decision and what was proposed."""
 
-from .kinds import DECISIONS, NOTABLE
+from .kinds import DECISIONS, NOTABLE, OF_REQUESTS
+from .outcomes import PER_REQUEST, Outcome, outcomes_of
 from .parts import Part
 from .questions import (
     COUNT_CAP,
@@ -18,10 +19,13 @@ __all__ = [
     "COUNT_CAP",
     "DECISIONS",
     "NOTABLE",
+    "OF_REQUESTS",
+    "PER_REQUEST",
     "WINDOW",
     "Answers",
     "Look",
     "Notice",
+    "Outcome",
     "Part",
     "Question",
     "RecordRow",
@@ -30,5 +34,6 @@ __all__ = [
     "looks_at",
     "notices_of",
     "oldest_first",
+    "outcomes_of",
     "recorded_requests",
 ]

@@ -12,8 +12,12 @@ _NOUNS_OF_DECISIONS: Final = ("approval", "decision", "operation")
 DECISIONS: Final = tuple(
     str(kind) for kind in EventKind if kind.partition(".")[0] in _NOUNS_OF_DECISIONS
 )
-# Events that name the request that they belong to.
-OF_REQUESTS: Final = (*DECISIONS, str(EventKind.EFFECT_STARTED))
+# What agents did to the outside world, and what was taken back of it; they name the effect.
+EFFECTS: Final = tuple(
+    str(kind) for kind in EventKind if kind.partition(".")[0] in ("effect", "compensation")
+)
+# Events that belong to a request, or to an effect that may have had none.
+OF_REQUESTS: Final = (*DECISIONS, *EFFECTS)
 _OTHERS: Final = (
     EventKind.THREAD_STARTED,
     EventKind.THREAD_FORKED,
@@ -32,13 +36,7 @@ _OTHERS: Final = (
     EventKind.ROLLBACK_FINISHED,
     EventKind.ROLLBACK_RUN_ON,
     EventKind.INPUT_RECEIVED,
-    EventKind.EFFECT_STARTED,
-    EventKind.EFFECT_FINISHED,
-    EventKind.EFFECT_FAILED,
-    EventKind.EFFECT_SETTLED,
-    EventKind.COMPENSATION_STARTED,
-    EventKind.COMPENSATION_FINISHED,
-    EventKind.COMPENSATION_FAILED,
+    *EFFECTS,
     EventKind.PAUSE_REQUESTED,
     EventKind.CODE_CHANGED,
     EventKind.CODE_PINNED,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -24,9 +24,14 @@ from checkpoints.states import EventKind
 from checkpoints.tables.readers import decoded
 
 from .cursors import BEFORE, BEHIND, LONG_AGO, NEVER, XID_MAX, Position, read_cursor, write_cursor
-from .kinds import DECISIONS, NOTABLE, OF_REQUESTS, literal
+from .kinds import DECISIONS, EFFECTS, NOTABLE, OF_REQUESTS, literal
+from .outcomes import Outcome, outcomes_of
 
-_KINDS = {"decisions": literal(DECISIONS), "notable": literal(NOTABLE)}
+_KINDS = {
+    "decisions": literal(DECISIONS),
+    "notable": literal(NOTABLE),
+    "effects": literal(EFFECTS),
+}
 NEWEST: Final = sql_file(__file__, beyond="<", way="DESC", **_KINDS)
 OLDEST: Final = sql_file(__file__, beyond=">", way="ASC", **_KINDS)
 WINDOW: Final = 10_000
@@ -43,8 +48,8 @@ class Question:
     `kinds` are whole kinds; () stands for all of them. `actors` are as logs name them; one
     that came through a person's token or hook is found by the person. `text` is looked for in
     proposals and in what the event says. `payee` and the amounts are looked for in a
-    proposal, and in what reviewers edited it to, under the names in `payees` and `amounts`, at any
-    depth.
+    proposal, in what reviewers edited it to, and in what an effect was called with, under the names
+    in `payees` and `amounts`, at any depth.
     """
 
     workspace: UUID
@@ -68,7 +73,7 @@ class Question:
 
     @property
     def of_proposals(self) -> bool:
-        """True where only events that belong to a request can answer it."""
+        """True where only events of a request or an effect can answer it."""
         amounts = self.least is not None or self.most is not None
         return bool(self.decision or self.risk or self.payee or amounts)
 
@@ -76,11 +81,13 @@ class Question:
     def searched(self) -> tuple[str, ...]:
         """The kinds that can answer it; () stands for all of them.
 
-        Without kinds of its own a question about proposals is one about decisions.
+        Without kinds of its own a question about a verdict or a risk is one about decisions, and
+        one about a payee or an amount is also about effects: some had no request.
         """
-        if self.of_proposals and (self.kinds == NOTABLE or (self.decision and not self.kinds)):
-            return DECISIONS
-        return OF_REQUESTS if self.of_proposals and not self.kinds else self.kinds
+        if not self.of_proposals or self.kinds not in ((), NOTABLE):
+            return self.kinds
+        decided = self.decision or (self.risk and self.kinds == NOTABLE)
+        return DECISIONS if decided else OF_REQUESTS
 
     @property
     def walk(self) -> str:
@@ -98,8 +105,8 @@ class RecordRow:
     """An event that answers a question, with the request that it is about.
 
     `checkpoint` is the number of the thread's newest checkpoint when it happened. `args` are what
-    was proposed, of an edit what it made of that, and `request` the title; of events about no
-    request `approval` is None.
+    was proposed, of an edit what it made of that, of an effect what it was called with. `request`
+    is the title; of events about no request `approval` is None.
     """
 
     thread: UUID
@@ -133,6 +140,12 @@ class RecordRow:
         verdict = self.data.get("verdict") if isinstance(self.data, dict) else None
         return verdict if isinstance(verdict, str) else ""
 
+    @property
+    def names_approval(self) -> str | None:
+        """The request that the event names itself; of the others `approval` follows the effect."""
+        named = self.data.get("approval") if isinstance(self.data, dict) else None
+        return named if self.approval is not None and isinstance(named, str) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Answers:
@@ -143,6 +156,11 @@ class Answers:
     next_cursor: str
     count: int
     searched_all: bool
+    outcomes: Mapping[UUID, list[Outcome]] = field(default_factory=dict)
+
+    def outcomes_of(self, row: RecordRow) -> list[Outcome]:
+        """Effects that came of the request that an event belongs to."""
+        return [] if row.approval is None else self.outcomes.get(row.approval, [])
 
 
 def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
@@ -163,11 +181,17 @@ def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
             if edge is None or (len(rows) > limit and enough):
                 break
             position = edge
-    if len(rows) > limit:
-        behind = write_cursor(question.walk, position_of(rows[limit - 1]))
-        return Answers(tuple(rows[:limit]), behind, count, edge is None)
-    behind = write_cursor(question.walk, edge) if edge else ""
-    return Answers(tuple(rows), behind, count, edge is None)
+    last = position_of(rows[limit - 1]) if len(rows) > limit else edge
+    shown = tuple(rows[:limit])
+    return Answers(
+        rows=shown,
+        next_cursor=write_cursor(question.walk, last) if last else "",
+        count=count,
+        searched_all=edge is None,
+        outcomes=outcomes_of(
+            (row.approval for row in shown if row.approval), workspace=question.workspace
+        ),
+    )
 
 
 def _windows() -> Iterator[int]:

@@ -38,10 +38,12 @@ SELECT coalesce((SELECT e.xid8::text FROM gp_event e JOIN gp_thread th ON th.id 
     AND e.at > %(until)s::timestamptz + interval '1 minute' AND th.imported_seq = 0
     ORDER BY e.at, e.thread_id, e.seq LIMIT 1), '9223372036854775807') AS last
 
--- proposed -- What a request asked for, and what reviewers made of it by edits.
-jsonb_build_array(a.args, a.standing_args, a.decided_args)
+-- proposed -- What a request asked for, what reviewers made of it by edits, and what an effect was
+-- called with.
+jsonb_build_array(a.args, a.standing_args, a.decided_args, x.args)
 
--- fits -- Whether an event `l` of a thread `th`, with its request `a`, answers the question.
+-- fits -- Whether an event `l` of a thread `th`, with its request `a` and effect `x`, answers the
+-- question.
 l.workspace_id = %(workspace)s::uuid AND l.at >= %(since)s::timestamptz
   AND l.at < %(until)s::timestamptz
   AND (%(kinds)s::text[] IS NULL OR l.kind = ANY(%(kinds)s::text[]))
@@ -57,7 +59,7 @@ l.workspace_id = %(workspace)s::uuid AND l.at >= %(since)s::timestamptz
   AND (%(decision)s::text = '' OR l.data ->> 'verdict' = %(decision)s::text)
   AND (%(text)s::text = ''
     OR position(lower(%(in_json)s::text) IN lower(concat_ws(' ', l.data::text, a.args::text,
-      a.standing_args::text, a.decided_args::text))) > 0
+      a.standing_args::text, a.decided_args::text, x.args::text))) > 0
     OR position(lower(%(text)s::text) IN lower(concat_ws(' ', a.title, a.description,
       a.sentence))) > 0)
   AND (%(payee)s::text = '' OR EXISTS (SELECT 1 FROM jsonb_path_query({proposed},
@@ -84,15 +86,18 @@ SELECT pg_current_snapshot()::text AS moment
 SELECT l.*, th.agent, th.title, th.chain_id AS chain, th.imported_seq, a.id AS approval,
   coalesce(l.data ->> 'node', a.node) AS node, coalesce(l.data ->> 'step', a.step::text) AS step,
   coalesce(nullif(l.data ->> 'tool', ''), a.tool) AS tool, a.risk,
-  CASE WHEN l.data ? 'verdict' AND l.data ->> 'proposal_hash' = a.standing_hash
+  CASE WHEN x.id IS NOT NULL THEN x.args WHEN l.data ? 'verdict' AND l.data ->> 'proposal_hash' = a.standing_hash
     THEN coalesce(a.standing_args, a.args) ELSE a.args END::text AS args,
   CASE WHEN l.data ->> 'verdict' = 'edit' AND l.data ->> 'decision'
     ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN (l.data ->> 'decision')::uuid END AS edited,
   coalesce(nullif(a.sentence, ''), a.title) AS request
 FROM looked l JOIN gp_thread th ON th.id = l.thread_id
+LEFT JOIN gp_activity x ON l.kind IN ({effects}) AND x.thread_id = l.thread_id AND x.id = CASE
+  WHEN l.data ->> 'activity' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+  THEN (l.data ->> 'activity')::uuid END
 LEFT JOIN gp_approval a ON a.workspace_id = l.workspace_id AND a.id = CASE
   WHEN l.data ->> 'approval' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-  THEN (l.data ->> 'approval')::uuid END
+  THEN (l.data ->> 'approval')::uuid ELSE x.approval_id END
 WHERE {stood} AND {fits} ORDER BY l.place LIMIT %(cap)s
 
 -- matched -- The first of those. `n` counts them, `edge` is the last event looked at where there may

@@ -29,6 +29,7 @@ from dashboard.errors import Invalid
 from dashboard.fields.parameters import CURSOR, TEXT, Values, one_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
+from dashboard.pages.report.outcomes import outcomes_in_words
 from dashboard.saved_views.questions import EVERYTHING, FILTERS, TEXT_MAX, named
 from dashboard.views.addresses import refuse_value, takes
 from dashboard.wording import sentences
@@ -54,6 +55,7 @@ class Line:
     about: Recognised
     address: str
     report: str
+    came_of: str
     untrusted: bool
 
 
@@ -78,7 +80,7 @@ def search(request: HttpRequest) -> HttpResponse:
         "named": words,
         "fault": fault,
         "answers": answers,
-        "lines": _lines(answers.rows),
+        "lines": _lines(answers),
         "count_cap": COUNT_CAP,
         "first_page": not cursor,
         "newest": f"?{urlencode(words)}",
@@ -117,13 +119,17 @@ def export(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
     return download(request, part)
 
 
-def _lines(rows: tuple[RecordRow, ...]) -> list[Line]:
+def _lines(answers: Answers) -> list[Line]:
+    rows = answers.rows
     names = people(row.actor for row in rows)
     damaged = queries.damaged_from(list({row.thread for row in rows}))
-    return [_line(row, names, damaged.get(row.thread)) for row in rows]
+    return [
+        _line(row, names, damaged.get(row.thread), outcomes_in_words(answers.outcomes_of(row)))
+        for row in rows
+    ]
 
 
-def _line(row: RecordRow, names: Mapping[str, str], damaged: int | None) -> Line:
+def _line(row: RecordRow, names: Mapping[str, str], damaged: int | None, came_of: str) -> Line:
     report = "" if row.approval is None else reverse("approval_report", args=[row.approval])
     says = sentences.event_sentence(cast(Any, row), names)
     return Line(
@@ -134,5 +140,6 @@ def _line(row: RecordRow, names: Mapping[str, str], damaged: int | None) -> Line
         about=recognised(row.args),
         address=thread_address(row.thread, checkpoint=row.checkpoint, event=row.seq),
         report=report,
+        came_of=came_of,
         untrusted=damaged is not None and row.seq >= damaged,
     )

@@ -47,6 +47,7 @@ def questions(raw: Raw) -> dict[str, Mapping[str, str]]:
         "a text that few have": {"q": "order 777777"},
         "steps of all kinds": {"kind": "checkpoint"},
         "a verdict that nobody gave": {"decision": "reject"},
+        "a payee that nobody pays": {"payee": "Nobody & Sons"},
     }
 
 

@@ -19,6 +19,8 @@ from dashboard.documents.state_shape import Shape
 from dashboard.pages.report.decision import DecisionReport, Difference, Proved, Verdict
 from dashboard.pages.report.file import attachment
 
+from .search import CameOf
+
 HTML = "text/html"
 
 
@@ -160,6 +162,7 @@ class Report(Shape):
     looks: list[ReportedLook]
     votes: list[ReportedVote]
     execution: ReportedExecution | None
+    came_of: list[CameOf]
     undo: str
     proof: list[ReportedProof]
     verified: bool | None = Field(description="What the last verification of the record found.")
@@ -202,6 +205,7 @@ class Report(Shape):
             looks=[ReportedLook(person=who, at=look.at) for who, look in report.looks],
             votes=[ReportedVote.of(one) for one in report.verdicts],
             execution=_execution(report),
+            came_of=[CameOf.of(one) for one in report.came_of],
             undo=row.undo,
             proof=[ReportedProof.of(one) for one in report.proof],
             verified=None if check is None else check.intact,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Literal, Self
 from uuid import UUID
 
 from django.http import StreamingHttpResponse
@@ -13,7 +14,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from approvals.records import COUNT_CAP, Answers, RecordRow
+from approvals.records import COUNT_CAP, Answers, Outcome, RecordRow
 from approvals.states import RISKS, VERDICTS
 from dashboard import actions
 from dashboard.actions.audit import questions
@@ -44,12 +45,47 @@ PARAMETERS = [
 ]
 
 
+class CameOf(Shape):
+    """An effect that came of a request; `state` is `compensated` once it was undone.
+
+    `relation`: `request`, its record names the request; `node`, the node that waited for the answer
+    made it; `later`, the thread made it afterwards and before its next request, and asked nobody;
+    `undo`, the rollback that was asked for was to undo it.
+    """
+
+    relation: Literal["request", "node", "later", "undo"]
+    activity: UUID
+    tool: str
+    state: str
+    sentence: str
+    error: str
+    attempts: int
+    started_at: datetime
+    finished_at: datetime | None
+
+    @classmethod
+    def of(cls, row: Outcome) -> Self:
+        """The row for the wire."""
+        return cls(
+            relation=row.relation,
+            activity=row.activity,
+            tool=row.tool,
+            state=row.state,
+            sentence=row.sentence,
+            error=row.error,
+            attempts=row.attempts,
+            started_at=row.started_at,
+            finished_at=row.finished_at,
+        )
+
+
 class RecordedEvent(Shape):
     """An event that fits, and what it is about.
 
     `by` is the person's name; `checkpoint` the number of the thread's newest checkpoint then.
     `request`, `risk`, `amount` and `payee` are of the request that it belongs to; amount and payee
-    stand in its arguments under a name that says so, or are empty.
+    stand in its arguments under a name that says so, or are empty. `came_of` are the effects that
+    came of that request until now.
     """
 
     thread: UUID
@@ -70,11 +106,12 @@ class RecordedEvent(Shape):
     request: str
     amount: str
     payee: str
+    came_of: list[CameOf]
     data: Any
     hash: str
 
     @classmethod
-    def of(cls, row: RecordRow, by: str) -> Self:
+    def of(cls, row: RecordRow, by: str, outcomes: Sequence[Outcome]) -> Self:
         """The row for the wire."""
         about = recognised(row.args)
         return cls(
@@ -96,6 +133,7 @@ class RecordedEvent(Shape):
             request=row.request,
             amount=about.amount,
             payee=about.payee,
+            came_of=[CameOf.of(one) for one in outcomes],
             data=row.data,
             hash=row.hash.hex(),
         )
@@ -120,7 +158,9 @@ def page_of(page: Answers) -> RecordedEvents:
     names = people(row.actor for row in page.rows if not row.imported)
     return RecordedEvents(
         results=[
-            RecordedEvent.of(row, "" if row.imported else names.get(row.actor, ""))
+            RecordedEvent.of(
+                row, "" if row.imported else names.get(row.actor, ""), page.outcomes_of(row)
+            )
             for row in page.rows
         ],
         next_cursor=page.next_cursor,

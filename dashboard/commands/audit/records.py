@@ -23,6 +23,7 @@ from dashboard.documents.exports.rows import FORMS
 from dashboard.errors import Missing
 from dashboard.pages.report.decision import DecisionReport
 from dashboard.pages.report.file import text_of
+from dashboard.pages.report.outcomes import outcomes_in_words
 from dashboard.saved_views.questions import FILTERS, named
 from dashboard.wording.text import moment
 
@@ -103,6 +104,7 @@ def report(command: PersonalCommand) -> None:
         ("request", shown.title),
         ("status", f"{shown.status} {shown.outcome}".strip()),
         ("decisions", votes or "none"),
+        ("came of it", outcomes_in_words(result.came_of) or "nothing"),
         ("proposal hash", shown.proposal_hash),
         ("policy", shown.policy_version),
         ("events", ", ".join(f"{one.seq} {one.kind}" for one in shown.proof)),
@@ -139,7 +141,7 @@ def _written(folder: Path, filters: dict[str, str], form: str) -> tuple[int, str
 def _table(page: RecordedEvents) -> Any:
     return table(
         "",
-        ("when", "thread", "event", "kind", "who", "decision", "amount", "payee"),
+        ("when", "thread", "event", "kind", "who", "decision", "amount", "payee", "came of it"),
         (
             (
                 moment(one.at),
@@ -150,6 +152,7 @@ def _table(page: RecordedEvents) -> Any:
                 one.decision,
                 one.amount,
                 one.payee,
+                "; ".join(f"{effect.tool} {effect.state}" for effect in one.came_of),
             )
             for one in page.results
         ),

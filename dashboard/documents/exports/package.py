@@ -151,7 +151,7 @@ class _Collected:
             self.counts["rows"] += len(rows)
             for row in rows:
                 self._seqs.setdefault(row.thread, array("q")).append(row.seq)
-                if row.approval is not None:
+                if row.approval is not None and row.names_approval:
                     self._requests.add(row.approval)
             yield rows
 

@@ -15,13 +15,12 @@ from uuid import UUID
 
 from approvals import records
 from approvals.queries import ApprovalRow
-from approvals.records import DECISIONS, Look, Notice, Question, RecordRow
+from approvals.records import OF_REQUESTS, Look, Notice, Outcome, Question, RecordRow
 from approvals.rules.votes import Vote
 from approvals.states import ALLOWING
 from checkpoints import queries
 from checkpoints.addresses import thread_address
 from checkpoints.state.list_keys import Part
-from checkpoints.states import EventKind
 from checkpoints.views import ActivityRow, VerificationRow
 from dashboard.drawing.differences import container, pairs_of, same
 from dashboard.drawing.list_pairs import MISSING
@@ -30,17 +29,9 @@ from dashboard.pages.approvals import ApprovalPage
 from dashboard.wording import sentences
 from dashboard.wording.parties import Recognised, recognised
 
+from .outcomes import outcome_in_words
+
 LINES_MAX: Final = 500
-# What is carried out under a request, and what takes it back.
-_DONE: Final = (
-    EventKind.EFFECT_STARTED,
-    EventKind.EFFECT_FINISHED,
-    EventKind.EFFECT_FAILED,
-    EventKind.EFFECT_SETTLED,
-    EventKind.COMPENSATION_STARTED,
-    EventKind.COMPENSATION_FINISHED,
-    EventKind.COMPENSATION_FAILED,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,24 +123,38 @@ class DecisionReport:
             result.append(Verdict(vote, edits))
         return result
 
-    @property
+    @cached_property
     def done(self) -> ActivityRow | None:
         """The effect that was carried out under it."""
         return queries.activity_under(self.approval.id) if self.approval.effect else None
 
     @cached_property
-    def proof(self) -> list[Proved]:
-        """The events of the request, of what was done under it and of its undo, in order."""
-        row = self.approval
-        question = Question(self.workspace, thread=row.thread, kinds=(*DECISIONS, *map(str, _DONE)))
+    def came_of(self) -> list[Outcome]:
+        """All effects that came of it, as the search of the record lists them."""
+        result = records.outcomes_of([self.approval.id], workspace=self.workspace)
+        return result[self.approval.id]
+
+    @property
+    def others(self) -> list[str]:
+        """Those of them in words that `done` is not."""
         done = self.done
-        activity = None if done is None else str(done.id)
+        return [
+            f"{outcome_in_words(one)}{f' ({one.sentence})' if one.sentence else ''}"
+            for one in self.came_of
+            if done is None or one.activity != done.id
+        ]
+
+    @cached_property
+    def proof(self) -> list[Proved]:
+        """The events of the request, of what came of it and of its undo, in order."""
+        row = self.approval
+        question = Question(self.workspace, thread=row.thread, kinds=OF_REQUESTS)
+        activities = {str(one.activity) for one in self.came_of}
         events = [
             one
             for some in records.oldest_first(question)
             for one in some
-            if one.approval == row.id
-            or (activity is not None and _data(one).get("activity") == activity)
+            if one.approval == row.id or _data(one).get("activity") in activities
         ]
         names = people(one.actor for one in events)
         return [

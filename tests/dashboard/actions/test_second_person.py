@@ -13,6 +13,7 @@ from approvals import queries
 from approvals.policies import changes as policies
 from approvals.policies import queries as queries_policies
 from approvals.policies.drafts import Draft
+from approvals.records import outcomes_of
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as threads
 from checkpoints import store
@@ -152,6 +153,23 @@ def test_a_rollback_waits_and_a_thread_that_moved_on_is_told_honestly(
     last = second_request(lambda: actions.roll_back(operator, thread, first, "now"))
     approve(cast, last)
     assert threads.thread(thread, workspace=cast.workspace).status == Status.ROLLING_BACK
+
+
+def test_what_came_of_an_approved_rollback_are_the_effects_that_it_undoes(
+    cast: Cast, agent: UUID
+) -> None:
+    demand(cast, "operation == 'roll_back'")
+    work = scene.lease(scene.start(cast.workspace, agent))
+    scene.step(work, report="draft")
+    done = scene.effect(work)
+    scene.step(work, report="published", leave_by=EventKind.THREAD_PAUSED)
+    operator = cast.actor("operator")
+    first = threads.checkpoint_by_number(work.thread, 0).id
+    ident = second_request(lambda: actions.roll_back(operator, work.thread, first, "wrong data"))
+    assert outcomes_of([ident], workspace=cast.workspace) == {ident: []}
+    approve(cast, ident)
+    (row,) = outcomes_of([ident], workspace=cast.workspace)[ident]
+    assert (row.relation, row.activity) == ("undo", done)
 
 
 def test_an_answer_about_an_unknown_effect_can_need_two(cast: Cast, agent: UUID) -> None:

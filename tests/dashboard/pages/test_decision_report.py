@@ -108,3 +108,25 @@ def test_an_open_request_has_a_report_too(cast: Cast) -> None:
     page = cast.client("viewer").get(reverse("approval_report", args=[row.id]))
     assert page.status_code == 200
     assert "Nobody has decided." in page.content.decode()
+
+
+@pytest.mark.requirement("A38")
+def test_search_report_api_and_command_say_alike_what_came_of_it(cast: Cast) -> None:
+    row = decided(cast, {"payee": "ACME", "amount": "100.00"}, "approve", "as ordered")
+    work = scene.lease(row.thread)
+    scene.effect(work, approval=row.id)
+    scene.step(work, report="reserved")
+    later = scene.effect(work, key="publish:1", sentence="Pays ACME")
+    client = cast.client("auditor")
+    report = client.get(f"/api/v1/approvals/{row.id}/report/").json()
+    relations = [(one["relation"], one["state"]) for one in report["came_of"]]
+    assert relations == [("request", "done"), ("later", "done")]
+    results = client.get("/api/v1/records/?payee=acme&decision=approve").json()["results"]
+    assert [one["came_of"] for one in results] == [report["came_of"]]
+    named = {one["seq"]: one["kind"] for one in report["proof"]}
+    assert list(named.values()).count("effect.finished") == 2
+    text = "later, without a request of its own: publish done"
+    page = client.get(reverse("approval_report", args=[row.id])).content.decode()
+    assert f"{text} (Pays ACME)" in page
+    assert text in client.get("/admin/search/?payee=acme&decision=approve").content.decode()
+    assert report["came_of"][1]["activity"] == str(later)

@@ -95,7 +95,8 @@ def test_every_filter_with_every_kind_answers_what_a_reading_finds(cast: Cast) -
     n_answers = 0
     for (filters, fits), (kind, is_kind) in Random(21).sample(pairs, 250):
         if OF_PROPOSALS & {*filters} and not kind:
-            is_kind = of_decisions  # without kinds of its own it is about decisions
+            # Without kinds of its own it is about decisions, and of a payee also about effects.
+            is_kind = of_decisions if {"decision", "risk"} & {*filters} else of_requests
         wanted = {key_of(row) for row in everything if fits(row) and is_kind(row)}
         asking = {**filters, "kind": kind} if kind else filters
         got = {key_of(row) for row in answered(client, **asking)}
@@ -106,3 +107,7 @@ def test_every_filter_with_every_kind_answers_what_a_reading_finds(cast: Cast) -
 
 def of_decisions(row: Row) -> bool:
     return row["kind"] in DECISIONS
+
+
+def of_requests(row: Row) -> bool:
+    return row["kind"] in OF_REQUESTS

@@ -1,0 +1,42 @@
+"""Outcomes of a request in words: each effect, how it belongs to the request, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Final
+
+from approvals.records import Outcome
+
+_RELATIONS: Final = {
+    "request": "",
+    "node": "by the same node: ",
+    "later": "later, without a request of its own: ",
+    "undo": "rolled back: ",
+}
+_STATES: Final = {
+    "done": "done",
+    "started": "started, not finished",
+    "failed": "failed",
+    "unknown": "outcome unknown",
+    "compensated": "done, then undone",
+}
+
+
+def outcome_in_words(row: Outcome) -> str:
+    """`later, without a request of its own: bank.pay done`; with one it has no beginning."""
+    return f"{_RELATIONS[row.relation]}{_ended(row)}"
+
+
+def outcomes_in_words(rows: Sequence[Outcome]) -> str:
+    """All of them in one line; empty where nothing came of it."""
+    return "; ".join(
+        _RELATIONS[relation] + ", ".join(map(_ended, some))
+        for relation, some in groupby(rows, key=attrgetter("relation"))
+    )
+
+
+def _ended(row: Outcome) -> str:
+    attempts = f" in {row.attempts} attempts" if row.attempts > 1 else ""
+    return f"{row.tool} {_STATES.get(row.state, row.state)}{attempts}"
