@@ -24,7 +24,7 @@ examples.register_profile("gatepost", deadline=None)
 examples.load_profile("gatepost")
 gc.disable()  # until all tests are read: see `pytest_collection_finish`
 _numbers = itertools.count(1)
-# Dropped when the next one is created: a session needs a moment to end, and DROP waits 0.1 s for it.
+# Dropped when the next one is created: DROP waits 0.1 s for a session that is about to end.
 _left: list[str] = []
 
 

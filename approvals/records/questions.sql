@@ -86,7 +86,8 @@ SELECT pg_current_snapshot()::text AS moment
 SELECT l.*, th.agent, th.title, th.chain_id AS chain, th.imported_seq, a.id AS approval,
   coalesce(l.data ->> 'node', a.node) AS node, coalesce(l.data ->> 'step', a.step::text) AS step,
   coalesce(nullif(l.data ->> 'tool', ''), a.tool) AS tool, a.risk,
-  CASE WHEN x.id IS NOT NULL THEN x.args WHEN l.data ? 'verdict' AND l.data ->> 'proposal_hash' = a.standing_hash
+  CASE WHEN x.id IS NOT NULL THEN x.args
+    WHEN l.data ? 'verdict' AND l.data ->> 'proposal_hash' = a.standing_hash
     THEN coalesce(a.standing_args, a.args) ELSE a.args END::text AS args,
   CASE WHEN l.data ->> 'verdict' = 'edit' AND l.data ->> 'decision'
     ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN (l.data ->> 'decision')::uuid END AS edited,
