@@ -30,6 +30,7 @@ OTHERS = {
     "board with a mistake": "/?q=state.colour:red",
     "board without a match": "/?q=nothing-has-this-word",
     "overview": "/overview/",
+    "keyboard": "/keyboard/",
     "sign-ins": "/account/sign-ins/",
 }
 
