@@ -12,6 +12,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import connection
 
+from checkpoints import queries as ground
 from checkpoints.encryption.columns import EncryptedColumn
 from checkpoints.errors import CannotDecrypt, InvalidValue, NotFound
 from checkpoints.state import deltas
@@ -54,7 +55,7 @@ def prepared(claimed: Claim) -> Callable[[], int]:
     if claimed.kind == "apprise":
         return chat.prepared(_address(claimed), written)
     # Empty where the process that spread the news did not have the key of the address.
-    to = _mail_of(claimed.recipient or _address(claimed))
+    to = _mail_of(claimed, claimed.recipient or _address(claimed))
     ident = f"{claimed.deliveries[0].hex}.{len(claimed.deliveries)}"
     return lambda: mail.send_mail(to, written, ident=ident)
 
@@ -93,9 +94,7 @@ def _readable(column: EncryptedColumn, stored: str, claimed: Claim) -> str:
 
 def _push(claimed: Claim, written: Letter) -> Callable[[], int]:
     """Prepare one message to each device of the person; one that took it is enough."""
-    people = get_user_model()._default_manager.filter(pk=int(claimed.recipient[5:]), is_active=True)
-    if not people.exists():
-        raise Useless("The person can no longer sign in.")
+    _person(claimed, claimed.recipient)
     to = devices.of_person(claimed.workspace, claimed.recipient)
     if not to:
         raise Useless("The person has no device that takes push.")
@@ -292,17 +291,25 @@ def _request(news: UUID, workspace: UUID) -> ApprovalRow | None:
         return None
 
 
-def _mail_of(recipient: str) -> str:
+def _mail_of(claimed: Claim, recipient: str) -> str:
     """The address to write to; a person's is read now, so that a new one counts at once."""
     if not recipient.startswith("user:"):
         return recipient
-    users = get_user_model()._default_manager.filter(pk=int(recipient[5:]), is_active=True)
-    address = users.values_list("email", flat=True).first()
-    if address is None:
-        raise Useless("The person can no longer sign in.")
+    address = str(_person(claimed, recipient).email)
     if not address:
         raise NotDelivered("The person has no mail address; add one in the records.", final=True)
-    return str(address)
+    return address
+
+
+def _person(claimed: Claim, recipient: str) -> Any:
+    """The user to write to; raises Useless where they left since the news was spread."""
+    users = get_user_model()._default_manager.filter(pk=int(recipient[5:]), is_active=True)
+    if (user := users.first()) is None:
+        raise Useless("The person can no longer sign in.")
+    places = {workspace for workspace, _, _ in ground.memberships(user.pk)}
+    if claimed.workspace not in places and not user.is_superuser:
+        raise Useless("The person has no role in this workspace any more.")
+    return user
 
 
 def _name(endpoint: UUID) -> str:

@@ -17,6 +17,7 @@ from approvals.notify.sender import Sender
 from approvals.rules.terms import Seat, Terms
 from approvals.signals import decision_told
 from checkpoints import queries as threads
+from checkpoints import store
 from tests.approvals import post
 from tests.approvals.news import endpoint, open_request, states, tell
 from tests.approvals.post import Hook, Mailbox
@@ -108,6 +109,24 @@ def test_an_endpoint_for_some_people_or_one_address(people: Cast, box: Mailbox) 
     assert sorted(to.partition("@")[0] for to, _ in box.mails) == [
         "desk", "manager", "second_manager",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", ["role", "login"])
+def test_who_left_since_the_news_was_spread_gets_no_mail(
+    people: Cast, box: Mailbox, change: str
+) -> None:
+    endpoint(people, "email")
+    tell(open_request(people))
+    user = people.users["manager"]
+    if change == "role":
+        for _, _, role in threads.memberships(user.pk):
+            store.withdraw(people.workspace, user.pk, role, actor="test")
+    else:
+        user.is_active = False
+        user.save()
+    Sender().drain()
+    assert "manager" not in {to.partition("@")[0] for to, _ in box.mails}
+    assert box.mails
 
 
 def test_what_is_decided_meanwhile_asks_nobody(people: Cast, box: Mailbox) -> None:
