@@ -10,7 +10,12 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from checkpoints import queries
-from dashboard.actions.people.accounts import add_account, change_account, locked_account
+from dashboard.actions.people.accounts import (
+    add_account,
+    change_account,
+    locked_account,
+    person_name,
+)
 from dashboard.actions.people.users import LIMITS
 from dashboard.errors import Conflict, Forbidden
 from dashboard.fields.validation import check_text
@@ -45,7 +50,8 @@ def arrive(person: Arrival, *, actor: str) -> Any:
     """The account of a person who has just signed in at the provider, with their roles of now.
 
     1. Find the account by issuer and subject; one that the directory made (SCIM) is linked by its
-       name, and where there is none a new one is made for a person to whom some group opens a role.
+       name, once; where there is none a new one is made for a person to whom some group opens a
+       role.
     2. Refuse a disabled one.
     3. Set mail and names, then roles and teams, as the provider has them now. The groups of
        people whom the directory keeps here are those that it set.
@@ -71,7 +77,9 @@ def _account(person: Arrival, actor: str) -> Any:
     """The account that a person who comes for the first time gets."""
     check_text("username", person.username, LIMITS["username"], required=True)
     users = get_user_model()._default_manager
-    user = users.filter(username=person.username).first()
+    # Names that differ by case alone are one person's, who must not vote twice.
+    alike = list(users.filter(username__iexact=person_name(person.username))[:2])
+    user = alike[0] if alike else None
     if user is None:
         if not any(opened_by(person.groups).values()):
             raise _no_group(person)
@@ -82,14 +90,21 @@ def _account(person: Arrival, actor: str) -> Any:
             actor=actor,
             workspace=queries.default_workspace(),
         )
-    elif user.is_superuser or not identities.subjects_of(identities.SCIM, [user.pk]):
+    elif len(alike) > 1 or not _awaits(user, person.issuer):
         # By its name alone somebody could take over an account: names at a provider may be chosen.
         raise Conflict(
-            f"There is an account {person.username} here already. If it is yours, ask the person "
-            f"who runs Gatepost to link it: user link {person.username} --subject {person.subject}"
+            f"There is an account {user.username} here already. If it is yours, ask the person "
+            f"who runs Gatepost to link it: user link {user.username} --subject {person.subject}"
         )
     identities.link(user, person.issuer, person.subject, actor=actor)
     return user
+
+
+def _awaits(user: Any, issuer: str) -> bool:
+    """Answer True for an account of the directory (SCIM) whose person has not come yet."""
+    if user.is_superuser or not identities.subjects_of(identities.SCIM, [user.pk]):
+        return False
+    return not identities.subjects_of(issuer, [user.pk])
 
 
 def _groups(user: Any, person: Arrival) -> frozenset[str]:

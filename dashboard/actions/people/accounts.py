@@ -21,6 +21,18 @@ from dashboard.identity.permissions import ROLES
 # Fields of a user whose old and new values may stand in a log that nobody can erase.
 OPEN_FIELDS: Final = ("username", "is_active", "is_superuser")
 FIELDS: Final = (*OPEN_FIELDS, "first_name", "last_name", "email")
+USERNAME_MAX: Final = 150
+
+
+def person_name(username: str) -> str:
+    """A username as it is stored: in the one form (NFKC) that the sign-in page looks for.
+
+    Raises Invalid where that form is too long.
+    """
+    name: str = get_user_model().normalize_username(username)
+    if len(name) > USERNAME_MAX:
+        raise Invalid("$.username", f"is longer than {USERNAME_MAX} characters")
+    return name
 
 
 def add_account(
@@ -31,12 +43,14 @@ def add_account(
     actor: str,
     workspace: UUID,
 ) -> Any:
-    """Make a user without a role; raises Invalid for a name that is taken."""
+    """Make a user without a role; raises Invalid for a name that is taken or too long."""
     with translated(), transaction.atomic():
         try:
             with transaction.atomic():
                 user = get_user_model()._default_manager.create_user(
-                    username, password=password, **{k: values[k] for k in FIELDS if k in values}
+                    person_name(username),
+                    password=password,
+                    **{k: values[k] for k in FIELDS if k in values},
                 )
         except IntegrityError as error:
             raise Invalid("$.username", "is the name of another user") from error
@@ -50,8 +64,10 @@ def change_account(
 ) -> dict[str, Any]:
     """Set values of a user that the caller has locked; what differed, as the event says it.
 
-    Raises Invalid for a name that is taken, Conflict where nobody could undo it.
+    Raises Invalid for a name that is taken or too long, Conflict where nobody could undo it.
     """
+    if "username" in new:
+        new = {**new, "username": person_name(new["username"])}
     new = {k: v for k, v in new.items() if k in FIELDS and getattr(user, k) != v}
     if not new:
         return {}

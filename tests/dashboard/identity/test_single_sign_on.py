@@ -184,6 +184,29 @@ def test_a_local_account_is_not_taken_over_by_its_name(house: House) -> None:
     assert house.roles("admin") == {("default", "admin")}
 
 
+def test_claims_that_cannot_be_stored_are_left_out(house: House) -> None:
+    house.provider.person(
+        "sub-odd",
+        preferred_username="odd",
+        email="admin@example.com",
+        email_verified=False,
+        given_name="a\0b",
+        family_name="\r\nBcc: eve@example.com",
+        groups="ops",
+    )
+    with house.browser() as http:
+        assert house.come_back(http, "sub-odd").status_code == 303
+    user = get_user_model().objects.get(username="odd")
+    assert (user.email, user.first_name) == ("", "")
+    assert "\n" not in user.last_name
+    assert house.roles("odd") == {("default", "operator")}
+    for name in ("o\0dd", "ODD", "\ufdfa" * 20):
+        house.provider.person("sub-other", preferred_username=name, groups=["ops", 7, "a\0"])
+        with house.browser() as http:
+            assert house.come_back(http, "sub-other").status_code in (403, 409, 422), name
+    assert house.sound()
+
+
 def test_passwords_are_off_and_a_one_time_link_is_the_other_way_in(house: House) -> None:
     from sesame.utils import get_query_string
 

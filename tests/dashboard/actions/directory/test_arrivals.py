@@ -116,6 +116,34 @@ def test_an_account_that_the_directory_made_is_linked_by_its_name(cast: Cast) ->
     assert identities.subjects_of(ISSUER, [user.pk]) == {user.pk: "sub-ada"}
 
 
+def test_an_account_of_the_directory_is_linked_by_its_name_only_once(cast: Cast) -> None:
+    """A name at a provider may be chosen: whoever takes it later is somebody else."""
+    user = get_user_model().objects.create_user("ada")
+    identities.link(user, identities.SCIM, "00u1", actor="user:0")
+    user.groups.add(Group.objects.create(name="owners"))
+    assert come("leads").pk == user.pk
+    for name in ("ada", "ADA", "\uff41da"):
+        with pytest.raises(Conflict, match="user link ada --subject sub-eve"):
+            come("leads", name=name, subject="sub-eve")
+    assert identities.subjects_of(ISSUER, [user.pk]) == {user.pk: "sub-ada"}
+    assert come("leads", name="renamed").pk == user.pk
+
+
+def test_a_name_in_other_case_makes_no_second_account(cast: Cast) -> None:
+    """Two accounts of one person would be two votes."""
+    user = get_user_model().objects.create_user("Ada@Example.com")
+    identities.link(user, identities.SCIM, "00u1", actor="user:0")
+    user.groups.add(Group.objects.create(name="ops"))
+    assert come("leads", name="ada@example.com").pk == user.pk
+    assert roles(user) == {("default", "operator"), ("default", "viewer")}
+    with pytest.raises(Conflict, match="user link operator --subject sub-o"):
+        come("owners", name="OPERATOR", subject="sub-o")
+    get_user_model().objects.create_user("BOB")
+    identities.link(get_user_model().objects.create_user("bob"), identities.SCIM, "b", actor="t")
+    with pytest.raises(Conflict):
+        come("ops", name="bob", subject="sub-bob")
+
+
 def test_a_disabled_account_stays_out_whatever_its_groups(cast: Cast) -> None:
     user = come("ops")
     get_user_model().objects.filter(pk=user.pk).update(is_active=False)
