@@ -125,6 +125,14 @@ def remove(device: UUID, *, workspace: UUID, person: str, actor: str) -> DeviceR
     raise NotFound("There is no such device of this person.")
 
 
+def remove_all(person: str, *, actor: str) -> int:
+    """Send a person nothing more on any device, in any workspace; how many there were."""
+    with transaction.atomic():
+        known = _read("d.person = %s::varchar", person)
+        store.lock_workspaces(sorted({one.workspace for one in known}))
+        return sum(_remove(one, actor) for one in known)
+
+
 def forget(devices: Sequence[UUID]) -> int:
     """Drop devices that their push service no longer knows; how many."""
     n = 0

@@ -7,18 +7,23 @@ linked to it, and never a superuser's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
+from unicodedata import category
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
 
+from approvals.notify import devices
 from checkpoints import queries
 from dashboard.actions.people.accounts import (
     add_account,
     change_account,
     locked_account,
+    person_name,
     set_account_password,
 )
 from dashboard.actions.people.administration import Administrator
@@ -37,6 +42,10 @@ from .memberships import apply_groups
 GROUP_NAME_MAX: Final = 150
 MEMBERS_MAX: Final = 5_000
 TEXTS: Final = ("username", "email", "first_name", "last_name")
+_OWN_ID: Final = re.compile(r"user:[0-9]+")
+
+# (name, ids of the members whom the directory reaches) -> the same as they shall be
+type GroupChange = Callable[[str, set[int]], tuple[str, Collection[int]]]
 
 
 class Taken(Conflict):
@@ -69,11 +78,12 @@ def provision(who: Administrator, values: Mapping[str, Any], *, external_id: str
     actor, workspace = who.actor.id, queries.default_workspace()
     name, others = values["username"], {k: v for k, v in values.items() if k != "username"}
     with transaction.atomic():
+        _check_unlike(values, 0)
         try:
             user = add_account(name, password=None, values=others, actor=actor, workspace=workspace)
-        except Invalid as error:
-            raise Taken(f"{error.detail} An admin can link it to the directory.") from error
-        identities.link(user, identities.SCIM, external_id or _own_id(user), actor=actor)
+        except Invalid as error:  # somebody else came first
+            raise Taken(error.detail) from error
+        _link(user, external_id or _own_id(user), actor)
     return user
 
 
@@ -87,13 +97,15 @@ def change_person(
     with transaction.atomic():
         user = locked_account(user_id)
         leaves = user.is_active and values.get("is_active") is False
+        if user.username != values.get("username", user.username):
+            _check_unlike(values, user_id)
         try:
             change_account(user, values, actor=actor, workspace=queries.default_workspace())
         except Invalid as error:
             raise Taken(error.detail) from error
         if external_id is not None:
             subject = external_id or _own_id(user)
-            identities.link(user, identities.SCIM, subject, actor=actor)
+            _link(user, subject, actor)
         if leaves:
             _end_access(user, actor)
     if leaves:
@@ -134,40 +146,59 @@ def group(who: Administrator, group_id: int) -> Any:
     return row
 
 
-def save_group(
-    who: Administrator, group_id: int | None, *, name: str, members: Collection[int] | None
-) -> Any:
-    """Make a group or change its name and members (None: as they are); roles follow at once."""
+def add_group(who: Administrator, *, name: str, members: Collection[int]) -> Any:
+    """Make a group; what it opens its members have at once."""
     _require(who)
-    check_text("$.displayName", name, GROUP_NAME_MAX, required=True)
-    if name in _given_teams():
-        raise Taken(f"GATEPOST_GROUPS gives the team {name}: no group can have its name.")
-    actor = who.actor.id
-    with transaction.atomic(), changed_by(actor):
-        row = Group(name=name) if group_id is None else group(who, group_id)
-        renamed, row.name = row.name != name, name
-        try:
-            with transaction.atomic():
-                row.save()
-        except IntegrityError as error:
-            raise Taken(f"There is a group {name} already.") from error
-        had = set(row.user_set.values_list("pk", flat=True))
-        wanted = had if members is None else _known(who, members) | _foreign(who, had)
-        row.user_set.add(*(wanted - had))
-        row.user_set.remove(*(had - wanted))
-        _reassign(who, had | wanted if renamed else had ^ wanted)
+    with transaction.atomic(), changed_by(who.actor.id):
+        row = Group()
+        _save_group(who, row, name, members)
+    hints.logins_changed()
+    return row
+
+
+def change_group(who: Administrator, group_id: int, change: GroupChange) -> Any:
+    """Set name and members of a group to what `change` makes of those of now; roles follow."""
+    with transaction.atomic(), changed_by(who.actor.id):
+        row = _locked_group(who, group_id)
+        reached = people(who).filter(groups=row).values_list("pk", flat=True)
+        _save_group(who, row, *change(row.name, set(reached)))
     hints.logins_changed()
     return row
 
 
 def remove_group(who: Administrator, group_id: int) -> None:
     """Delete a group; its members lose what it opened."""
-    row = group(who, group_id)
     with transaction.atomic(), changed_by(who.actor.id):
+        row = _locked_group(who, group_id)
         had = set(row.user_set.values_list("pk", flat=True))
         row.delete()
         _reassign(who, had)
     hints.logins_changed()
+
+
+def _locked_group(who: Administrator, group_id: int) -> Any:
+    """A group, locked: directories send changes of one group at the same time."""
+    row = groups(who).select_for_update(no_key=True).filter(pk=group_id).first()
+    if row is None:
+        raise Missing("There is no such group.")
+    return row
+
+
+def _save_group(who: Administrator, row: Any, name: str, members: Collection[int]) -> None:
+    check_text("$.displayName", name, GROUP_NAME_MAX, required=True)
+    if name in _given_teams():
+        raise Taken(f"GATEPOST_GROUPS gives the team {name}: no group can have its name.")
+    renamed, row.name = row.name != name, name
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError as error:
+        raise Taken(f"There is a group {name} already.") from error
+    had = set(row.user_set.values_list("pk", flat=True))
+    wanted = _known(who, members) | _foreign(who, had)
+    row.user_set.add(*(wanted - had))
+    row.user_set.remove(*(had - wanted))
+    _reassign(who, had | wanted if renamed else had ^ wanted)
 
 
 def _require(who: Administrator) -> None:
@@ -181,7 +212,27 @@ def _check(values: Mapping[str, Any], external_id: str) -> None:
     for name in TEXTS:
         if name in values:
             check_text(f"$.{name}", values[name], LIMITS[name], required=name == "username")
+            if any(category(c) == "Cc" for c in values[name]):
+                raise Invalid(f"$.{name}", "has a control character")
     check_text("$.externalId", external_id, SUBJECT_MAX)
+    if _OWN_ID.fullmatch(external_id):
+        raise Invalid("$.externalId", "has the form of a name that Gatepost gives itself")
+
+
+def _check_unlike(values: Mapping[str, Any], user_id: int) -> None:
+    """Refuse another account's name in other case: one person would have two votes."""
+    users = get_user_model()._default_manager.exclude(pk=user_id)
+    name = values.get("username")
+    if name is not None and users.filter(username__iexact=person_name(name)).exists():
+        message = "is the name of another user; an admin can link it to the directory"
+        raise Taken(f"$.userName: {message}.")
+
+
+def _link(user: Any, subject: str, actor: str) -> None:
+    try:
+        identities.link(user, identities.SCIM, subject, actor=actor)
+    except Conflict as error:
+        raise Taken(error.detail) from error
 
 
 def _own_id(user: Any) -> str:
@@ -190,7 +241,7 @@ def _own_id(user: Any) -> str:
 
 
 def _end_access(user: Any, actor: str) -> None:
-    """End the logins and tokens of a locked user for good: enabling them opens none again."""
+    """End logins, tokens and devices of a locked user for good: enabling opens none again."""
     # All logins hang on the hash of the password; there is none that anybody knows.
     workspace = queries.default_workspace()
     set_account_password(user, None, actor=actor, workspace=workspace)
@@ -198,6 +249,7 @@ def _end_access(user: Any, actor: str) -> None:
     for token in tokens.listed(user_id=user.pk):
         if token.revoked_at is None:
             tokens.revoke(token.prefix, by=actor)
+    devices.remove_all(f"user:{user.pk}", actor=actor)
 
 
 def _given_teams() -> set[str]:
@@ -223,6 +275,10 @@ def _foreign(who: Administrator, ids: Collection[int]) -> set[int]:
 
 def _reassign(who: Administrator, ids: Iterable[int]) -> None:
     """Give the people of the directory among these the roles of their groups."""
-    reached = people(who).filter(pk__in=list(ids)).prefetch_related("groups")
-    for user in reached:
-        apply_groups(user.pk, {row.name for row in user.groups.all()}, actor=who.actor.id)
+    for user_id in people(who).filter(pk__in=list(ids)).values_list("pk", flat=True):
+        # Groups are read with the lock: another group of theirs may change at the same time.
+        user = locked_account(user_id)
+        if not people(who).filter(pk=user_id).exists():
+            continue  # left meanwhile
+        names = set(user.groups.values_list("name", flat=True))
+        apply_groups(user_id, names, actor=who.actor.id)

@@ -25,7 +25,7 @@ SCHEMAS: Final = {
     users.SCHEMA: (
         "User",
         [
-            _attribute("userName", required=True, uniqueness="server"),
+            _attribute("userName", required=True, uniqueness="server", caseExact=False),
             _attribute("externalId", uniqueness="server"),
             _attribute("name", kind="complex", subAttributes=_NAME),
             _attribute("emails", kind="complex", multiValued=True, subAttributes=_VALUE),

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Final
 
+from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas
 from dashboard.errors import ActionError
 
 _EQUALS: Final = re.compile(
@@ -14,6 +16,7 @@ _EQUALS: Final = re.compile(
 _PATH: Final = re.compile(
     r"([A-Za-z]\w{0,100})(?:\[(.{1,600})\])?(?:\.([A-Za-z]\w{0,100}))?", re.DOTALL
 )
+_EXTENSION: Final = re.compile(r"urn:[\w.:$-]{1,300}", re.IGNORECASE)
 _CORE: Final = re.compile(r"urn:ietf:params:scim:schemas:core:2\.0:(?:User|Group):", re.IGNORECASE)
 
 
@@ -38,15 +41,23 @@ def equals(text: str) -> tuple[str, str]:
         value = json.loads(match[2])
     except ValueError:
         raise WrongFilter("The value of the filter is no JSON text.") from None
-    return match[1].lower(), str(value)
+    try:
+        deltas.check(value, "filter")
+    except InvalidValue as error:
+        raise WrongFilter(f"The value of the filter: {error.reason}.") from None
+    return _CORE.sub("", match[1]).lower(), str(value)
 
 
 def parsed(path: str) -> tuple[str, str, str]:
     """(attribute, filter, sub-attribute), in small letters but the filter; raises WrongPath.
 
-    `members[value eq "7"]`, `name.givenName`, `emails[type eq "work"].value`, `active`.
+    `members[value eq "7"]`, `name.givenName`, `emails[type eq "work"].value`, `active`. A path
+    of a schema that we do not keep (`urn:…:enterprise:2.0:User:manager`) is one attribute.
     """
-    match = _PATH.fullmatch(_CORE.sub("", path.strip()))
+    plain = _CORE.sub("", path.strip())
+    if _EXTENSION.fullmatch(plain):
+        return plain.lower(), "", ""
+    match = _PATH.fullmatch(plain)
     if match is None:
         raise WrongPath("The path is not understood.")
     return match[1].lower(), match[2] or "", (match[3] or "").lower()

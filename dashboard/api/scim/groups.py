@@ -57,7 +57,7 @@ class Groups(_GroupView):
     def post(self, request: Request) -> Response:
         """A new group with its members."""
         name, members = read(self.body())
-        row = provisioned.save_group(self.who, None, name=name, members=members)
+        row = provisioned.add_group(self.who, name=name, members=members)
         return created(self.shown(row))
 
 
@@ -71,32 +71,30 @@ class OneGroup(_GroupView):
     def put(self, request: Request, ident: str) -> Response:
         """Replace name and members."""
         name, members = read(self.body())
-        return self._saved(ident, name, members)
+        return self._saved(ident, lambda *_: (name, members))
 
     def patch(self, request: Request, ident: str) -> Response:
         """Members that come and go, or another name."""
-        row = provisioned.group(self.who, number_of(ident))
-        name, had = row.name, set(self._members(row))
-        members = set(had)
-        for one in operations_in(self.body()):
-            if one.attribute == "displayname" and one.op != "remove":
-                name = text(one.value, one.path)
-            elif one.attribute == "members":
-                members = _patched(members, one)
-        return self._saved(ident, name, None if members == had else members)
+        operations = operations_in(self.body())
+
+        def change(name: str, had: set[int]) -> tuple[str, set[int]]:
+            members = set(had)
+            for one in operations:
+                if one.attribute == "displayname" and one.op != "remove":
+                    name = text(one.value, one.path)
+                elif one.attribute == "members":
+                    members = _patched(members, one)
+            return name, members
+
+        return self._saved(ident, change)
 
     def delete(self, request: Request, ident: str) -> Response:
         """Its members lose what it opened."""
         provisioned.remove_group(self.who, number_of(ident))
         return Response(status=204)
 
-    def _members(self, row: Any) -> list[int]:
-        return list(provisioned.people(self.who).filter(groups=row).values_list("pk", flat=True))
-
-    def _saved(self, ident: str, name: str, members: set[int] | None) -> Response:
-        row = provisioned.group(self.who, number_of(ident))
-        row = provisioned.save_group(self.who, row.pk, name=name, members=members)
-        return Response(self.shown(row))
+    def _saved(self, ident: str, change: provisioned.GroupChange) -> Response:
+        return Response(self.shown(provisioned.change_group(self.who, number_of(ident), change)))
 
 
 def read(body: Mapping[str, Any]) -> tuple[str, set[int]]:
@@ -112,7 +110,7 @@ def _patched(members: set[int], one: Operation) -> set[int]:
             raise Invalid(one.path, 'takes members[value eq "ID"] only to remove one')
         return members - {number_of(value)}
     if one.op == "remove":
-        return members - _ids(one.value, one.path) if one.value else set()
+        return set() if one.value is None else members - _ids(one.value, one.path)
     return _ids(one.value, one.path) | (members if one.op == "add" else set())
 
 
@@ -123,4 +121,6 @@ def _ids(value: Any, at: str) -> set[int]:
     entries = value if isinstance(value, list) else [value]
     if not all(isinstance(entry, dict) for entry in entries):
         raise Invalid(at, "is a list of objects")
+    if any(str(member(entry, "type") or "User").lower() != "user" for entry in entries):
+        raise Invalid(at, "takes people only, no groups")  # ids of groups are not those of people
     return {number_of(text(member(entry, "value"), at)) for entry in entries}

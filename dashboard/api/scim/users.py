@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from django.contrib.auth import get_user_model
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -17,13 +19,15 @@ from .changes import Operation, member, operations_in, text, yes_or_no
 
 SCHEMA: Final = "urn:ietf:params:scim:schemas:core:2.0:User"
 COLUMNS: Final[Columns] = {
-    "username": lambda value: {"username": value},
+    "username": lambda value: {"username__iexact": get_user_model().normalize_username(value)},
     "id": lambda value: {"pk": number_of(value)},
     "externalid": lambda value: {
         "pk": getattr(identities.user_of(identities.SCIM, value), "pk", 0)
     },
-    "emails.value": lambda value: {"email": value},
+    "emails.value": lambda value: {"email__iexact": value},
 }
+# The one address that we keep, as `shown` describes it.
+_OURS: Final = re.compile(r'\s*(?:type\s+eq\s+"work"|primary\s+eq\s+"?true"?)\s*', re.IGNORECASE)
 NAMES: Final = {"givenname": "first_name", "familyname": "last_name"}
 
 
@@ -107,8 +111,10 @@ def _patched(one: Operation) -> dict[str, Any]:
             return {NAMES[k]: text(v, one.path) for k, v in named.items() if v is not None}
         case "name", sub if sub in NAMES:
             return {NAMES[sub]: text(value, one.path)}
+        case "emails", _ if one.where and not _OURS.fullmatch(one.where):
+            return {}
         case "emails", "":
-            return {"email": _mail(value, one.path)}
+            return {"email": _mail([value] if isinstance(value, dict) else value, one.path)}
         case "emails", "value":
             return {"email": text(value, one.path)}
     return {}

@@ -44,7 +44,7 @@ def scim(name: str, method: str, world: World, foreign: bool) -> Knock:
     change_account(row, {"is_superuser": True}, actor="user:0", workspace=world.cast.workspace)
     who = administration.Administrator(world.cast.actor("admin"), superuser=True)
     user = provisioned.provision(who, {"username": f"door-{uuid4().hex[:8]}"})
-    group = provisioned.save_group(who, None, name=f"door-{uuid4().hex[:8]}", members=[user.pk])
+    group = provisioned.add_group(who, name=f"door-{uuid4().hex[:8]}", members=[user.pk])
     ids = {"user": [user.pk], "group": [group.pk]}.get(name, [])
     path, bearers = reverse(f"scim:{name}", args=ids), tokens_of(world)
     raw = json.dumps(SCIM[name][method])
