@@ -117,6 +117,7 @@ def test_who_left_since_the_news_was_spread_gets_no_mail(
 ) -> None:
     endpoint(people, "email")
     tell(open_request(people))
+    spread()
     user = people.users["manager"]
     if change == "role":
         for _, _, role in threads.memberships(user.pk):
