@@ -19,6 +19,7 @@ from dashboard.identity import tokens
 from dashboard.identity.permissions import ROLES, require
 from dashboard.identity.tokens import TokenRow
 
+from .accounts import USERNAME_MAX
 from .administration import (
     Administrator,
     change_user,
@@ -35,7 +36,7 @@ NAME_MAX: Final = 100  # of a workspace
 
 # Of Django's columns; a password is hashed, which takes as long as it is.
 LIMITS: Final = {
-    "username": 150,
+    "username": USERNAME_MAX,
     "first_name": 150,
     "last_name": 150,
     "email": 254,

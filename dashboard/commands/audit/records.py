@@ -152,7 +152,7 @@ def _table(page: RecordedEvents) -> Any:
                 one.decision,
                 one.amount,
                 one.payee,
-                "; ".join(f"{effect.tool} {effect.state}" for effect in one.came_of),
+                outcomes_in_words(one.came_of),
             )
             for one in page.results
         ),

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Final
-
-from approvals.records import Outcome
+from typing import Final, Protocol
 
 _RELATIONS: Final = {
     "request": "",
@@ -24,12 +22,25 @@ _STATES: Final = {
 }
 
 
-def outcome_in_words(row: Outcome) -> str:
+class Described(Protocol):
+    """An outcome with what its words need, of the record or as the API answers it."""
+
+    @property
+    def relation(self) -> str: ...
+    @property
+    def tool(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def attempts(self) -> int: ...
+
+
+def outcome_in_words(row: Described) -> str:
     """`later, without a request of its own: bank.pay done`; with one it has no beginning."""
     return f"{_RELATIONS[row.relation]}{_ended(row)}"
 
 
-def outcomes_in_words(rows: Sequence[Outcome]) -> str:
+def outcomes_in_words(rows: Sequence[Described]) -> str:
     """All of them in one line; empty where nothing came of it."""
     return "; ".join(
         _RELATIONS[relation] + ", ".join(map(_ended, some))
@@ -37,6 +48,6 @@ def outcomes_in_words(rows: Sequence[Outcome]) -> str:
     )
 
 
-def _ended(row: Outcome) -> str:
+def _ended(row: Described) -> str:
     attempts = f" in {row.attempts} attempts" if row.attempts > 1 else ""
     return f"{row.tool} {_STATES.get(row.state, row.state)}{attempts}"
