@@ -53,7 +53,8 @@ def many(request: HttpRequest) -> HttpResponse:
     require(who, "read")
     if request.method != "POST":
         board = board_page(request)
-        what = {"rows": list(board.first(AT_ONCE).rows), "board": board.text}
+        rows = list(board.first(AT_ONCE).rows)
+        what = {"rows": rows, "board": board.text, "beyond": len(rows) == AT_ONCE}
         return _sheet(request, what | {"problem": board.problem}, {}, 200)
     form = request.POST
     back = {"board": _board(form.get("board", ""), who.workspace)}
@@ -62,7 +63,8 @@ def many(request: HttpRequest) -> HttpResponse:
         again = form.get("do") == "choose"
         versions = _ticked(form.getlist("thread") + (form.getlist("alone") if again else []))
         if again:
-            return _sheet(request, back | {"rows": _rows(versions, who.workspace)}, {}, 200)
+            what = back | {"rows": _rows(versions, who.workspace)}
+            return _sheet(request, what, _too_many(versions), 200)
         deed = _deed(form)
         if form.get("do") != "sure":
             outcomes = actions.preview_many(who, deed, list(versions))
@@ -87,7 +89,7 @@ def _sheet(
     fits = possible(who, rows) if rows else {}
     context = {
         "rows": rows,
-        "beyond": len(rows) == AT_ONCE,
+        "beyond": what.get("beyond", False),
         "at_once": AT_ONCE,
         "deeds": [(n, *WORDS[n], fits.get(n, 0)) for n in DEEDS],
         "chosen": form.get("action", "") or _first(fits),
@@ -140,6 +142,12 @@ def _ticked(values: list[str]) -> dict[UUID, int]:
     if not ticked:
         raise errors.Invalid("$.thread", "Tick at least one thread.")
     return ticked
+
+
+def _too_many(versions: Mapping[UUID, int]) -> dict[str, str]:
+    n = len(versions)
+    text = f"{n:,} threads were ticked; these are the first {AT_ONCE}."
+    return {"thread": text} if n > AT_ONCE else {}
 
 
 def _deed(form: Mapping[str, str]) -> Deed:

@@ -1,10 +1,8 @@
-// The inbox: ticks (one, a range with shift, all equal ones), the bar that counts them, and keys
-// on the row that is reached. What a key does is the row's own button or link.
+// The inbox: ticks of all equal requests, the bar that counts them, and keys on the row that is
+// reached. What a key does is the row's own button or link.
 (() => {
   const PLACE = "gatepost.inbox.at";
-  const ticks = () => [...document.querySelectorAll("#inbox-list [data-tick]")];
-  const seen = () => ticks().filter((box) => box.checkVisibility());
-  let last = null;
+  const ticks = gatepost.ticks("#inbox-list", count);
   document.documentElement.classList.add("js");
   // With this script a dialog has asked before the form goes out.
   document.querySelector("[data-confirmed]").value = "1";
@@ -16,7 +14,7 @@
   }
 
   function count() {
-    const n = ticks().filter((box) => box.checked).length;
+    const n = ticks.all().filter((box) => box.checked).length;
     const told = document.querySelector("[data-ticked]"), text = n === 1 ? "1 ticked" : `${n} ticked`;
     if (told && told.textContent !== text) told.textContent = text;
     for (const all of document.querySelectorAll("[data-ticks-all]")) {
@@ -25,20 +23,9 @@
       all.indeterminate = on > 0 && on < own.length;
     }
   }
-  function set(boxes, on) {
-    for (const box of boxes) box.checked = on;
-    count();
-  }
 
-  document.addEventListener("click", (event) => {
-    const box = event.target;
-    if (box.matches("[data-ticks-all]")) return set(box.closest("li").querySelectorAll("[data-tick]"), box.checked);
-    if (box.closest("[data-untick]")) return set(ticks(), false);
-    if (!box.matches("[data-tick]")) return;
-    const all = seen(), from = all.indexOf(last), to = all.indexOf(box);
-    if (event.shiftKey && from >= 0 && to >= 0) set(all.slice(Math.min(from, to), Math.max(from, to) + 1), box.checked);
-    last = box;
-    count();
+  document.addEventListener("click", ({ target }) => {
+    if (target.matches("[data-ticks-all]")) ticks.set(target.closest("li").querySelectorAll("[data-tick]"), target.checked);
   });
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-submits]")) event.target.form.requestSubmit();

@@ -34,6 +34,7 @@
     const next = holder.content.firstElementChild;
     if (!region || !next) return;
     gatepost.times(holder.content);
+    gatepost.tickable?.(holder.content);
     gatepost.keep?.(region, next);
     if (region.hasAttribute("data-steady") && gatepost.hold(region, next)) return;
     gatepost.stay?.(region, next);

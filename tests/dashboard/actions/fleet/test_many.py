@@ -157,6 +157,23 @@ def test_the_board_that_was_left_comes_back(cast: Cast, agent: UUID, client: Cli
         assert (answer.status_code, answer["Location"]) == (303, "/")
 
 
+def test_ticks_of_a_board_open_the_sheet_and_too_many_are_named(
+    cast: Cast, agent: UUID, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.force_login(cast.users["operator"])
+    threads = [failed(cast, agent) for _ in range(3)]
+    at = reverse("threads_many")
+    form = {"thread": [f"{one}:0" for one in threads], "do": "choose", "board": "status=failed"}
+    sheet = client.post(at, form).content.decode()
+    version = queries.thread(threads[0], workspace=cast.workspace).version
+    assert f'name="thread" value="{threads[0]}:{version}" checked' in sheet
+    assert "more may match" not in sheet
+    monkeypatch.setattr("dashboard.views.fleet.many.AT_ONCE", 2)
+    sheet = client.post(at, form).content.decode()
+    assert sheet.count('name="thread"') == 2
+    assert "3 threads were ticked; these are the first 2." in sheet
+
+
 def test_a_query_that_is_wrong_is_explained_on_the_sheet(cast: Cast, client: Client) -> None:
     client.force_login(cast.users["operator"])
     sheet = client.get(f"{reverse('threads_many')}?q=statsu:failed").content.decode()
