@@ -20,6 +20,7 @@ GATEPOST_GROUPS          which groups of the directory open which roles, as JSON
 GATEPOST_PASSWORDS       off: people sign in by the provider, or by a one-time link (default on)
 GATEPOST_ROLE            web | worker | migrate | test | "" (a command): how connections are kept
 GATEPOST_AGENTS          modules with agents, separated by commas
+GATEPOST_SHIPPED_AGENTS  whether workers take the agents that ship as well (default true)
 GATEPOST_MODEL           what answers ctx.model by default: openai:NAME, anthropic:NAME (both @URL),
                          google:NAME and others with the extra `models`, or package.module:function
 GATEPOST_AGENT_MODELS    the same for some agents, separated by commas: agent=openai:NAME
@@ -192,6 +193,7 @@ GATEPOST_ENCRYPTION_KEYS = encryption.keys()
 GATEPOST_ANCHORS, GATEPOST_ANCHORS_SECRET, GATEPOST_ANCHORS_LATE_MINUTES = anchors.configured()
 GATEPOST_PULSE = env("GATEPOST_PULSE", default="")
 GATEPOST_AGENTS = env.list("GATEPOST_AGENTS", default=[])
+GATEPOST_SHIPPED_AGENTS = env.bool("GATEPOST_SHIPPED_AGENTS", default=True)
 GATEPOST_MODEL = env("GATEPOST_MODEL", default="")
 GATEPOST_AGENT_MODELS = env.list("GATEPOST_AGENT_MODELS", default=[])
 GATEPOST_WORKSPACE_MODELS = env.list("GATEPOST_WORKSPACE_MODELS", default=[])
@@ -200,7 +202,6 @@ GATEPOST_CREDENTIALS = secrets.mode(env("GATEPOST_CREDENTIALS", default="refuse"
 GATEPOST_GUARD = env.bool("GATEPOST_GUARD", default=True)
 GATEPOST_TOKEN_EXPIRES = env("GATEPOST_TOKEN_EXPIRES", default="90d")
 GATEPOST_IDEMPOTENCY_HOURS = env.float("GATEPOST_IDEMPOTENCY_HOURS", default=24.0)
-
 GATEPOST_OIDC = sign_in.oidc()
 GATEPOST_PASSWORDS = sign_in.passwords(GATEPOST_OIDC)
 GATEPOST_GROUPS = sign_in.groups()

@@ -20,6 +20,7 @@ if MARKER not in os.environ or os.environ[OWNER] != worker:
         "REDIS_URL",
         "REDIS_URL_FILE",
         "GATEPOST_AGENTS",
+        "GATEPOST_SHIPPED_AGENTS",
         "GATEPOST_MODEL",
         "GATEPOST_AGENT_MODELS",
         "GATEPOST_WORKSPACE_MODELS",

@@ -82,6 +82,7 @@ class Worker:
                 "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}",
                 "GATEPOST_ROLE": "worker",
                 "GATEPOST_AGENTS": "own_agents",
+                "GATEPOST_SHIPPED_AGENTS": "false",
                 "GATEPOST_READY_FD": str(writing),
                 "CELERY_SKIP_CHECKS": "1",
             }

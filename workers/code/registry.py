@@ -37,9 +37,10 @@ ENTRY_POINTS = "gatepost.agents"
 
 
 def agent_modules() -> list[str]:
-    """The shipped agents, entry points of installed packages, then GATEPOST_AGENTS."""
+    """The shipped agents if they are wanted, entry points of packages, then GATEPOST_AGENTS."""
+    shipped = SHIPPED if settings.GATEPOST_SHIPPED_AGENTS else ()
     named = [e.value.partition(":")[0] for e in entry_points(group=ENTRY_POINTS)]
-    return list(dict.fromkeys([*SHIPPED, *named, *settings.GATEPOST_AGENTS]))
+    return list(dict.fromkeys([*shipped, *named, *settings.GATEPOST_AGENTS]))
 
 
 def load(modules: Iterable[str] | None = None) -> dict[str, Agent]:
