@@ -182,7 +182,7 @@ def test_the_model_of_the_page_speaks_to_a_server(monkeypatch: pytest.MonkeyPatc
     module = ModuleType("my_model")
     exec(compile(blocks()["my_model.py"], "my_model.py", "exec", dont_inherit=True), vars(module))
     with ThreadingHTTPServer(("127.0.0.1", 0), Speaking) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         monkeypatch.setenv("MY_MODEL_URL", f"http://127.0.0.1:{server.server_port}")
         request = Request(("Write", {"payee": "Cem"}), "tiny", "Be brief.", temperature=0.5)
         text, usage = used(module.answer(request))

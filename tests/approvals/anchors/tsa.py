@@ -97,7 +97,7 @@ def authority(folder: Path) -> Iterator[Authority]:
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     made.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield made

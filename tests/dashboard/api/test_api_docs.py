@@ -35,7 +35,7 @@ def served(real_db: str) -> Iterator[tuple[str, Cast]]:
     scene.make_agent()
     server = ThreadedWSGIServer(("127.0.0.1", 0), Quiet, connections_override={})
     server.set_app(get_wsgi_application())
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}", cast
     server.shutdown()

@@ -29,5 +29,5 @@ class _Handler(BaseHTTPRequestHandler):
 def address() -> str:
     """The address where it listens."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     return f"http://127.0.0.1:{server.server_port}/mcp"

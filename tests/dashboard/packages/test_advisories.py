@@ -189,7 +189,7 @@ def osv() -> Iterator[str]:
     """Where it listens."""
     _Osv.entries, _Osv.queried, _Osv.status = {}, [], 200
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Osv) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 

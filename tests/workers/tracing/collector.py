@@ -102,7 +102,7 @@ def collecting(port: int = 0) -> Iterator[Collector]:
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     collector.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield collector

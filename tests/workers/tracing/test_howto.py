@@ -79,7 +79,7 @@ def test_a_tool_hands_the_trace_on() -> None:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Shop)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     names: dict[str, Any] = {
         "httpx": httpx,
         "gatepost": gatepost,

@@ -55,7 +55,7 @@ def scripted() -> Iterator[Scripted]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     made.url = f"http://127.0.0.1:{server.server_port}/mcp"
     try:
         yield made
