@@ -26,7 +26,9 @@ SETTINGS = {
     "GATEPOST_LEASE_SECONDS": "6",
     "GATEPOST_SWEEP_SECONDS": "0.5",
     "GATEPOST_UNDO_PAUSES": "0.3,0.6",
-    "GATEPOST_AGENTS": "tests.workers.graphs.samples,tests.hazards.agents.own_agents",
+    # Of those that ship only the one that these tests use: each costs a worker time to load.
+    "GATEPOST_AGENTS": "tests.workers.graphs.samples,tests.hazards.agents.own_agents,"
+    "agents.market_research",
     "GATEPOST_POLL_SECONDS": "600",  # so that only pushes can move a page
     # A push service of a test answers at this one address.
     "GATEPOST_WEBHOOK_HTTP": "true",

@@ -51,10 +51,13 @@ def ground(
 
 @pytest.fixture(scope="package")
 def worker(ground: Path) -> Iterator[Worker]:
-    """The standing worker: prefork, two slots, all queues that its agents name."""
-    # Tests ask it by a message what it does; in the product nobody can.
-    inspected = {"DJANGO_SETTINGS_MODULE": "tests.inspected_settings"}
-    started = Worker(ground, "standing", slots=2, environment=inspected).wait_ready()
+    """The standing worker: prefork, two slots, all queues that its agents name, those that ship."""
+    environment = {
+        # Tests ask it by a message what it does; in the product nobody can.
+        "DJANGO_SETTINGS_MODULE": "tests.inspected_settings",
+        "GATEPOST_SHIPPED_AGENTS": "true",
+    }
+    started = Worker(ground, "standing", slots=2, environment=environment).wait_ready()
     yield started
     started.kill()
 
