@@ -52,8 +52,8 @@ def test_the_night_of_a_changed_clock(
 def test_news_waits_for_a_moment_to_come_at_which_the_hours_are_over(
     zone: str, begins: int, length: int, now: int
 ) -> None:
-    clocks = [time(*divmod(minute % 1_440, 60)) for minute in (begins, begins + length)]
-    quiet = QuietRow(uuid4(), "user:7", *clocks, zone)
+    first, last = (time(*divmod(n % 1_440, 60)) for n in (begins, begins + length))
+    quiet = QuietRow(uuid4(), "user:7", first, last, zone)
     moment = datetime(2025, 12, 1, tzinfo=UTC) + timedelta(minutes=now)
     end = quiet.end_after(moment)
     if end is None:
