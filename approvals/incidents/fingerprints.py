@@ -17,7 +17,9 @@ _VARIABLE: Final = re.compile(
 _COMPARED: Final = 500  # characters: a long reason differs at its end
 # The name of an error or a node may have a digit as well: S3UploadError, fetch-2-prices.
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_SAID: Final = re.compile(r"(?!.*[^aeiouy]{4}|.*[aeiouy]{4})(?=.*[aeiouy])[a-z]{3,}", re.IGNORECASE)
+_PRONOUNCED: Final = re.compile(
+    r"(?!.*[^aeiouy]{4}|.*[aeiouy]{4})(?=.*[aeiouy])[a-z]{3,}", re.IGNORECASE
+)
 _SHORT: Final = re.compile(r"[a-z]{1,4}\d+", re.IGNORECASE)  # s3, ec2, sha256
 _WORDS_LEAST: Final = 0.75  # of the letters of a name, as a share
 
@@ -53,7 +55,7 @@ def _is_name(piece: str) -> bool:
     What was drawn by chance hardly ever is.
     """
     words = _WORD.findall(piece)
-    clear = [word for word in words if _SAID.fullmatch(word)]
+    clear = [word for word in words if _PRONOUNCED.fullmatch(word)]
     if not any(len(word) >= 5 for word in clear) or len(re.findall(r"\d+", piece)) > 1:
         return False
     return sum(map(len, clear)) >= _WORDS_LEAST * sum(map(len, words))
