@@ -110,8 +110,6 @@ def _headline(one: IncidentNews) -> str:
 def _facts(one: IncidentNews) -> list[str]:
     since = f"since {one.opened_at.astimezone(UTC):%d %B %Y, %H:%M} UTC"
     still = f"{one.affected:,} still in trouble, " if one.affected != one.threads else ""
-    return [
-        f"{still}{since}",
-        "Somebody has taken it." if one.taken else "",
-        _WHY.get(one.message, ""),
-    ]
+    # Somebody may have taken it since it was passed on: the letter says what holds now.
+    why = "" if one.taken and one.message == ESCALATED else _WHY.get(one.message, "")
+    return [f"{still}{since}", "Somebody has taken it." if one.taken else "", why]
