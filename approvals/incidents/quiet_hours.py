@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo, available_timezones
@@ -31,18 +31,30 @@ class QuietRow:
     zone: str
 
     def end_after(self, now: datetime) -> datetime | None:
-        """The end of the quiet hours that hold at this moment; None outside of them."""
-        local = now.astimezone(ZoneInfo(self.zone))
-        clock = local.time().replace(tzinfo=None)
-        if self.begins < self.ends:
-            if not self.begins <= clock < self.ends:
-                return None
-            day = local.date()
-        else:
-            if self.ends <= clock < self.begins:
-                return None
-            day = local.date() + timedelta(days=0 if clock < self.ends else 1)
-        return datetime.combine(day, self.ends, tzinfo=local.tzinfo)
+        """The end of the quiet hours that hold at this moment; None outside of them.
+
+        Where a clock is put back they last from the first `begins` to the second `ends`; a time
+        that a clock put forward leaves out counts by the clock before.
+        """
+        zone = ZoneInfo(self.zone)
+        today = now.astimezone(zone).date()
+        for day in (today - timedelta(days=1), today):
+            last = day if self.begins < self.ends else day + timedelta(days=1)
+            begin = datetime.combine(day, self.begins, tzinfo=zone)
+            # Compared as instants: of one time zone, times compare by their clocks.
+            if (
+                begin.astimezone(UTC)
+                <= now.astimezone(UTC)
+                < (end := _second(last, self.ends, zone))
+            ):
+                return end
+        return None
+
+
+def _second(day: date, clock: time, zone: ZoneInfo) -> datetime:
+    """The instant at which a clock shows a time on a day; the second where it does so twice."""
+    first, second = (datetime.combine(day, clock.replace(fold=n), tzinfo=zone) for n in (0, 1))
+    return max(first.astimezone(UTC), second.astimezone(UTC))
 
 
 def of_workspace(workspace: UUID) -> dict[str, QuietRow]:

@@ -1,6 +1,7 @@
--- due -- A delivery that is open, due and claimed by nobody.
+-- due -- A delivery that is open, due and claimed by nobody. News of a snoozed incident waits.
 d.done_at IS NULL AND d.failed_at IS NULL AND d.next_at <= clock_timestamp()
   AND (d.claimed_until IS NULL OR d.claimed_until <= clock_timestamp())
+  AND NOT EXISTS ({snoozed})
 
 -- next_endpoint -- The endpoint whose delivery has been due for longest and that is not full.
 SELECT e.id, e.workspace_id, e.kind, e.target, e.address, e.secrets::text, e.digest,

@@ -18,6 +18,7 @@ from checkpoints.state.list_keys import resolve
 
 from .faults import beside, inside, location, schema_faults
 from .shapes import Field
+from .typed_numbers import without_thousands
 
 PREFIX = "f-"
 LONG = 80
@@ -159,7 +160,7 @@ def from_text(text: str, kind: str, *, nullable: bool = False, old: Any = None) 
         return stripped == TRUE
     if kind == "integer":
         try:
-            return int(stripped.replace(",", ""))
+            return int(without_thousands(stripped))
         except ValueError:
             raise Unreadable(f"“{stripped}” is not a whole number.") from None
     if kind == "number":
@@ -173,20 +174,30 @@ def from_text(text: str, kind: str, *, nullable: bool = False, old: Any = None) 
 
 def from_json(text: str) -> Any:
     """The value of a JSON text that a person wrote; raises Unreadable."""
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as error:
+    if (fault := syntax_fault(text)) is not None:
         raise Unreadable(
-            f"This is not valid JSON; look at line {error.lineno}, character {error.colno}."
-        ) from None
-    except RecursionError:
-        pass  # the one below counts the levels
+            f"This is not valid JSON; look at line {fault.lineno}, character {fault.colno}."
+        )
     try:
         return deltas.decode_request(text.encode())
     except InvalidValue as error:
         raise Unreadable(_in_words(error)) from None
     except ValueError:
         raise Unreadable("This text holds characters that cannot be stored.") from None
+
+
+def syntax_fault(text: str) -> json.JSONDecodeError | None:
+    """The first place at which a text is no JSON; None where it can be read.
+
+    Numbers and depth are for the reader of values to judge: Python refuses very long numbers.
+    """
+    try:
+        json.loads(text, parse_int=str)
+    except json.JSONDecodeError as error:
+        return error
+    except RecursionError:
+        pass
+    return None
 
 
 def _in_words(error: InvalidValue) -> str:

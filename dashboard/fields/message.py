@@ -75,7 +75,7 @@ def _is_message(text: str) -> bool:
     """True if the text is a whole message, written as JSON."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and "role" in value
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from checkpoints.state import deltas
 
-from .form import Unreadable, from_json
+from .form import Unreadable, from_json, syntax_fault
 
 # A larger state is no text that people edit on a page; the command takes it from a file.
 SHOWN_BYTES: Final = 200_000
@@ -24,15 +24,11 @@ def state_text(schema: Mapping[str, Any], values: Mapping[str, Any]) -> str:
 
 def changes_of(text: str, schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """{channel: new value} of what differs from `values`; raises Unreadable with the line."""
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as error:
+    if (fault := syntax_fault(text)) is not None:
         raise Unreadable(
-            f"Line {error.lineno}, character {error.colno} is not valid JSON: "
-            f"“{line_at(text, error.lineno)}”"
-        ) from None
-    except RecursionError:
-        pass  # the reader below counts the levels
+            f"Line {fault.lineno}, character {fault.colno} is not valid JSON: "
+            f"“{line_at(text, fault.lineno)}”"
+        )
     state = from_json(text)
     if not isinstance(state, dict):
         raise Unreadable("Line 1: the state must be an object of channels.")

@@ -19,6 +19,7 @@ from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from dashboard.errors import Invalid
 from dashboard.fields.parameters import TEXT, first_wrong
+from dashboard.fields.typed_numbers import without_thousands
 from dashboard.wording.amounts import AMOUNTS
 from dashboard.wording.parties import PAYEES
 
@@ -170,7 +171,7 @@ def _amount(name: str, value: str) -> Decimal | None:
     if not value:
         return None
     try:
-        amount = Decimal(value.replace(",", ""))
+        amount = Decimal(without_thousands(value))
     except InvalidOperation as error:
         raise Invalid(name, "must be a number such as 48200.00") from error
     if not amount.is_finite() or abs(amount) >= Decimal(10) ** 18:

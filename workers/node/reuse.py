@@ -163,11 +163,15 @@ class Sparing:
 
 
 def spared(usage: Any) -> dict[str, Any]:
-    """The usage that a reused answer spared: `reused_tokens`, `reused_cost`, the model's name."""
+    """The usage that a reused answer spared: `reused_tokens`, `reused_cost`, the model's name.
+
+    `instead_of` stays with it: a person typed that answer in a counterfactual.
+    """
     took = usage if isinstance(usage, Mapping) else {}
     tokens = took.get("tokens", took.get("reused_tokens"))
     cost = took.get("cost", took.get("reused_cost"))
     return {
+        **({"instead_of": took["instead_of"]} if took.get("instead_of") else {}),
         **({"model": took["model"]} if took.get("model") else {}),
         **({"config": took["config"]} if took.get("config") else {}),
         **({"reused_tokens": tokens} if tokens else {}),

@@ -36,6 +36,11 @@ _WHY: Final = {
     REMINDED: "Your workspace snoozed it until now.",
     ESCALATED: "Nobody has taken it so far.",
 }
+# The snoozed incident of a delivery `d`, of which nothing is sent now.
+SNOOZED: Final = (
+    "SELECT 1 FROM gp_outbox o JOIN gp_incident i ON i.id = o.incident_id WHERE o.id = d.news_id "
+    "AND i.closed_at IS NULL AND i.snoozed_until > clock_timestamp()"
+)
 FOOT: Final = (
     "Sign in and open the incident to take it, snooze it or close it. "
     "Which news you get is set under Notifications."
@@ -110,8 +115,6 @@ def _headline(one: IncidentNews) -> str:
 def _facts(one: IncidentNews) -> list[str]:
     since = f"since {one.opened_at.astimezone(UTC):%d %B %Y, %H:%M} UTC"
     still = f"{one.affected:,} still in trouble, " if one.affected != one.threads else ""
-    return [
-        f"{still}{since}",
-        "Somebody has taken it." if one.taken else "",
-        _WHY.get(one.message, ""),
-    ]
+    # Somebody may have taken it since it was passed on: the letter says what holds now.
+    why = "" if one.taken and one.message == ESCALATED else _WHY.get(one.message, "")
+    return [f"{still}{since}", "Somebody has taken it." if one.taken else "", why]

@@ -12,7 +12,7 @@ from . import texts
 from .dates import dates_in
 from .hints import Hints, longest_piece, pieces_of, pieces_of_json
 from .leaves import Form, Leaf, forms, number_of, unit_in
-from .numbers import LARGE, is_strong, numbers_in
+from .numbers import LARGE, is_strong, numbers_in, values_in
 from .units import agree, same_key, unit_of_key
 
 SHARED: Final = 8  # a value that more objects have in common does not tell which one is meant
@@ -163,9 +163,13 @@ class Needles:
         return results
 
     def _numbers_in(self, text: str, *, strict: bool) -> Iterator[Needle]:
+        if not strict:
+            for value in values_in(text):
+                yield from self._forms.get(("number", value), ())
+            return
         for number in numbers_in(text):
             for needle in self._forms.get(("number", number.value), ()):
-                if not strict or _number_agrees(needle, number.value, number.unit, keyed=False):
+                if _number_agrees(needle, number.value, number.unit, keyed=False):
                     yield needle
 
 

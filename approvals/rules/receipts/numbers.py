@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from .units import unit_of
+from .surroundings import is_whole
+from .units import SCALES, unit_of
 
 _THIN: Final = "\u00a0\u2009\u202f"
 _DIGITS: Final = (
@@ -18,7 +19,8 @@ _DIGITS: Final = (
     r"|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}"  # 1.234,50
     r"|\d+,\d+|\d+\.\d+|\d+"
 )
-_UNIT: Final = r"[€£¥$%‰]|[^\W\d_]{1,9}"
+_LETTERS: Final = "A-Za-zÀ-ÖØ-öø-ɏͰ-῿"  # no raised digit, no fraction
+_UNIT: Final = rf"[€£¥$%‰]|[{_LETTERS}]{{1,9}}"
 # Bounded on both sides: never a part of a longer number, a date, a version or an identifier.
 _IN_TEXT: Final = re.compile(
     r"(?<![\w.,'’/:@+−-])(?P<open>\(?)(?P<before>[€£¥$]|[A-Z]{3})? ?(?P<sign>[-−+]?)"
@@ -29,6 +31,7 @@ _WHOLE: Final = re.compile(
     r"(?P<before>[€£¥$]|[A-Z]{3})?\s?(?P<sign>[-−+]?)"
     rf"(?P<digits>{_SPACED}|{_DIGITS})\s?(?P<after>{_UNIT})?"
 )
+_LOOSE: Final = re.compile(rf"{_SPACED}|{_DIGITS}")
 _COMMA_DECIMALS: Final = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,\d{1,2})(?![\d.,])")
 _AMBIGUOUS: Final = re.compile(r"\d{1,3}[.,]\d{3}")
 DIGITS_MAX: Final = 40
@@ -66,10 +69,18 @@ def numbers_in(text: str) -> Iterator[Number]:
     commas = decimal_commas(text)
     for match in _IN_TEXT.finditer(text):
         in_brackets = match["open"] and text[match.end() : match.end() + 1] == ")"
-        if in_brackets or len(match["digits"]) > DIGITS_MAX:
+        if in_brackets or len(match["digits"]) > DIGITS_MAX or not is_whole(text, match):
             continue  # (1,234.50) is how accounts write a negative number
         if (number := _number(match, commas)) is not None:
             yield number
+
+
+def values_in(text: str) -> Iterator[Decimal]:
+    """Every value that digits of a text can be read as, whatever stands around them."""
+    for match in _LOOSE.finditer(text):
+        if len(match[0]) <= DIGITS_MAX:
+            for written in {plain(match[0]), re.sub(r"\D", "", match[0])}:
+                yield from (Decimal(written), -Decimal(written))
 
 
 def _number(match: re.Match[str], commas: bool) -> Number | None:
@@ -81,7 +92,8 @@ def _number(match: re.Match[str], commas: bool) -> Number | None:
     units = [unit_of(word) for word in (match["before"], match["after"]) if word]
     if match["before"] and not units[0] and match.string[match.end("before")] != " ":
         return None  # letters and digits of an identifier
-    unit = next(filter(None, units), "")
+    # Of two units a scale counts: EUR 253k are not 253 EUR.
+    unit = next((one for one in units if one in SCALES), next(filter(None, units), ""))
     value = Decimal(plain(written))
     return Number(-value if match["sign"] in {"-", "−"} else value, unit)
 

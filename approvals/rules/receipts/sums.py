@@ -108,6 +108,6 @@ class Totals:
             return False
         try:
             rough = fsum(float(record[column.key]) for record in column.records)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             return True
         return any(round(rough + by, 1) in self._rounded for by in (-0.05, 0, 0.05))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Final
 
 SHORT: Final = 3
 WORD: Final = re.compile(r"\w+")
-_JOINERS: Final = frozenset("-./_@:+&#'’")
+# Between two letters or digits these join them to one token.
+DASHES: Final = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"
+_JOINERS: Final = frozenset(f"{DASHES}./_@:+&#%~'’")
+_JOINERS_BEHIND: Final = _JOINERS | {"?"}  # an address goes on with its query
 _ACCOUNT: Final = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}")
 _ACCOUNT_IN_TEXT: Final = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: [A-Z0-9]{1,4}){3,9}(?!\w)")
 
@@ -52,15 +55,26 @@ def begins_sentence(text: str, start: int) -> bool:
 
 def is_bounded(text: str, start: int, end: int) -> bool:
     """Tell whether the part is a whole token: no part of a longer word, number or identifier."""
-    if start and _binds(text[start - 1], text[start - 2 : start - 1], text[start]):
+    if start and _binds(text[start - 1], text[max(start - 2, 0) : start - 1], text[start]):
         return False
-    return not (end < len(text) and _binds(text[end], text[end + 1 : end + 2], text[end - 1]))
-
-
-def _binds(next_to: str, beyond: str, edge: str) -> bool:
-    """Tell whether a character beside a part makes it a part of something longer."""
-    if not (edge.isalnum() or edge == "_"):
-        return False
-    if next_to.isalnum() or next_to == "_":
+    if end == len(text):
         return True
-    return next_to in _JOINERS and (beyond.isalnum() or beyond == "_")
+    next_to, beyond = text[end], text[end + 1 : end + 2]
+    return not _binds(next_to, beyond, text[end - 1], joiners=_JOINERS_BEHIND)
+
+
+def _binds(next_to: str, beyond: str, edge: str, *, joiners: Container[str] = _JOINERS) -> bool:
+    """Tell whether a character beside a part makes it a part of something longer."""
+    if _in_word(next_to):
+        # A path or an address that ends with a joiner goes on as well.
+        return _in_word(edge) or edge in joiners
+    if next_to.isascii():
+        return _in_word(edge) and next_to in joiners and _in_word(beyond)
+    kind = unicodedata.category(next_to)
+    if kind.startswith("M"):  # an accent belongs to the letter before it
+        return True
+    return _in_word(beyond) and (kind == "Cf" or (_in_word(edge) and next_to in joiners))
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

@@ -13,9 +13,11 @@ _MEASURE_WORDS: Final = (
     "pcs piece pieces item items unit units"
 )
 _SCALE_WORDS: Final = (
-    "% ‰ percent pct bp bps dozen hundred thousand tsd k million millions mio mn billion "
-    "billions mrd bn"
+    "% ‰ percent pct bp bps dozen hundred hundreds thousand thousands tsd k million millions mio "
+    "mn billion billions mrd bn trillion trillions lakh crore cent cents"
 )
+# As letters behind an amount: €253M is no length, and 4.5 B no bytes.
+_SCALE_LETTERS: Final = {"K": "k", "M": "million", "MM": "million", "B": "billion", "T": "trillion"}
 _CODES: Final = (
     "AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK JPY KES "
     "KRW KWD MAD MXN MYR NGN NOK NZD PEN PHP PKR PLN QAR RON RSD RUB SAR SEK SGD THB TRY TWD UAH "
@@ -25,6 +27,7 @@ _MEASURES: Final = frozenset(_MEASURE_WORDS.split())
 _CURRENCIES: Final = frozenset(_CODES.split())
 # A number before one of these is another number than the same without.
 SCALES: Final = frozenset(_SCALE_WORDS.split())
+_SCALE_KEYS: Final = frozenset(word for word in SCALES if len(word) > 3)  # `k` alone says little
 KEYS: Final = ("currency", "ccy", "unit", "uom", "unit_of_measure")
 _TOKENS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
@@ -36,6 +39,8 @@ def unit_of(word: str) -> str:
         return SYMBOLS[word]
     if word in _CURRENCIES:
         return word
+    if word in _SCALE_LETTERS:
+        return _SCALE_LETTERS[word]
     small = word.casefold()
     return small if small in SCALES or small in _MEASURES else ""
 
@@ -54,10 +59,12 @@ def same_key(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def unit_of_key(key: str) -> str:
-    """The unit that the last word of a key names, as `EUR` in `amount_eur`."""
+    """The unit that the last word of a key names, as `EUR` in `amount_eur`; a scale anywhere."""
     words = tokens(key)
     if len(words) <= 1:
         return ""
+    if scales := [word for word in words if word in _SCALE_KEYS]:
+        return scales[0]
     last = words[-1]
     if last.upper() in _CURRENCIES:
         return last.upper()

@@ -27,7 +27,10 @@ _ROWS: Final = 3_000  # looked at, of each branch
 
 @dataclass(frozen=True, slots=True)
 class OutputRow:
-    """A finished call with its arguments and result as JSON text; None where not `readable`."""
+    """A finished call with its arguments and result as JSON text; None where not `readable`.
+
+    `exchanged`: a person typed the result in a counterfactual.
+    """
 
     id: UUID
     thread: UUID
@@ -39,6 +42,7 @@ class OutputRow:
     args: str | None
     result: str | None
     readable: bool
+    exchanged: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,14 @@ SELECT id, number FROM gp_checkpoint WHERE thread_id = %s::uuid AND branch = %s:
 {branches}
 SELECT w.id, w.thread, w.tool, w.node, w.step, w.kind, w.finished_at,
   CASE WHEN w.readable THEN a.args::text END AS args,
-  CASE WHEN w.readable THEN a.result::text END AS result, w.readable
+  CASE WHEN w.readable THEN a.result::text END AS result, w.readable, w.exchanged
 FROM (
   SELECT r.*, r.bytes <= %s AND sum(r.bytes) FILTER (WHERE r.bytes <= %s) OVER (
     ORDER BY r.depth, r.step DESC, r.started_at DESC, r.id DESC) <= %s AS readable
   FROM (
     SELECT x.id, x.thread_id AS thread, x.branch, x.tool, x.node, x.step, x.kind, x.started_at,
-      x.finished_at, s.depth, pg_column_size(x.args) + pg_column_size(x.result) AS bytes
+      x.finished_at, s.depth, pg_column_size(x.args) + pg_column_size(x.result) AS bytes,
+      coalesce(x.usage ? 'instead_of', false) AS exchanged
     FROM (SELECT * FROM seg ORDER BY depth LIMIT %s) s CROSS JOIN LATERAL (
       SELECT recent.*, max(recent.revision) FILTER (WHERE recent.state = 'done') OVER (
         PARTITION BY recent.step, recent.node, recent.index, recent.key) AS last_done

@@ -52,12 +52,18 @@ class BudgetRow:
         """Answer True where this spending counts."""
         return self.scope == "workspace" or self.name == getattr(one, self.scope)
 
-    def share(self, tokens: float, cost: Decimal | float) -> float:
-        """The spent part of it, of whichever limit is nearer; 1.0 is all."""
-        pairs = ((float(tokens), self.max_tokens), (float(cost), self.max_cost))
+    def percent(self, tokens: int, cost: Decimal) -> Decimal:
+        """The spent part of it in per cent, of whichever limit is nearer; exact, as bands are."""
+        pairs = ((Decimal(tokens), self.max_tokens), (cost, self.max_cost))
         return max(
-            (spent / float(most) if most else 1.0) for spent, most in pairs if most is not None
+            (100 * spent / most if most else Decimal(100))
+            for spent, most in pairs
+            if most is not None
         )
+
+    def share(self, tokens: int, cost: Decimal) -> float:
+        """The same as a part of 1."""
+        return float(self.percent(tokens, cost) / 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +86,14 @@ class BudgetStanding:
         return self.row.share(self.tokens, self.cost)
 
     @property
+    def percent(self) -> Decimal:
+        """The same in per cent, exact: $0.24 of $0.30 are 80 %."""
+        return self.row.percent(self.tokens, self.cost)
+
+    @property
     def band(self) -> int:
         """The highest band that is reached, 0 below all."""
-        return max((band for band in BANDS if self.share * 100 >= band), default=0)
+        return max((band for band in BANDS if self.percent >= band), default=0)
 
     @property
     def has_forecast(self) -> bool:

@@ -136,6 +136,7 @@ def _late(workspace: UUID, turns: StuckTurns) -> list[Any]:
             "factor": WAIT_FACTOR,
             "enough": WAITS_ENOUGH,
             "unknown": stuck_wait_seconds(),
+            "events": EVENTS,
             "after": after,
             "after_id": after_id,
             "limit": WAITING_BATCH,

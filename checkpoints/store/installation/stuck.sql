@@ -1,5 +1,6 @@
 -- learn -- Usual times of an agent's nodes, from the newest events of its newest threads in each workspace.
--- A step is timed from its lease, or from the checkpoint before it, to its own checkpoint.
+-- A step is timed from its lease, or from the checkpoint before it, to its own checkpoint. The longest
+-- of each node is left out: of twenty quick steps, one that hung for hours made an hour usual.
 WITH sample AS (
   SELECT w.id AS workspace_id, th.id, th.last_seq FROM gp_workspace w
   CROSS JOIN unnest(%(statuses)s::text[]) AS s(status)
@@ -14,23 +15,32 @@ WITH sample AS (
     'thread.suspended', 'thread.slept', 'thread.handed_back', 'thread.paused', 'thread.failed',
     'thread.parked', 'approval.requested', 'approval.decided')
   WINDOW w AS (PARTITION BY e.thread_id ORDER BY e.seq)
-), steps AS (
-  SELECT workspace_id, n.node, count(*) AS n_steps, percentile_cont(ARRAY[0.5, 0.95])
-    WITHIN GROUP (ORDER BY extract(epoch FROM at - before)::float8) AS times
+), timed AS (
+  SELECT workspace_id, n.node, extract(epoch FROM at - before)::float8 AS took,
+    row_number() OVER (PARTITION BY workspace_id, n.node ORDER BY at - before) AS place,
+    count(*) OVER (PARTITION BY workspace_id, n.node) AS n
   FROM log CROSS JOIN LATERAL jsonb_array_elements_text(data -> 'nodes') AS n(node)
   WHERE kind = 'checkpoint.committed' AND jsonb_typeof(data -> 'nodes') = 'array'
     AND kind_before IN ('lease.acquired', 'lease.taken_over', 'checkpoint.committed')
-  GROUP BY workspace_id, n.node
+), steps AS (
+  SELECT workspace_id, node, count(*) AS n_steps, percentile_cont(ARRAY[0.5, 0.95])
+    WITHIN GROUP (ORDER BY took) FILTER (WHERE place < greatest(n, 2)) AS times
+  FROM timed GROUP BY workspace_id, node
 ), requests AS (
   SELECT workspace_id, max(data ->> 'node') AS node,
     min(at) FILTER (WHERE kind = 'approval.decided')
       - min(at) FILTER (WHERE kind = 'approval.requested') AS wait
   FROM log WHERE kind IN ('approval.requested', 'approval.decided')
   GROUP BY workspace_id, thread_id, data ->> 'approval'
+), waited AS (
+  SELECT workspace_id, node, extract(epoch FROM wait)::float8 AS took,
+    row_number() OVER (PARTITION BY workspace_id, node ORDER BY wait) AS place,
+    count(*) OVER (PARTITION BY workspace_id, node) AS n
+  FROM requests WHERE wait IS NOT NULL AND node IS NOT NULL
 ), waits AS (
   SELECT workspace_id, node, count(*) AS n_waits, percentile_cont(ARRAY[0.5, 0.95])
-    WITHIN GROUP (ORDER BY extract(epoch FROM wait)::float8) AS times
-  FROM requests WHERE wait IS NOT NULL AND node IS NOT NULL GROUP BY workspace_id, node
+    WITHIN GROUP (ORDER BY took) FILTER (WHERE place < greatest(n, 2)) AS times
+  FROM waited GROUP BY workspace_id, node
 )
 INSERT INTO gp_node_time (workspace_id, agent, node, n_steps, step_p50, step_p95, n_waits,
   wait_p50, wait_p95)
@@ -65,7 +75,8 @@ WHERE th.status IN ('queued', 'running', 'rolling_back')
 ORDER BY s.since LIMIT %(limit)s
 
 -- waiting -- The next threads of a workspace that wait for people, longest first, and whether they are late.
-SELECT th.id, th.workspace_id, th.agent, coalesce(th.next_nodes ->> 0, '') AS node,
+-- Of several nodes of a step it is the one whose request is open: the others may have finished.
+SELECT th.id, th.workspace_id, th.agent, coalesce(g.node, '') AS node,
   th.status_since, NULL::bigint AS last_seq, th.status_since AS since, 'person' AS rule,
   CASE WHEN t.n_waits >= %(enough)s THEN t.wait_p95 END AS usual,
   coalesce(th.waiting_on ->> 'kind', 'gate') = 'gate'
@@ -73,8 +84,14 @@ SELECT th.id, th.workspace_id, th.agent, coalesce(th.next_nodes ->> 0, '') AS no
       WHEN t.n_waits >= %(enough)s THEN greatest(%(floor)s, %(factor)s * t.wait_p95)
       ELSE %(unknown)s END) AS late
 FROM gp_thread th
+CROSS JOIN LATERAL (SELECT CASE WHEN jsonb_array_length(th.next_nodes) < 2 THEN th.next_nodes ->> 0
+  ELSE coalesce((SELECT r.data ->> 'node' FROM gp_event r
+    WHERE r.thread_id = th.id AND r.kind = 'approval.requested' AND r.seq > th.last_seq - %(events)s
+      AND NOT EXISTS (SELECT 1 FROM gp_event d WHERE d.thread_id = th.id AND d.seq > r.seq
+        AND d.kind = 'approval.decided' AND d.data ->> 'approval' = r.data ->> 'approval')
+    ORDER BY r.seq LIMIT 1), th.next_nodes ->> 0) END AS node) g
 LEFT JOIN gp_node_time t ON t.workspace_id = th.workspace_id AND t.agent = th.agent
-  AND t.node = th.next_nodes ->> 0
+  AND t.node = g.node
 WHERE th.workspace_id = %(workspace)s::uuid AND th.status = 'waiting'
   AND (th.status_since, th.id) > (%(after)s::timestamptz, %(after_id)s::uuid)
   AND th.status_since

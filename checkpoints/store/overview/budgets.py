@@ -101,7 +101,7 @@ def reach_bands(usage: BudgetStanding, *, actor: str) -> tuple[int, UUID | None]
     """
     row, highest, breaker = usage.row, 0, None
     for band in queries.BANDS:
-        if usage.share * 100 < band or band in usage.reached or not row.active:
+        if usage.percent < band or band in usage.reached or not row.active:
             continue
         with transaction.atomic():
             lock_workspaces([row.workspace])

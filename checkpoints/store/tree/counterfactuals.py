@@ -107,6 +107,6 @@ def _spared(a: ActivityRow) -> dict[str, Any] | None:
     took: Mapping[str, Any] = a.usage or {}
     tokens = took.get("tokens", took.get("reused_tokens"))
     cost = took.get("cost", took.get("reused_cost"))
-    same = {name: took[name] for name in ("model", "config") if took.get(name)}
+    same = {name: took[name] for name in ("instead_of", "model", "config") if took.get(name)}
     spared = {"reused_tokens": tokens, "reused_cost": cost if cost != "0" else None}
     return {"reused_from": str(a.id), **same, **{k: v for k, v in spared.items() if v}}

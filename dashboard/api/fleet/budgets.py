@@ -60,7 +60,7 @@ class Budget(Shape):
             month=one.month.date(),
             tokens=one.tokens,
             cost=decimal_text(one.cost),
-            percent=round(one.share * 100, 1),
+            percent=round(float(one.percent), 1),
             band=one.band,
             forecast_tokens=one.forecast_tokens,
             forecast_cost=decimal_text(one.forecast_cost),

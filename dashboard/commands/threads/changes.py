@@ -140,7 +140,7 @@ def _more(command: PersonalCommand) -> dict[str, Any]:
     more: dict[str, Any] = {}
     for word in o["budget"]:
         name, text = pair("--budget", word, "limit=number")
-        if name != "cost" and not (text.isascii() and text.isdecimal()):
+        if name != "cost" and not (text.isascii() and text.isdecimal() and len(text) < 16):
             raise Usage("--budget", f"{name} must be a whole number")
         more.setdefault("budget", {})[name] = text if name == "cost" else int(text)
     if (o["instead_of"] is None) != (o["output"] is None):

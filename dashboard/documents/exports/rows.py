@@ -43,7 +43,7 @@ COLUMNS: Final = (
     "hash",
 )
 # What a spreadsheet would compute, and the sign that says a cell is text.
-FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILED: Final = frozenset(
     {EventKind.THREAD_FAILED, EventKind.EFFECT_FAILED, EventKind.STEP_FAILED}

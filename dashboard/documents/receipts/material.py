@@ -57,9 +57,13 @@ def read_material(row: ApprovalRow) -> Material:
         calls = queries.outputs_before(row.thread, point, at=row.requested_at)
         material.capped = len(calls) == queries.CALLS_READ
         # The newest calls have the first claim on the files that may be read.
-        material.outputs = [
-            source for call in reversed(calls) if (source := _output(call, files, material))
+        read = [
+            (call.exchanged, source)
+            for call in reversed(calls)
+            if (source := _output(call, files, material))
         ][::-1]
+        material.outputs = [source for exchanged, source in read if not exchanged]
+        material.entries = [source for exchanged, source in read if exchanged]
         _entries(row, point, files, material)
     _verdicts(row, material)
     return material

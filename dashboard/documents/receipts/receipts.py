@@ -115,13 +115,17 @@ class _Words:
         if at is not None:
             value.checkpoint, value.event = at.checkpoint, at.seq
         value.url = thread_address(call.thread, checkpoint=value.checkpoint, event=value.event)
-        if at is not None and at.kind == EventKind.EFFECT_SETTLED:
+        settled = at is not None and at.kind == EventKind.EFFECT_SETTLED
+        if call.exchanged or settled:
             return self._typed_result(value, at)
         return value
 
-    def _typed_result(self, value: ReceiptValue, at: RecordedRow) -> ReceiptValue:
-        """Of an effect whose outcome was unknown: a person entered what its result was."""
-        value.origin, value.by = "person", person(at.actor or "", self._people)
+    def _typed_result(self, value: ReceiptValue, at: RecordedRow | None) -> ReceiptValue:
+        """Of a counterfactual, and of an effect whose outcome was unknown: a person typed it."""
+        actor = (at and at.actor) or ""
+        # Where the typed result was used again, a worker wrote it down.
+        value.by = person(actor, self._people) if actor.startswith("user:") else "a person"
+        value.origin = "person"
         value.source = f"{value.by}, as the result of {value.source}"
         return value
 

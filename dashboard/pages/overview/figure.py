@@ -8,14 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
+from dashboard.documents.exports.rows import safe
 from dashboard.drawing.charts.over_time import TimePlot
 from dashboard.drawing.charts.ranks import RankPlot
 from dashboard.wording.text import number, span
-
-# Signs at which spreadsheets take a text for a formula.
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 type Value = str | int | float | Decimal | datetime | None
 
@@ -119,5 +117,4 @@ def shown(value: Value, kind: str, *, hours: bool = False) -> str:
 
 def _harmless(row: Sequence[Value]) -> Iterator[Any]:
     for value in map(plain, row):
-        is_formula = isinstance(value, str) and value.startswith(_FORMULA)
-        yield f"'{value}" if is_formula else value
+        yield safe(value) if isinstance(value, str) else value

@@ -33,7 +33,7 @@ class BudgetLine:
 def budget_line(usage: BudgetStanding) -> BudgetLine:
     """One budget in words."""
     row = usage.row
-    percent = int(usage.share * 100)
+    percent = int(usage.percent)
     spent, limit, forecast = [], [], []
     if row.max_cost is not None:
         spent.append(money(usage.cost))

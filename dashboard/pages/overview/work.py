@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from approvals.queries.decided import BEFORE_DAYS
 from dashboard.drawing.charts.over_time import Series, over_time
 from dashboard.drawing.charts.ranks import ranks
 from dashboard.wording.text import number, span
@@ -12,6 +13,9 @@ from .figure import Column, Figure
 from .reads import NOTHING, Overview
 
 TIME: Final = Column("at", "Time (UTC)", "time")
+MADE_WITHIN: Final = (
+    f"Counted are requests that were made in this time or in the {BEFORE_DAYS} days before it."
+)
 AGENT: Final = Column("agent", "Agent", "text")
 ENDS: Final = (("succeeded", "done"), ("failed", "fail"), ("cancelled", "idle"))
 VERDICTS: Final = (
@@ -52,7 +56,7 @@ def waiting(look: Overview) -> Figure:
         "waiting",
         "Waiting for people",
         "Time from a request to each verdict on it, at the time of the verdict: the median, and "
-        "what 9 of 10 stay under. Answers to questions do not count.",
+        f"what 9 of 10 stay under. Answers to questions do not count. {MADE_WITHIN}",
         (
             TIME,
             Column("decisions", "Decisions"),
@@ -79,7 +83,8 @@ def decisions(look: Overview) -> Figure:
     return Figure(
         "decisions",
         "Decisions",
-        "Verdicts of people over time, with answers to questions and verdicts taken back.",
+        "Verdicts of people over time, with answers to questions and verdicts taken back. "
+        f"{MADE_WITHIN}",
         (TIME, *(Column(verdict, words.capitalize()) for verdict, words, _ in VERDICTS)),
         tuple((at, *(counts.get((at, verdict), 0) for verdict, _, _ in VERDICTS)) for at in times),
         plot=over_time(
@@ -129,7 +134,7 @@ def reviewers(look: Overview) -> Figure:
     return Figure(
         "reviewers",
         "Approval load by reviewer",
-        "Verdicts of each reviewer, with how long the requests had waited.",
+        f"Verdicts of each reviewer, with how long the requests had waited. {MADE_WITHIN}",
         (
             Column("reviewer", "Reviewer", "text"),
             Column("decisions", "Decisions"),

@@ -25,6 +25,7 @@ def board_stuck(counts: queries.StuckCounts) -> dict[str, Any]:
 
 
 def _address(agent: str, node: str) -> str:
-    terms = [queries.Term("agent", (agent,)), queries.Term("stuck", (node,))] if node else []
-    query = queries.Query(tuple(terms or [queries.Term("has", ("stuck",))]))
+    # One that stands at no node: the nearest that the query can say is its agent's.
+    where = queries.Term("stuck", (node,)) if node else queries.Term("has", ("stuck",))
+    query = queries.Query((queries.Term("agent", (agent,)), where))
     return f"?{urlencode({'q': str(query)})}"

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from checkpoints import queries
 from dashboard import actions, errors
 from dashboard.fields.parameters import TEXT, Values, one_of
+from dashboard.fields.typed_numbers import without_thousands
 from dashboard.identity.permissions import may
 from dashboard.pages.overview import page
 from dashboard.pages.overview.figures import FIGURES, figure
@@ -90,13 +91,13 @@ FIELDS: Final = ("scope", "name", "max_cost", "max_tokens", "at_full", "active")
 
 def _budget(request: HttpRequest, values: dict[str, str]) -> dict[str, Any]:
     """The form as the action takes it; raises Invalid."""
-    tokens = values["max_tokens"].replace(",", "")
+    tokens = without_thousands(values["max_tokens"])
     if tokens and not (tokens.isascii() and tokens.isdecimal() and len(tokens) < 18):
         raise errors.Invalid("$.max_tokens", "must be a whole number")
     return {
         "scope": values["scope"],
         "name": values["name"],
-        "max_cost": values["max_cost"] or None,
+        "max_cost": without_thousands(values["max_cost"]) or None,
         "max_tokens": int(tokens) if tokens else None,
         "at_full": values["at_full"] or "notify",
         "active": values["active"] != "no",

@@ -15,6 +15,7 @@ from checkpoints.log import fork_budgets
 from checkpoints.state import deltas
 from dashboard.fields import form as fields
 from dashboard.fields import state_text
+from dashboard.fields.typed_numbers import without_thousands
 from dashboard.identity.permissions import Actor
 from dashboard.views import forms
 
@@ -42,7 +43,7 @@ class Budget:
         limits: dict[str, Any] = {}
         problems: dict[str, str] = {}
         for name in fork_budgets.LIMITS:
-            text = getattr(self, name).replace(",", "").removeprefix("$")
+            text = without_thousands(getattr(self, name).removeprefix("$"))
             if not text:
                 continue
             is_number = name != "cost" and text.isascii() and text.isdecimal() and len(text) < 16

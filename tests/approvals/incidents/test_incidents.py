@@ -41,10 +41,27 @@ pytestmark = [pytest.mark.usefixtures("loopback"), pytest.mark.requirement("E01"
             "No order 0193ffff-1234-7abc-8abc-0123456789ab at 08:05",
         ),
         ("spent 1,204.50; it takes a1b2c3d4", "spent 7; it takes 99ff00aa"),
+        ("order-a1b2c3d4 is gone", "order-99ff00aa is gone"),
+        ("lost web-frontend-7d9f8b6c5-x2x4z", "lost web-frontend-5c6b8f9d7-q9k2m"),
+        ("no request req_Kx3abcDEFghi", "no request req_9aZq81LmNop"),
+        ("fetch-2-prices: raised S3UploadError 12", "fetch-7-prices: raised S3UploadError 15"),
     ],
 )
 def test_reasons_that_differ_in_numbers_and_ids_are_alike(one: str, other: str) -> None:
     assert fingerprint(one) == fingerprint(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("publish: raised S3UploadError", "publish: raised Oauth2TokenError"),
+        ("s3_upload: raised KeyError", "ec2_launch: raised KeyError"),
+        ("fetch-2-prices: timed out", "step-3-publish: timed out"),
+        ("utf8-decoder failed", "sha256_mismatch failed"),
+    ],
+)
+def test_names_with_digits_are_no_ids(one: str, other: str) -> None:
+    assert fingerprint(one) != fingerprint(other)
 
 
 def test_other_words_are_another_reason() -> None:

@@ -247,6 +247,34 @@ def test_a_snoozed_incident_is_silent_and_comes_back(people: Cast) -> None:
     assert deliveries()[1:] == [("incident.reminded", who)]
 
 
+def test_what_had_not_left_when_it_was_snoozed_waits_as_well(people: Cast, box: Mailbox) -> None:
+    subscribe(people)
+    fails(people, "publish: HTTP 503")
+    fails(people, "price: raised KeyError")
+    sweep_incidents()
+    who, snoozed = person(people), incidents(people)[0].id
+    responses.snooze(snoozed, timedelta(hours=2), workspace=people.workspace, person=who, actor=who)
+    assert Sender().drain(seconds=5) == 1
+    responses.wake(snoozed, workspace=people.workspace, actor=who)
+    assert Sender().drain(seconds=5) == 1
+    assert len(box.mails) == 2
+
+
+def test_a_letter_of_what_was_passed_on_says_who_took_it_since(people: Cast, box: Mailbox) -> None:
+    second = subscribe(people, "manager", kinds=[])
+    subscribe(people, "operator", escalate_to=second, escalate_minutes=15)
+    fails(people, "publish: HTTP 503")
+    sweep_incidents()
+    later(mins=16)
+    sweep_incidents()
+    [incident] = incidents(people)
+    who = person(people)
+    responses.take(incident.id, workspace=people.workspace, person=who, actor=who)
+    Sender().drain(seconds=5)
+    assert "Somebody has taken it." in box.text()
+    assert "Nobody has taken it" not in box.text()
+
+
 def test_a_snooze_that_is_ended_lets_news_come_again_and_reminds_nobody(people: Cast) -> None:
     subscribe(people)
     fails(people, "publish: HTTP 1")

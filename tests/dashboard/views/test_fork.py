@@ -134,6 +134,7 @@ def test_one_click_at_a_call_says_whether_the_ending_flips(
     # The output is judged as the recorded one was: JSON, its type, what it may hold.
     for text, words in (
         ("4 0", "not valid JSON; look at line 1"),
+        ("9" * 5_000, "2^53"),
         ('"dear"', "Must be a number"),
     ):
         html = page(client.post(link, {"output": text, "reason": "why not"}), 422)

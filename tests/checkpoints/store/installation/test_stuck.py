@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 from uuid_utils.compat import uuid7
 
+from approvals import gates
 from checkpoints import queries, store
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind
@@ -201,6 +202,74 @@ def test_usual_times_are_learned_from_the_log(cast: Cast) -> None:
     store.note_stuck()
     assert noted(cast) == {work.thread: ("silent", "analyse")}
     assert store.learn_node_times("nobody") == 0
+
+
+def _took(thread: UUID, kind: EventKind, seconds: float) -> None:
+    """Let the newest event of a kind lie so much later."""
+    rows("SET session_replication_role = replica")
+    rows(
+        "UPDATE gp_event SET at = at + make_interval(secs => %s) WHERE thread_id = %s "
+        "AND kind = %s",
+        (seconds, thread, kind),
+    )
+    rows("SET session_replication_role = DEFAULT")
+
+
+def test_one_that_hung_for_hours_does_not_make_hours_usual(cast: Cast) -> None:
+    agent = scene.make_agent()
+    for seconds in (*[1.0] * (stuck.STEPS_ENOUGH - 1), 36_000.0):
+        work = scene.lease(scene.start(cast.workspace, agent))
+        scene.step(work)
+        store.leave(work, EventKind.THREAD_SUCCEEDED)
+        _took(work.thread, EventKind.CHECKPOINT_COMMITTED, seconds)
+    for seconds in (*[600.0] * (stuck.WAITS_ENOUGH - 1), 30 * 86_400.0):
+        row = scene.waiting(cast.workspace, agent)
+        gates.decide(
+            row.id,
+            workspace=cast.workspace,
+            reviewer=gates.Reviewer(cast.actor("manager").id, "manager"),
+            verdict="approve",
+            proposal_hash=row.proposal_hash,
+        )
+        _took(row.thread, EventKind.APPROVAL_DECIDED, seconds)
+    store.learn_node_times("research")
+    usual_times = rows("SELECT node, n_steps, step_p95, n_waits, wait_p95 FROM gp_node_time")
+    by_node = {node: (step, wait) for node, _, step, _, wait in usual_times}
+    assert by_node["analyse"][0] == pytest.approx(1, abs=1)
+    assert by_node["publish"][1] == pytest.approx(600, abs=5)
+    silent, late = working(cast), scene.waiting(cast.workspace, agent)
+    age(silent.thread, 120)
+    age(late.thread, 4_000)
+    store.note_stuck()
+    assert noted(cast) == {silent.thread: ("silent", "analyse"), late.thread: ("person", "publish")}
+
+
+def test_of_several_nodes_the_one_with_the_open_request_waits(cast: Cast) -> None:
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent()))
+    scene.step(work, next_nodes=("analyse", "publish"))
+    row = scene.gate(work)
+    usual(cast, "publish", n_waits=stuck.WAITS_ENOUGH, wait=600.0)
+    age(row.thread, 4_000)
+    store.note_stuck()
+    assert noted(cast) == {row.thread: ("person", "publish")}
+    counts = queries.stuck_counts(workspace=cast.workspace, node="publish")
+    assert (counts.total, counts.groups[0].node) == (1, "publish")
+
+
+def test_who_pauses_or_ends_is_stuck_no_longer(cast: Cast) -> None:
+    paused, ended, repeats = working(cast), working(cast), working(cast)
+    for n in range(stuck.CALLS):
+        call(repeats, f"search:{n}", {"q": "tea"})
+    for work in (paused, ended):
+        age(work.thread, 1_000)
+    store.note_stuck()
+    assert set(noted(cast)) == {paused.thread, ended.thread, repeats.thread}
+    store.leave(paused, EventKind.THREAD_PAUSED, reason="by hand")
+    store.leave(ended, EventKind.THREAD_SUCCEEDED)
+    store.leave(repeats, EventKind.THREAD_PAUSED, reason="by hand")
+    assert noted(cast) == {}
+    store.note_stuck()
+    assert (noted(cast), one("SELECT count(*) FROM gp_stuck")) == ({}, 0)
 
 
 def test_turns_come_to_each_agent_and_rest(cast: Cast) -> None:

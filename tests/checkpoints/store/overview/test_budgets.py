@@ -17,6 +17,7 @@ from checkpoints.chain.workspaces import verify_workspace
 from checkpoints.errors import InvalidValue
 from checkpoints.queries import BudgetRow, BudgetStanding
 from checkpoints.state import deltas
+from dashboard.pages.overview.page import budget_line
 from tests.checkpoints.builders import (
     OPERATOR,
     drive,
@@ -91,6 +92,24 @@ def test_each_band_is_told_once_a_month_and_recorded() -> None:
     assert (shown.band, shown.stopped) == (100, False)
     assert leases.acquire(spend(workspace, "1"), owner="worker:1") is not None  # nothing is stopped
     assert verify_workspace(workspace).intact
+
+
+@pytest.mark.parametrize("limit", ["0.30", "0.90", "6.90", "10"])
+def test_a_band_that_is_just_reached_is_reached(limit: str) -> None:
+    workspace = make_workspace()
+    set_budget(workspace, max_cost=limit)
+    spend(workspace, f"{Decimal(limit) * Decimal('0.8') - Decimal('0.000001'):f}")
+    assert announce_budgets(owner=SWEEPER) == 0
+    spend(workspace, "0.000001")
+    assert (usage_of(workspace).band, usage_of(workspace).percent) == (80, 80)
+    assert announce_budgets(owner=SWEEPER) == 1
+
+
+@pytest.mark.parametrize("cents", [29, 57, 58, 99])
+def test_a_per_cent_that_is_spent_is_shown(cents: int) -> None:
+    row = BudgetRow(UUID(int=1), UUID(int=2), "team", "ops", None, Decimal(1), "stop", True, 1)
+    now = BudgetStanding(row, datetime(2026, 11, 1, tzinfo=UTC), 0.5, 0, Decimal(cents) / 100, ())
+    assert budget_line(now).percent == cents
 
 
 def test_both_bands_at_once_are_one_news() -> None:

@@ -69,6 +69,22 @@ def test_one_click_on_the_board_lists_who_is_stuck_at_a_step(
     assert every == {str(t) for t in stuck["silent"] + stuck["lost"]}
 
 
+def test_one_that_stands_at_no_node_is_a_click_away_with_its_agent(
+    cast: Cast, stuck: dict[str, list[UUID]]
+) -> None:
+    rows("UPDATE gp_thread SET next_nodes = '[]' WHERE id = %s", (stuck["lost"][0],))
+    rows("UPDATE gp_stuck SET agent = 'other' WHERE agent = 'research'")
+    rows(
+        "UPDATE gp_thread SET agent = 'other' WHERE agent = 'research' AND id <> %s",
+        (stuck["lost"][0],),
+    )
+    html = cast.client("operator").get("/").content.decode()
+    region = html.partition('id="board-stuck"')[2].partition("</p>")[0]
+    (address,) = [a for a in re.findall(r'href="([^"]+)"', region) if "research" in a]
+    there = cast.client("operator").get(unescape(address)).content.decode()
+    assert listed(there) == {str(stuck["lost"][0])}
+
+
 def test_each_stuck_row_has_its_reason_and_what_helps(
     cast: Cast, stuck: dict[str, list[UUID]]
 ) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from xml.etree import ElementTree
@@ -102,6 +104,10 @@ def test_a_spreadsheet_takes_no_text_for_a_formula() -> None:
     columns = (Column("agent", "Agent", "text"), Column("cost", "Cost", "money"))
     figure = Figure("x", "X", "", columns, (("=HYPERLINK(1)", Decimal("-2.50")), ("a,b", None)))
     assert figure.csv().splitlines() == ["agent,cost", "'=HYPERLINK(1),'-2.5", '"a,b",']
+    texts = ("＝1+1", "\n=1+1", "'=1+1", "=1+1", " x")
+    written = replace(figure, rows=tuple((text, None) for text in texts)).csv()
+    cells = [row[0] for row in csv.reader(io.StringIO(written, newline=""))]
+    assert cells[1:] == ["'＝1+1", "'\n=1+1", "''=1+1", "'=1+1", " x"]
 
 
 def test_bars_add_up_and_lines_have_gaps() -> None:
