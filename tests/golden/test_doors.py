@@ -71,7 +71,7 @@ def test_pages_show_an_old_thread_in_its_own_form(version: int, story: str, cast
 def test_a_worker_of_today_takes_what_older_code_asked(real_db: str, tmp_path: Path) -> None:
     make_cast()
     threads = [rows.load(history) for history in OLD]
-    with started_site(GATEPOST_PUBLISHED=str(tmp_path)):
+    with started_site(GATEPOST_PUBLISHED=str(tmp_path), GATEPOST_SHIPPED_AGENTS="true"):
         for thread in threads:
             place = place_of(thread)
             reviewer_in(place)  # the right to decide is looked at again by the worker
