@@ -5,9 +5,14 @@ Each raises NotDelivered unless the other side has confirmed. Nothing here touch
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
-from collections.abc import Callable, Sequence
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -28,27 +33,88 @@ from .destinations import Destination
 type Sign = Callable[[str], str]
 
 
-def append_to_file(path: str, anchors: Sequence[Anchor], sign: Sign) -> None:
-    """Append whole anchors to a file on another mount and wait until the disk has them.
+class OpenFile:
+    """A file of anchors that no other process writes to meanwhile."""
 
-    A line that a crash left half-written is ended first, so that it spoils none of ours.
-    """
-    try:
-        if not Path(path).parent.is_dir():
-            raise NotDelivered("The folder of the file is not there: is the disk mounted?")
-        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
-        try:
-            size = os.fstat(handle).st_size
-            torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def append(self, anchors: Sequence[Anchor], sign: Sign) -> None:
+        """Append whole anchors and wait until the disk has them; raises NotDelivered.
+
+        A line that a crash left half-written is ended first, so that it spoils none of ours.
+        """
+        with _as_not_delivered():
+            size = os.fstat(self._handle).st_size
+            torn = size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
             lines = [anchor.line(sign(anchor.hash), whole=True) + b"\n" for anchor in anchors]
             data = (b"\n" if torn else b"") + b"".join(lines)
             while data:
-                data = data[os.write(handle, data) :]
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+                data = data[os.write(self._handle, data) :]
+            os.fsync(self._handle)
+
+
+@contextmanager
+def locked_file(path: str, *, begun: bool) -> Iterator[OpenFile]:
+    """Open a file of anchors on another mount, for one writer at a time; raises NotDelivered.
+
+    One that was begun has to be there: a mount point is an empty folder while its disk is away.
+    """
+    with _as_not_delivered():
+        if not Path(path).parent.is_dir():
+            raise NotDelivered("The folder of the file is not there: is the disk mounted?")
+        new = not Path(path).exists()
+        if new and begun:
+            raise NotDelivered(
+                "The file was begun and is not there: is the disk mounted? "
+                "Create an empty one to go on with a new file."
+            )
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        handle = os.open(path, flags, 0o640)
+    try:
+        with _as_not_delivered():
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise NotDelivered("The file cannot be written: it is no regular file.")
+            _lock(handle)
+            if new:
+                _keep_entry(Path(path).parent)
+        yield OpenFile(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _as_not_delivered() -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise NotDelivered(f"The file cannot be written: {error.strerror}.") from None
+
+
+def _lock(handle: int) -> None:
+    """Lock until the file is closed. A file system without locks goes without."""
+    until = time.monotonic() + settings.GATEPOST_SEND_SECONDS
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise NotDelivered("Another process is writing to the file.") from None
+            time.sleep(0.05)
+        except OSError as error:
+            if error.errno in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
+                return
+            raise
+
+
+def _keep_entry(folder: Path) -> None:
+    """Wait until the disk has the name of a new file as well."""
+    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def send_mail(to: str, anchor: Anchor, sign: Sign) -> None:
@@ -77,7 +143,7 @@ def post_webhook(address: str, anchor: Anchor, sign: Sign) -> None:
     body = json.dumps({"type": "anchor.made", "data": data}).encode()
     # The same at each try, so that a receiver takes it once.
     ident = f"anchor_{anchor.number}_{anchor.hash[:16]}"
-    headers = signing.headers([secret], ident=ident, timestamp=_now(), body=body)
+    headers = signing.headers([secret], ident=ident, timestamp=int(time.time()), body=body)
     webhook.post(target, body, headers, timeout=settings.GATEPOST_SEND_SECONDS)
 
 
@@ -85,7 +151,8 @@ def stamp(destination: Destination, anchor: Anchor) -> bytes:
     """The time stamp of an anchor by an authority; its token, checked."""
     parts = urlsplit(destination.address)
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    target = Target(parts.scheme, str(parts.hostname), port, parts.path or "/")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    target = Target(parts.scheme, str(parts.hostname), port, path)
     query, request = time_stamps.request(anchor.hash)
     _, answer = webhook.exchange(
         target,
@@ -97,9 +164,3 @@ def stamp(destination: Destination, anchor: Anchor) -> bytes:
         timeout=settings.GATEPOST_SEND_SECONDS,
     )
     return time_stamps.token_of(answer, request, anchor.hash, ca=destination.ca)
-
-
-def _now() -> int:
-    import time
-
-    return int(time.time())

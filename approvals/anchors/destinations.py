@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 EVERY: Final = {"file": 60.0, "mailto": 3600.0, "https": 60.0, "http": 60.0, "tsa": 60.0}
 SHORTEST, LONGEST = 10.0, 7 * 86_400.0
+NAME_MAX: Final = 200  # of the column
+_OPTIONS: Final = ("every", "ca")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,18 @@ class Destination:
 
 def parse(text: str) -> Destination:
     """One destination; raises ValueError with what is wrong, without the address."""
-    kind, _, rest = text.strip().partition(":")
+    result = _parsed(text.strip())
+    if len(result.name) > NAME_MAX:
+        raise ValueError(f"needs a shorter address: what is shown of it has over {NAME_MAX} signs")
+    if not result.name.isprintable() or not result.address.isprintable():
+        raise ValueError("needs an address without control characters")
+    return result
+
+
+def _parsed(text: str) -> Destination:
+    kind, _, rest = text.partition(":")
     stamps = kind.startswith("tsa+")
-    address = text.strip().removeprefix("tsa+")
+    address = text.removeprefix("tsa+")
     parts = urlsplit(address)
     kind = "tsa" if stamps else kind
     if kind not in EVERY or not rest or (stamps and parts.scheme not in ("http", "https")):
@@ -54,11 +65,21 @@ def parse(text: str) -> Destination:
         return Destination(kind, f"mail {to}", to, every)
     if not parts.hostname or parts.username or parts.password:
         raise ValueError("needs a host, and neither user nor password")
+    if not _has_port(parts):
+        raise ValueError("needs a port from 1 to 65535")
     name = f"{'time stamp' if stamps else 'webhook'} {parts.scheme}://{parts.netloc}"
-    if not stamps:
-        return Destination("webhook", name, address, every)
-    ca = options.get("ca", [""])[0]
-    return Destination(kind, name, address.partition("?")[0], every, ca)
+    # Our own options are not the receiver's business; its own may be signed, so bytes stay.
+    others = [p for p in parts.query.split("&") if p.partition("=")[0] not in _OPTIONS]
+    address = parts._replace(query="&".join(others)).geturl()
+    ca = options.get("ca", [""])[0] if stamps else ""
+    return Destination("tsa" if stamps else "webhook", name, address, every, ca)
+
+
+def _has_port(parts: SplitResult) -> bool:
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
 
 
 def _seconds(text: str) -> float:

@@ -7,10 +7,11 @@ hash fixes those before it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from checkpoints import queries
 from checkpoints.anchors import destinations as progress
@@ -28,6 +29,7 @@ log = structlog.get_logger("gatepost.anchors")
 KIND = "anchors.late"
 FILE_AT_ONCE = 100
 BATCHES = 50
+TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,26 @@ class Sent:
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An anchor for a destination that is due."""
+
+    destination: Destination
+    anchor: Anchor
+    begun: bool
+
+    def send(self, sign: Sign) -> Sent:
+        """Hand it over and note what came of it."""
+        return _send(self, sign)
+
+
 def send_due(destinations: Sequence[Destination], *, sign: Sign, force: bool = False) -> list[Sent]:
     """Make an anchor if a destination is due, and hand it out; with `force` to all of them."""
+    return [one.send(sign) for one in deliveries(destinations, force=force)]
+
+
+def deliveries(destinations: Sequence[Destination], *, force: bool = False) -> list[Delivery]:
+    """Make an anchor if a destination is due; what is to be handed out, with `force` to all."""
     names = [one.name for one in destinations]
     progress.begin(names)
     known = {one.name: one for one in progress.standings(names)}
@@ -48,49 +68,56 @@ def send_due(destinations: Sequence[Destination], *, sign: Sign, force: bool = F
     if not due:
         return []
     anchor = _newest()
-    return [_send(one, known[one.name], anchor, sign) for one in due]
+    return [Delivery(one, anchor, known[one.name].acknowledged > 0) for one in due]
 
 
 def _newest() -> Anchor:
     """Make anchors until no event waits for one; of a long history a turn makes some of them."""
-    for _ in range(BATCHES):
-        anchor, more = made.make_anchor()
+    anchor, more = _make()
+    for _ in range(BATCHES - 1):
         if not more:
             break
+        anchor, more = _make()
     return anchor
+
+
+def _make() -> tuple[Anchor, bool]:
+    """Make one; again where another process made the one with this number meanwhile."""
+    for _ in range(TRIES - 1):
+        with suppress(IntegrityError):
+            return made.make_anchor()
+    return made.make_anchor()
 
 
 def _is_due(one: Destination, known_state: Progress) -> bool:
     tried = known_state.tried_seconds
     # What was refused is tried again sooner than a rare destination is due.
     pause = min(one.every, 60.0) if known_state.error else one.every
-    return tried is None or tried >= pause - 1
+    # Tried in the future: the clock stepped back since, and waiting for it would be a gap.
+    return tried is None or tried < 0 or tried >= pause - 1
 
 
-def _send(one: Destination, known_state: Progress, anchor: Anchor, sign: Sign) -> Sent:
+def _send(delivery: Delivery, sign: Sign) -> Sent:
+    name, number = delivery.destination.name, delivery.anchor.number
     try:
-        number = _hand_over(one, known_state, anchor, sign)
+        number = _hand_over(delivery, sign)
     except NotDelivered as error:
-        log.warning("anchor.not_delivered", destination=one.name, error=error.text)
-        progress.note_refused(one.name, error.text)
-        return Sent(one.name, anchor.number, error.text)
+        log.warning("anchor.not_delivered", destination=name, error=error.text)
+        progress.note_refused(name, error.text)
+        return Sent(name, number, error.text)
     except Exception as error:
-        log.exception("anchor.failed", destination=one.name)
+        log.exception("anchor.failed", destination=name)
         message = f"Sending failed: {type(error).__name__}."
-        progress.note_refused(one.name, message)
-        return Sent(one.name, anchor.number, message)
-    progress.note_acknowledged(one.name, number)
-    return Sent(one.name, number, "")
+        progress.note_refused(name, message)
+        return Sent(name, number, message)
+    progress.note_acknowledged(name, number)
+    return Sent(name, number, "")
 
 
-def _hand_over(one: Destination, known_state: Progress, anchor: Anchor, sign: Sign) -> int:
+def _hand_over(delivery: Delivery, sign: Sign) -> int:
+    one, anchor = delivery.destination, delivery.anchor
     if one.kind == "file":
-        number = known_state.acknowledged
-        while missed := made.anchors_after(number, limit=FILE_AT_ONCE):
-            channels.append_to_file(one.address, missed, sign)
-            number = missed[-1].number
-            progress.note_acknowledged(one.name, number)
-        return number
+        return _extend_file(delivery, sign)
     if one.kind == "mailto":
         channels.send_mail(one.address, anchor, sign)
     elif one.kind == "webhook":
@@ -98,6 +125,19 @@ def _hand_over(one: Destination, known_state: Progress, anchor: Anchor, sign: Si
     else:
         progress.keep_stamp(anchor.number, one.name, channels.stamp(one, anchor))
     return anchor.number
+
+
+def _extend_file(delivery: Delivery, sign: Sign) -> int:
+    one = delivery.destination
+    with channels.locked_file(one.address, begun=delivery.begun) as file:
+        # Read with the lock: another process may have written meanwhile.
+        [current] = progress.standings([one.name])
+        number = current.acknowledged
+        while missed := made.anchors_after(number, limit=FILE_AT_ONCE):
+            file.append(missed, sign)
+            number = missed[-1].number
+            progress.note_acknowledged(one.name, number)
+    return number
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,8 @@ def token_of(answer: bytes, query: Any, digest: str, *, ca: str) -> bytes:
         raise NotDelivered(f"The authority refused: status {made.status}.")
     if made.tst_info.nonce != query.nonce:
         raise NotDelivered("The authority answered another question.")
-    if made.tst_info.message_imprint.message != query.message_imprint.message:
+    stamped, wanted = made.tst_info.message_imprint, query.message_imprint
+    if (stamped.hash_algorithm, stamped.message) != (wanted.hash_algorithm, wanted.message):
         raise NotDelivered("The authority stamped another hash.")
     if ca:
         try:
@@ -56,7 +57,7 @@ def check(token: bytes, digest: str, *, ca: str) -> datetime:
     except (OSError, ValueError):
         raise BadStamp(f"the file of certificates {ca} cannot be read.") from None
     builder = VerifierBuilder()
-    for root in roots:
+    for root in dict.fromkeys(roots):  # a bundle may hold one twice
         builder = builder.add_root_certificate(root)
     try:
         made = decode_timestamp_response(token)

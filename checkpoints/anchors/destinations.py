@@ -74,8 +74,11 @@ def note_acknowledged(name: str, number: int) -> None:
 def note_refused(name: str, error: str) -> None:
     """Note that it has not taken an anchor; it is tried again."""
     _do(
-        "UPDATE gp_anchor_destination SET tried_at = clock_timestamp(), error = %s::varchar "
-        "WHERE name = %s::varchar",
+        "UPDATE gp_anchor_destination SET tried_at = clock_timestamp(), error = %s::varchar, "
+        # A clock that stepped back must not put off the alarm until it has caught up.
+        "acknowledged_at = CASE WHEN acknowledged_at IS NOT NULL "
+        "THEN least(acknowledged_at, clock_timestamp()) END, "
+        "created_at = least(created_at, clock_timestamp()) WHERE name = %s::varchar",
         (error[:ERROR_MAX], name),
     )
 

@@ -17,6 +17,7 @@ from .form import FIRST, Anchor, hash_of, heads_hash
 
 SQL = sql_file(__file__)
 EVENTS_AT_ONCE: Final = 20_000
+AGE_MAX: Final = 2_000_000_000
 _NIL: Final = UUID(int=0)
 _COLUMNS: Final = (
     "SELECT number, at, encode(previous, 'hex') AS previous, heads::text, "
@@ -36,7 +37,10 @@ def make_anchor(*, events: int = EVENTS_AT_ONCE) -> tuple[Anchor, bool]:
             # Another server wrote the cursor, before a restore: anchor everything once more.
             cursor = (0, _NIL, 0)
         moved = fetch_named(SQL.moved, (*cursor, events))
-        heads = [_head("workspace", row) for row in fetch_named(SQL.workspaces, (last.at,) * 2)]
+        # Ages of transactions reach 2^31 back; before that every workspace comes once more.
+        since = cursor[0] if last.horizon - cursor[0] < AGE_MAX else 0
+        workspaces = fetch_named(SQL.workspaces, (since, since % 2**32))
+        heads = [_head("workspace", row) for row in workspaces]
         heads += [_head("thread", row) for row in moved]
         if moved:
             cursor = (moved[0].last_xid, moved[0].last_thread, moved[0].last_seq)

@@ -21,8 +21,9 @@ JOIN gp_event e ON e.thread_id = m.thread_id AND e.seq = m.seq
 JOIN gp_thread th ON th.id = m.thread_id CROSS JOIN last
 ORDER BY e.thread_id
 
--- workspaces -- The ends of logs of workspaces that have moved since a time, with some overlap.
+-- workspaces -- The ends of logs of workspaces whose row was written since a transaction, or all.
+-- By transactions and not by time: a clock that stepped back would hide what moved meanwhile.
 SELECT w.id, w.chain_id AS chain, w.last_seq AS seq, encode(w.last_hash, 'hex') AS hash
-FROM gp_workspace w WHERE w.last_seq > 0 AND (%s::bigint IS NULL
-  OR w.last_at > to_timestamp(%s::bigint / 1000000.0) - interval '2 minutes')
+FROM gp_workspace w WHERE w.last_seq > 0 AND (%s::bigint = 0
+  OR age(w.xmin) <= age((%s::bigint)::text::xid))
 ORDER BY w.id

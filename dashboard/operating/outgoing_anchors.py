@@ -18,7 +18,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.dispatch import receiver
 
 from approvals.anchors import sender
-from approvals.anchors.sender import Late, Sent
+from approvals.anchors.sender import Delivery, Late, Sent
 from checkpoints import store
 from checkpoints.signals import anchors_due
 from workers.slot import forks
@@ -49,11 +49,15 @@ def late() -> list[Late]:
 
 
 class Dispatcher:
-    """One turn at a time, when it is called and the last look is some seconds ago."""
+    """One turn at a time, when it is called and the last look is some seconds ago.
+
+    Each destination has a thread of its own: one that hangs holds up no other, and no alarm.
+    """
 
     def __init__(self) -> None:
         self._turns = forks.Turn()
         self._thread: threading.Thread | None = None
+        self._deliveries: dict[str, threading.Thread] = {}
         self._next_at = 0.0
 
     def call(self, owner: str) -> None:
@@ -67,25 +71,52 @@ class Dispatcher:
         self._thread.start()
 
     def join(self) -> None:
-        """Wait for the end of the turn, if there is one."""
+        """Wait for the end of the turn, if there is one, and of what it sends."""
         if self._thread is not None:
             self._thread.join()
+        for thread in self._deliveries.values():
+            thread.join()
 
     def _turn(self, owner: str) -> None:
         try:
             with self._turns.taken():
                 if not store.claim_duty(DUTY, owner=owner, seconds=DUTY_SECONDS):
                     return
-            sender.send_due(settings.GATEPOST_ANCHORS, sign=sign)
-            sender.raise_alarms(
-                settings.GATEPOST_ANCHORS, minutes=settings.GATEPOST_ANCHORS_LATE_MINUTES
-            )
+            try:
+                self._send()
+            finally:
+                sender.raise_alarms(
+                    settings.GATEPOST_ANCHORS, minutes=settings.GATEPOST_ANCHORS_LATE_MINUTES
+                )
         except (DatabaseError, InterfaceError) as error:
             log.warning("anchors.failed", error=str(error).strip())
         except Exception:
             log.exception("anchors.failed")
         finally:
             connection.close()
+
+    def _send(self) -> None:
+        """Begin to send to each destination that is due and has answered the last time."""
+        running = {name for name, thread in self._deliveries.items() if thread.is_alive()}
+        free = [one for one in settings.GATEPOST_ANCHORS if one.name not in running]
+        for delivery in sender.deliveries(free):
+            name = delivery.destination.name
+            thread = threading.Thread(
+                target=_deliver, args=(delivery,), name=f"anchors: {name}", daemon=True
+            )
+            self._deliveries[name] = thread
+            thread.start()
+
+
+def _deliver(delivery: Delivery) -> None:
+    try:
+        delivery.send(sign)
+    except (DatabaseError, InterfaceError) as error:
+        log.warning("anchors.failed", error=str(error).strip())
+    except Exception:
+        log.exception("anchors.failed")
+    finally:
+        connection.close()
 
 
 @receiver(anchors_due, dispatch_uid="dashboard.operating.outgoing_anchors")

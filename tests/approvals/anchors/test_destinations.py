@@ -32,6 +32,8 @@ def test_a_place_and_what_is_shown_of_it(text: str, kind: str, name: str, every:
     [
         *("", "x", "file:relative", "file://host/x", "mailto:nobody", "ftp://x/y", "tsa+file:///x"),
         *("https://", "https://u:p@x.example/", "mailto:a@b.example?every=1", "tsa+https:"),
+        *("https://x.example:99999/", "tsa+http://x.example:0/", "https://x.example:nine/"),
+        *(f"file:///{'x' * 200}", "file:///a%00b", "mailto:a@b.example%0d%0aBcc:c@d.example"),
     ],
 )
 def test_what_is_no_place_is_refused(text: str) -> None:
@@ -52,3 +54,10 @@ def test_a_wrong_setting_is_one_line_without_the_address(monkeypatch: Any) -> No
         anchors.secret()
     monkeypatch.setenv("GATEPOST_ANCHORS", "")
     assert anchors.destinations() == ()
+
+
+def test_options_are_ours_and_the_rest_of_a_query_is_the_receivers() -> None:
+    made = parse("https://x.example/in?sig=a%2Fb+c&every=90&v=1")
+    assert (made.address, made.every) == ("https://x.example/in?sig=a%2Fb+c&v=1", 90)
+    made = parse("tsa+http://t.example/q?ca=/c.pem&profile=2")
+    assert (made.address, made.ca) == ("http://t.example/q?profile=2", "/c.pem")

@@ -50,6 +50,14 @@ class Authority:
     ca: Path
     spoil: str = ""
 
+    def stamp(self, query: bytes) -> bytes:
+        """The sound answer to a query, without HTTP."""
+        folder = self.ca.parent
+        (folder / "query.tsq").write_bytes(query)
+        openssl("ts", "-reply", "-config", str(folder / "tsa.cnf"), "-queryfile",
+                str(folder / "query.tsq"), "-out", str(folder / "reply.tsr"))  # fmt: skip
+        return (folder / "reply.tsr").read_bytes()
+
 
 def openssl(*words: str) -> None:
     subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=30)
@@ -81,11 +89,8 @@ def authority(folder: Path) -> Iterator[Authority]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            query = self.rfile.read(int(self.headers["Content-Length"]))
-            (folder / "query.tsq").write_bytes(query)
-            openssl("ts", "-reply", "-config", str(folder / "tsa.cnf"), "-queryfile",
-                    str(folder / "query.tsq"), "-out", str(folder / "reply.tsr"))  # fmt: skip
-            reply = (folder / (made.spoil or "reply.tsr")).read_bytes()
+            reply = made.stamp(self.rfile.read(int(self.headers["Content-Length"])))
+            reply = (folder / made.spoil).read_bytes() if made.spoil else reply
             self.send_response(200)
             self.send_header("Content-Type", "application/timestamp-reply")
             self.send_header("Content-Length", str(len(reply)))
