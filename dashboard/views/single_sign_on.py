@@ -17,7 +17,7 @@ from dashboard.configuration.sign_in import SINGLE_SIGN_ON
 from dashboard.errors import ActionError
 from dashboard.identity.rate_limits import STRANGERS, address_of
 from dashboard.identity.sso import provider
-from dashboard.identity.sso.claims import names, text
+from dashboard.identity.sso.claims import named_by, names, text
 
 from .base import SeeOther, page_of_ours, refused
 
@@ -58,17 +58,22 @@ def arrival_of(claims: dict[str, object]) -> Arrival:
     """Somebody as their claims say; raises SignInFailed without a subject or a name."""
     oidc = provider.oidc()
     subject = text(claims, "sub", SUBJECT_MAX + 1)
-    email = "" if claims.get("email_verified") is False else text(claims, "email", LIMITS["email"])
-    username = text(claims, oidc.username_claim, LIMITS["username"] + 1) or email
-    if not 0 < len(subject) <= SUBJECT_MAX or not username:
+    named = named_by(
+        claims,
+        oidc.username_claim,
+        name_max=LIMITS["username"] + 1,
+        email_max=LIMITS["email"],
+    )
+    if not 0 < len(subject) <= SUBJECT_MAX or not named.username:
         raise provider.SignInFailed(
             f"The provider names nobody: it has to send `sub` and `{oidc.username_claim}`."
         )
     return Arrival(
         issuer=oidc.issuer,
         subject=subject,
-        username=username,
-        email=email,
+        username=named.username,
+        name_is_vouched=named.vouched,
+        email=named.email,
         first_name=text(claims, "given_name", LIMITS["first_name"]),
         last_name=text(claims, "family_name", LIMITS["last_name"]),
         groups=names(claims, oidc.groups_claim),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
-from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from checkpoints import queries
@@ -14,8 +13,8 @@ from dashboard.actions.people.accounts import (
     add_account,
     change_account,
     locked_account,
-    person_name,
 )
+from dashboard.actions.people.usernames import alike
 from dashboard.actions.people.users import LIMITS
 from dashboard.errors import Conflict, Forbidden
 from dashboard.fields.validation import check_text
@@ -29,11 +28,15 @@ _SHOWN: Final = ("email", "first_name", "last_name")
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Somebody as the provider says: `issuer` and `subject` name them for good."""
+    """Somebody as the provider says: `issuer` and `subject` name them for good.
+
+    `name_is_vouched` is False where the name is a mail address that the provider has not verified.
+    """
 
     issuer: str
     subject: str
     username: str
+    name_is_vouched: bool
     email: str
     first_name: str
     last_name: str
@@ -50,8 +53,8 @@ def arrive(person: Arrival, *, actor: str) -> Any:
     """The account of a person who has just signed in at the provider, with their roles of now.
 
     1. Find the account by issuer and subject; one that the directory made (SCIM) is linked by its
-       name, once; where there is none a new one is made for a person to whom some group opens a
-       role.
+       name, once, unless that is a mail address that nobody verified; where there is none a new
+       one is made for a person to whom some group opens a role.
     2. Refuse a disabled one.
     3. Set mail and names, then roles and teams, as the provider has them now. The groups of
        people whom the directory keeps here are those that it set.
@@ -76,10 +79,9 @@ def arrive(person: Arrival, *, actor: str) -> Any:
 def _account(person: Arrival, actor: str) -> Any:
     """The account that a person who comes for the first time gets."""
     check_text("username", person.username, LIMITS["username"], required=True)
-    users = get_user_model()._default_manager
     # Names that differ by case alone are one person's, who must not vote twice.
-    alike = list(users.filter(username__iexact=person_name(person.username))[:2])
-    user = alike[0] if alike else None
+    same = alike(person.username)
+    user = same[0] if same else None
     if user is None:
         if not any(opened_by(person.groups).values()):
             raise _no_group(person)
@@ -90,8 +92,9 @@ def _account(person: Arrival, actor: str) -> Any:
             actor=actor,
             workspace=queries.default_workspace(),
         )
-    elif len(alike) > 1 or not _awaits(user, person.issuer):
-        # By its name alone somebody could take over an account: names at a provider may be chosen.
+    elif len(same) > 1 or not person.name_is_vouched or not _awaits(user, person.issuer):
+        # By its name alone somebody could take over an account: names at a provider may be chosen,
+        # and so may mail addresses that nobody has verified.
         raise Conflict(
             f"There is an account {user.username} here already. If it is yours, ask the person "
             f"who runs Gatepost to link it: user link {user.username} --subject {person.subject}"

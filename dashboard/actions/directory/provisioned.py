@@ -13,7 +13,6 @@ from typing import Any, Final
 from unicodedata import category
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
 
@@ -23,10 +22,10 @@ from dashboard.actions.people.accounts import (
     add_account,
     change_account,
     locked_account,
-    person_name,
     set_account_password,
 )
 from dashboard.actions.people.administration import Administrator
+from dashboard.actions.people.usernames import NameTaken, alike, person_name
 from dashboard.actions.people.users import LIMITS, SUBJECT_MAX
 from dashboard.errors import Conflict, Forbidden, Invalid, Missing
 from dashboard.fields.validation import check_text
@@ -70,20 +69,45 @@ def person(who: Administrator, user_id: int) -> Any:
 def provision(who: Administrator, values: Mapping[str, Any], *, external_id: str = "") -> Any:
     """Make an account for somebody of the directory; without a group it has no role.
 
-    Raises Taken for a name that is taken, also by an account that was made here: an admin links
-    that one (`user link NAME --issuer scim --subject ID`).
+    A name that the directory removed gives that account back, so that nobody has two. Raises Taken
+    for a name that is taken, also by an account that was made here: an admin links that one
+    (`user link NAME --issuer scim --subject ID`).
     """
     _require(who)
     _check(values, external_id)
     actor, workspace = who.actor.id, queries.default_workspace()
     name, others = values["username"], {k: v for k, v in values.items() if k != "username"}
     with transaction.atomic():
-        _check_unlike(values, 0)
+        user = _rehired(values, actor)
         try:
-            user = add_account(name, password=None, values=others, actor=actor, workspace=workspace)
-        except Invalid as error:  # somebody else came first
-            raise Taken(error.detail) from error
+            user = user or add_account(
+                name, password=None, values=others, actor=actor, workspace=workspace
+            )
+        except NameTaken as error:
+            raise _taken() from error
         _link(user, external_id or _own_id(user), actor)
+    return user
+
+
+def _rehired(values: Mapping[str, Any], actor: str) -> Any:
+    """Give back the account of this name that the directory removed; None where there is none.
+
+    It comes without roles, groups, logins, tokens, and what any provider said of its person.
+    """
+    same = alike(values["username"])
+    if len(same) != 1 or identities.LEFT not in identities.providers_of(same[0]):
+        return None
+    user = locked_account(same[0].pk)
+    known = identities.providers_of(user)  # again, with the lock
+    if user.is_active or user.is_superuser or identities.LEFT not in known:
+        return None
+    if identities.SCIM in known:
+        return None  # linked again by an admin
+    if queries.memberships(user.pk):
+        return None  # somebody here gave it roles since: an admin has to say whose it is
+    change_account(user, values, actor=actor, workspace=queries.default_workspace())
+    for provider in known:
+        identities.unlink(user, provider, actor=actor)
     return user
 
 
@@ -97,12 +121,10 @@ def change_person(
     with transaction.atomic():
         user = locked_account(user_id)
         leaves = user.is_active and values.get("is_active") is False
-        if user.username != values.get("username", user.username):
-            _check_unlike(values, user_id)
         try:
             change_account(user, values, actor=actor, workspace=queries.default_workspace())
-        except Invalid as error:
-            raise Taken(error.detail) from error
+        except NameTaken as error:
+            raise _taken() from error
         if external_id is not None:
             subject = external_id or _own_id(user)
             _link(user, subject, actor)
@@ -116,7 +138,7 @@ def change_person(
 def remove_person(who: Administrator, user_id: int) -> None:
     """Let somebody go for good: out at once, without roles and groups, no longer in the directory.
 
-    The account stays, disabled: the logs name it.
+    The account stays, disabled: the logs name it, and who is made again gets it back.
     """
     person(who, user_id)
     actor = who.actor.id
@@ -129,6 +151,7 @@ def remove_person(who: Administrator, user_id: int) -> None:
         apply_groups(user_id, (), actor=actor)
         _end_access(user, actor)
         identities.unlink(user, identities.SCIM, actor=actor)
+        identities.link(user, identities.LEFT, _own_id(user), actor=actor)
     hints.logins_changed()
 
 
@@ -214,18 +237,16 @@ def _check(values: Mapping[str, Any], external_id: str) -> None:
             check_text(f"$.{name}", values[name], LIMITS[name], required=name == "username")
             if any(category(c) == "Cc" for c in values[name]):
                 raise Invalid(f"$.{name}", "has a control character")
+    if "username" in values:
+        person_name(values["username"])
     check_text("$.externalId", external_id, SUBJECT_MAX)
     if _OWN_ID.fullmatch(external_id):
         raise Invalid("$.externalId", "has the form of a name that Gatepost gives itself")
 
 
-def _check_unlike(values: Mapping[str, Any], user_id: int) -> None:
-    """Refuse another account's name in other case: one person would have two votes."""
-    users = get_user_model()._default_manager.exclude(pk=user_id)
-    name = values.get("username")
-    if name is not None and users.filter(username__iexact=person_name(name)).exists():
-        message = "is the name of another user; an admin can link it to the directory"
-        raise Taken(f"$.userName: {message}.")
+def _taken() -> Taken:
+    message = "is the name of another user; an admin can link it to the directory"
+    return Taken(f"$.userName: {message}.")
 
 
 def _link(user: Any, subject: str, actor: str) -> None:

@@ -15,24 +15,14 @@ from django.db import IntegrityError, transaction
 
 from checkpoints import queries, store
 from checkpoints.states import WorkspaceEventKind as Kind
-from dashboard.errors import Invalid, Missing, translated
+from dashboard.errors import Missing, translated
 from dashboard.identity.permissions import ROLES
+
+from .usernames import NameTaken, claim_name, person_name
 
 # Fields of a user whose old and new values may stand in a log that nobody can erase.
 OPEN_FIELDS: Final = ("username", "is_active", "is_superuser")
 FIELDS: Final = (*OPEN_FIELDS, "first_name", "last_name", "email")
-USERNAME_MAX: Final = 150
-
-
-def person_name(username: str) -> str:
-    """A username as it is stored: in the one form (NFKC) that the sign-in page looks for.
-
-    Raises Invalid where that form is too long.
-    """
-    name: str = get_user_model().normalize_username(username)
-    if len(name) > USERNAME_MAX:
-        raise Invalid("$.username", f"is longer than {USERNAME_MAX} characters")
-    return name
 
 
 def add_account(
@@ -43,17 +33,19 @@ def add_account(
     actor: str,
     workspace: UUID,
 ) -> Any:
-    """Make a user without a role; raises Invalid for a name that is taken or too long."""
+    """Make a user without a role; raises Invalid for a name that is taken or not allowed."""
+    person_name(username)
+    users = get_user_model()._default_manager
+    others = {k: values[k] for k in FIELDS if k in values and k not in ("username", "email")}
+    user = get_user_model()(email=users.normalize_email(values.get("email", "")), **others)
+    user.set_password(password)  # takes a while, so it comes before the lock of names
     with translated(), transaction.atomic():
+        user.username = claim_name(username)
         try:
             with transaction.atomic():
-                user = get_user_model()._default_manager.create_user(
-                    person_name(username),
-                    password=password,
-                    **{k: values[k] for k in FIELDS if k in values},
-                )
+                user.save()
         except IntegrityError as error:
-            raise Invalid("$.username", "is the name of another user") from error
+            raise NameTaken from error
         changed: dict[str, Any] = {"is_superuser": [False, True]} if user.is_superuser else {}
         log_account(Kind.USER_CREATED, user, changed, actor=actor, workspace=workspace)
     return user
@@ -64,9 +56,9 @@ def change_account(
 ) -> dict[str, Any]:
     """Set values of a user that the caller has locked; what differed, as the event says it.
 
-    Raises Invalid for a name that is taken or too long, Conflict where nobody could undo it.
+    Raises Invalid for a name that is taken or not allowed, Conflict where nobody could undo it.
     """
-    if "username" in new:
+    if new.get("username", user.username) != user.username:
         new = {**new, "username": person_name(new["username"])}
     new = {k: v for k, v in new.items() if k in FIELDS and getattr(user, k) != v}
     if not new:
@@ -77,11 +69,13 @@ def change_account(
     for name, value in new.items():
         setattr(user, name, value)
     with translated(), transaction.atomic():
+        if "username" in new:
+            claim_name(new["username"], user_id=user.pk)
         try:
             with transaction.atomic():
                 user.save(update_fields=list(new))
         except IntegrityError as error:
-            raise Invalid("$.username", "is the name of another user") from error
+            raise NameTaken from error
         log_account(kind, user, changed, actor=actor, workspace=workspace, name=former)
     return changed
 

@@ -19,7 +19,6 @@ from dashboard.identity import tokens
 from dashboard.identity.permissions import ROLES, require
 from dashboard.identity.tokens import TokenRow
 
-from .accounts import USERNAME_MAX
 from .administration import (
     Administrator,
     change_user,
@@ -31,6 +30,7 @@ from .administration import (
     set_password,
     set_roles,
 )
+from .usernames import USERNAME_MAX
 
 NAME_MAX: Final = 100  # of a workspace
 

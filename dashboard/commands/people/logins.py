@@ -13,18 +13,22 @@ from django.db.models.signals import post_save, pre_save
 from checkpoints import queries, store
 from checkpoints.errors import NotFound
 from checkpoints.states import WorkspaceEventKind as Kind
+from dashboard.actions.people.usernames import claim_name
 
 
 @contextmanager
 def logged(actor: str) -> Iterator[None]:
     """Write an event with each user that is made or changed meanwhile, in one transaction with it.
 
-    The transaction is open around the write alone: such a command waits for a person to type.
+    Raises Invalid for the name of a new one that is taken or not allowed. The transaction is open
+    around the write alone: such a command waits for a person to type.
     """
     with ExitStack() as writing:
 
-        def before(**_: Any) -> None:
+        def before(instance: Any, **_: Any) -> None:
             writing.enter_context(transaction.atomic())
+            if instance._state.adding:
+                instance.username = claim_name(instance.username)
 
         def after(instance: Any, created: bool, **_: Any) -> None:
             _log(actor, instance, created=created)

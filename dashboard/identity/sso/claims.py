@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 from unicodedata import category
 
@@ -32,6 +33,38 @@ def names(claims: Mapping[str, Any], name: str) -> frozenset[str]:
     if not isinstance(values, list):
         return frozenset()
     return frozenset(v for v in values[:GROUPS_MAX] if _is_plain(v) and v)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Somebody's name and mail address; `vouched` is False for an address nobody verified."""
+
+    username: str
+    email: str
+    vouched: bool
+
+
+def named_by(
+    claims: Mapping[str, Any], username_claim: str, *, name_max: int, email_max: int
+) -> Named:
+    """The name of this claim, else the mail address; one that is not verified is neither.
+
+    A provider that does not say whether it verified an address vouches for nobody by it.
+    """
+    verified = _is_verified(claims)
+    email = "" if verified is False else text(claims, "email", email_max)
+    by_mail = username_claim.rpartition(".")[2] == "email"
+    name = "" if by_mail else text(claims, username_claim, name_max)
+    return Named(name or email, email, bool(name) or verified is True)
+
+
+def _is_verified(claims: Mapping[str, Any]) -> bool | None:
+    """Tell whether the provider has verified the mail address; None where it does not say.
+
+    Some send the text `true` or `false`; anything else is no yes.
+    """
+    value = claim(claims, "email_verified")
+    return None if value is None else value is True or str(value).lower() == "true"
 
 
 def _is_plain(value: Any) -> TypeGuard[str]:

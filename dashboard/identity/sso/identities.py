@@ -16,6 +16,8 @@ from dashboard.models import Identity
 
 # The provider of people whom a directory keeps through SCIM; others are issuers, with https://.
 SCIM: Final = "scim"
+# The same of people whom the directory has removed: their accounts wait, disabled.
+LEFT: Final = "scim:left"
 TABLE: Final = "gp_identity"
 
 
@@ -60,6 +62,12 @@ def link(user: Any, provider: str, subject: str, *, actor: str) -> None:
             message = "The directory's name for this person belongs to another account."
             raise Conflict(message) from error
         _log(Kind.IDENTITY_LINKED, row, user, actor, ("subject",) if former else None)
+
+
+def providers_of(user: Any) -> list[str]:
+    """The providers that may speak for an account."""
+    rows = Identity.objects.filter(user=user).order_by("provider")
+    return list(rows.values_list("provider", flat=True))
 
 
 def unlink(user: Any, provider: str, *, actor: str) -> bool:

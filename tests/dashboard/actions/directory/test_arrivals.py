@@ -35,7 +35,8 @@ def _groups(settings: Any) -> None:
 
 def come(*groups: str, name: str = "ada", subject: str = "sub-ada", **values: str) -> Any:
     shown = {"email": f"{name}@example.com", "first_name": "", "last_name": ""} | values
-    return arrive(Arrival(ISSUER, subject, name, groups=frozenset(groups), **shown), actor=ACTOR)
+    person = Arrival(ISSUER, subject, name, True, groups=frozenset(groups), **shown)
+    return arrive(person, actor=ACTOR)
 
 
 def roles(user: Any) -> set[tuple[str, str]]:

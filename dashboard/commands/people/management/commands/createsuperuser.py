@@ -3,10 +3,11 @@
 from typing import Any
 
 from django.contrib.auth.management.commands import createsuperuser
-from django.core.management import CommandParser
+from django.core.management import CommandError, CommandParser
 
 from dashboard.commands.people.logins import logged
 from dashboard.commands.terminal.console import add_place_argument
+from dashboard.errors import Invalid
 
 
 class Command(createsuperuser.Command):
@@ -19,5 +20,8 @@ class Command(createsuperuser.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """As Django does it; the workspace's log tells of it."""
-        with logged("command:createsuperuser"):
-            super().handle(*args, **options)
+        try:
+            with logged("command:createsuperuser"):
+                super().handle(*args, **options)
+        except Invalid as error:
+            raise CommandError(f"The username {error.reason}.") from None
