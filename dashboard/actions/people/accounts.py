@@ -39,15 +39,14 @@ def add_account(
     others = {k: values[k] for k in FIELDS if k in values and k not in ("username", "email")}
     user = get_user_model()(email=users.normalize_email(values.get("email", "")), **others)
     user.set_password(password)  # takes a while, so it comes before the lock of names
-    with translated(), transaction.atomic():
-        user.username = claim_name(username)
-        try:
-            with transaction.atomic():
-                user.save()
-        except IntegrityError as error:
-            raise NameTaken from error
-        changed: dict[str, Any] = {"is_superuser": [False, True]} if user.is_superuser else {}
-        log_account(Kind.USER_CREATED, user, changed, actor=actor, workspace=workspace)
+    changed: dict[str, Any] = {"is_superuser": [False, True]} if user.is_superuser else {}
+    try:
+        with translated(), transaction.atomic():
+            user.username = claim_name(username)
+            user.save()
+            log_account(Kind.USER_CREATED, user, changed, actor=actor, workspace=workspace)
+    except IntegrityError as error:  # made past the lock of names
+        raise NameTaken from error
     return user
 
 
