@@ -37,7 +37,7 @@ def parse(text: str) -> Destination:
     """One destination; raises ValueError with what is wrong, without the address."""
     result = _parsed(text.strip())
     if len(result.name) > NAME_MAX:
-        raise ValueError(f"needs a shorter address: what is shown of it has over {NAME_MAX} signs")
+        raise ValueError(f"needs a shorter address: its shown part has over {NAME_MAX} characters")
     if not result.name.isprintable() or not result.address.isprintable():
         raise ValueError("needs an address without control characters")
     return result

@@ -42,8 +42,8 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
-    """An anchor for a destination that is due."""
+class DueAnchor:
+    """An anchor for a destination that is due; `begun` tells whether it confirmed one before."""
 
     destination: Destination
     anchor: Anchor
@@ -56,11 +56,11 @@ class Delivery:
 
 def send_due(destinations: Sequence[Destination], *, sign: Sign, force: bool = False) -> list[Sent]:
     """Make an anchor if a destination is due, and hand it out; with `force` to all of them."""
-    return [one.send(sign) for one in deliveries(destinations, force=force)]
+    return [one.send(sign) for one in due_anchors(destinations, force=force)]
 
 
-def deliveries(destinations: Sequence[Destination], *, force: bool = False) -> list[Delivery]:
-    """Make an anchor if a destination is due; what is to be handed out, with `force` to all."""
+def due_anchors(destinations: Sequence[Destination], *, force: bool = False) -> list[DueAnchor]:
+    """Make an anchor if a destination is due, with `force` in any case; one entry for each."""
     names = [one.name for one in destinations]
     progress.begin(names)
     known = {one.name: one for one in progress.standings(names)}
@@ -68,7 +68,7 @@ def deliveries(destinations: Sequence[Destination], *, force: bool = False) -> l
     if not due:
         return []
     anchor = _newest()
-    return [Delivery(one, anchor, known[one.name].acknowledged > 0) for one in due]
+    return [DueAnchor(one, anchor, known[one.name].acknowledged > 0) for one in due]
 
 
 def _newest() -> Anchor:
@@ -97,10 +97,10 @@ def _is_due(one: Destination, known_state: Progress) -> bool:
     return tried is None or tried < 0 or tried >= pause - 1
 
 
-def _send(delivery: Delivery, sign: Sign) -> Sent:
-    name, number = delivery.destination.name, delivery.anchor.number
+def _send(due: DueAnchor, sign: Sign) -> Sent:
+    name, number = due.destination.name, due.anchor.number
     try:
-        number = _hand_over(delivery, sign)
+        number = _hand_over(due, sign)
     except NotDelivered as error:
         log.warning("anchor.not_delivered", destination=name, error=error.text)
         progress.note_refused(name, error.text)
@@ -114,10 +114,10 @@ def _send(delivery: Delivery, sign: Sign) -> Sent:
     return Sent(name, number, "")
 
 
-def _hand_over(delivery: Delivery, sign: Sign) -> int:
-    one, anchor = delivery.destination, delivery.anchor
+def _hand_over(due: DueAnchor, sign: Sign) -> int:
+    one, anchor = due.destination, due.anchor
     if one.kind == "file":
-        return _extend_file(delivery, sign)
+        return _extend_file(due, sign)
     if one.kind == "mailto":
         channels.send_mail(one.address, anchor, sign)
     elif one.kind == "webhook":
@@ -127,9 +127,9 @@ def _hand_over(delivery: Delivery, sign: Sign) -> int:
     return anchor.number
 
 
-def _extend_file(delivery: Delivery, sign: Sign) -> int:
-    one = delivery.destination
-    with channels.locked_file(one.address, begun=delivery.begun) as file:
+def _extend_file(due: DueAnchor, sign: Sign) -> int:
+    one = due.destination
+    with channels.locked_file(one.address, begun=due.begun) as file:
         # Read with the lock: another process may have written meanwhile.
         [current] = progress.standings([one.name])
         number = current.acknowledged

@@ -36,7 +36,7 @@ def fingerprint(reason: str) -> str:
 
 
 def _without(match: re.Match[str]) -> str:
-    """`#`; of a name with digits the name is kept, and the ids that hang on it go."""
+    """Return `#` for an id or a number; a name with digits keeps its words, without attached ids."""
     token = match["id"]
     pieces = [] if token is None else re.split(r"([-_]+)", token)
     if not any(map(_is_name, pieces)):
@@ -50,9 +50,10 @@ def _without(match: re.Match[str]) -> str:
 
 
 def _is_name(piece: str) -> bool:
-    """Tell whether a text is of words that can be pronounced, one of five letters, and one number.
+    """Tell whether a text with digits is a name, such as S3UploadError, and no random id.
 
-    What was drawn by chance hardly ever is.
+    A name has one number, and most of its letters are words that can be pronounced, one of them
+    with five letters or more.
     """
     words = _WORD.findall(piece)
     clear = [word for word in words if _PRONOUNCED.fullmatch(word)]

@@ -40,13 +40,10 @@ class QuietRow:
         today = now.astimezone(zone).date()
         for day in (today - timedelta(days=1), today):
             last = day if self.begins < self.ends else day + timedelta(days=1)
-            begin = datetime.combine(day, self.begins, tzinfo=zone)
-            # Compared as instants: of one time zone, times compare by their clocks.
-            if (
-                begin.astimezone(UTC)
-                <= now.astimezone(UTC)
-                < (end := _second(last, self.ends, zone))
-            ):
+            # Compared in UTC: times of one time zone compare by what their clocks show.
+            begin = datetime.combine(day, self.begins, tzinfo=zone).astimezone(UTC)
+            end = _second(last, self.ends, zone)
+            if begin <= now.astimezone(UTC) < end:
                 return end
         return None
 

@@ -20,10 +20,9 @@ from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import deltas
 
-from .texts.incident_letters import SNOOZED
 from .texts.kinds import TEST, NotDelivered
 
-SQL = sql_file(__file__, snoozed=SNOOZED)
+SQL = sql_file(__file__)
 # At once on their way to one endpoint, over all senders: one that hangs holds no more than these.
 AT_ONCE: Final = 4
 LISTED_MAX: Final = 100

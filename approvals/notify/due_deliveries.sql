@@ -1,4 +1,8 @@
--- due -- A delivery that is open, due and claimed by nobody. News of a snoozed incident waits.
+-- snoozed -- The snoozed incident of a delivery `d`: nothing is sent about it now.
+SELECT 1 FROM gp_outbox n JOIN gp_incident i ON i.id = n.incident_id
+WHERE n.id = d.news_id AND i.closed_at IS NULL AND i.snoozed_until > clock_timestamp()
+
+-- due -- A delivery that is open, due, claimed by nobody, and about no snoozed incident.
 d.done_at IS NULL AND d.failed_at IS NULL AND d.next_at <= clock_timestamp()
   AND (d.claimed_until IS NULL OR d.claimed_until <= clock_timestamp())
   AND NOT EXISTS ({snoozed})

@@ -13,11 +13,12 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 import structlog
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import DatabaseError, InterfaceError
 
 from checkpoints import store
 from checkpoints.errors import ContentAway, GatepostError
 from checkpoints.views import OwedFolder
+from dashboard.operating.side_threads import side_thread
 from workers.slot import forks
 
 from . import folders
@@ -75,11 +76,5 @@ class Writer:
             self._thread.start()
 
     def _write(self) -> None:
-        try:
+        with side_thread(log, "folders.failed"):
             write_due(turn=self._turns.taken)
-        except (DatabaseError, InterfaceError) as error:
-            log.warning("folders.failed", error=str(error).strip())
-        except Exception:
-            log.exception("folders.failed")
-        finally:
-            connection.close()

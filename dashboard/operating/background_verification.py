@@ -18,7 +18,6 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection
 from django.dispatch import receiver
 
 from approvals.verification import keep_report
@@ -29,6 +28,7 @@ from checkpoints.signals import verification_due
 from workers.slot import forks
 
 from . import proof
+from .side_threads import side_thread
 
 log = structlog.get_logger("gatepost.verification")
 DUTY: Final = "verification"
@@ -133,7 +133,7 @@ class Verifier:
         pace = max(float(settings.GATEPOST_VERIFY_EVENTS_PER_SECOND), 1.0)
         slices = verify_everything(owner=owner, every_seconds=every)
         claimed_at = -DUTY_SECONDS
-        try:
+        with side_thread(log, "verification.failed"):
             while True:
                 with self._turns.taken():
                     if time.monotonic() - claimed_at > DUTY_SECONDS / 3:
@@ -146,12 +146,6 @@ class Verifier:
                         return
                 # No longer than the duty is kept, however much one slice has cost.
                 self._sleep(min(cost / pace, DUTY_SECONDS / 4))
-        except (DatabaseError, InterfaceError) as error:
-            log.warning("verification.failed", error=str(error).strip())
-        except Exception:
-            log.exception("verification.failed")
-        finally:
-            connection.close()
 
 
 @receiver(verification_due, dispatch_uid="dashboard.operating.background_verification")

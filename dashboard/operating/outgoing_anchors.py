@@ -14,16 +14,16 @@ from typing import Any, Final
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection
 from django.dispatch import receiver
 
 from approvals.anchors import sender
-from approvals.anchors.sender import Delivery, Late, Sent
+from approvals.anchors.sender import DueAnchor, Late, Sent
 from checkpoints import store
 from checkpoints.signals import anchors_due
 from workers.slot import forks
 
 from .anchors import anchor_key
+from .side_threads import side_thread
 
 log = structlog.get_logger("gatepost.anchors")
 DUTY: Final = "anchors"
@@ -57,7 +57,7 @@ class Dispatcher:
     def __init__(self) -> None:
         self._turns = forks.Turn()
         self._thread: threading.Thread | None = None
-        self._deliveries: dict[str, threading.Thread] = {}
+        self._sending: dict[str, threading.Thread] = {}
         self._next_at = 0.0
 
     def call(self, owner: str) -> None:
@@ -74,11 +74,11 @@ class Dispatcher:
         """Wait for the end of the turn, if there is one, and of what it sends."""
         if self._thread is not None:
             self._thread.join()
-        for thread in self._deliveries.values():
+        for thread in self._sending.values():
             thread.join()
 
     def _turn(self, owner: str) -> None:
-        try:
+        with side_thread(log, "anchors.failed"):
             with self._turns.taken():
                 if not store.claim_duty(DUTY, owner=owner, seconds=DUTY_SECONDS):
                     return
@@ -88,35 +88,23 @@ class Dispatcher:
                 sender.raise_alarms(
                     settings.GATEPOST_ANCHORS, minutes=settings.GATEPOST_ANCHORS_LATE_MINUTES
                 )
-        except (DatabaseError, InterfaceError) as error:
-            log.warning("anchors.failed", error=str(error).strip())
-        except Exception:
-            log.exception("anchors.failed")
-        finally:
-            connection.close()
 
     def _send(self) -> None:
-        """Begin to send to each destination that is due and has answered the last time."""
-        running = {name for name, thread in self._deliveries.items() if thread.is_alive()}
+        """Begin to send to each destination that is due and is not still being sent to."""
+        running = {name for name, thread in self._sending.items() if thread.is_alive()}
         free = [one for one in settings.GATEPOST_ANCHORS if one.name not in running]
-        for delivery in sender.deliveries(free):
-            name = delivery.destination.name
+        for due in sender.due_anchors(free):
+            name = due.destination.name
             thread = threading.Thread(
-                target=_deliver, args=(delivery,), name=f"anchors: {name}", daemon=True
+                target=_send_one, args=(due,), name=f"anchors: {name}", daemon=True
             )
-            self._deliveries[name] = thread
+            self._sending[name] = thread
             thread.start()
 
 
-def _deliver(delivery: Delivery) -> None:
-    try:
-        delivery.send(sign)
-    except (DatabaseError, InterfaceError) as error:
-        log.warning("anchors.failed", error=str(error).strip())
-    except Exception:
-        log.exception("anchors.failed")
-    finally:
-        connection.close()
+def _send_one(due: DueAnchor) -> None:
+    with side_thread(log, "anchors.failed"):
+        due.send(sign)
 
 
 @receiver(anchors_due, dispatch_uid="dashboard.operating.outgoing_anchors")

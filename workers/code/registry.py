@@ -37,7 +37,7 @@ ENTRY_POINTS = "gatepost.agents"
 
 
 def agent_modules() -> list[str]:
-    """The shipped agents if they are wanted, entry points of packages, then GATEPOST_AGENTS."""
+    """The shipped agents unless they are off, entry points of packages, then GATEPOST_AGENTS."""
     shipped = SHIPPED if settings.GATEPOST_SHIPPED_AGENTS else ()
     named = [e.value.partition(":")[0] for e in entry_points(group=ENTRY_POINTS)]
     return list(dict.fromkeys([*shipped, *named, *settings.GATEPOST_AGENTS]))

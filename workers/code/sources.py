@@ -9,10 +9,8 @@ comments, docstrings and formatting are no part of it.
 from __future__ import annotations
 
 import ast
-import csv
 import importlib.machinery
 import importlib.util
-import inspect
 import os
 import sys
 import sysconfig
@@ -20,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import ModuleType
 from typing import Final
 
@@ -101,7 +99,7 @@ def package_versions(names: Iterable[str]) -> dict[str, str]:
     results: dict[str, str] = {}
     for name in sorted(set(names) - sys.stdlib_module_names):
         for distribution in _distributions().get(name, ()):
-            results.setdefault(distribution.name, distribution.version)
+            results[distribution] = metadata.version(distribution)
     return results
 
 
@@ -209,33 +207,13 @@ def _same_distribution(tops: set[str], modules: Iterable[Module]) -> set[str]:
     if not any(m.file is not None and _in_library(str(m.file.resolve())) for m in modules):
         return set()
     named = _distributions()
-    ours = {d.name for top in tops for d in named.get(top, ())}
-    return {top for top, brings in named.items() if any(d.name in ours for d in brings)}
+    ours = {d for top in tops for d in named.get(top, ())}
+    return {top for top, distributions in named.items() if not ours.isdisjoint(distributions)}
 
 
 @lru_cache(maxsize=1)
-def _distributions() -> dict[str, list[metadata.Distribution]]:
-    """The distributions that bring a top-level name, by what they say themselves.
-
-    As `metadata.packages_distributions()`, which looks for each file of each of them: 0.2 s in
-    every worker that starts.
-    """
-    results: dict[str, list[metadata.Distribution]] = {}
-    for distribution in metadata.distributions():
-        declared = (distribution.read_text("top_level.txt") or "").split()
-        for top in declared or _recorded(distribution):
-            results.setdefault(top, []).append(distribution)
-    return results
-
-
-def _recorded(distribution: metadata.Distribution) -> set[str]:
-    """The names that can be imported of the files that it has recorded."""
-    record = distribution.read_text("RECORD")
-    rows = csv.reader(record.splitlines()) if record else ()
-    files = [row[0] for row in rows if row] or map(str, distribution.files or ())
-    steps = [PurePosixPath(file).parts for file in files]
-    tops = {s[0] if len(s) > 1 else inspect.getmodulename(s[0]) or s[0] for s in steps if s}
-    return {top for top in tops if "." not in top}
+def _distributions() -> dict[str, list[str]]:
+    return {top: sorted(set(names)) for top, names in metadata.packages_distributions().items()}
 
 
 # ---- files that it declares ----------------------------------------------------------------------

@@ -36,11 +36,6 @@ _WHY: Final = {
     REMINDED: "Your workspace snoozed it until now.",
     ESCALATED: "Nobody has taken it so far.",
 }
-# The snoozed incident of a delivery `d`, of which nothing is sent now.
-SNOOZED: Final = (
-    "SELECT 1 FROM gp_outbox o JOIN gp_incident i ON i.id = o.incident_id WHERE o.id = d.news_id "
-    "AND i.closed_at IS NULL AND i.snoozed_until > clock_timestamp()"
-)
 FOOT: Final = (
     "Sign in and open the incident to take it, snooze it or close it. "
     "Which news you get is set under Notifications."

@@ -40,13 +40,13 @@ def add_account(
     user = get_user_model()(email=users.normalize_email(values.get("email", "")), **others)
     user.set_password(password)  # takes a while, so it comes before the lock of names
     changed: dict[str, Any] = {"is_superuser": [False, True]} if user.is_superuser else {}
-    try:
-        with translated(), transaction.atomic():
-            user.username = claim_name(username)
+    with translated(), transaction.atomic():
+        user.username = claim_name(username)
+        try:
             user.save()
-            log_account(Kind.USER_CREATED, user, changed, actor=actor, workspace=workspace)
-    except IntegrityError as error:  # made past the lock of names
-        raise NameTaken from error
+        except IntegrityError as error:  # made past the lock of names
+            raise NameTaken from error
+        log_account(Kind.USER_CREATED, user, changed, actor=actor, workspace=workspace)
     return user
 
 

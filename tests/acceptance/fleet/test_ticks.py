@@ -29,7 +29,7 @@ def failed(house: House, title: str) -> UUID:
     return work.thread
 
 
-@pytest.mark.rubric(4)
+@pytest.mark.rubric(6)
 def test_ticks_stay_with_their_threads_and_go_to_the_sheet(house: House, people: People) -> None:
     made = [failed(house, title) for title in ("Anna", "Bert", "Carl", "Dora")]
     screen = people("operator")

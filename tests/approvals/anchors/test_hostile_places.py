@@ -174,7 +174,7 @@ def test_a_place_that_hangs_holds_up_no_other_and_no_alarm(
         for turn in range(1, 4):
             dispatcher.call("worker:1")
             turn_of(dispatcher).join(10)
-            dispatcher._deliveries[file.name].join(10)
+            dispatcher._sending[file.name].join(10)
             assert numbers(path) == [*range(1, turn + 1)]
             with connection.cursor() as cursor:
                 cursor.execute(

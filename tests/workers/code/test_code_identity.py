@@ -6,7 +6,6 @@ import importlib
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,7 +19,7 @@ from checkpoints.code_parts import changes, summary
 from checkpoints.states import EventKind
 from tests.workers.conftest import Bench
 from workers.authoring.errors import GraphError
-from workers.code import registry, sources
+from workers.code import registry
 
 AGENT = '''
 """Orders tea."""
@@ -384,16 +383,6 @@ def test_code_that_only_its_rule_let_go_on_asks_anew(release: Release) -> None:
     release.edit(OTHER["a prompt"][0])
     assert release.advance(thread).status == "waiting"
     assert "the agent's code changed since" in bench.open(thread).description
-
-
-def test_distributions_are_those_that_the_standard_library_names() -> None:
-    named = {
-        top: sorted({one.name for one in brings})
-        for top, brings in sources._distributions().items()
-    }
-    assert named == {
-        top: sorted(set(names)) for top, names in metadata.packages_distributions().items()
-    }
 
 
 @pytest.mark.django_db

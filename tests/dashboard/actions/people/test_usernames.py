@@ -16,7 +16,7 @@ from django.test import Client
 from checkpoints import queries
 from dashboard.actions.directory.arrivals import Arrival, arrive
 from dashboard.actions.people.accounts import add_account, change_account
-from dashboard.actions.people.usernames import NameTaken, alike, person_name
+from dashboard.actions.people.usernames import alike, person_name
 from dashboard.configuration.sign_in import Access
 from dashboard.errors import ActionError, Conflict, Invalid
 from dashboard.identity import tokens
@@ -233,7 +233,3 @@ def test_a_mail_address_links_an_account_only_once_it_is_verified(
         return
     with pytest.raises(Conflict, match=r"user link ada@example\.com --subject sub-1"):
         arrive(person, actor="sso:test")
-
-
-def test_a_name_that_is_taken_is_a_kind_of_refused_value() -> None:
-    assert issubclass(NameTaken, Invalid)

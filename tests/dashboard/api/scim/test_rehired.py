@@ -1,7 +1,7 @@
 """Who was removed and is made again by a directory (RFC 7644, 3.6) has one account and nothing old.
 
-A directory that deletes (Entra ID, after 30 days) sends POST for a person who comes back, and takes
-409 for a mistake of ours; one that only disables (Okta) sends `active: true`.
+A directory that deletes sends POST for a person who comes back; one that only disables people sends
+`active: true`.
 """
 
 from __future__ import annotations
