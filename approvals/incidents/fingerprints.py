@@ -36,7 +36,7 @@ def fingerprint(reason: str) -> str:
 
 
 def _without(match: re.Match[str]) -> str:
-    """Return `#` for an id or a number; a name with digits keeps its words, without attached ids."""
+    """Return `#` for an id or a number; a name with digits keeps its words but no attached id."""
     token = match["id"]
     pieces = [] if token is None else re.split(r"([-_]+)", token)
     if not any(map(_is_name, pieces)):
