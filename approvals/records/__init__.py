@@ -1,7 +1,7 @@
 """Questions to the record: events by agent, person, time, tool, decision and what was proposed."""
 
 from .kinds import DECISIONS, NOTABLE, OF_REQUESTS
-from .outcomes import PER_REQUEST, Outcome, outcomes_of
+from .outcomes import CALLS_AFTER, PER_REQUEST, Outcome, Outcomes, outcomes_of
 from .parts import Part
 from .questions import (
     COUNT_CAP,
@@ -16,6 +16,7 @@ from .questions import (
 from .requests import Look, Notice, looks_at, notices_of, recorded_requests
 
 __all__ = [
+    "CALLS_AFTER",
     "COUNT_CAP",
     "DECISIONS",
     "NOTABLE",
@@ -26,6 +27,7 @@ __all__ = [
     "Look",
     "Notice",
     "Outcome",
+    "Outcomes",
     "Part",
     "Question",
     "RecordRow",

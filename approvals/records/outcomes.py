@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 from uuid import UUID
@@ -16,7 +17,7 @@ from .kinds import DECISIONS, NOTABLE, literal
 
 SQL: Final = sql_file(__file__, notable=literal(NOTABLE), decisions=literal(DECISIONS))
 PER_REQUEST: Final = 100
-WINDOW: Final = 2_000  # calls behind a request among which later effects are looked for
+CALLS_AFTER: Final = 2_000  # calls behind a request among which later effects are looked for
 # How an effect belongs to a request: its record names it; the node that waited for it made it; the
 # thread made it later and asked nobody; the rollback that was asked for was to undo it.
 Relation = Literal["request", "node", "later", "undo"]
@@ -24,7 +25,10 @@ Relation = Literal["request", "node", "later", "undo"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """An effect that came of a request; `state` is `compensated` once it was undone."""
+    """An effect that came of a request; `state` is `compensated` once it was undone.
+
+    `undo_failed` says that the last try to undo it failed, and `undo_error` why.
+    """
 
     approval: UUID
     relation: Relation
@@ -38,18 +42,37 @@ class Outcome:
     undo: str
     started_at: datetime
     finished_at: datetime | None
+    undo_failed: bool
+    undo_error: str
 
 
-def outcomes_of(approvals: Iterable[UUID], *, workspace: UUID) -> dict[UUID, list[Outcome]]:
+@dataclass(slots=True)
+class Outcomes:
+    """Effects that came of a request; `complete` is False where there may be more of them."""
+
+    rows: list[Outcome] = field(default_factory=list)
+    complete: bool = True
+
+
+def outcomes_of(approvals: Iterable[UUID], *, workspace: UUID) -> dict[UUID, Outcomes]:
     """{request: what came of it} in the order of the relations, then in time; one statement.
 
-    Of the effects that name no request at most PER_REQUEST of each relation are listed.
+    Of the effects that name no request at most PER_REQUEST of each relation are listed, of the
+    later ones those among the CALLS_AFTER calls after the request.
     """
     ids = list(dict.fromkeys(approvals))
-    result: dict[UUID, list[Outcome]] = {ident: [] for ident in ids}
+    result = {ident: Outcomes() for ident in ids}
     if not ids:
         return result
-    params = {"ids": ids, "workspace": workspace, "limit": PER_REQUEST, "window": WINDOW}
+    counts: Counter[tuple[UUID, str]] = Counter()
+    params = {"ids": ids, "workspace": workspace, "limit": PER_REQUEST + 1, "window": CALLS_AFTER}
     for row in fetch_named(SQL.outcomes, params):
-        result[row.approval].append(record_of(Outcome, row))
+        counts[row.approval, row.relation] += 1
+        unnamed = row.relation in ("node", "later")
+        if row.relation == "unseen" or (
+            unnamed and counts[row.approval, row.relation] > PER_REQUEST
+        ):
+            result[row.approval].complete = False
+        else:
+            result[row.approval].rows.append(record_of(Outcome, row))
     return result

@@ -27,6 +27,13 @@ SELECT r.id AS approval, 'later' AS relation, x.* FROM requests r CROSS JOIN LAT
   WHERE y.kind = 'effect' AND y.approval_id IS NULL ORDER BY y.started_at, y.id LIMIT %(limit)s) x
 WHERE r.kind <> 'operation'
 
+-- unseen -- Requests with more calls afterwards than are looked through.
+SELECT r.id AS approval, 'unseen' AS relation, x.* FROM requests r CROSS JOIN LATERAL (
+  SELECT c.* FROM gp_activity c WHERE c.thread_id = r.thread_id
+    AND c.branch = r.branch AND c.step > r.step AND (r.next_step IS NULL OR c.step < r.next_step)
+    ORDER BY c.step, c.node, c.index, c.key, c.revision OFFSET %(window)s LIMIT 1) x
+WHERE r.kind <> 'operation'
+
 -- undone -- Effects that an approved rollback was to undo; it started when it was decided.
 SELECT r.id AS approval, 'undo' AS relation, x.* FROM requests r CROSS JOIN LATERAL (
   SELECT e.data FROM gp_event e WHERE e.workspace_id = r.workspace_id AND e.kind IN ({notable})
@@ -40,11 +47,16 @@ JOIN gp_activity x ON x.thread_id = r.thread_id AND x.id = ANY(ARRAY(
   SELECT (u.id)::uuid FROM jsonb_array_elements_text(e.data -> 'undo') u (id)))
 WHERE r.kind = 'operation'
 
--- outcomes -- All of them, in the order in which they started.
+-- outcomes -- All of them, in the order in which they started; with the last undo that failed, unless
+-- one succeeded.
 WITH requests AS MATERIALIZED ({requests})
 SELECT o.approval, o.relation, o.id AS activity, o.thread_id AS thread, o.tool, o.state,
   coalesce(o.usage ->> 'sentence', '') AS sentence, o.error, o.attempts, o.undo, o.started_at,
-  o.finished_at
-FROM ({named} UNION ALL {of_node} UNION ALL {later} UNION ALL {undone}) o
+  o.finished_at, f.seq IS NOT NULL AS undo_failed, coalesce(f.error, '') AS undo_error
+FROM ({named} UNION ALL {of_node} UNION ALL {later} UNION ALL {undone} UNION ALL {unseen}) o
+LEFT JOIN LATERAL (SELECT e.seq, e.data ->> 'error' AS error FROM gp_event e
+  WHERE e.thread_id = o.thread_id AND e.kind = 'compensation.failed'
+    AND e.data ->> 'activity' = o.id::text ORDER BY e.seq DESC LIMIT 1) f
+  ON o.state <> 'compensated'
 ORDER BY o.approval, array_position(ARRAY['request', 'node', 'later', 'undo'], o.relation),
   o.started_at, o.id

@@ -25,7 +25,7 @@ from checkpoints.tables.readers import decoded
 
 from .cursors import BEFORE, BEHIND, LONG_AGO, NEVER, XID_MAX, Position, read_cursor, write_cursor
 from .kinds import DECISIONS, EFFECTS, NOTABLE, OF_REQUESTS, literal
-from .outcomes import Outcome, outcomes_of
+from .outcomes import Outcomes, outcomes_of
 
 _KINDS = {
     "decisions": literal(DECISIONS),
@@ -156,11 +156,12 @@ class Answers:
     next_cursor: str
     count: int
     searched_all: bool
-    outcomes: Mapping[UUID, list[Outcome]] = field(default_factory=dict)
+    outcomes: Mapping[UUID, Outcomes] = field(default_factory=dict)
 
-    def outcomes_of(self, row: RecordRow) -> list[Outcome]:
+    def outcomes_of(self, row: RecordRow) -> Outcomes:
         """Effects that came of the request that an event belongs to."""
-        return [] if row.approval is None else self.outcomes.get(row.approval, [])
+        result = None if row.approval is None else self.outcomes.get(row.approval)
+        return Outcomes() if result is None else result
 
 
 def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:

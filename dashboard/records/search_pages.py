@@ -123,10 +123,12 @@ def _lines(answers: Answers) -> list[Line]:
     rows = answers.rows
     names = people(row.actor for row in rows)
     damaged = queries.damaged_from(list({row.thread for row in rows}))
-    return [
-        _line(row, names, damaged.get(row.thread), outcomes_in_words(answers.outcomes_of(row)))
-        for row in rows
-    ]
+    results = []
+    for row in rows:
+        outcomes = answers.outcomes_of(row)
+        came_of = outcomes_in_words(outcomes.rows, complete=outcomes.complete)
+        results.append(_line(row, names, damaged.get(row.thread), came_of))
+    return results
 
 
 def _line(row: RecordRow, names: Mapping[str, str], damaged: int | None, came_of: str) -> Line:

@@ -19,7 +19,7 @@ from dashboard.documents.state_shape import Shape
 from dashboard.pages.report.decision import DecisionReport, Difference, Proved, Verdict
 from dashboard.pages.report.file import attachment
 
-from .search import CameOf
+from .search import CAME_OF_ALL, CameOf
 
 HTML = "text/html"
 
@@ -163,6 +163,7 @@ class Report(Shape):
     votes: list[ReportedVote]
     execution: ReportedExecution | None
     came_of: list[CameOf]
+    came_of_all: bool = Field(description=CAME_OF_ALL)
     undo: str
     proof: list[ReportedProof]
     verified: bool | None = Field(description="What the last verification of the record found.")
@@ -206,6 +207,7 @@ class Report(Shape):
             votes=[ReportedVote.of(one) for one in report.verdicts],
             execution=_execution(report),
             came_of=[CameOf.of(one) for one in report.came_of],
+            came_of_all=report.outcomes.complete,
             undo=row.undo,
             proof=[ReportedProof.of(one) for one in report.proof],
             verified=None if check is None else check.intact,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal, Self
 from uuid import UUID
@@ -10,11 +9,20 @@ from uuid import UUID
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from pydantic import Field
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from approvals.records import COUNT_CAP, Answers, Outcome, RecordRow
+from approvals.records import (
+    CALLS_AFTER,
+    COUNT_CAP,
+    PER_REQUEST,
+    Answers,
+    Outcome,
+    Outcomes,
+    RecordRow,
+)
 from approvals.states import RISKS, VERDICTS
 from dashboard import actions
 from dashboard.actions.audit import questions
@@ -45,6 +53,12 @@ PARAMETERS = [
 ]
 
 
+CAME_OF_ALL = (
+    f"False where there may be more: the first {PER_REQUEST} of each relation but `request` are "
+    f"listed, of the later ones those among the first {CALLS_AFTER:,} calls."
+)
+
+
 class CameOf(Shape):
     """An effect that came of a request; `state` is `compensated` once it was undone.
 
@@ -62,6 +76,8 @@ class CameOf(Shape):
     attempts: int
     started_at: datetime
     finished_at: datetime | None
+    undo_failed: bool = Field(description="The last try to undo it failed: it is still in place.")
+    undo_error: str
 
     @classmethod
     def of(cls, row: Outcome) -> Self:
@@ -76,6 +92,8 @@ class CameOf(Shape):
             attempts=row.attempts,
             started_at=row.started_at,
             finished_at=row.finished_at,
+            undo_failed=row.undo_failed,
+            undo_error=row.undo_error,
         )
 
 
@@ -107,11 +125,12 @@ class RecordedEvent(Shape):
     amount: str
     payee: str
     came_of: list[CameOf]
+    came_of_all: bool = Field(description=CAME_OF_ALL)
     data: Any
     hash: str
 
     @classmethod
-    def of(cls, row: RecordRow, by: str, outcomes: Sequence[Outcome]) -> Self:
+    def of(cls, row: RecordRow, by: str, outcomes: Outcomes) -> Self:
         """The row for the wire."""
         about = recognised(row.args)
         return cls(
@@ -133,7 +152,8 @@ class RecordedEvent(Shape):
             request=row.request,
             amount=about.amount,
             payee=about.payee,
-            came_of=[CameOf.of(one) for one in outcomes],
+            came_of=[CameOf.of(one) for one in outcomes.rows],
+            came_of_all=outcomes.complete,
             data=row.data,
             hash=row.hash.hex(),
         )

@@ -104,7 +104,7 @@ def report(command: PersonalCommand) -> None:
         ("request", shown.title),
         ("status", f"{shown.status} {shown.outcome}".strip()),
         ("decisions", votes or "none"),
-        ("came of it", outcomes_in_words(result.came_of) or "nothing"),
+        ("came of it", outcomes_in_words(shown.came_of, complete=shown.came_of_all) or "nothing"),
         ("proposal hash", shown.proposal_hash),
         ("policy", shown.policy_version),
         ("events", ", ".join(f"{one.seq} {one.kind}" for one in shown.proof)),
@@ -152,7 +152,7 @@ def _table(page: RecordedEvents) -> Any:
                 one.decision,
                 one.amount,
                 one.payee,
-                outcomes_in_words(one.came_of),
+                outcomes_in_words(one.came_of, complete=one.came_of_all),
             )
             for one in page.results
         ),

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from approvals import records
 from approvals.queries import ApprovalRow
-from approvals.records import OF_REQUESTS, Look, Notice, Outcome, Question, RecordRow
+from approvals.records import OF_REQUESTS, Look, Notice, Outcome, Outcomes, Question, RecordRow
 from approvals.rules.votes import Vote
 from approvals.states import ALLOWING
 from checkpoints import queries
@@ -29,7 +29,7 @@ from dashboard.pages.approvals import ApprovalPage
 from dashboard.wording import sentences
 from dashboard.wording.parties import Recognised, recognised
 
-from .outcomes import outcome_in_words
+from .outcomes import CUT, outcome_in_words
 
 LINES_MAX: Final = 500
 
@@ -129,10 +129,25 @@ class DecisionReport:
         return queries.activity_under(self.approval.id) if self.approval.effect else None
 
     @cached_property
-    def came_of(self) -> list[Outcome]:
-        """All effects that came of it, as the search of the record lists them."""
+    def outcomes(self) -> Outcomes:
+        """The effects that came of it, as the search of the record lists them."""
         result = records.outcomes_of([self.approval.id], workspace=self.workspace)
         return result[self.approval.id]
+
+    @property
+    def came_of(self) -> list[Outcome]:
+        """Those effects alone."""
+        return self.outcomes.rows
+
+    @property
+    def cut(self) -> str:
+        """A sentence where there may be more of them."""
+        return "" if self.outcomes.complete else CUT
+
+    @property
+    def failed_undos(self) -> list[Outcome]:
+        """The effects whose last undo failed: they are still in place."""
+        return [one for one in self.came_of if one.undo_failed]
 
     @property
     def others(self) -> list[str]:

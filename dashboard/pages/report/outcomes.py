@@ -7,6 +7,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, Protocol
 
+from approvals.records import CALLS_AFTER, PER_REQUEST
+
 _RELATIONS: Final = {
     "request": "",
     "node": "by the same node: ",
@@ -22,6 +24,12 @@ _STATES: Final = {
 }
 
 
+CUT: Final = (
+    f"There may be more: listed are the first {PER_REQUEST} that name no request, "
+    f"among the {CALLS_AFTER:,} calls that followed."
+)
+
+
 class Described(Protocol):
     """An outcome with what its words need, of the record or as the API answers it."""
 
@@ -33,6 +41,8 @@ class Described(Protocol):
     def state(self) -> str: ...
     @property
     def attempts(self) -> int: ...
+    @property
+    def undo_failed(self) -> bool: ...
 
 
 def outcome_in_words(row: Described) -> str:
@@ -40,14 +50,16 @@ def outcome_in_words(row: Described) -> str:
     return f"{_RELATIONS[row.relation]}{_ended(row)}"
 
 
-def outcomes_in_words(rows: Sequence[Described]) -> str:
+def outcomes_in_words(rows: Sequence[Described], *, complete: bool) -> str:
     """All of them in one line; empty where nothing came of it."""
-    return "; ".join(
+    result = "; ".join(
         _RELATIONS[relation] + ", ".join(map(_ended, some))
         for relation, some in groupby(rows, key=attrgetter("relation"))
     )
+    return result if complete else f"{result}. {CUT}".removeprefix(". ")
 
 
 def _ended(row: Described) -> str:
     attempts = f" in {row.attempts} attempts" if row.attempts > 1 else ""
-    return f"{row.tool} {_STATES.get(row.state, row.state)}{attempts}"
+    undo = ", undo failed" if row.undo_failed else ""
+    return f"{row.tool} {_STATES.get(row.state, row.state)}{attempts}{undo}"

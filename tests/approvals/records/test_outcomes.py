@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
 from approvals import records
-from approvals.records import Question
+from approvals.records import Outcomes, Question, outcomes
 from checkpoints import store
 from checkpoints.records import NewActivity, Position
 from checkpoints.states import EventKind
@@ -53,7 +53,7 @@ def answered(cast: Cast, verdict: str = "approve", **more: Any) -> tuple[Any, An
 
 def listed(cast: Cast, *rows: Any) -> list[list[tuple[str, str, str]]]:
     result = records.outcomes_of([row.id for row in rows], workspace=cast.workspace)
-    return [[(o.relation, o.tool, o.state) for o in result[row.id]] for row in rows]
+    return [[(o.relation, o.tool, o.state) for o in result[row.id].rows] for row in rows]
 
 
 @pytest.mark.requirement("A28")
@@ -80,7 +80,7 @@ def test_effects_by_name_by_node_and_later(cast: Cast) -> None:
         first,
         [("request", "mail", "done"), ("later", "archive", "done")],
     ]
-    assert records.outcomes_of([row.id], workspace=cast.elsewhere) == {row.id: []}
+    assert records.outcomes_of([row.id], workspace=cast.elsewhere) == {row.id: Outcomes()}
 
 
 def test_what_was_refused_has_no_outcome(cast: Cast) -> None:
@@ -131,3 +131,49 @@ def test_many_requests_are_one_statement(cast: Cast) -> None:
         listed(cast, *rows)
     assert len(captured) == 1
     assert records.outcomes_of([], workspace=cast.workspace) == {}
+
+
+@pytest.mark.requirement("A28")
+def test_an_undo_that_failed_says_so_until_one_succeeds(cast: Cast) -> None:
+    work, row = answered(cast)
+    first = made(work, "bank.reserve", approval=row.id)
+    second = made(work, "bank.note")
+
+    def undo(activity: UUID, kind: EventKind, **more: Any) -> None:
+        store.record_compensation(work, activity, kind=kind, tool="bank.reserve", **more)
+
+    undo(first, EventKind.COMPENSATION_FAILED, error="The bank is closed.")
+    undo(second, EventKind.COMPENSATION_FAILED, error="Gone.")
+    undo(first, EventKind.COMPENSATION_FAILED, error="The bank refused.")
+    undo(second, EventKind.COMPENSATION_FINISHED, result={})
+    result = records.outcomes_of([row.id], workspace=cast.workspace)[row.id].rows
+    assert [(o.state, o.undo_failed, o.undo_error) for o in result] == [
+        ("done", True, "The bank refused."),
+        ("compensated", False, ""),
+    ]
+
+
+@pytest.mark.requirement("A28")
+@pytest.mark.parametrize("bound", ["CALLS_AFTER", "PER_REQUEST"])
+def test_a_list_that_was_cut_says_so(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    work, row = answered(cast)
+    for n in range(2):
+        made(work, "of.node", n=n)
+    scene.step(work, report="ready")
+    for n in range(3):
+        made(work, "later", node="pay", n=n)
+    named = made(work, "by.name", approval=row.id)
+
+    def seen() -> tuple[int, bool]:
+        result = records.outcomes_of([row.id], workspace=cast.workspace)[row.id]
+        assert named in {one.activity for one in result.rows}
+        return len(result.rows), result.complete
+
+    assert seen() == (6, True)
+    monkeypatch.setattr(outcomes, bound, 4 if bound == "CALLS_AFTER" else 3)
+    assert seen() == (6, True)  # the calls afterwards are exactly as many
+    monkeypatch.setattr(outcomes, bound, 2)
+    # Only later calls are looked through in part, and each relation is listed up to the bound.
+    assert seen() == (5, False)

@@ -13,7 +13,7 @@ from approvals import queries
 from approvals.policies import changes as policies
 from approvals.policies import queries as queries_policies
 from approvals.policies.drafts import Draft
-from approvals.records import outcomes_of
+from approvals.records import Outcomes, outcomes_of
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as threads
 from checkpoints import store
@@ -166,9 +166,9 @@ def test_what_came_of_an_approved_rollback_are_the_effects_that_it_undoes(
     operator = cast.actor("operator")
     first = threads.checkpoint_by_number(work.thread, 0).id
     ident = second_request(lambda: actions.roll_back(operator, work.thread, first, "wrong data"))
-    assert outcomes_of([ident], workspace=cast.workspace) == {ident: []}
+    assert outcomes_of([ident], workspace=cast.workspace) == {ident: Outcomes()}
     approve(cast, ident)
-    (row,) = outcomes_of([ident], workspace=cast.workspace)[ident]
+    (row,) = outcomes_of([ident], workspace=cast.workspace)[ident].rows
     assert (row.relation, row.activity) == ("undo", done)
 
 

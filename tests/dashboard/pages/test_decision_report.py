@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -9,9 +10,13 @@ import pytest
 from django.urls import reverse
 
 from approvals.gates import first_looks
+from approvals.records import outcomes
+from checkpoints import store
+from checkpoints.states import EventKind
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard import scene
+from tests.dashboard.commands.test_people_as_code import call
 from tests.dashboard.documents.exports.population import decide
 
 pytestmark = pytest.mark.django_db
@@ -130,3 +135,45 @@ def test_search_report_api_and_command_say_alike_what_came_of_it(cast: Cast) -> 
     assert f"{text} (Pays ACME)" in page
     assert text in client.get("/admin/search/?payee=acme&decision=approve").content.decode()
     assert report["came_of"][1]["activity"] == str(later)
+
+
+@pytest.mark.requirement("A38")
+def test_page_file_api_and_command_name_an_undo_that_failed_and_a_list_that_was_cut(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = decided(cast, {"payee": "ACME", "amount": "100.00"}, "approve", "as ordered")
+    work = scene.lease(row.thread)
+    activity = scene.effect(work, approval=row.id)
+    scene.step(work, report="reserved")
+    for n in (1, 2):
+        scene.effect(work, key=f"publish:{n}")
+    store.record_compensation(
+        work,
+        activity,
+        kind=EventKind.COMPENSATION_FAILED,
+        tool="publish",
+        error="The bank refused <b>it</b>.",
+    )
+    monkeypatch.setattr(outcomes, "PER_REQUEST", 1)
+    client, cut = cast.client("auditor"), "There may be more: listed are the first 100 "
+    report = client.get(f"/api/v1/approvals/{row.id}/report/").json()
+    (event,) = client.get("/api/v1/records/?payee=acme&decision=approve").json()["results"]
+    assert event["came_of"] == report["came_of"]
+    assert event["came_of_all"] is report["came_of_all"] is False
+    assert [(one["undo_failed"], one["undo_error"]) for one in report["came_of"]] == [
+        (True, "The bank refused <b>it</b>."),
+        (False, ""),
+    ]
+    for address in (
+        reverse("approval_report", args=[row.id]),
+        f"/approvals/{row.id}/report/?form=file",
+    ):
+        page = " ".join(client.get(address).content.decode().split())
+        assert "<strong>Failed undo:</strong> <code>publish</code> is still in place." in page
+        assert "The bank refused &lt;b&gt;it&lt;/b&gt;." in page
+        assert cut in page
+    page = client.get("/admin/search/?payee=acme&decision=approve").content.decode()
+    assert "publish done, undo failed" in page
+    assert cut in page
+    code, out, _ = call("record", "report", str(row.id), "--json")
+    assert (code, json.loads(out)["came_of_all"]) == (0, False)
