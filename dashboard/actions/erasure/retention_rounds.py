@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any, Final
 from uuid import UUID
@@ -70,9 +71,7 @@ def _apply(row: DueRow) -> bool:
     if not selection.threads or not rules.all_due(selection.ids, days=row.days):
         return False
     store.refuse_erasure(row.thread, selection)
-    if row.archive:
-        for thread in selection.ids:
-            archive(thread, row.workspace)
+    archived = {one: archive(one, row.workspace) for one in selection.ids} if row.archive else {}
     with transaction.atomic():
         made = store.request_erasure(
             row.thread,
@@ -83,12 +82,30 @@ def _apply(row: DueRow) -> bool:
             name="a retention rule",
             rule=row.rule,
         )
+        # Its threads are closed by now, and an archive may have taken long.
+        if made.selection != selection.digest or not _still_applies(row, selection.ids, archived):
+            raise NotAllowedNow("Its threads or the rule have changed since they were looked at.")
     store.carry_out_erasure(made.id, workspace=row.workspace, seconds=SECONDS)
     return True
 
 
-def archive(thread: UUID, workspace: UUID) -> str:
-    """Put a capsule of a thread into the file store: its path. Raises ContentAway.
+def _still_applies(row: DueRow, threads: Sequence[UUID], archived: Mapping[UUID, int]) -> bool:
+    """Answer True if the rule still says that these are due, and no archive lacks an event."""
+    rule = rules.rule_of(row.workspace, row.agent)
+    if rule is None or not rule.active or (rule.days, rule.archive) != (row.days, row.archive):
+        return False
+    if not row.agent:  # the rule of agents without one of their own
+        agent = queries.thread(row.thread, workspace=row.workspace).agent
+        if rules.rule_of(row.workspace, agent) is not None:
+            return False
+    ends = {one: queries.thread(one, workspace=row.workspace).last_seq for one in archived}
+    return ends == archived and rules.all_due(threads, days=row.days)
+
+
+def archive(thread: UUID, workspace: UUID) -> int:
+    """Put a capsule of a thread into the file store: the number of its last event.
+
+    Raises ContentAway.
 
     One that lies there from an attempt before is replaced.
     """
@@ -105,4 +122,4 @@ def archive(thread: UUID, workspace: UUID) -> str:
         raise ContentAway(f"The storage takes no archive: {error.strerror}.") from error
     data = {"thread": str(thread), "seq": capsule.seq, "hash": capsule.hash, "archive": path}
     store.log_export(workspace, data=data | {"capsule": capsule.manifest_sha}, actor=ACTOR)
-    return path
+    return capsule.seq

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
 import pytest
@@ -99,6 +100,70 @@ def test_the_archive_comes_first(cast: Cast) -> None:
     kinds = [event.kind for event in queries.workspace_events(cast.workspace).rows]
     assert kinds.index("capsule.exported") > kinds.index("thread.erased")  # the newest first
     assert requests.erasures(cast.workspace)[0].state == "done"
+
+
+def _fork(cast: Cast, thread: UUID) -> None:
+    fork = store.fork(thread, checkpoint=head_of(thread), changes={}, actor="user:1")
+    store.cancel(fork, actor="user:1")
+
+
+def _rule(cast: Cast, days: int, archive: bool, active: bool) -> None:
+    set_retention(cast.actor("admin"), "research", days, archive, active)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(_fork, id="a fork that has ended"),
+        pytest.param(lambda cast, thread: age(thread, 0), id="ended anew"),
+        pytest.param(
+            lambda cast, thread: store.rename(thread, title="other", actor="user:1"), id="renamed"
+        ),
+        pytest.param(lambda cast, _: _rule(cast, 1, True, False), id="rule is off"),
+        pytest.param(lambda cast, _: _rule(cast, 300, True, True), id="rule is longer"),
+        pytest.param(
+            lambda cast, thread: store.set_hold(
+                thread, workspace=cast.workspace, reason="case", actor="user:1"
+            ),
+            id="legal hold",
+        ),
+    ],
+)
+def test_what_changes_while_it_is_archived_is_not_erased(
+    cast: Cast, change: Callable[[Cast, UUID], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = ended(cast, days=2)
+    _rule(cast, 1, True, True)
+    archive = retention.archive
+
+    def slow(of: UUID, workspace: UUID) -> int:
+        result = archive(of, workspace)
+        change(cast, of)
+        return result
+
+    monkeypatch.setattr(retention, "archive", slow)
+    assert retention.apply_rules() == 0
+    assert erased(cast) == set()
+    assert requests.erasures(cast.workspace) == []
+    assert rows("SELECT erasure FROM gp_thread WHERE id = %s::uuid", (thread,)) == [(None,)]
+    assert verify(thread).intact
+    assert verify_workspace(cast.workspace).intact
+
+
+def test_an_agent_that_gets_a_rule_of_its_own_meanwhile_has_that_one(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended(cast, days=2)
+    set_retention(cast.actor("admin"), "", 1, True, True)
+    archive = retention.archive
+
+    def slow(of: UUID, workspace: UUID) -> int:
+        _rule(cast, 300, False, True)
+        return archive(of, workspace)
+
+    monkeypatch.setattr(retention, "archive", slow)
+    assert retention.apply_rules() == 0
+    assert erased(cast) == set()
 
 
 def test_by_command_with_a_floor_of_a_day(cast: Cast) -> None:
