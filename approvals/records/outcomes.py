@@ -19,8 +19,10 @@ SQL: Final = sql_file(__file__, notable=literal(NOTABLE), decisions=literal(DECI
 PER_REQUEST: Final = 100
 CALLS_AFTER: Final = 2_000  # calls behind a request among which later effects are looked for
 # How an effect belongs to a request: its record names it; the node that waited for it made it; the
-# thread made it later and asked nobody; the rollback that was asked for was to undo it.
-Relation = Literal["request", "node", "later", "undo"]
+# thread made it later and asked nobody; the rollback that was asked for was to undo it; the fork
+# that was asked for made it and asked nobody.
+Relation = Literal["request", "node", "later", "undo", "fork"]
+_LIMITED: Final = ("node", "later", "fork")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,8 @@ def outcomes_of(approvals: Iterable[UUID], *, workspace: UUID) -> dict[UUID, Out
     params = {"ids": ids, "workspace": workspace, "limit": PER_REQUEST + 1, "window": CALLS_AFTER}
     for row in fetch_named(SQL.outcomes, params):
         counts[row.approval, row.relation] += 1
-        unnamed = row.relation in ("node", "later")
-        if row.relation == "unseen" or (
-            unnamed and counts[row.approval, row.relation] > PER_REQUEST
-        ):
+        n = counts[row.approval, row.relation]
+        if row.relation == "unseen" or (row.relation in _LIMITED and n > PER_REQUEST):
             result[row.approval].complete = False
         else:
             result[row.approval].rows.append(record_of(Outcome, row))

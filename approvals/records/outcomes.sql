@@ -34,17 +34,31 @@ SELECT r.id AS approval, 'unseen' AS relation, x.* FROM requests r CROSS JOIN LA
     ORDER BY c.step, c.node, c.index, c.key, c.revision OFFSET %(window)s LIMIT 1) x
 WHERE r.kind <> 'operation'
 
+-- carried_out -- The transaction in which an approved operation was carried out.
+SELECT d.xid8 FROM gp_event d WHERE d.workspace_id = r.workspace_id
+  AND d.kind IN ({decisions}) AND d.kind = 'operation.done'
+  AND d.at >= r.decided_at - interval '1 minute' AND d.at < r.decided_at + interval '1 minute'
+  AND d.thread_id = r.thread_id AND d.data ->> 'approval' = r.id::text LIMIT 1
+
 -- undone -- Effects that an approved rollback was to undo; it started when it was decided.
 SELECT r.id AS approval, 'undo' AS relation, x.* FROM requests r CROSS JOIN LATERAL (
   SELECT e.data FROM gp_event e WHERE e.workspace_id = r.workspace_id AND e.kind IN ({notable})
     AND e.kind = 'rollback.started' AND e.at >= r.decided_at - interval '1 minute'
     AND e.at < r.decided_at + interval '1 minute' AND e.thread_id = r.thread_id
-    AND e.xid8 = (SELECT d.xid8 FROM gp_event d WHERE d.workspace_id = r.workspace_id
-      AND d.kind IN ({decisions}) AND d.kind = 'operation.done'
-      AND d.at >= r.decided_at - interval '1 minute' AND d.at < r.decided_at + interval '1 minute'
-      AND d.thread_id = r.thread_id AND d.data ->> 'approval' = r.id::text LIMIT 1) LIMIT 1) e
+    AND e.xid8 = ({carried_out}) LIMIT 1) e
 JOIN gp_activity x ON x.thread_id = r.thread_id AND x.id = ANY(ARRAY(
   SELECT (u.id)::uuid FROM jsonb_array_elements_text(e.data -> 'undo') u (id)))
+WHERE r.kind = 'operation'
+
+-- of_fork -- Effects without a request of their own in the fork that was approved; it was made in the
+-- transaction that carried the operation out.
+SELECT r.id AS approval, 'fork' AS relation, x.* FROM requests r CROSS JOIN LATERAL (
+  SELECT e.thread_id FROM gp_event e WHERE e.workspace_id = r.workspace_id AND e.kind IN ({notable})
+    AND e.kind = 'thread.forked' AND e.at >= r.decided_at - interval '1 minute'
+    AND e.at < r.decided_at + interval '1 minute' AND e.data ->> 'base' = r.thread_id::text
+    AND e.xid8 = ({carried_out}) LIMIT 1) f CROSS JOIN LATERAL (
+  SELECT y.* FROM gp_activity y WHERE y.thread_id = f.thread_id AND y.kind = 'effect'
+    AND y.approval_id IS NULL ORDER BY y.started_at, y.id LIMIT %(limit)s) x
 WHERE r.kind = 'operation'
 
 -- outcomes -- All of them, in the order in which they started; with the last undo that failed, unless
@@ -53,10 +67,11 @@ WITH requests AS MATERIALIZED ({requests})
 SELECT o.approval, o.relation, o.id AS activity, o.thread_id AS thread, o.tool, o.state,
   coalesce(o.usage ->> 'sentence', '') AS sentence, o.error, o.attempts, o.undo, o.started_at,
   o.finished_at, f.seq IS NOT NULL AS undo_failed, coalesce(f.error, '') AS undo_error
-FROM ({named} UNION ALL {of_node} UNION ALL {later} UNION ALL {undone} UNION ALL {unseen}) o
+FROM ({named} UNION ALL {of_node} UNION ALL {later} UNION ALL {undone} UNION ALL {of_fork}
+  UNION ALL {unseen}) o
 LEFT JOIN LATERAL (SELECT e.seq, e.data ->> 'error' AS error FROM gp_event e
   WHERE e.thread_id = o.thread_id AND e.kind = 'compensation.failed'
     AND e.data ->> 'activity' = o.id::text ORDER BY e.seq DESC LIMIT 1) f
   ON o.state <> 'compensated'
-ORDER BY o.approval, array_position(ARRAY['request', 'node', 'later', 'undo'], o.relation),
+ORDER BY o.approval, array_position(ARRAY['request', 'node', 'later', 'undo', 'fork'], o.relation),
   o.started_at, o.id

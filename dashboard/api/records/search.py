@@ -64,10 +64,11 @@ class CameOf(Shape):
 
     `relation`: `request`, its record names the request; `node`, the node that waited for the answer
     made it; `later`, the thread made it afterwards and before its next request, and asked nobody;
-    `undo`, the rollback that was asked for was to undo it.
+    `undo`, the rollback that was asked for was to undo it; `fork`, the fork that was asked for made
+    it and asked nobody.
     """
 
-    relation: Literal["request", "node", "later", "undo"]
+    relation: Literal["request", "node", "later", "undo", "fork"]
     activity: UUID
     tool: str
     state: str

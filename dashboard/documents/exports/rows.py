@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from approvals.records import RecordRow
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
+from dashboard.documents.cells import as_cell
 from dashboard.identity.people import people
 from dashboard.wording.parties import recognised
 
@@ -42,8 +43,6 @@ COLUMNS: Final = (
     "prev_hash",
     "hash",
 )
-# What a spreadsheet would compute, and the sign that says a cell is text.
-FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILED: Final = frozenset(
     {EventKind.THREAD_FAILED, EventKind.EFFECT_FAILED, EventKind.STEP_FAILED}
@@ -93,17 +92,13 @@ def values_of(row: RecordRow, by: str) -> dict[str, Any]:
     }
 
 
-def safe(value: Any) -> str:
-    """A cell that no spreadsheet takes for a formula; a leading apostrophe says it is text."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(FORMULAS) else text
-
-
 def as_csv(rows: Sequence[RecordRow]) -> Iterator[bytes]:
     """A line for each row; `data` is canonical JSON."""
     for _, values in _pairs(rows):
         values["data"] = deltas.canonical(values["data"]).decode()
-        yield _line([safe(values[name]) for name in COLUMNS])
+        yield _line(
+            [as_cell("" if values[name] is None else str(values[name])) for name in COLUMNS]
+        )
 
 
 def as_jsonl(rows: Sequence[RecordRow]) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from dashboard.documents.exports.rows import safe
+from dashboard.documents.cells import as_cell
 from dashboard.drawing.charts.over_time import TimePlot
 from dashboard.drawing.charts.ranks import RankPlot
 from dashboard.wording.text import number, span
@@ -74,7 +74,7 @@ class Figure:
         out = io.StringIO()
         writer = csv.writer(out)
         writer.writerow(column.key for column in self.columns)
-        writer.writerows(map(_harmless, self.rows))
+        writer.writerows(map(_cells, self.rows))
         return out.getvalue()
 
 
@@ -115,6 +115,6 @@ def shown(value: Value, kind: str, *, hours: bool = False) -> str:
     return number(value)
 
 
-def _harmless(row: Sequence[Value]) -> Iterator[Any]:
+def _cells(row: Sequence[Value]) -> Iterator[Any]:
     for value in map(plain, row):
-        yield safe(value) if isinstance(value, str) else value
+        yield as_cell(value) if isinstance(value, str) else value

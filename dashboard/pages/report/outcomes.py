@@ -14,6 +14,7 @@ _RELATIONS: Final = {
     "node": "by the same node: ",
     "later": "later, without a request of its own: ",
     "undo": "rolled back: ",
+    "fork": "in the fork: ",
 }
 _STATES: Final = {
     "done": "done",

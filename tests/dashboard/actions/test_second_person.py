@@ -172,6 +172,24 @@ def test_what_came_of_an_approved_rollback_are_the_effects_that_it_undoes(
     assert (row.relation, row.activity) == ("undo", done)
 
 
+def test_what_came_of_an_approved_fork_are_the_effects_that_it_made(
+    cast: Cast, agent: UUID
+) -> None:
+    demand(cast, "operation == 'fork'")
+    thread, manager = paused(cast, agent), cast.actor("manager")
+    head = threads.thread(thread, workspace=cast.workspace).head
+    ident = second_request(lambda: actions.fork(manager, thread, head, {"goal": "trains"}, "Fork"))
+    approve(cast, ident, "second_manager")
+    result = queries_policies.carried_out(ident)
+    assert result is not None
+    fork = UUID(result[1].rpartition(" ")[2].rstrip("."))
+    assert outcomes_of([ident], workspace=cast.workspace) == {ident: Outcomes()}
+    done = scene.effect(scene.lease(fork))
+    came_of = outcomes_of([ident], workspace=cast.workspace)[ident]
+    assert [(o.relation, o.activity, o.thread) for o in came_of.rows] == [("fork", done, fork)]
+    assert came_of.complete
+
+
 def test_an_answer_about_an_unknown_effect_can_need_two(cast: Cast, agent: UUID) -> None:
     demand(cast, "operation == 'retry' && tool == 'settle' && args.verdict == 'not_happened'")
     thread, effect = scene.asking(cast.workspace, agent)

@@ -14,15 +14,18 @@ import pytest
 from checkpoints.chain import verify_workspace
 from dashboard import actions
 from dashboard.actions.audit import exports as exporting
+from dashboard.documents.cells import SIGNS, as_cell
 from dashboard.documents.exports.package import Export
-from dashboard.documents.exports.rows import COLUMNS, FORMS, FORMULAS
+from dashboard.documents.exports.rows import COLUMNS, FORMS
 from dashboard.errors import Forbidden, Invalid
 from dashboard.operating import anchors
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
+from tests.dashboard import scene
 from tools.verify_export import verify
 
-from .population import populate
+from .population import decide, populate
+from .second_verifier import is_sound
 
 pytestmark = pytest.mark.django_db
 
@@ -82,11 +85,44 @@ def test_no_cell_of_a_csv_is_a_formula(cast: Cast, tmp_path: Path) -> None:
         table = list(csv.reader(io.StringIO(packed.read("events.csv").decode(), newline="")))
     assert tuple(table[0]) == COLUMNS
     cells = [cell for row in table[1:] for cell in row]
-    computed = [c for c in cells if c.startswith(FORMULAS) and not c.startswith("'")]
+    computed = [c for c in cells if c.startswith(SIGNS) and not c.startswith("'")]
     assert computed == []
     assert "'=HYPERLINK(1): pay?" in cells
     assert "'+Globex 😀: pay?" in cells
     assert "'-plain: pay?" in cells
+
+
+@pytest.mark.parametrize("before", ["", " ", "\u00a0", "\u3000", "\t", "\ufeff", "\u200b", "\x00"])
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "﹢", "﹣"])
+def test_a_formula_behind_what_nobody_sees_is_text(before: str, sign: str) -> None:
+    text = f"{before}{sign}cmd|'/c calc'!A1"
+    assert as_cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["", " ", "ACME", " ACME = 1", "1-2", "état", "😀="])
+def test_a_plain_text_stays_as_it_is(text: str) -> None:
+    assert as_cell(text) == text
+
+
+@pytest.mark.requirement("A38")
+@pytest.mark.parametrize("form", FORMS)
+def test_odd_values_are_exported_and_proved(cast: Cast, tmp_path: Path, form: str) -> None:
+    odd = {
+        "payee": "\u200b＝HYPERLINK(1)\u202e",
+        "amount": "-9" + "9" * 200,
+        "numbers": [1e308, -1e-308, 5e-324, 2**53 - 1, -(2**53) + 1, 0.1, -0.0, 1e21, 1e-7],
+        "text": "\t=1\r\n'\"\u2028\u2029\x7f\x01\ufeff😀\U0010ffff",
+        "": {"'": None},
+    }
+    who = cast.actor("auditor")
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent("payments")))
+    scene.step(work, report="ready")
+    row = scene.gate(work, args=odd, tool=" =bank", risk="high", title="  \u00a0=1+1\u202e")
+    decide(cast, row, "approve", "\u3000@SUM(1)")
+    path = saved(tmp_path / "x.zip", actions.export_records(who, {}, form=form))
+    report = verify(str(path))
+    assert (report.problems, report.counts["requests"]) == ([], 1)
+    assert is_sound(path)
 
 
 @pytest.mark.requirement("A38")
