@@ -30,6 +30,10 @@ KIND = "anchors.late"
 FILE_AT_ONCE = 100
 BATCHES = 50
 TRIES = 5
+HELD = (
+    "A transaction that began before them is still open: end the session with the oldest "
+    "backend_xid in pg_stat_activity, or the one in pg_prepared_xacts."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,26 +146,36 @@ def _extend_file(due: DueAnchor, sign: Sign) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A destination that has confirmed nothing for too long."""
+    """A destination that has confirmed nothing for too long, or whose anchors lack events."""
 
     name: str
     seconds: float
     error: str
+    held: bool = False
 
     @property
-    def minutes(self) -> int:
-        """The same in whole minutes."""
-        return int(self.seconds // 60)
+    def in_words(self) -> str:
+        """`none for 11 minutes. The folder is not mounted.`"""
+        minutes = f"{self.seconds // 60:,.0f} minutes"
+        if self.held:
+            return f"events of {minutes} ago are in none. {HELD}"
+        return f"none for {minutes}. {self.error}".rstrip()
 
 
 def late_of(destinations: Sequence[Destination], *, minutes: float) -> list[Late]:
-    """Those that have confirmed no anchor for `minutes` beyond their own interval."""
+    """Those that have confirmed no anchor for `minutes` beyond their own interval.
+
+    And those whose anchors have lacked events for as long, since a transaction is open.
+    """
     every = {one.name: one.every for one in destinations}
-    return [
-        Late(one.name, one.gap_seconds, one.error)
-        for one in progress.standings([*every])
-        if one.gap_seconds > minutes * 60 + _waits(every[one.name])
-    ]
+    result = []
+    for one in progress.standings([*every]):
+        limit = minutes * 60 + _waits(every[one.name])
+        if one.gap_seconds > limit:
+            result.append(Late(one.name, one.gap_seconds, one.error))
+        elif one.held_seconds > limit:
+            result.append(Late(one.name, one.held_seconds, "", held=True))
+    return result
 
 
 def _waits(every: float) -> float:
@@ -177,9 +191,8 @@ def raise_alarms(destinations: Sequence[Destination], *, minutes: float) -> int:
         with transaction.atomic():
             if not progress.note_alarm(one.name, late=gap is not None) or gap is None:
                 continue
-            what = f"{one.name} has confirmed no anchor for {gap.seconds / 60:.0f} minutes."
-            what += f" {gap.error}" if gap.error else ""
-            log.critical(KIND, destination=one.name, seconds=gap.seconds, error=gap.error)
+            what = f"Anchors at {one.name}: {gap.in_words}"
+            log.critical(KIND, destination=one.name, seconds=gap.seconds, reason=gap.in_words)
             for head in queries.heads("workspace"):
                 data = {"destination": one.name, "seconds": round(gap.seconds), "what": what}
                 outbox.tell(KIND, workspace=head.ident, thread=None, data=data)

@@ -10,14 +10,19 @@ from typing import Any, Final
 from django.db import connection
 
 from ..postgres.named_rows import fetch_named
+from ..postgres.sql_files import sql_file
 from ..tables.readers import record_of
 
+SQL: Final = sql_file(__file__)
 ERROR_MAX: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A destination; `acknowledged` is the newest anchor that it has confirmed, 0 for none."""
+    """A destination; `acknowledged` is the newest anchor that it has confirmed, 0 for none.
+
+    `held_seconds`: how long events have waited that an older open transaction keeps out of anchors.
+    """
 
     name: str
     acknowledged: int
@@ -27,6 +32,7 @@ class Progress:
     error: str
     alarmed_at: datetime | None
     now: datetime
+    held_seconds: float
 
     @property
     def gap_seconds(self) -> float:
@@ -43,13 +49,7 @@ def standings(names: Sequence[str]) -> list[Progress]:
     """Those of these destinations that a worker has seen."""
     if not names:
         return []
-    rows = fetch_named(
-        "SELECT name, acknowledged, acknowledged_at, created_at, tried_at, error, alarmed_at, "
-        "clock_timestamp() AS now FROM gp_anchor_destination WHERE name = ANY(%s::text[]) "
-        "ORDER BY name",
-        ([*names],),
-    )
-    return [record_of(Progress, row) for row in rows]
+    return [record_of(Progress, row) for row in fetch_named(SQL.standings, ([*names],))]
 
 
 def begin(names: Sequence[str]) -> None:

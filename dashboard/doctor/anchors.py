@@ -28,10 +28,9 @@ def arrive(_seen: Seen) -> Iterator[Finding]:
         if row is None:
             yield note(NAME, f"{destination.name}: not tried yet", "A worker begins with it.")
         elif destination.name in late:
-            error = f": {row.error}" if row.error else ""
             yield wrong(
                 NAME,
-                f"{destination.name} has confirmed none for {span(row.gap_seconds)}{error}",
+                f"{destination.name}: {late[destination.name].in_words}",
                 f"Mend it, then call `{COMMAND} anchor --send`.",
             )
         elif row.acknowledged:

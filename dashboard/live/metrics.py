@@ -189,9 +189,8 @@ def _anchors() -> Iterator[Metric]:
     for row in standings(names):
         ages.add_metric([row.name], row.gap_seconds)
     yield ages
-    yield _gauge(
-        "anchors_late", "Destinations that confirm no anchors.", len(outgoing_anchors.late())
-    )
+    late = len(outgoing_anchors.late())
+    yield _gauge("anchors_late", "Destinations without new anchors, or without all events.", late)
 
 
 def _spans() -> Iterator[Metric]:

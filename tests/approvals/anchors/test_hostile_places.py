@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 from django.db import connection
 
@@ -248,6 +249,31 @@ def test_a_clock_that_stepped_back_stops_neither_anchors_nor_alarms(
     assert 0 <= destinations.standings([target.name])[0].gap_seconds < 60
     do("UPDATE gp_anchor_destination SET acknowledged_at = acknowledged_at - interval '11 minutes'")
     assert raise_alarms([target], minutes=10) >= 1
+
+
+def test_events_that_an_open_transaction_keeps_out_of_anchors_are_an_alarm(
+    workspace: UUID, tmp_path: Path
+) -> None:
+    target = parse(f"file://{tmp_path}/anchors.jsonl")
+    settings_of = connection.get_connection_params()
+    with psycopg.connect(**settings_of) as other:
+        other.execute("SELECT pg_current_xact_id()")
+        thread = make_thread(workspace=workspace)
+        (sent,) = send_due([target], sign=sign, force=True)
+        assert sent.error == ""
+        # Anchors arrive: only the events wait.
+        do("UPDATE gp_anchor_destination SET acknowledged_at = now() + interval '1 day'")
+        assert late_of([target], minutes=10) == []
+        (late,) = late_of([target], minutes=0)
+        assert late.held
+        assert "pg_stat_activity" in late.in_words
+        assert raise_alarms([target], minutes=0) >= 1
+    assert late_of([target], minutes=0) == []
+    assert raise_alarms([target], minutes=0) == 0
+    (sent,) = send_due([target], sign=sign, force=True)
+    anchor = made.anchor_of(sent.number)
+    assert anchor is not None
+    assert str(thread) in {head["id"] for head in anchor.heads}
 
 
 def test_a_workspace_that_moved_after_the_clock_stepped_back_is_anchored(workspace: UUID) -> None:
