@@ -26,6 +26,7 @@ from checkpoints.tables.readers import decoded
 from .cursors import BEFORE, BEHIND, LONG_AGO, NEVER, XID_MAX, Position, read_cursor, write_cursor
 from .kinds import DECISIONS, EFFECTS, NOTABLE, OF_REQUESTS, literal
 from .outcomes import Outcomes, outcomes_of
+from .payees import threads_naming
 
 _KINDS = {
     "decisions": literal(DECISIONS),
@@ -173,6 +174,8 @@ def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
     with planned_for_this():
         params = _params(question)
         for window in _windows():
+            if seen == FIRST:  # few have answered it: an index may know where the others are
+                params["threads"] = _threads(question)
             left = limit + 1 - len(rows)
             n, some, edge = _look(question, NEWEST, params, position, left, window)
             count = min(count + n, COUNT_CAP + 1)
@@ -193,6 +196,13 @@ def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
             (row.approval for row in shown if row.approval), workspace=question.workspace
         ),
     )
+
+
+def _threads(question: Question) -> list[UUID] | None:
+    """All threads with an answer; None where only a walk through all events finds them."""
+    if not question.payee or question.walk not in ("decisions", "notable"):
+        return None
+    return threads_naming(question.payee, workspace=question.workspace)
 
 
 def _windows() -> Iterator[int]:
@@ -247,6 +257,8 @@ def _look(
         "notable": sql.along_notable,
         "feed": sql.along_feed,
     }[question.walk]
+    if params["threads"] is not None:
+        walk = sql.along_named
     at = {
         "at_time": position.at,
         "at_thread": position.thread,
@@ -322,6 +334,7 @@ def _params(question: Question) -> dict[str, Any]:
         "first_xid": 0,
         "last_xid": XID_MAX,
         "moment": "",
+        "threads": None,
     }
     dated = question.since is not None or question.until is not None
     if question.walk == "feed" and dated:
