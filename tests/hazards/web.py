@@ -97,10 +97,11 @@ class Person:
 
 @contextmanager
 def people(web: Web, workspace: UUID, role: str, *names: str) -> Iterator[list[Person]]:
-    """Members of the workspace, signed in by the form."""
+    """Members of the workspace, signed in by the form; who is there from a round before is kept."""
     results = []
     for name in names:
-        user = get_user_model().objects.create_user(name, password=PASSWORD)
+        users = get_user_model().objects
+        user = users.filter(username=name).first() or users.create_user(name, password=PASSWORD)
         store.grant(workspace, user.pk, role, actor="user:0")
         results.append(Person(web, name))
     try:

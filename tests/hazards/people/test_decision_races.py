@@ -25,7 +25,6 @@ from tests.hazards.web import Person, Web, people
 from .deciding import all_are, events, meet, path_of, type_of, verdict_body
 
 pytestmark = pytest.mark.hazard
-ROUNDS = 300
 CROWD, CROWDED = 20, 50  # reviewers at one request, requests
 TOGETHER = 0.9  # of the rounds in which both truly met; a race that never meets proves nothing
 
@@ -129,9 +128,9 @@ def test_of_twenty_reviewers_exactly_one_decides(
 
 
 def test_of_approve_and_reject_one_stands(
-    field: Field, worker: Worker, webs: tuple[Web, Web]
+    field: Field, worker: Worker, webs: tuple[Web, Web], rounds: int
 ) -> None:
-    cases = [field.play("ask parcel") for _ in range(ROUNDS)]
+    cases = [field.play("ask parcel") for _ in range(rounds)]
     all_are(cases, "waiting")
     verified(field, cases)
     outcomes: dict[UUID, str] = {}
@@ -154,7 +153,7 @@ def test_of_approve_and_reject_one_stands(
             lost = meeting.answers[meeting.codes.index(409)].json()["approval"]
             assert lost["outcome"] == outcomes[case.id]
             met += meeting.met
-    assert met > ROUNDS * TOGETHER
+    assert met > rounds * TOGETHER
     all_are(cases, "succeeded")
     for case in cases:
         assert executed(case) == (outcomes[case.id] == "approve")
@@ -164,10 +163,10 @@ def test_of_approve_and_reject_one_stands(
 
 
 def test_of_an_edited_proposal_and_an_approval_one_stands(
-    field: Field, worker: Worker, webs: tuple[Web, Web]
+    field: Field, worker: Worker, webs: tuple[Web, Web], rounds: int
 ) -> None:
     """What happens are exactly the arguments of the decision that stands, never the other ones."""
-    cases = [field.play("ask parcel") for _ in range(ROUNDS)]
+    cases = [field.play("ask parcel") for _ in range(rounds)]
     all_are(cases, "waiting")
     verified(field, cases)
     outcomes: dict[UUID, str] = {}
@@ -189,7 +188,7 @@ def test_of_an_edited_proposal_and_an_approval_one_stands(
             assert sorted(meeting.codes) == [200, 409], meeting.summary
             outcomes[case.id] = "approve" if meeting.codes[0] == 200 else "edit"
             met += meeting.met
-    assert met > ROUNDS * TOGETHER
+    assert met > rounds * TOGETHER
     all_are(cases, "succeeded")
     for case in cases:
         done = {name for name in ("parcel", "letter") for _ in case.calls(name)}
@@ -202,10 +201,10 @@ def test_of_an_edited_proposal_and_an_approval_one_stands(
 
 
 def test_of_approve_and_an_edit_of_the_state_one_stands(
-    field: Field, worker: Worker, webs: tuple[Web, Web]
+    field: Field, worker: Worker, webs: tuple[Web, Web], rounds: int
 ) -> None:
     """An edit withdraws the request; what was approved of it must not happen any more."""
-    cases = [field.play("ask parcel") for _ in range(ROUNDS)]
+    cases = [field.play("ask parcel") for _ in range(rounds)]
     all_are(cases, "waiting")
     verified(field, cases)
     ends = Counter[str]()
@@ -238,8 +237,8 @@ def test_of_approve_and_an_edit_of_the_state_one_stands(
                 assert row == ("withdrawn", ""), row
                 assert "withdrawn" in meeting.answers[0].json()["detail"]
                 ends["withdrawn"] += 1
-    assert ends.total() == ROUNDS
-    assert met > ROUNDS * TOGETHER
+    assert ends.total() == rounds
+    assert met > rounds * TOGETHER
     assert min(ends["approved"], ends["withdrawn"]) > 0, ends
     # Edited threads stay paused; the approved ones reach their end.
     all_are(cases, "succeeded", "paused")
@@ -257,11 +256,11 @@ def test_of_approve_and_an_edit_of_the_state_one_stands(
 
 
 def test_of_approve_and_a_withdrawn_right_no_stranger_decides(
-    field: Field, worker: Worker, webs: tuple[Web, Web]
+    field: Field, worker: Worker, webs: tuple[Web, Web], rounds: int
 ) -> None:
     """An admin takes the role away in the admin site while its owner approves."""
     batch = 20
-    cases = [field.play("ask parcel") for _ in range(ROUNDS)]
+    cases = [field.play("ask parcel") for _ in range(rounds)]
     all_are(cases, "waiting")
     verified(field, cases)
     ends = Counter[str]()
@@ -275,7 +274,7 @@ def test_of_approve_and_a_withdrawn_right_no_stranger_decides(
         ids = dict(
             get_user_model().objects.filter(username__in=names).values_list("username", "pk")
         )
-        for begun in range(0, ROUNDS, batch):
+        for begun in range(0, rounds, batch):
             some = cases[begun : begun + batch]
             for person, case in zip(leaving, some, strict=True):
                 seen = case.open()
@@ -300,8 +299,8 @@ def test_of_approve_and_a_withdrawn_right_no_stranger_decides(
             rest(some)
             for name in names:
                 store.grant(field.workspace, ids[name], "reviewer", actor="user:0")
-    assert ends.total() == ROUNDS
-    assert met > ROUNDS * TOGETHER
+    assert ends.total() == rounds
+    assert met > rounds * TOGETHER
     assert min(ends["200"], ends["403"]) > 0, ends
     for case in cases:
         done = executed(case)
@@ -349,10 +348,10 @@ def rest(cases: list[Case]) -> None:
 
 
 def test_what_was_replaced_is_not_approved(
-    field: Field, worker: Worker, webs: tuple[Web, Web]
+    field: Field, worker: Worker, webs: tuple[Web, Web], rounds: int
 ) -> None:
     """The page was opened, the state was edited, the agent asked anew, then comes the approval."""
-    cases = [field.play("ask parcel") for _ in range(ROUNDS)]
+    cases = [field.play("ask parcel") for _ in range(rounds)]
     all_are(cases, "waiting")
     verified(field, cases)
     answers = Counter[str]()
@@ -373,7 +372,7 @@ def test_what_was_replaced_is_not_approved(
                     "AND status = 'pending'",
                     [case.id for case in cases],
                 )
-                == [(ROUNDS,)]
+                == [(rounds,)]
             ),
             seconds=60,
             what="the requests that take their place",
@@ -389,7 +388,7 @@ def test_what_was_replaced_is_not_approved(
             assert "changed since you opened it" in stale.json()["detail"]
             answers[type_of(gone)] += 1
             answers[type_of(stale)] += 1
-        assert answers == {"already-decided": ROUNDS, "proposal-changed": ROUNDS}
+        assert answers == {"already-decided": rounds, "proposal-changed": rounds}
         all_are(cases, "waiting")
         assert sum(len(case.calls(name)) for case in cases for name in ("parcel", "letter")) == 0
         assert not events(cases, "approval.decided")
