@@ -59,7 +59,7 @@ def test_the_list_follows_and_keeps_focus_and_place(
     link = page.locator(f"#incident-{trouble} a")
     link.focus()
     page.mouse.move(0, 0)
-    page.wait_for_function("document.getElementById('live-badge').dataset.state === 'live'")
+    expect(page.locator("#live-badge")).to_have_attribute("data-state", "live")
     n_before = page.locator("[id^=incident-]").count()  # other files share the house
     for n in range(12):
         with transaction.atomic():  # the worker never sees it queued
@@ -95,7 +95,7 @@ def test_one_incident_follows_and_keeps_focus_place_and_what_is_written(
     page, other = screen.page, house.cast.actor("manager")
     page.set_viewport_size({"width": 800, "height": 400})
     page.evaluate("window.sameDocument = true")
-    page.wait_for_function("document.getElementById('live-badge').dataset.state === 'live'")
+    expect(page.locator("#live-badge")).to_have_attribute("data-state", "live")
     reason = page.get_by_label(re.compile("Reason to close"))
     reason.fill("known since")
     page.evaluate("window.scrollTo(0, 120)")
