@@ -35,7 +35,7 @@ ODD: tuple[Any, ...] = (
     {"amount": 1},
     [{"payee": "A€ME"}, "payee", 3],
 )
-ASKED = (
+LOOKED_FOR = (
     *("acme", "ACME", "4711", "me", "öztürk", "& söhne", '"acme" \\', "group\nber", "istanbul"),
     *("İST", "ας", "straße", "電気株", "globex", "a€m", "null", "name", "nobody & sons"),
 )
@@ -51,7 +51,7 @@ def everything(cast: Cast) -> Question:
     return Question(cast.workspace, payees=PAYEES)
 
 
-def found(question: Question) -> list[tuple[Any, int]]:
+def answers_to(question: Question) -> list[tuple[Any, int]]:
     return [(row.thread, row.seq) for row in records.answer(question, limit=200).rows]
 
 
@@ -60,12 +60,12 @@ def test_the_index_and_a_walk_answer_alike(
     everything: Question, decided: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     n_answered = 0
-    for payee in ASKED:
+    for payee in LOOKED_FOR:
         question = replace(everything, payee=payee, decision=decided)
-        by_walk = found(question)
+        by_walk = answers_to(question)
         with monkeypatch.context() as patch:
             patch.setattr(questions, "FIRST", 1)
-            assert found(question) == by_walk, payee
+            assert answers_to(question) == by_walk, payee
         n_answered += bool(by_walk)
     assert n_answered >= 14
 

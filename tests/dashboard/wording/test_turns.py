@@ -243,11 +243,15 @@ def move_clock(ident: UUID, column: str) -> None:
 @pytest.mark.slow
 @pytest.mark.requirement("E12")
 @pytest.mark.django_db
-def test_all_readers_agree_whose_turn_it_is(cast: Cast) -> None:
+@pytest.mark.parametrize("examples", [20, pytest.param(200, marks=pytest.mark.nightly)])
+def test_all_readers_agree_whose_turn_it_is(cast: Cast, examples: int) -> None:
     bench, seen, serial = Bench(cast), {"acted": 0, "stuck": 0, "settled": 0}, count(1)
 
     @settings(
-        max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        derandomize=True,
     )
     @given(CASES)
     def hold(case: Case) -> None:
