@@ -173,7 +173,7 @@ class ForkPreview(Ahead):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListPosition:
     """An approval's position among the open ones, for the arrows on its page.
 
     `more`: there are others beyond `total`.

@@ -13,7 +13,7 @@ from approvals import queries as gates
 from approvals.inbox import boxes as inbox
 from approvals.inbox.boxes import BOXES, SORTS, Listed, Person, Wanted
 from dashboard.actions import may
-from dashboard.fields.shapes import Place
+from dashboard.fields.shapes import ListPosition
 
 from .rights import Class, Roles, rights_of
 
@@ -160,13 +160,13 @@ class InboxPage:
         """The frameworks of these agents, as they announce them."""
         return sorted(filter(None, self._agents), key=str.casefold)
 
-    def place(self, approval_id: UUID) -> Place | None:
+    def position(self, approval_id: UUID) -> ListPosition | None:
         """A request's position in this list, with those before and after it; None if not in it."""
         ids = inbox.in_order(self.wanted)
         if approval_id not in ids:
             return None
         i = ids.index(approval_id)
-        return Place(
+        return ListPosition(
             i + 1,
             min(len(ids), inbox.WALKED),
             len(ids) > inbox.WALKED,

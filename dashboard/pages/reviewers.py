@@ -44,7 +44,7 @@ class Stage:
 
     who: str
     count: int
-    given: tuple[Vote, ...]
+    votes: tuple[Vote, ...]
     now: bool
 
     @property
@@ -55,7 +55,7 @@ class Stage:
     @property
     def open(self) -> int:
         """The number of approvals still missing."""
-        return self.count - len(self.given)
+        return self.count - len(self.votes)
 
 
 @dataclass(frozen=True)

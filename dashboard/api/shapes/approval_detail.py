@@ -58,7 +58,7 @@ class Seats(Shape):
     @classmethod
     def from_row(cls, stage: Stage) -> Self:
         """A stage as it stands."""
-        return cls(who=stage.who, count=stage.count, given=len(stage.given), now=stage.now)
+        return cls(who=stage.who, count=stage.count, given=len(stage.votes), now=stage.now)
 
 
 class Progress(Shape):

@@ -56,7 +56,7 @@ def context(request: HttpRequest, approval_id: UUID) -> dict[str, Any]:
     page = opened_from(request)
     shown = page or InboxPage(actor(request).workspace, sort="age")
     return {
-        "place": shown.place(approval_id),
+        "position": shown.position(approval_id),
         "trail": page.trail if page else "",
         "box_query": page.query(cursor="") or f"box={BOX}" if page else "",
     }

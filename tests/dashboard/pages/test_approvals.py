@@ -259,7 +259,7 @@ def test_each_stage_shows_the_votes_that_the_gate_counted_in_it(cast: Cast) -> N
         decide(cast, row, name, "approve")
     approval = queries.approval(row.id, workspace=row.workspace)
     now = progress_of(approval, queries.votes(row.id))
-    assert [(len(s.given), s.open, s.now) for s in now.stages] == [(2, 0, False), (0, 1, True)]
+    assert [(len(s.votes), s.open, s.now) for s in now.stages] == [(2, 0, False), (0, 1, True)]
     assert now.last
     assert (now.got, now.needed) == (2, 3)
 
