@@ -65,7 +65,8 @@ def real_database(name: str, *, template: str = TEMPLATE) -> Iterator[str]:
     former = str(connection.settings_dict["NAME"])
     while _left:
         _server(f"DROP DATABASE {_left.pop()} WITH (FORCE)")
-    _server(f"CREATE DATABASE {name} TEMPLATE {template}")
+    # A copy of the files takes half as long as one by the log, which is the default.
+    _server(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     _switch(name)
     try:
         yield name

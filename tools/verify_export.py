@@ -395,11 +395,11 @@ class Export:
         for name in ("kind", "v", "actor", "at", "chain", "data_hash", "prev_hash", "hash"):
             if own[name] != link[name]:
                 self.report.broken(where, f"{name}: is not that of the chain")
-        data = row["data"]
-        if data == ERASED and row["salt"] == "":
+        data, salt = row["data"], row["salt"] or ""  # a CSV has an empty cell for it
+        if data == ERASED and salt == "":
             # Its content is gone for good; the link is all there is to check.
             self.report.erased += 1
-        elif sha256(bytes.fromhex(row["salt"]) + canonical(data)).hexdigest() != row["data_hash"]:
+        elif sha256(bytes.fromhex(salt) + canonical(data)).hexdigest() != row["data_hash"]:
             self.report.broken(where, "data: does not fit data_hash")
         data = data if isinstance(data, dict) else {}
         for name, member in (("decision", "verdict"), ("approval", "approval")):

@@ -169,7 +169,7 @@ def test_one_payment_per_task_has_to_stand(tmp_path: Path) -> None:
     assert not ended.right
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.hazard
 @pytest.mark.requirement("A36")
 @pytest.mark.requirement("B05")

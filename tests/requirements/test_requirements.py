@@ -45,7 +45,9 @@ def rows_in_check() -> set[str]:
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 marks = " ".join([around, *map(ast.unparse, node.decorator_list)])
-                if "mark.nightly" not in around and not any(map(only_at_night, node.decorator_list)):
+                if "mark.nightly" not in around and not any(
+                    map(only_at_night, node.decorator_list)
+                ):
                     rows.update(re.findall(r"mark\.requirement\('(\w+)'\)", marks))
     return rows
 

@@ -122,10 +122,16 @@ def erase_thread(row: ErasureRow, thread: UUID) -> None:
 
 
 def _threads_left(ident: UUID) -> list[UUID]:
+    """Some that are left; forks before the thread that they begin with the content of.
+
+    In the other order a fork would be reported as damaged until its turn came.
+    """
+    is_left = "NOT EXISTS (SELECT 1 FROM gp_erased d WHERE d.id = {}.id)".format
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT th.id FROM gp_thread th WHERE th.erasure = %s::uuid AND NOT EXISTS "
-            "(SELECT 1 FROM gp_erased d WHERE d.id = th.id) ORDER BY th.id LIMIT %s",
+            f"SELECT th.id FROM gp_thread th WHERE th.erasure = %s::uuid AND {is_left('th')} "
+            "AND NOT EXISTS (SELECT 1 FROM gp_thread f WHERE f.base = th.id "
+            f"AND f.erasure = th.erasure AND {is_left('f')}) ORDER BY th.id LIMIT %s",
             (ident, AT_ONCE),
         )
         return [row[0] for row in cursor.fetchall()]

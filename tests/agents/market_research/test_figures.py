@@ -48,7 +48,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Case:
     return all_steps(path, folder), *reckon(table)
 
 
-@pytest.fixture(params=["flights", "shop"])
+@pytest.fixture(params=[pytest.param("flights", marks=pytest.mark.slow), "shop"])
 def case(request: pytest.FixtureRequest) -> Case:
     case: Case = request.getfixturevalue(request.param)
     return case

@@ -101,7 +101,8 @@ def test_nobody_takes_a_stopped_thread_until_it_is_released() -> None:
 
 
 @pytest.mark.django_db
-def test_an_expired_lease_is_not_taken_over_meanwhile() -> None:
+def test_an_expired_lease_is_not_taken_over_meanwhile(settings: Any) -> None:
+    settings.GATEPOST_LEASE_SECONDS = 0.001  # the server has been up for longer
     workspace = make_workspace()
     thread = make_thread(workspace=workspace)
     acquired(thread)

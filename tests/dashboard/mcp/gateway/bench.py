@@ -16,6 +16,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx
+import pytest
 from django.db import connections
 from django.test import override_settings
 
@@ -35,6 +36,11 @@ VERSION = "2026-07-28"
 META = "io.modelcontextprotocol/"
 TASKS = {"extensions": {f"{META}tasks": {}}}
 SECRET = "upstream-credential-1234567890"
+# Whether the server is a command; one that is costs a test more, and most cases differ by nothing.
+SERVERS = [
+    pytest.param(False, id="http"),
+    pytest.param(True, id="stdio", marks=pytest.mark.nightly),
+]
 
 
 class Upstream:

@@ -15,7 +15,7 @@ from checkpoints import chain
 from checkpoints.states import Status
 from tests.embedded.helpers import wait_until
 
-from .bench import SECRET, Gate, gate, last, text_of
+from .bench import SECRET, SERVERS, Gate, gate, last, text_of
 
 pytestmark = pytest.mark.slow
 
@@ -66,7 +66,7 @@ def test_all_passes_through_and_is_recorded(real_db: str, tmp_path: Path, comman
         assert chain.verify_thread(thread.id).intact
 
 
-@pytest.mark.parametrize("command", [False, True], ids=["http", "stdio"])
+@pytest.mark.parametrize("command", SERVERS)
 def test_a_credential_reaches_the_server_and_no_record(
     real_db: str, tmp_path: Path, command: bool
 ) -> None:

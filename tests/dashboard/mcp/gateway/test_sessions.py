@@ -11,7 +11,7 @@ import pytest
 from checkpoints.states import Status
 from tests.embedded.helpers import wait_until
 
-from .bench import Gate, gate, last
+from .bench import SERVERS, Gate, gate, last
 
 pytestmark = pytest.mark.slow
 LEGACY = "2025-06-18"
@@ -51,7 +51,7 @@ def _listed(at: Gate, session: str) -> httpx.Response:
     return response
 
 
-@pytest.mark.parametrize("command", [False, True], ids=["http", "stdio"])
+@pytest.mark.parametrize("command", SERVERS)
 def test_a_session_that_its_client_ends_is_over_there_and_nowhere_else(
     real_db: str, tmp_path: Path, command: bool
 ) -> None:
