@@ -34,10 +34,11 @@ ODD: tuple[Any, ...] = (
     {"payee": None, "note": "ACME"},
     {"amount": 1},
     [{"payee": "A€ME"}, "payee", 3],
+    {"customer": {"number": 1, "history": "x" * 1_200, "short": "Umbrella"}},
 )
 LOOKED_FOR = (
     *("acme", "ACME", "4711", "me", "öztürk", "& söhne", '"acme" \\', "group\nber", "istanbul"),
-    *("İST", "ας", "straße", "電気株", "globex", "a€m", "null", "name", "nobody & sons"),
+    *("İST", "ας", "straße", "電気株", "globex", "a€m", "umbrella", "null", "name", "nobody & sons"),
 )
 
 
