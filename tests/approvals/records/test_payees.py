@@ -38,7 +38,8 @@ ODD: tuple[Any, ...] = (
 )
 LOOKED_FOR = (
     *("acme", "ACME", "4711", "me", "öztürk", "& söhne", '"acme" \\', "group\nber", "istanbul"),
-    *("İST", "ας", "straße", "電気株", "globex", "a€m", "umbrella", "null", "name", "nobody & sons"),
+    *("İST", "ας", "straße", "電気株", "globex", "a€m", "umbrella", "null", "name"),
+    "nobody & sons",
 )
 
 
