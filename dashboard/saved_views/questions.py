@@ -187,6 +187,6 @@ def _time(name: str, value: str, *, whole_day: bool = False) -> datetime | None:
             day = datetime.combine(date.fromisoformat(value), datetime.min.time(), UTC)
             return day + timedelta(days=1) if whole_day else day
         at = datetime.fromisoformat(value)
-        return at if at.tzinfo else at.replace(tzinfo=UTC)
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise Invalid(name, "must be a date or time such as 2026-11-26") from error

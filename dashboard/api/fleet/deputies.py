@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
-from pydantic import AwareDatetime, BeforeValidator, Field
+from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,10 +19,9 @@ from dashboard.actions.people import deputies
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.parameters import flag
 from dashboard.api.shapes.requests import Nothing, RequestShape
-from dashboard.api.shapes.texts import NotBlank, check_time_text
+from dashboard.api.shapes.texts import NotBlank, Time
 from dashboard.documents.state_shape import Shape
 
-Time = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(check_time_text)]
 Reason = Annotated[str, Field(max_length=REASON_MAX)]
 
 

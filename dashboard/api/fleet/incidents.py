@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
-from pydantic import AwareDatetime, BeforeValidator, Field
+from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,7 +18,7 @@ from dashboard.actions.fleet import incidents
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.parameters import LIMIT_MAX, choice, ident, rows, words
 from dashboard.api.shapes.requests import Nothing, RequestShape
-from dashboard.api.shapes.texts import NotBlank, check_time_text
+from dashboard.api.shapes.texts import NotBlank, Time
 from dashboard.documents.state_shape import Shape
 from dashboard.fields.validation import REASON_MAX
 
@@ -86,7 +86,7 @@ class IncidentList(Shape):
 class SnoozeIncident(RequestShape):
     """Until when nobody gets news of it."""
 
-    until: Annotated[AwareDatetime, Field(strict=False), BeforeValidator(check_time_text)]
+    until: Time
 
 
 class CloseIncident(RequestShape):

@@ -5,10 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+)
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from approvals.states import COMMENT_MAX
@@ -30,11 +38,32 @@ def _check_id(value: Any) -> Any:
     return value
 
 
-def check_time_text(value: Any) -> Any:
-    """A time comes as text; refuse numbers, which Pydantic would read as seconds."""
+_NO_TIME = ("time", "must be a time such as 2026-03-01T12:00:00Z")
+
+
+def _check_time_text(value: Any) -> Any:
+    """Refuse numbers, which Pydantic would read as seconds."""
     if not isinstance(value, str):
-        raise PydanticCustomError("time", "must be a time such as 2026-03-01T12:00:00Z")
+        raise PydanticCustomError(*_NO_TIME)
     return value
+
+
+def _check_time_in_utc(value: datetime) -> datetime:
+    """Refuse a time whose year in UTC is 0 or 10,000: PostgreSQL has them, Python does not."""
+    try:
+        value.astimezone(UTC)
+    except OverflowError as error:
+        raise PydanticCustomError(*_NO_TIME) from error
+    return value
+
+
+# A time with its zone, as a text.
+Time = Annotated[
+    AwareDatetime,
+    Field(strict=False),
+    BeforeValidator(_check_time_text),
+    AfterValidator(_check_time_in_utc),
+]
 
 
 def _check_not_blank(value: str) -> str:

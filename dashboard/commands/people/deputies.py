@@ -51,9 +51,9 @@ def hand_over(command: PersonalCommand) -> None:
 def _time(option: str, text: str) -> datetime:
     try:
         at = datetime.fromisoformat(text)
-    except ValueError:
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise Invalid(option, "is written 2026-12-01, or 2026-12-01T08:00+01:00") from None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _ident(text: str) -> UUID:
