@@ -16,6 +16,7 @@ RETURN CASE WHEN args::text
     ~ '"(payee|creditor|creditor_name|beneficiary|recipient|supplier|vendor|customer|to)": '
   THEN (SELECT array_agg(DISTINCT part) FROM jsonb_path_query(args,
       'strict $.** ? (@.type() == "object").keyvalue()', '{}', true) m,
-      unnest(CASE WHEN length(m ->> 'value') > 1000 THEN '{*}' ELSE gp_parts(m ->> 'value') END) part
+      unnest(CASE WHEN length(m ->> 'value') > 1000 THEN '{*}'
+        ELSE gp_parts(m ->> 'value') END) part
     WHERE m ->> 'key' IN ('payee', 'creditor', 'creditor_name', 'beneficiary', 'recipient',
       'supplier', 'vendor', 'customer', 'to')) END;
