@@ -158,14 +158,15 @@ class Late:
         """`none for 11 minutes. The folder is not mounted.`"""
         minutes = f"{self.seconds // 60:,.0f} minutes"
         if self.held:
-            return f"events of {minutes} ago are in none. {HELD}"
+            return f"{minutes} of events are in none. {HELD}"
         return f"none for {minutes}. {self.error}".rstrip()
 
 
 def late_of(destinations: Sequence[Destination], *, minutes: float) -> list[Late]:
-    """Those that have confirmed no anchor for `minutes` beyond their own interval.
+    """Those that have confirmed no anchor, or whose anchors lack events, for too long.
 
-    And those whose anchors have lacked events for as long, since a transaction is open.
+    That is `minutes` beyond their own interval. Events are lacking while an older transaction is
+    open.
     """
     every = {one.name: one.every for one in destinations}
     result = []

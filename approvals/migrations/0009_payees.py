@@ -6,9 +6,9 @@ from django.db import migrations
 
 SHORT_LIST = import_module("checkpoints.migrations.0025_payees").SHORT_LIST
 INDEXES = {
-    "gp_approval_payee": f"gp_approval USING gin (gp_payee_parts(args)) {SHORT_LIST}",
+    "gp_approval_payee": f"gp_approval USING gin (gp_payee_trigrams(args)) {SHORT_LIST}",
     "gp_decision_payee": (
-        f"gp_decision USING gin (gp_payee_parts(args)) {SHORT_LIST} WHERE args IS NOT NULL"
+        f"gp_decision USING gin (gp_payee_trigrams(args)) {SHORT_LIST} WHERE args IS NOT NULL"
     ),
 }
 

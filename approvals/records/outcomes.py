@@ -17,7 +17,7 @@ from .kinds import DECISIONS, NOTABLE, literal
 
 SQL: Final = sql_file(__file__, notable=literal(NOTABLE), decisions=literal(DECISIONS))
 PER_REQUEST: Final = 100
-CALLS_AFTER: Final = 2_000  # calls behind a request among which later effects are looked for
+CALLS_AFTER: Final = 2_000  # calls after a request among which later effects are looked for
 # How an effect belongs to a request: its record names it; the node that waited for it made it; the
 # thread made it later and asked nobody; the rollback that was asked for was to undo it; the fork
 # that was asked for made it and asked nobody.

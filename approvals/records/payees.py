@@ -11,15 +11,15 @@ from checkpoints.postgres.sql_files import sql_file
 SQL: Final = sql_file(__file__)
 THREADS_MAX: Final = 200
 EVENTS_MAX: Final = 40_000  # a search looks at no more in any case
-PIECE: Final = 3  # characters of the pieces that the index has
+TRIGRAM: Final = 3  # characters; a shorter name has none
 
 
 def threads_naming(payee: str, *, workspace: UUID) -> list[UUID] | None:
     """All threads in which a payee of this name may be; None where a walk is as good or better.
 
-    That is a name shorter than a piece, and one that so many threads have that a page fills soon.
+    That is a name of one or two characters, and one in so many threads that a page fills soon.
     """
-    if len(payee) < PIECE:
+    if len(payee) < TRIGRAM:
         return None
     params = {"payee": payee, "workspace": workspace, "most": THREADS_MAX + 1}
     rows = fetch_named(SQL.named, params)

@@ -8,7 +8,7 @@ SCHEMA = Path(__file__).with_name("schema") / "payees.sql"
 NAME = "gp_activity_payee"
 # A short list gathers what is new: a search reads through it, and a commit empties it in a moment.
 SHORT_LIST = "WITH (fastupdate = on, gin_pending_list_limit = 64)"
-COLUMNS = f"gp_activity USING gin (gp_payee_parts(args)) {SHORT_LIST} WHERE kind = 'effect'"
+COLUMNS = f"gp_activity USING gin (gp_payee_trigrams(args)) {SHORT_LIST} WHERE kind = 'effect'"
 
 
 class Migration(migrations.Migration):
@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
     dependencies = [("checkpoints", "0024_failed_undo_index")]
     operations = [
         migrations.RunSQL(
-            SCHEMA.read_text(), "DROP FUNCTION IF EXISTS gp_payee_parts; DROP FUNCTION IF EXISTS gp_parts"
+            SCHEMA.read_text(), "DROP FUNCTION IF EXISTS gp_payee_trigrams; DROP FUNCTION IF EXISTS gp_trigrams"
         ),
         migrations.RunSQL(f"DROP INDEX CONCURRENTLY IF EXISTS {NAME}", migrations.RunSQL.noop),
         migrations.RunSQL(

@@ -7,7 +7,7 @@ from typing import Final
 
 # What a spreadsheet would compute or skip, and the sign that says a cell is text.
 SIGNS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
-_LOOKED_AT: Final = 1_000  # blanks before the first sign; a text with more is marked unseen
+_LOOKED_AT: Final = 1_000  # characters; a longer run of blanks is marked without looking further
 
 
 def as_cell(text: str) -> str:

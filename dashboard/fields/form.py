@@ -18,7 +18,7 @@ from checkpoints.state.list_keys import resolve
 
 from .faults import beside, inside, location, schema_faults
 from .shapes import Field
-from .typed_numbers import without_thousands
+from .typed_values import without_thousands
 
 PREFIX = "f-"
 LONG = 80

@@ -19,7 +19,7 @@ from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from dashboard.errors import Invalid
 from dashboard.fields.parameters import TEXT, first_wrong
-from dashboard.fields.typed_numbers import without_thousands
+from dashboard.fields.typed_values import time_in_utc, without_thousands
 from dashboard.wording.amounts import AMOUNTS
 from dashboard.wording.parties import PAYEES
 
@@ -186,7 +186,6 @@ def _time(name: str, value: str, *, whole_day: bool = False) -> datetime | None:
         if len(value) == len("2026-11-26"):
             day = datetime.combine(date.fromisoformat(value), datetime.min.time(), UTC)
             return day + timedelta(days=1) if whole_day else day
-        at = datetime.fromisoformat(value)
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+        return time_in_utc(value)
     except (ValueError, OverflowError) as error:
         raise Invalid(name, "must be a date or time such as 2026-11-26") from error

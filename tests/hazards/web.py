@@ -97,7 +97,7 @@ class Person:
 
 @contextmanager
 def people(web: Web, workspace: UUID, role: str, *names: str) -> Iterator[list[Person]]:
-    """Members of the workspace, signed in by the form; who is there from a round before is kept."""
+    """Members of the workspace, signed in by the form; an account that is there is used."""
     results = []
     for name in names:
         users = get_user_model().objects

@@ -122,9 +122,10 @@ def erase_thread(row: ErasureRow, thread: UUID) -> None:
 
 
 def _threads_left(ident: UUID) -> list[UUID]:
-    """Some that are left; forks before the thread that they begin with the content of.
+    """At most AT_ONCE of the threads that are left, forks before the thread they were forked from.
 
-    In the other order a fork would be reported as damaged until its turn came.
+    A fork begins with that thread's content: in the other order it would be reported as damaged
+    until its turn came.
     """
     is_left = "NOT EXISTS (SELECT 1 FROM gp_erased d WHERE d.id = {}.id)".format
     with connection.cursor() as cursor:

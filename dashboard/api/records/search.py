@@ -54,8 +54,8 @@ PARAMETERS = [
 
 
 CAME_OF_ALL = (
-    f"False where there may be more: the first {PER_REQUEST} of each relation but `request` are "
-    f"listed, of the later ones those among the first {CALLS_AFTER:,} calls."
+    f"False where there may be more: the first {PER_REQUEST} of each of `node`, `later` and `fork` "
+    f"are listed, and `later` looks at the first {CALLS_AFTER:,} calls after the request."
 )
 
 

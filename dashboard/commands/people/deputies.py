@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
 from approvals.queries.deputies import DeputyRow
@@ -14,6 +14,7 @@ from dashboard.api.fleet.deputies import Deputy, DeputyList
 from dashboard.commands.terminal.console import PersonalCommand, Verb
 from dashboard.commands.terminal.tables import Table, table
 from dashboard.errors import Invalid, Missing
+from dashboard.fields.typed_values import time_in_utc
 
 
 def list_deputies(command: PersonalCommand) -> None:
@@ -50,9 +51,8 @@ def hand_over(command: PersonalCommand) -> None:
 
 def _time(option: str, text: str) -> datetime:
     try:
-        at = datetime.fromisoformat(text)
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
+        return time_in_utc(text)
+    except ValueError:
         raise Invalid(option, "is written 2026-12-01, or 2026-12-01T08:00+01:00") from None
 
 

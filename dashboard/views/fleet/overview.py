@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from checkpoints import queries
 from dashboard import actions, errors
 from dashboard.fields.parameters import TEXT, Values, one_of
-from dashboard.fields.typed_numbers import without_thousands
+from dashboard.fields.typed_values import without_thousands
 from dashboard.identity.permissions import may
 from dashboard.pages.overview import page
 from dashboard.pages.overview.figures import FIGURES, figure

@@ -15,7 +15,7 @@ from checkpoints.log import fork_budgets
 from checkpoints.state import deltas
 from dashboard.fields import form as fields
 from dashboard.fields import state_text
-from dashboard.fields.typed_numbers import without_thousands
+from dashboard.fields.typed_values import without_thousands
 from dashboard.identity.permissions import Actor
 from dashboard.views import forms
 

@@ -85,7 +85,7 @@ def test_what_was_paid_long_ago_is_in_the_first_answer(
     with CaptureQueriesContext(connection) as captured:
         page = records.answer(replace(question, payee="nobody & sons"))
     assert (page.rows, page.searched_all, len(captured)) == ((), True, 3)
-    assert not records.answer(replace(question, payee="no")).searched_all, "shorter than a piece"
+    assert not records.answer(replace(question, payee="no")).searched_all, "shorter than a trigram"
 
 
 def test_a_payee_of_many_threads_is_walked_to(
@@ -120,7 +120,7 @@ def test_each_part_is_read_by_its_index(everything: Question) -> None:
 
 
 def test_the_index_has_the_names_that_a_search_has() -> None:
-    [(definition,)] = rows("SELECT pg_get_functiondef('gp_payee_parts'::regproc)")
+    [(definition,)] = rows("SELECT pg_get_functiondef('gp_payee_trigrams'::regproc)")
     for listed in (r'~ \'"\((.*?)\)":', r"ANY \(ARRAY\[(.*?)\]\)"):
         match = re.search(listed, definition, re.DOTALL)
         assert match is not None, definition

@@ -36,7 +36,7 @@ VERSION = "2026-07-28"
 META = "io.modelcontextprotocol/"
 TASKS = {"extensions": {f"{META}tasks": {}}}
 SECRET = "upstream-credential-1234567890"
-# Whether the server is a command; one that is costs a test more, and most cases differ by nothing.
+# Values of `command`: a server over HTTP, and at night one over stdio as well.
 SERVERS = [
     pytest.param(False, id="http"),
     pytest.param(True, id="stdio", marks=pytest.mark.nightly),

@@ -7,7 +7,7 @@ import pytest
 from dashboard.fields import form as fields
 from dashboard.fields import message
 from dashboard.fields.state_text import changes_of
-from dashboard.fields.typed_numbers import without_thousands
+from dashboard.fields.typed_values import without_thousands
 
 DEEP = "[" * 100_000 + "]" * 100_000
 
