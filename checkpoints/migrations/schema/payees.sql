@@ -9,7 +9,7 @@ RETURN ARRAY(SELECT DISTINCT substr(l.content, n, 3)
 -- NULL where there is none. A value of more than 1,000 characters is no name: it has the entry `*`
 -- alone, which every search accepts. A test compares the keys with
 -- `dashboard.wording.parties.PAYEES`.
--- Its body is bound when it is made: an index is built without the schema of gp_trigrams on the path.
+-- Its body is bound when it is made: the path of who builds an index has no schema of ours.
 CREATE OR REPLACE FUNCTION gp_payee_trigrams(args jsonb) RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 500
 -- Looking for a key in the text costs a tenth of walking through the values.
