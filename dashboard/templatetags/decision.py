@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from approvals.states import ALLOWING
+from dashboard.documents import json_lines as on_paper
 from dashboard.drawing import list_pairs, trees
 from dashboard.drawing.charts.symbols import symbol
 from dashboard.drawing.tables.receipt_marks import marks
@@ -25,6 +26,12 @@ register = template.Library()
 SHOWN = 1_200  # characters of a text before the rest is folded
 _TAKEN_BACK = ("t-idle", "undo", "Taken back")
 _QUESTION = ("t-run", "msg", "Asked")
+
+
+@register.filter
+def json_lines(value: Any) -> SafeString:
+    """JSON for a <pre> on paper, hidden characters marked."""
+    return text.visible(on_paper.json_lines(value))
 
 
 @register.filter

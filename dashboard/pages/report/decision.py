@@ -128,6 +128,11 @@ class DecisionReport:
         """The effect that was carried out under it."""
         return queries.activity_under(self.approval.id) if self.approval.effect else None
 
+    @property
+    def done_as_approved(self) -> bool:
+        """Whether it was carried out with the very arguments that stand in the request."""
+        return self.done is not None and same(self.done.args, self.approval.shown_args)
+
     @cached_property
     def outcomes(self) -> Outcomes:
         """The effects that came of it, as the search of the record lists them."""

@@ -100,6 +100,30 @@ def test_an_edit_shows_as_a_difference(cast: Cast) -> None:
     assert "What the edit changed" in page
 
 
+@pytest.mark.parametrize("edit", [None, {"payee": "ACME", "amount": "9"}])
+def test_arguments_stand_once_where_the_effect_had_the_same(
+    cast: Cast, edit: dict[str, str] | None
+) -> None:
+    args = {"payee": "ACME", "amount": "10"}
+    more = {"args": edit} if edit else {}
+    row = decided(cast, args, "edit" if edit else "approve", "fine", **more)
+    address = reverse("approval_report", args=[row.id])
+    work = scene.lease(row.thread)
+    scene.effect(work, approval=row.id, args=edit or args)
+    page = cast.client("auditor").get(address).content.decode()
+    says = "Exactly the arguments above, as edited." if edit else "Exactly the arguments above."
+    assert says in page
+
+
+def test_arguments_that_the_effect_had_instead_are_in_the_report(cast: Cast) -> None:
+    row = decided(cast, {"payee": "ACME", "amount": "10"}, "approve", "fine")
+    scene.effect(scene.lease(row.thread), approval=row.id, args={"payee": "ACME", "amount": "1000"})
+    address = reverse("approval_report", args=[row.id])
+    page = cast.client("auditor").get(address).content.decode()
+    assert "Exactly the arguments above" not in page
+    assert "&quot;amount&quot;: &quot;1000&quot;" in page
+
+
 def test_other_workspaces_and_strangers_see_none(cast: Cast) -> None:
     row = decided(cast, {"payee": "ACME"}, "approve", "")
     for address in (f"/approvals/{row.id}/report/", f"/api/v1/approvals/{row.id}/report/"):
