@@ -130,7 +130,7 @@ class DecisionReport:
 
     @property
     def done_as_approved(self) -> bool:
-        """Whether it was carried out with the very arguments that stand in the request."""
+        """True if it was carried out with the very arguments that stand in the request."""
         return self.done is not None and same(self.done.args, self.approval.shown_args)
 
     @cached_property
