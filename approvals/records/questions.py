@@ -26,7 +26,7 @@ from checkpoints.tables.readers import decoded
 from .cursors import BEFORE, BEHIND, LONG_AGO, NEVER, XID_MAX, Position, read_cursor, write_cursor
 from .kinds import DECISIONS, EFFECTS, NOTABLE, OF_REQUESTS, literal
 from .outcomes import Outcomes, outcomes_of
-from .payees import threads_naming
+from .threads import threads_naming, threads_of
 
 _KINDS = {
     "decisions": literal(DECISIONS),
@@ -36,6 +36,7 @@ _KINDS = {
 NEWEST: Final = sql_file(__file__, beyond="<", way="DESC", **_KINDS)
 OLDEST: Final = sql_file(__file__, beyond=">", way="ASC", **_KINDS)
 WINDOW: Final = 10_000
+ENOUGH: Final = WINDOW // 2  # where a page is full, no more events are counted
 LOOKS: Final = 5
 COUNT_CAP: Final = 1_000
 FIRST: Final = COUNT_CAP + COUNT_CAP // 2
@@ -181,7 +182,7 @@ def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
             count = min(count + n, COUNT_CAP + 1)
             rows += some
             seen += window
-            enough = count > COUNT_CAP or seen >= WINDOW
+            enough = count > COUNT_CAP or seen >= min(ENOUGH, WINDOW)
             if edge is None or (len(rows) > limit and enough):
                 break
             position = edge
@@ -200,18 +201,22 @@ def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
 
 def _threads(question: Question) -> list[UUID] | None:
     """All threads with an answer; None where only a walk through all events finds them."""
-    if not question.payee or question.walk not in ("decisions", "notable"):
+    if question.walk not in ("decisions", "notable"):
         return None
-    return threads_naming(question.payee, workspace=question.workspace)
+    threads = None
+    if question.payee:
+        threads = threads_naming(question.payee, workspace=question.workspace)
+    if question.agent and threads is None:
+        threads = threads_of(question.agent, workspace=question.workspace)
+    return threads
 
 
 def _windows() -> Iterator[int]:
     """Numbers of events that the statements of an answer look at."""
     # A question that most events answer is counted to its end in a few of them.
-    first = min(FIRST, WINDOW)
-    yield first
-    if first < WINDOW:
-        yield WINDOW - first
+    ends = sorted({min(FIRST, WINDOW), min(ENOUGH, WINDOW), WINDOW})
+    yield ends[0]
+    yield from (end - begin for begin, end in itertools.pairwise(ends))
     yield from itertools.repeat(WINDOW, LOOKS - 1)
 
 

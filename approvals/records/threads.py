@@ -1,8 +1,10 @@
-"""Threads that name a payee, by an index, in place of a walk through millions of events."""
+"""Threads that alone can answer a question, by an index, in place of a walk through millions of
+events."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 from uuid import UUID
 
 from checkpoints.postgres.named_rows import fetch_named
@@ -22,7 +24,16 @@ def threads_naming(payee: str, *, workspace: UUID) -> list[UUID] | None:
     if len(payee) < TRIGRAM:
         return None
     params = {"payee": payee, "workspace": workspace, "most": THREADS_MAX + 1}
-    rows = fetch_named(SQL.named, params)
+    return _few(fetch_named(SQL.named, params))
+
+
+def threads_of(agent: str, *, workspace: UUID) -> list[UUID] | None:
+    """All threads of an agent; None where they are so many that a walk is as good or better."""
+    params = {"agent": agent, "workspace": workspace, "most": THREADS_MAX + 1}
+    return _few(fetch_named(SQL.of_agent, params))
+
+
+def _few(rows: Sequence[Any]) -> list[UUID] | None:
     if len(rows) > THREADS_MAX or sum(row.last_seq for row in rows) > EVENTS_MAX:
         return None
     return [row.id for row in rows]

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from approvals import records
-from approvals.records import Question, payees, questions
+from approvals.records import Question, questions, threads
 from dashboard.wording.parties import PAYEES
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
@@ -92,15 +92,56 @@ def test_a_payee_of_many_threads_is_walked_to(
     everything: Question, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = everything.workspace
-    named = payees.threads_naming("ACME", workspace=workspace)
+    named = threads.threads_naming("ACME", workspace=workspace)
     assert named is not None
     assert len(named) >= 5
-    monkeypatch.setattr(payees, "THREADS_MAX", len(named) - 1)
-    assert payees.threads_naming("ACME", workspace=workspace) is None
-    monkeypatch.setattr(payees, "THREADS_MAX", len(named))
-    assert payees.threads_naming("ACME", workspace=workspace) is not None
-    monkeypatch.setattr(payees, "EVENTS_MAX", 5)
-    assert payees.threads_naming("ACME", workspace=workspace) is None
+    monkeypatch.setattr(threads, "THREADS_MAX", len(named) - 1)
+    assert threads.threads_naming("ACME", workspace=workspace) is None
+    monkeypatch.setattr(threads, "THREADS_MAX", len(named))
+    assert threads.threads_naming("ACME", workspace=workspace) is not None
+    monkeypatch.setattr(threads, "EVENTS_MAX", 5)
+    assert threads.threads_naming("ACME", workspace=workspace) is None
+
+
+def test_an_agent_of_few_threads_is_in_the_first_answer(
+    everything: Question, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = everything.workspace
+    work = scene.lease(scene.start(workspace, scene.make_agent("seldom")))
+    scene.effect(work, args={"to": "acme@example.com"})
+    for _ in range(8):  # newer ones
+        scene.start(workspace, scene.make_agent())
+    questions_of = [
+        Question(workspace, agent=agent, kinds=kinds, payee=payee, payees=PAYEES)
+        for agent in ("seldom", "nobody", "payments")
+        for kinds in ((), records.NOTABLE, records.DECISIONS)
+        for payee in ("", "acme")
+    ]
+    by_walk = [answers_to(question) for question in questions_of]
+    assert sum(map(bool, by_walk)) >= 6
+    monkeypatch.setattr(questions, "FIRST", 1)
+    assert [answers_to(question) for question in questions_of] == by_walk
+    monkeypatch.setattr(questions, "WINDOW", 3)
+    monkeypatch.setattr(questions, "LOOKS", 1)
+    assert records.answer(Question(workspace, agent="nobody")).searched_all
+    page = records.answer(Question(workspace, agent="seldom"))
+    assert [row.kind for row in page.rows][-1] == "effect.started"
+    monkeypatch.setattr(threads, "THREADS_MAX", 0)
+    assert not records.answer(Question(workspace, agent="seldom")).searched_all
+
+
+def test_threads_of_an_agent_are_read_by_their_index(everything: Question) -> None:
+    rows("SET LOCAL session_replication_role = replica")
+    rows(
+        "INSERT INTO gp_thread SELECT (jsonb_populate_record(one, jsonb_build_object('id', "
+        "gen_random_uuid(), 'agent', 'agent ' || n))).* "
+        "FROM (SELECT t AS one FROM gp_thread t LIMIT 1) s, generate_series(1, 2000) n"
+    )
+    rows("ANALYZE gp_thread")
+    with CaptureQueriesContext(connection) as captured:
+        threads.threads_of("agent 7", workspace=everything.workspace)
+    used = {name for _, name in scans(plan_of(captured.captured_queries[0]["sql"]))}
+    assert used <= {"gp_thread_agent", "gp_thread_name"}
 
 
 def test_each_part_is_read_by_its_index(everything: Question) -> None:
@@ -114,7 +155,7 @@ def test_each_part_is_read_by_its_index(everything: Question) -> None:
         )
         rows(f"ANALYZE {table}")
     with CaptureQueriesContext(connection) as captured:
-        payees.threads_naming("ACME", workspace=everything.workspace)
+        threads.threads_naming("ACME", workspace=everything.workspace)
     used = {name for _, name in scans(plan_of(captured.captured_queries[0]["sql"]))}
     assert {"gp_activity_payee", "gp_approval_payee", "gp_decision_payee"} <= used
 

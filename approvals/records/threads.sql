@@ -16,3 +16,7 @@ named AS (
       OR gp_payee_trigrams(d.args) @> '{*}')
     AND d.workspace_id = %(workspace)s::uuid LIMIT %(most)s))
 SELECT th.id, th.last_seq FROM named n JOIN gp_thread th ON th.id = n.thread_id LIMIT %(most)s
+
+-- of_agent -- Threads of an agent, in any order.
+SELECT th.id, th.last_seq FROM gp_thread th
+WHERE th.workspace_id = %(workspace)s::uuid AND th.agent = %(agent)s::text LIMIT %(most)s
