@@ -14,11 +14,11 @@ class DashboardConfig(AppConfig):
     verbose_name = "Dashboard"
 
     def ready(self) -> None:
-        from .actions.erasure import retention_rounds as _retention  # noqa: F401
         from .capsules import receivers as _folders  # noqa: F401
         from .live import receivers  # noqa: F401
-        from .operating import background_verification as _verifier  # noqa: F401
         from .operating import outgoing_anchors as _anchors  # noqa: F401
+        from .operating.background import retention as _retention  # noqa: F401
+        from .operating.background import verification as _verifier  # noqa: F401
         from .operating.grants import after_migration
         from .recorded_tables import register
 

@@ -24,7 +24,7 @@ from checkpoints.views import VerificationRow
 from dashboard.doctor import lag
 from dashboard.doctor.findings import Seen
 from dashboard.live import metrics
-from dashboard.operating import background_verification as background
+from dashboard.operating.background import verification as background
 from dashboard.pages import regions, thread_regions
 from dashboard.pages.thread import ThreadPage
 from tests.approvals import post

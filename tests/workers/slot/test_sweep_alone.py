@@ -16,8 +16,8 @@ from approvals.policies.budgets import announce_budgets
 from checkpoints import queries, store
 from checkpoints.chain.workspaces import verify_workspace
 from checkpoints.store.overview import day_figures
-from dashboard.actions.erasure import retention_rounds
-from dashboard.operating import background_verification, proof
+from dashboard.operating import proof
+from dashboard.operating.background import retention, verification
 from tests.checkpoints.builders import make_agent, make_thread, make_workspace, rows
 from tests.checkpoints.store.overview.test_budgets import set_budget, spend
 from workers.slot import sweep
@@ -97,7 +97,7 @@ ALONE = [
     Alone("figures", _past_days, _is_there("gp_folded_day", "workspace_id"),
           ("gp_folded_day", "workspace_id"), run=store.fold_due),
     Alone("retired", _outdated, _is_there("gp_erased", "id"), ("gp_erasure", "thread_id"),
-          ("gp_thread", "id"), retention_rounds.apply_rules),
+          ("gp_thread", "id"), retention.apply_rules),
 ]  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def test_a_thread_at_which_verifying_fails_keeps_no_other_waiting(
         return verify(thread)
 
     monkeypatch.setattr(proof, "verify_in_slices", hostile)
-    for _ in background_verification.verify_everything(owner="worker:1", every_seconds=60):
+    for _ in verification.verify_everything(owner="worker:1", every_seconds=60):
         pass
     verified = {ident for (ident,) in rows("SELECT thread_id FROM gp_verification")}
     assert verified == {thread for thread in threads if thread != threads[1]}

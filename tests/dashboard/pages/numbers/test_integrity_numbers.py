@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from dashboard.operating.background_verification import verify_everything
+from dashboard.operating.background.verification import verify_everything
 from tests.cast import Cast
 from tests.checkpoints.builders import one
 from tests.dashboard import scene

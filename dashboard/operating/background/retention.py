@@ -37,7 +37,7 @@ _FIRST: Final = UUID(int=0)
 _last = _FIRST
 
 
-@receiver(retention_due, dispatch_uid="dashboard.actions.retention_due")
+@receiver(retention_due, dispatch_uid="dashboard.operating.background.retention")
 def apply_some(**_kwargs: Any) -> None:
     """Apply the rules to the next few threads, for a short time."""
     apply_rules(seconds=SECONDS)

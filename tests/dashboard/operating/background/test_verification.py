@@ -13,8 +13,8 @@ from approvals.policies.drafts import Draft
 from checkpoints import queries, store
 from checkpoints.chain import events as chain_events
 from checkpoints.chain import installation
-from dashboard.operating import background_verification as background
 from dashboard.operating import proof
+from dashboard.operating.background import verification as background
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard import scene

@@ -27,8 +27,8 @@ from checkpoints.postgres.guarded_rows import set_aside
 from checkpoints.signals import verification_due
 from workers.slot import forks
 
-from . import proof
-from .side_threads import side_thread
+from .. import proof
+from ..side_threads import side_thread
 
 log = structlog.get_logger("gatepost.verification")
 DUTY: Final = "verification"
@@ -148,7 +148,7 @@ class Verifier:
                 self._sleep(min(cost / pace, DUTY_SECONDS / 4))
 
 
-@receiver(verification_due, dispatch_uid="dashboard.operating.background_verification")
+@receiver(verification_due, dispatch_uid="dashboard.operating.background.verification")
 def go_on(*, owner: str, **_kwargs: Any) -> None:
     """Verify in this process, apart from the sweep."""
     _verifier().call(owner)
