@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -10,8 +11,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
 from uuid import UUID
 
@@ -71,6 +75,32 @@ class Upstream:
         (self.folder / "description.txt").write_text(text)
         self.stop()
         self.start()
+
+    def clean(self) -> None:
+        """Forget what was done and described; start again where it is gone."""
+        (self.folder / "outside.txt").unlink(missing_ok=True)
+        described = self.folder / "description.txt"
+        if described.exists():
+            described.unlink()
+            self.stop()
+        if self.process.poll() is not None:
+            self.start()
+
+
+@cache
+def kept_upstream() -> Upstream:
+    """One for all tests of this process: a start takes a second of a processor."""
+    folder = Path(mkdtemp())
+    (folder / "secret.txt").write_text(SECRET)
+    server, starter = Upstream(folder), os.getpid()
+
+    def end() -> None:
+        if os.getpid() == starter:  # the end of a forked child is not that of the run
+            server.stop()
+            rmtree(folder)
+
+    atexit.register(end)
+    return server
 
 
 def _listens(port: int) -> bool:
@@ -238,7 +268,8 @@ def gate(
     }
     former = dict(os.environ)
     os.environ["GATEPOST_SECRET_UPSTREAM"] = SECRET
-    behind = Upstream(folder)
+    behind = kept_upstream()
+    behind.clean()
     try:
         with (
             override_settings(GATEPOST_MCP_COMMANDS=[sys.executable]),
@@ -253,13 +284,12 @@ def gate(
                 )
             row = actions.add_mcp_server(cast.actor("admin"), "mail", wanted)
             token = tokens.make(cast.users["operator"], made_by="test", scopes=["work"])[1]
-            made = Gate(site, cast, folder, row.id, token, behind)
+            made = Gate(site, cast, folder if command else behind.folder, row.id, token, behind)
             made.accept()
             try:
                 yield made
             finally:
                 print(site.log("web")[-6000:])  # shown where the test fails
     finally:
-        behind.stop()
         os.environ.clear()
         os.environ.update(former)

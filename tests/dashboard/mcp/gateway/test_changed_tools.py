@@ -60,7 +60,7 @@ def test_an_approval_holds_for_the_address_that_it_was_asked_for(
         at.policy()
         task = at.call("send_mail", MAIL, tasks=True)["taskId"]
         at.decide()
-        other = Upstream(tmp_path)
+        other = Upstream(at.folder)
         try:
             actions.change_mcp_server(at.cast.actor("admin"), at.server, Wanted(url=other.url))
             at.accept()
@@ -73,7 +73,7 @@ def test_an_approval_holds_for_the_address_that_it_was_asked_for(
 
 def test_another_address_is_another_server(real_db: str, tmp_path: Path) -> None:
     with gate(tmp_path) as at:
-        other = Upstream(tmp_path)
+        other = Upstream(at.folder)
         try:
             actions.change_mcp_server(at.cast.actor("admin"), at.server, Wanted(url=other.url))
             assert "accepted" in text_of(at.call("add", {"a": 1, "b": 2}))
