@@ -53,7 +53,8 @@ def test_every_block_says_what_is_seen() -> None:
 @pytest.mark.hazard
 def test_a_newcomer_drives_a_thread(real_db: str, tmp_path: Path) -> None:
     make_cast()
-    with started_site(slots=1, GATEPOST_PUBLISHED=str(tmp_path)) as site:
+    settings = {"GATEPOST_PUBLISHED": str(tmp_path), "GATEPOST_SHIPPED_AGENTS": "true"}
+    with started_site(slots=1, **settings) as site:
         others = differences(site, PAGE)
     assert not others, "\n\n".join(others)
 

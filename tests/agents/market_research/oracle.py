@@ -9,9 +9,10 @@ import io
 import math
 import statistics
 import zipfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,15 @@ def rows_of(table: Table) -> Iterator[dict[str, str]]:
 
 def number(text: str, table: Table) -> float | None:
     """A cell as a number; None for a gap and for other text."""
+    return _number(text, table.decimal)
+
+
+@cache  # of millions of cells a few thousand differ
+def _number(text: str, decimal: str) -> float | None:
     if text.strip().lower() in GAPS:
         return None
     try:
-        return float(text.replace(table.decimal, "."))
+        return float(text.replace(decimal, "."))
     except ValueError:
         return None
 
@@ -104,17 +110,17 @@ def _count(figures: dict[str, Any], name: str, count: int) -> None:
 
 def _missing(table: Table, raw: list[dict[str, str]], figures: dict[str, Any]) -> None:
     for column in raw[0]:
-        cells = [row[column] for row in raw]
-        if len(set(cells)) == 1:
+        cells = Counter(row[column] for row in raw)
+        if len(cells) == 1:
             continue
-        gaps = sum(cell.strip().lower() in GAPS for cell in cells)
+        gaps = sum(n for cell, n in cells.items() if cell.strip().lower() in GAPS)
         if column in (*table.numbers, table.measure):
-            filled = sum(number(cell, table) is not None for cell in cells)
-            _count(figures, f"dropped.values in {column}", len(cells) - gaps - filled)
-            gaps = len(cells) - filled
+            filled = sum(n for cell, n in cells.items() if number(cell, table) is not None)
+            _count(figures, f"dropped.values in {column}", len(raw) - gaps - filled)
+            gaps = len(raw) - filled
         if gaps:
             figures[f"missing.{column}.rows"] = gaps
-            figures[f"missing.{column}.percent"] = near(100 * gaps / len(cells))
+            figures[f"missing.{column}.percent"] = near(100 * gaps / len(raw))
 
 
 def _overall(values: list[float], figures: dict[str, Any]) -> None:

@@ -49,7 +49,12 @@ def test_approved_is_paid_once_and_a_rollback_refunds_once_and_leaves_the_mails(
 
     with (
         started_bank(tmp_path) as bank,
-        started_site(slots=1, GATEPOST_BANK_URL=bank.url, GATEPOST_OUTBOX=str(outbox)),
+        started_site(
+            slots=1,
+            GATEPOST_BANK_URL=bank.url,
+            GATEPOST_OUTBOX=str(outbox),
+            GATEPOST_SHIPPED_AGENTS="true",
+        ),
     ):
         wait_until(
             lambda: any(a.agent == "payments" for a in queries.agents()),
