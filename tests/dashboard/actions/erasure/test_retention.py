@@ -13,8 +13,8 @@ from checkpoints import queries, store
 from checkpoints.chain.workspaces import verify_workspace
 from checkpoints.queries.erasures import requests
 from dashboard.actions import preview_retention, set_retention
-from dashboard.operating.background import retention
 from dashboard.errors import Forbidden, Invalid
+from dashboard.operating.background import retention
 from dashboard.operating.proof import verify
 from tests.cast import Cast
 from tests.checkpoints.builders import head_of, rows
