@@ -102,7 +102,9 @@ def test_one_life_of_a_data_folder(data: Path) -> None:
         assert (data / "bank" / "ledger.jsonl").read_text().startswith(ledger)
 
 
-def test_a_dead_web_server_is_replaced(data: Path) -> None:
+def test_an_installation_without_a_demo(data: Path) -> None:
+    """A dead web server is replaced; `reset` refuses while it works and deletes it at rest."""
+    assert "nothing was deleted" in manage(data, "reset", "--yes").stderr
     with up(data, "--no-demo") as started:
         assert "createsuperuser" in started.text
         assert "bank" not in started.text
@@ -117,6 +119,10 @@ def test_a_dead_web_server_is_replaced(data: Path) -> None:
                 return False
 
         wait_until(answers, seconds=20, what="a new web server")
+        assert "already works" in manage(data, "reset", "--yes").stderr
+        assert (data / "secret-key").exists()
+    assert manage(data, "reset", "--yes").returncode == 0
+    assert not data.exists()
 
 
 def test_ctrl_c_while_starting_leaves_nothing(data: Path) -> None:
@@ -160,12 +166,3 @@ def test_a_database_that_does_not_answer_is_a_sentence(data: Path) -> None:
     assert "PostgreSQL refuses the connection" in refused.text
     assert "hush" not in refused.text
     assert "Traceback" not in refused.text
-
-
-def test_reset_deletes_only_a_resting_data_folder(data: Path, tmp_path: Path) -> None:
-    assert "nothing was deleted" in manage(data, "reset", "--yes").stderr
-    with up(data, "--no-demo"):
-        assert "already works" in manage(data, "reset", "--yes").stderr
-        assert (data / "secret-key").exists()
-    assert manage(data, "reset", "--yes").returncode == 0
-    assert not data.exists()
