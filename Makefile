@@ -20,9 +20,9 @@ OPTIONS := --dist loadfile --no-loadscope-reorder $(OUTCOMES:%=-p tests.requirem
 PYTHON := PYTHONDONTWRITEBYTECODE= MAKEFLAGS= MFLAGS= $(PY)
 PYTEST := $(PYTHON) -m pytest $(OPTIONS)
 COMPUTING := $(PROCESSES:%=--ignore=%)
-# To read all files takes as long as some of their tests: only those that have such tests.
+# To read all files takes as long as some of their tests: only those that have such tests. (At night it
+# does not matter, and parameters of fixtures are marked as well.)
 SLOW = $(sort $(shell grep -rl --include='test_*.py' $(PROCESSES:tests/%=--exclude-dir=%) 'mark\.slow' tests))
-NIGHTLY = $(sort $(shell grep -rl --include='test_*.py' 'mark\.nightly' tests))
 
 # An environment that is there looks after itself; the first one needs a Python of the system.
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
@@ -100,7 +100,7 @@ test-slow: install-dev
 	@$(PYTEST) -n 2 -m "slow and not nightly" $(SLOW)
 
 test-nightly: install-dev
-	@$(PYTHON) -m tests.lanes.alone $(OPTIONS) -n 2 -m nightly $(NIGHTLY)
+	@$(PYTHON) -m tests.lanes.alone $(OPTIONS) -n 2 -m nightly
 
 format: install-dev
 	@$(PY) -m ruff check --fix-only --quiet .
