@@ -33,17 +33,25 @@ class Meeting:
         return [f"{answer.status_code} {answer.text[:300]}" for answer in self.answers]
 
 
-def meet(pool: ThreadPoolExecutor, requests: Sequence[Callable[[], httpx.Response]]) -> Meeting:
-    """Let all of these requests start together."""
+def meet(
+    pool: ThreadPoolExecutor,
+    requests: Sequence[Callable[[], httpx.Response]],
+    *,
+    first_waits: float = 0.0,
+) -> Meeting:
+    """Let all of these requests start together; the first may start so many seconds later."""
     start = threading.Barrier(len(requests))
 
-    def one(request: Callable[[], httpx.Response]) -> tuple[httpx.Response, float, float]:
+    def one(
+        request: Callable[[], httpx.Response], seconds: float
+    ) -> tuple[httpx.Response, float, float]:
         start.wait(20)
+        time.sleep(seconds)
         began = time.monotonic()
         answer = request()
         return answer, began, time.monotonic()
 
-    done = list(pool.map(one, requests))
+    done = list(pool.map(one, requests, [first_waits] + [0.0] * (len(requests) - 1)))
     met = max(began for _, began, _ in done) < min(ended for _, _, ended in done)
     return Meeting(tuple(answer for answer, _, _ in done), met)
 
