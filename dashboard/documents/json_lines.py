@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 WIDTH: Final = 100
-# An object of plain values is one row of a table to its reader: a longer one wraps.
+# An object of plain values in a list is a row of a table to its reader: a longer one wraps.
 ROW: Final = 400
 
 
@@ -21,7 +21,7 @@ def _lines(value: Any, indent: str) -> str:
     if not value or not isinstance(value, (Mapping, list)):
         return line
     parts = value.values() if isinstance(value, Mapping) else value
-    if len(indent) + len(line) <= (ROW if _plain(parts) else WIDTH):
+    if len(indent) + len(line) <= (ROW if indent and _plain(parts) else WIDTH):
         return line
     inner = indent + "  "
     if isinstance(value, Mapping):
