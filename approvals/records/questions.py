@@ -36,7 +36,6 @@ _KINDS = {
 NEWEST: Final = sql_file(__file__, beyond="<", way="DESC", **_KINDS)
 OLDEST: Final = sql_file(__file__, beyond=">", way="ASC", **_KINDS)
 WINDOW: Final = 10_000
-ENOUGH: Final = WINDOW // 2  # where a page is full, no more events are counted
 LOOKS: Final = 5
 COUNT_CAP: Final = 1_000
 FIRST: Final = COUNT_CAP + COUNT_CAP // 2
@@ -182,7 +181,7 @@ def answer(question: Question, *, cursor: str = "", limit: int = 50) -> Answers:
             count = min(count + n, COUNT_CAP + 1)
             rows += some
             seen += window
-            enough = count > COUNT_CAP or seen >= min(ENOUGH, WINDOW)
+            enough = count > COUNT_CAP or seen >= WINDOW
             if edge is None or (len(rows) > limit and enough):
                 break
             position = edge
@@ -214,9 +213,10 @@ def _threads(question: Question) -> list[UUID] | None:
 def _windows() -> Iterator[int]:
     """Numbers of events that the statements of an answer look at."""
     # A question that most events answer is counted to its end in a few of them.
-    ends = sorted({min(FIRST, WINDOW), min(ENOUGH, WINDOW), WINDOW})
-    yield ends[0]
-    yield from (end - begin for begin, end in itertools.pairwise(ends))
+    first = min(FIRST, WINDOW)
+    yield first
+    if first < WINDOW:
+        yield WINDOW - first
     yield from itertools.repeat(WINDOW, LOOKS - 1)
 
 

@@ -1,5 +1,4 @@
-"""Threads that alone can answer a question, by an index, in place of a walk through millions of
-events."""
+"""Threads that alone can answer a question, by an index, in place of a walk through all events."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ def threads_naming(payee: str, *, workspace: UUID) -> list[UUID] | None:
 
 
 def threads_of(agent: str, *, workspace: UUID) -> list[UUID] | None:
-    """All threads of an agent; None where they are so many that a walk is as good or better."""
+    """All threads of an agent; None where there are so many that a page fills soon by a walk."""
     params = {"agent": agent, "workspace": workspace, "most": THREADS_MAX + 1}
     return _few(fetch_named(SQL.of_agent, params))
 

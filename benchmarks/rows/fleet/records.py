@@ -41,7 +41,7 @@ def questions(raw: Raw) -> dict[str, Mapping[str, str]]:
         "the newest that is no step": {},
         "decisions": {"kind": "decision,approval"},
         "one thread": {"thread": thread},
-        "one agent": {"agent": "bench-inbox"},
+        "an agent of few threads": {"agent": "bench-inbox"},
         "one tool": {"tool": "refund.pay"},
         "up to a day in the middle": {"until": day},
         "a text that few have": {"q": "order 777777"},

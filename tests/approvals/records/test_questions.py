@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from approvals import gates, records
 from approvals import queries as approvals
-from approvals.records import DECISIONS, NOTABLE, Question, RecordRow, questions
+from approvals.records import DECISIONS, NOTABLE, Question, RecordRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints.errors import InvalidValue
 from tests.cast import Cast
@@ -336,4 +336,4 @@ def test_a_question_that_most_events_answer_looks_at_few(
         windows.clear()
         page = records.answer(Question(cast.workspace, text="nobody wrote this"), limit=1)
         assert (page.count, page.searched_all) == (0, True)
-    assert windows == [4, questions.ENOUGH - 4]
+    assert windows == [4, records.WINDOW - 4]

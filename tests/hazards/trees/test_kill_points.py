@@ -1,9 +1,8 @@
 """kill -9 of parents, of children, of both at each point of a tree's life; every sum is right.
 
-Families of a lead and ten counters, many at the same time in one pool of workers. Each is struck
+Families of a lead and twenty counters, many at the same time in one pool of workers. Each is struck
 once, by a process that kills itself or others at its very point (agents/tree_strikes.py); in
-between the web process, Valkey and its memory are lost. `TREES=200 COUNTERS=20` is the whole, for a
-quiet hour.
+between the web process, Valkey and its memory are lost. TREES=200 is the whole, for a quiet hour.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from tests.hazards.servers.own_servers import Ground, own_ground
 from tests.hazards.web import Web
 
 pytestmark = pytest.mark.hazard
-FAN_OUT = int(os.environ.get("COUNTERS", "10"))
+FAN_OUT = 20
 SLOTS = 6  # of each of two workers
 TOGETHER = 6  # families at work at the same time
 PATIENCE = 60.0  # seconds within which a struck family ends
