@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,13 +45,18 @@ def test_a_file_is_named_after_a_thing(folders: tuple[str, ...]) -> None:
     assert [p for p in tenses if p.stem not in NOUNS] == []
 
 
-def test_no_files_import_each_other_in_a_circle() -> None:
-    own = {m: r for m, r in size.imports(KNOWN).items() if KNOWN[m].name != "__init__.py"}
+@pytest.fixture(scope="module")
+def arrows() -> size.Arrows:
+    return size.imports(KNOWN)
+
+
+def test_no_files_import_each_other_in_a_circle(arrows: size.Arrows) -> None:
+    own = {m: r for m, r in arrows.items() if KNOWN[m].name != "__init__.py"}
     assert size.circles(own) == []
 
 
-def test_no_rooms_import_each_other_in_a_circle() -> None:
-    assert size.circles(size.rooms(KNOWN, size.imports(KNOWN))) == []
+def test_no_rooms_import_each_other_in_a_circle(arrows: size.Arrows) -> None:
+    assert size.circles(size.rooms(KNOWN, arrows)) == []
 
 
 @pytest.mark.parametrize("path", [p for p in KNOWN.values() if p.name == "__init__.py"], ids=str)
@@ -60,6 +66,7 @@ def test_a_room_says_what_it_is_for(path: Path) -> None:
     assert doc.splitlines()[0].endswith(".")
 
 
+@cache
 def tables_named() -> dict[str, list[str]]:
     """{module: tables that its strings, its `.sql` file or its lists of columns name}.
 

@@ -39,7 +39,8 @@ def test_nobody_reads_what_receivers_of_a_signal_answer() -> None:
         str(path.relative_to(ROOT)): lines
         for path in sources()
         if path.relative_to(ROOT).parts[0] in (*SIGNALS, "workers", "dashboard")
-        and (lines := answers_read(ast.parse(path.read_text()), names))
+        and "send" in (text := path.read_text())
+        and (lines := answers_read(ast.parse(text), names))
     }
     assert read == {}
 

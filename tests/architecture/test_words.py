@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -95,13 +96,19 @@ def test_the_lifecycle_explains_every_status() -> None:
         assert f"| `{status}` |" in text
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
-def test_no_function_or_class_takes_a_refused_word_as_its_noun(path: Path) -> None:
-    names = [
-        node.name
+@cache
+def definitions(path: Path) -> list[tuple[str, str]]:
+    """(name, docstring) of each function and class of a module."""
+    return [
+        (node.name, ast.get_docstring(node) or "")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)
     ]
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_function_or_class_takes_a_refused_word_as_its_noun(path: Path) -> None:
+    names = [name for name, _ in definitions(path)]
     assert [n for n in names if REFUSED.search(n) and n.lower() not in KNOWN] == []
 
 
@@ -146,9 +153,8 @@ def test_docstrings_begin_with_a_verb_or_the_thing() -> None:
     riddles = [
         f"{path.relative_to(ROOT)}: {text.splitlines()[0]}"
         for path in modules()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)
-        if (text := ast.get_docstring(node)) and RIDDLE.match(text)
+        for _, text in definitions(path)
+        if RIDDLE.match(text)
     ]
     assert len(riddles) <= RIDDLES_LEFT, riddles[-5:]
 

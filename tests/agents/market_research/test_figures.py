@@ -124,6 +124,7 @@ def test_progress_is_told_often_and_ends_with_the_true_count(case: Case) -> None
     assert outcome.progress[-1][:2] == (figures["rows_in"], figures["rows_in"])
 
 
+@pytest.mark.slow
 def test_the_real_tables_have_the_size_and_gaps_that_make_them_worth_it(
     flights: Case, shop: Case
 ) -> None:
