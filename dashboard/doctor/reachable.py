@@ -141,7 +141,7 @@ def queues(seen: Seen) -> Iterator[Finding]:
             yield wrong(
                 f"queue {row.queue}",
                 f"{row.threads} threads wait, nobody serves it",
-                f"Start a worker that serves it: celery ... worker --queues {row.queue}",
+                f"Start a worker that serves it: python -m workers --queues {row.queue}",
             )
     if all(row.queue in served for row in waiting):
         yield ok("queues", f"served: {', '.join(sorted(served)) or 'none'}")

@@ -180,7 +180,7 @@ def _workers(kind: str, facts: Facts) -> Iterator[Remedy]:
     elif not facts.workers_with_code:
         yield _remedy("See which code the workers have.", f"agent show {facts.agent}")
     elif not facts.workers_of_queue:
-        serve = f"celery --app workers.celery:app worker --queues {facts.queue}"
+        serve = f"python -m workers --queues {facts.queue}"
         yield Remedy(sentence=f"Start a worker that serves the queue {facts.queue}.", command=serve)
     elif kind == "queue":
         yield _remedy("See whether the workers are well.", "doctor")

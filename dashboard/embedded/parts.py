@@ -109,11 +109,8 @@ class Worker:
         try:
             return processes.start(
                 [
-                    *(sys.executable, "-m", "celery", "--quiet"),
-                    *("--app", "workers.celery:app", "worker"),
+                    *(sys.executable, "-m", "workers", "--hostname", "gatepost@%h"),
                     *("--pool", self.options.pool, "--concurrency", str(self.options.workers)),
-                    *("--hostname", "gatepost@%h", "--loglevel", "WARNING"),
-                    *("--without-gossip", "--without-mingle", "--without-heartbeat"),
                 ],
                 log=self.log,
                 env=_environment(self.options, "worker") | payload,

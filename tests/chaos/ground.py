@@ -89,10 +89,8 @@ class Worker(Part):
     def __init__(self, number: int, data: Path, logs: Path, bank: str) -> None:
         name = f"worker-{number}"
         argv = [
-            *(sys.executable, "-m", "celery", "--app", "workers.celery:app", "worker"),
-            *("--pool", "prefork", "--concurrency", str(SLOTS), "--hostname", f"{name}@here"),
-            *("--loglevel", "WARNING", "--without-gossip", "--without-mingle"),
-            "--without-heartbeat",
+            *(sys.executable, "-m", "workers"),
+            *("--concurrency", str(SLOTS), "--hostname", f"{name}@here"),
         ]
         env = environment(data, bank) | {"GATEPOST_ROLE": "worker"}
         super().__init__(name, argv, env, logs / f"{name}.log")

@@ -39,7 +39,8 @@ def test_they_start_what_the_containers_start() -> None:
     assert set(UNITS) == {"gatepost-web.service", "gatepost-worker@.service"}
     where = ("--host", "--hostname", "--port", "--concurrency")
     assert without(started("gatepost-web.service"), *where) == without(image_command(), *where)
-    worker = filled(compose()["services"]["worker"]["command"], {})
+    python, flag, *worker = filled(compose()["services"]["worker"]["command"], {})
+    assert (python, flag) == ("python", "-m")
     assert without(started("gatepost-worker@.service"), *where) == without(worker, *where)
     for name, role in (("gatepost-web.service", "web"), ("gatepost-worker@.service", "worker")):
         assert f"GATEPOST_ROLE={role}" in UNITS[name]

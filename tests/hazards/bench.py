@@ -52,7 +52,7 @@ def wait_until[T](answer: Callable[[], T], *, seconds: float = PATIENCE, what: o
 
 
 class Worker:
-    """One `celery worker` in a process group of its own."""
+    """One worker in a process group of its own."""
 
     def __init__(
         self,
@@ -70,10 +70,9 @@ class Worker:
         reading, writing = os.pipe()
         self.process = processes.start(
             [
-                *(sys.executable, "-m", "celery", "--app", "workers.celery:app", "worker"),
-                *("--pool", pool, "--concurrency", str(slots), "--hostname", self.name),
-                *("--loglevel", "WARNING", "--without-gossip", "--without-mingle"),
-                *("--without-heartbeat", *(("--queues", queues) if queues else ())),
+                *(sys.executable, "-m", "workers", "--hostname", self.name),
+                *("--pool", pool, "--concurrency", str(slots)),
+                *(("--queues", queues) if queues else ()),
             ],
             log=self.log,
             env=os.environ

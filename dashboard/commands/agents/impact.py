@@ -101,7 +101,7 @@ def impact(command: PersonalCommand) -> None:
 
 def _installed(modules: list[str]) -> dict[str, Installed]:
     if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # as `python -m celery` in this folder has it
+        sys.path.insert(0, os.getcwd())  # as `python -m workers` in this folder has it
     results: dict[str, Installed] = {}
     for name in modules or registry.agent_modules():
         try:

@@ -122,7 +122,7 @@ def test_every_program_ends_with_that_line_alone() -> None:
     for command in (
         ["manage.py", "check"],
         ["manage.py", "up", "--data-dir", "/nowhere"],
-        ["-m", "celery", "--app", "workers.celery:app", "worker"],
+        ["-m", "workers"],
         ["-m", "uvicorn", "dashboard.asgi:application"],
     ):
         done = subprocess.run(
