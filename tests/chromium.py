@@ -11,6 +11,8 @@ PATIENCE = 40_000  # milliseconds: a step may take long on a machine that does m
 expect.set_options(timeout=PATIENCE)
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The same engine without windows and what belongs to them: a third less work.
+SHELLS = ("chromium-headless-shell", "chrome-headless-shell")
 # The last switch of a name counts, so these stand here again: what Playwright switches off itself.
 _OF_PLAYWRIGHT = (
     "AimEnabled",
@@ -43,8 +45,12 @@ MAC = ("/Applications/Chromium.app/Contents/MacOS/Chromium",)
 
 
 @cache
-def find_chromium() -> str | None:
-    """The path of a Chromium, from GATEPOST_CHROMIUM or the usual places; None without one."""
+def find_chromium(*, windows: bool = False) -> str | None:
+    """The path of a Chromium, from GATEPOST_CHROMIUM or the usual places; None without one.
+
+    `windows`: for what its headless shell does not have, such as notifications.
+    """
     named = os.environ.get("GATEPOST_CHROMIUM")
-    result = (named, *map(shutil.which, NAMES), *(path for path in MAC if Path(path).exists()))
+    names = NAMES if windows else (*SHELLS, *NAMES)
+    result = (named, *map(shutil.which, names), *(path for path in MAC if Path(path).exists()))
     return next((path for path in result if path), None)
