@@ -70,16 +70,19 @@ class Cast:
         return {"name": settings.SESSION_COOKIE_NAME, "value": self._session(name)}
 
 
-def make_cast() -> Cast:
-    """Create workspaces, users and memberships in the database of now."""
+def make_cast(mark: str = "") -> Cast:
+    """Create workspaces, users and memberships in the database of now.
+
+    `mark` ends all their names, where another cast is there already.
+    """
     from django.contrib.auth import get_user_model
 
     from checkpoints import store
 
-    places = {name: store.create_workspace(name, actor="user:0") for name in PLACES}
+    places = {name: store.create_workspace(f"{name}{mark}", actor="user:0") for name in PLACES}
     users = {}
     for name, (name_of_workspace, roles) in PEOPLE.items():
-        user = get_user_model().objects.create_user(name, password=f"{name}-password")
+        user = get_user_model().objects.create_user(f"{name}{mark}", password=f"{name}-password")
         for role in roles:
             store.grant(places[name_of_workspace], user.pk, role, actor="user:0")
         users[name] = user

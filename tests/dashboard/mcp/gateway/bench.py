@@ -254,42 +254,53 @@ def text_of(result: Any) -> str:
 
 
 @contextmanager
-def gate(
-    folder: Path, *, command: bool = False, url: str = "", **environment: str
-) -> Iterator[Gate]:
-    """Everything, with the server's tools accepted; `url` for another server than the usual."""
-    cast = make_cast()
-    (folder / "secret.txt").write_text(SECRET)
+def serving(**environment: str) -> Iterator[Site]:
+    """Start a web server with a gateway, on the database of now."""
     settings = {
         "GATEPOST_MCP_HOLD_SECONDS": "1",
         "GATEPOST_MCP_COMMANDS": sys.executable,
         "GATEPOST_SECRET_UPSTREAM": SECRET,
         **environment,
     }
-    former = dict(os.environ)
+    kept = "GATEPOST_SECRET_UPSTREAM" in os.environ  # by a server around this one
     os.environ["GATEPOST_SECRET_UPSTREAM"] = SECRET
-    behind = kept_upstream()
-    behind.clean()
     try:
         with (
             override_settings(GATEPOST_MCP_COMMANDS=[sys.executable]),
             started_site(slots=0, **settings) as site,
         ):
-            wanted = Wanted(url=url or behind.url, credential="GATEPOST_SECRET_UPSTREAM")
-            if command:
-                wanted = Wanted(
-                    command=[sys.executable, str(PROGRAM), str(folder)],
-                    credential="GATEPOST_SECRET_UPSTREAM",
-                    credential_to="UPSTREAM_TOKEN",
-                )
-            row = actions.add_mcp_server(cast.actor("admin"), "mail", wanted)
-            token = tokens.make(cast.users["operator"], made_by="test", scopes=["work"])[1]
-            made = Gate(site, cast, folder if command else behind.folder, row.id, token, behind)
-            made.accept()
             try:
-                yield made
+                yield site
             finally:
                 print(site.log("web")[-6000:])  # shown where the test fails
     finally:
-        os.environ.clear()
-        os.environ.update(former)
+        if not kept:
+            del os.environ["GATEPOST_SECRET_UPSTREAM"]
+
+
+@contextmanager
+def gate(
+    folder: Path, *, command: bool = False, url: str = "", **environment: str
+) -> Iterator[Gate]:
+    """Everything, with the server's tools accepted; `url` for another server than the usual."""
+    (folder / "secret.txt").write_text(SECRET)
+    with serving(**environment) as site:
+        yield gate_of(site, make_cast(), folder, command=command, url=url)
+
+
+def gate_of(site: Site, cast: Cast, folder: Path, *, command: bool = False, url: str = "") -> Gate:
+    """Put the MCP server behind the gateway of a web server, in the workspace of a cast."""
+    behind = kept_upstream()
+    behind.clean()
+    wanted = Wanted(url=url or behind.url, credential="GATEPOST_SECRET_UPSTREAM")
+    if command:
+        wanted = Wanted(
+            command=[sys.executable, str(PROGRAM), str(folder)],
+            credential="GATEPOST_SECRET_UPSTREAM",
+            credential_to="UPSTREAM_TOKEN",
+        )
+    row = actions.add_mcp_server(cast.actor("admin"), "mail", wanted)
+    token = tokens.make(cast.users["operator"], made_by="test", scopes=["work"])[1]
+    made = Gate(site, cast, folder if command else behind.folder, row.id, token, behind)
+    made.accept()
+    return made

@@ -53,7 +53,7 @@ def test_other_arguments_than_the_approved_are_asked_anew(
 def test_another_token_gets_nothing_of_it(approved: tuple[Gate, str]) -> None:
     gateway, task = approved
     other = gateway.token_of("operator")
-    stranger = gateway.token_of("stranger", workspace="elsewhere")
+    stranger = gateway.token_of("stranger")
     assert "/approvals/" in text_of(gateway.call("send_mail", MAIL, token=other))
     for token, status in ((other, 200), (stranger, 404)):
         for method in ("tasks/get", "tasks/update", "tasks/cancel"):
