@@ -262,7 +262,7 @@ def serving(**environment: str) -> Iterator[Site]:
         "GATEPOST_SECRET_UPSTREAM": SECRET,
         **environment,
     }
-    kept = "GATEPOST_SECRET_UPSTREAM" in os.environ  # by a server around this one
+    around = "GATEPOST_SECRET_UPSTREAM" in os.environ  # of another server
     os.environ["GATEPOST_SECRET_UPSTREAM"] = SECRET
     try:
         with (
@@ -274,7 +274,7 @@ def serving(**environment: str) -> Iterator[Site]:
             finally:
                 print(site.log("web")[-6000:])  # shown where the test fails
     finally:
-        if not kept:
+        if not around:
             del os.environ["GATEPOST_SECRET_UPSTREAM"]
 
 
