@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from django.db import connection, transaction
@@ -20,9 +21,16 @@ _READ: dict[str, tuple[Counters, str]] = {}
 # When a sign-in was last in use is noted once a minute, whatever is looked at.
 _WITHOUT = {"gp_sign_in": "(to_jsonb(t) - 'last_seen_at')::text"}
 
+# Those of the tables that moved in this transaction, and under no name those of all others.
 _COUNTERS = """
-SELECT relname, pg_current_xact_id()::text, n_tup_ins, n_tup_upd, n_tup_del
-FROM pg_stat_xact_user_tables WHERE schemaname = 'public' ORDER BY relname
+SELECT '', 0, 0, 0, pg_current_xact_id()::text UNION ALL
+SELECT relname, inserted, updated, deleted, pg_current_xact_id()::text
+FROM (
+  SELECT relname, pg_stat_get_xact_tuples_inserted(oid) AS inserted,
+    pg_stat_get_xact_tuples_updated(oid) AS updated, pg_stat_get_xact_tuples_deleted(oid) AS deleted
+  FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+) AS counted
+WHERE inserted + updated + deleted > 0
 """
 
 
@@ -66,7 +74,14 @@ def taken_back() -> Iterator[None]:
 def _counters() -> dict[str, Counters]:
     with connection.cursor() as cursor:
         cursor.execute(_COUNTERS)
-        return {name: tuple(more) for name, *more in cursor.fetchall()}
+        moved = {name: tuple(more) for name, *more in cursor.fetchall()}
+    return dict.fromkeys(tables(), moved.pop("")) | moved
+
+
+@cache
+def tables() -> tuple[str, ...]:
+    """The tables of the product, in order."""
+    return tuple(sorted(connection.introspection.table_names()))
 
 
 def _rows(tables: Iterable[str]) -> dict[str, str]:
