@@ -18,7 +18,7 @@ from .celery import app  # noqa: E402
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m workers", description="Work on steps of threads.")
     parser.add_argument("--concurrency", type=int, help="slots; as many as processors by default")
-    parser.add_argument("--pool", default="prefork", choices=("prefork", "threads", "solo"))
+    parser.add_argument("--pool", default="prefork", choices=("prefork", "threads"))
     parser.add_argument("--queues", help="with commas; those that its agents name by default")
     parser.add_argument("--hostname", help="its name, for example w1@%%h")
     levels = ("DEBUG", "INFO", "WARNING", "ERROR")
