@@ -11,7 +11,7 @@ PATIENCE = 40_000  # milliseconds: a step may take long on a machine that does m
 expect.set_options(timeout=PATIENCE)
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# The same engine without windows and what belongs to them: a third less work.
+# The same engine without windows: browser tests take a quarter less processor time.
 SHELLS = ("chromium-headless-shell", "chrome-headless-shell")
 # The last switch of a name counts, so these stand here again: what Playwright switches off itself.
 _OF_PLAYWRIGHT = (

@@ -1,4 +1,4 @@
-"""`python -m workers`: a Celery worker, started without the consoles of Celery's own command."""
+"""`python -m workers`: start a Celery worker without loading Celery's command line."""
 
 import gc
 
@@ -17,9 +17,9 @@ from .celery import app  # noqa: E402
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m workers", description="Work on steps of threads.")
-    parser.add_argument("--concurrency", type=int, help="slots; as many as processors by default")
+    parser.add_argument("--concurrency", type=int, help="slots; by default as many as processors")
     parser.add_argument("--pool", default="prefork", choices=("prefork", "threads"))
-    parser.add_argument("--queues", help="with commas; those that its agents name by default")
+    parser.add_argument("--queues", help="comma-separated; by default those that its agents name")
     parser.add_argument("--hostname", help="its name, for example w1@%%h")
     levels = ("DEBUG", "INFO", "WARNING", "ERROR")
     parser.add_argument("--loglevel", default="WARNING", type=str.upper, choices=levels)

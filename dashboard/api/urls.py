@@ -114,7 +114,6 @@ from .past import (
 )
 from .policies import OnePolicy, Policies, TryPolicies
 from .protocol.base import Nowhere
-from .protocol.openapi import Document
 from .records.report import ReportOnApproval
 from .records.search import ExportRecords, Records
 from .threads import (
@@ -312,7 +311,7 @@ _v1: list[URLPattern | URLResolver] = [
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include(_v1)),
-    path("schema/", SpectacularAPIView.as_view(generator_class=Document), name="schema"),
+    path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path(
         "docs/",
         # A page for browsers: strangers go to the login instead of reading a problem.

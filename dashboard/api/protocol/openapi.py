@@ -1,11 +1,9 @@
-"""The OpenAPI document, with what all calls share: their refusals and headers."""
+"""Add to each call of the OpenAPI document what all share: its refusals and headers."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, Literal
 
-from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
 from dashboard.api.shapes.rows import Problem
@@ -35,20 +33,6 @@ RATE_LIMIT = {
 REPLAYED = {"description": "`true`: the answer that the same call had before.", "schema": _TEXT}
 DECIDED = ("200", "403", "404", "409", "422")  # what a delivery's id keeps
 VERSIONED = ("ThreadDetail", "State", "EditAnswer", "CancelAnswer", "RollBackPreview")
-
-
-@cache
-def _document() -> dict[str, Any]:
-    generator: Any = SchemaGenerator  # its library has no types
-    made: dict[str, Any] = generator().get_schema(request=None, public=True)
-    return made
-
-
-class Document(SchemaGenerator):
-    """Describes all calls once for all readers of this process: it takes over a second."""
-
-    def get_schema(self, request: Any = None, public: bool = False) -> dict[str, Any]:
-        return _document()
 
 
 class Described(AutoSchema):
