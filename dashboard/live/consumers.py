@@ -18,7 +18,8 @@ from dashboard.wire import topics
 
 from . import process
 from .frames import Outbox, event_of
-from .hub import NOT_ALLOWED, SIGNED_OUT, TOO_MANY, Member, Want
+from .hub import NOT_ALLOWED, SIGNED_OUT, TOO_MANY
+from .served import Member, Want
 
 MAX_TEXT = 32_000
 MAX_REGIONS, MAX_TOPICS = 40, 12

@@ -1,8 +1,5 @@
 """One hub per process and event loop: a hint causes one read and one rendering, for all sockets.
 
-A topic works on one rendering at a time and at most 20 a second; hints that come meanwhile only
-mark it dirty, so the newest state wins. Texts are encoded once and handed to the sockets
-themselves, past Channels' dispatch, which would cost a hop to a thread per socket and frame.
 A safety net reads the heads of all topics from time to time: a lost hint costs one such poll.
 """
 
@@ -10,51 +7,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
 from dashboard.wire.topics import AT_EVERY_HINT, FAMILY, Topic, lists_of
 
 from .followers import Followers
-from .frames import Event, Frame, Outbox, event_of
+from .frames import Event, Outbox, event_of
+from .served import Look, Member, Reader, Regions, Roles, Served, Want
 
 log = logging.getLogger(__name__)
 
-MIN_INTERVAL = 0.05  # seconds between two renderings of a topic
-COST_FACTOR = 3.0  # and at least this many times as long as the last one took
-MAX_INTERVAL = 1.0
 RENDER_THREADS = 4
 GOODBYE_SECONDS = 3.0
 SIGNED_OUT, NOT_ALLOWED, TOO_MANY = 4401, 4403, 4429
 BEAT = event_of({"type": "beat"})
 SPEED = {slow: event_of({"type": "speed", "slow": slow}) for slow in (False, True)}
-
-Roles = frozenset[str]
-Regions = frozenset[str]
-
-
-class Reader(Protocol):
-    """A reader of a topic; only the workspace and the roles matter here."""
-
-    @property
-    def workspace(self) -> UUID: ...
-
-    @property
-    def roles(self) -> Roles: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """The result of a look at a topic: its mark and number, HTML per rights class and region."""
-
-    mark: Any
-    seq: int
-    html: Mapping[Roles, Mapping[str, str]]
 
 
 class Floor(Protocol):
@@ -73,128 +44,6 @@ class Floor(Protocol):
 
     def readers(self, keys: Iterable[str]) -> Mapping[str, Reader]:
         """The reader behind each key of a login, without those who may no longer enter."""
-
-
-@dataclass(slots=True)
-class Want:
-    """One socket's subscription to a topic; `seq` is the newest number it has shown."""
-
-    regions: Regions
-    seq: int = 0
-    synced: bool = False
-
-
-@dataclass(eq=False, slots=True)
-class Member:
-    """A socket as the hub sees it."""
-
-    key: str
-    reader: Reader
-    outbox: Outbox
-    wants: dict[Topic, Want] = field(default_factory=dict)
-
-
-Group = tuple[Roles, Regions]
-
-
-class Served:
-    """One topic with the sockets that follow it and the last frame of each of their groups."""
-
-    def __init__(self, topic: Topic, hub: Hub) -> None:
-        self.topic, self.hub = topic, hub
-        self.members: dict[Member, Want] = {}
-        self.frames: dict[Group, Frame] = {}
-        self.memo: dict[str, Any] = {}
-        self.mark: Any = None
-        self.seq = 0
-        self.dirty = False
-        self.task: asyncio.Task[None] | None = None
-        self.free_at = 0.0
-
-    def group(self, member: Member, want: Want) -> Group:
-        return member.reader.roles, want.regions
-
-    def add(self, member: Member, want: Want) -> None:
-        """Follow; catches up at once when the socket's page is older than the last frame."""
-        self.members[member] = want
-        frame = self.frames.get(self.group(member, want))
-        if frame is None:
-            self.poke()
-        elif frame.seq > want.seq:
-            self._give(member, want, frame, None)
-
-    def poke(self) -> None:
-        """Something may be new: look as soon as the pace allows, once for all pokes till then."""
-        self.dirty = True
-        if self.task is None and self.members:
-            self.task = self.hub.spawn(self._work())
-
-    async def _work(self) -> None:
-        try:
-            while (self.dirty or self._missing()) and self.members:
-                pause = self.free_at - time.monotonic()
-                if pause > 0:
-                    await asyncio.sleep(pause)
-                await self._round()
-        finally:
-            self.task = None
-
-    def _missing(self) -> bool:
-        return any(self.group(m, w) not in self.frames for m, w in self.members.items())
-
-    async def _round(self) -> None:
-        self.dirty = False
-        groups = {self.group(m, w) for m, w in self.members.items()}
-        known = self.mark if all(g in self.frames for g in groups) else None
-        wanted: dict[Roles, Regions] = defaultdict(frozenset)
-        for roles, regions in groups:
-            wanted[roles] |= regions
-        began = time.monotonic()
-        try:
-            look = await self.hub.in_thread(
-                self.hub.floor.look, self.topic, dict(wanted), known, self.memo
-            )
-        except Exception:
-            log.exception("Could not read %s; pages poll meanwhile", self.topic.name)
-            self.free_at = time.monotonic() + MAX_INTERVAL
-            # Sockets of a group that has no frame wait for the next hint or poll.
-            for group in groups - self.frames.keys():
-                self.frames[group] = Frame(self.topic.name, 0, {}, {})
-            self.mark = None
-            return
-        cost = time.monotonic() - began
-        least = MAX_INTERVAL if self.topic.kind == FAMILY else MIN_INTERVAL
-        self.free_at = began + min(max(least, COST_FACTOR * cost), MAX_INTERVAL)
-        if look is not None:
-            self._publish(look, groups)
-
-    def _publish(self, look: Look, groups: set[Group]) -> None:
-        # Two processes may read in one microsecond, a database may fail over: never backwards.
-        self.mark, self.seq = look.mark, max(self.seq, look.seq)
-        fresh: dict[Group, tuple[Frame, Frame | None]] = {}
-        for group in groups:
-            roles, regions = group
-            html = {r: look.html[roles][r] for r in regions if r in look.html[roles]}
-            last = self.frames.get(group)
-            changed = (
-                html
-                if last is None
-                else {r: text for r, text in html.items() if last.regions.get(r) != text}
-            )
-            frame = Frame(self.topic.name, self.seq, changed, html)
-            fresh[group] = (frame, last)
-        self.frames = {g: f for g, (f, _) in fresh.items()}
-        for member, want in tuple(self.members.items()):
-            pair = fresh.get(self.group(member, want))
-            if pair is not None:
-                self._give(member, want, *pair)
-
-    def _give(self, member: Member, want: Want, frame: Frame, last: Frame | None) -> None:
-        if frame.seq < want.seq or (last is None and frame.seq == want.seq):
-            return  # its page was made from this state or a newer one
-        event = frame.event if want.synced else frame.whole
-        want.synced, want.seq = True, frame.seq
-        member.outbox.offer(self.topic.name, event, whole=lambda: frame.whole)
 
 
 class Hub:
@@ -224,6 +73,11 @@ class Hub:
     async def in_thread[T](self, call: Callable[..., T], *args: Any) -> T:
         """Let one of the hub's few threads do a blocking call."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *args)
+
+    async def _look(
+        self, topic: Topic, wanted: Mapping[Roles, Regions], known: Any, memo: dict[str, Any]
+    ) -> Look | None:
+        return await self.in_thread(self.floor.look, topic, wanted, known, memo)
 
     def start(self) -> None:
         """Begin to poll and to check logins again."""
@@ -265,7 +119,7 @@ class Hub:
         for topic, want in wants.items():
             served = self.served.get(topic)
             if served is None:
-                served = self.served[topic] = Served(topic, self)
+                served = self.served[topic] = Served(topic, self._look, self.spawn)
                 if topic.thread is not None:
                     self._by_thread[topic.thread].add(topic)
                 self._trees.update({topic} if topic.kind == FAMILY else ())
@@ -279,10 +133,7 @@ class Hub:
     def _let_go(self, member: Member) -> None:
         for topic in member.wants:
             served = self.served.get(topic)
-            if served is None:
-                continue
-            served.members.pop(member, None)
-            if not served.members:
+            if served is not None and served.drop(member):
                 del self.served[topic]
                 self._trees.discard(topic)
                 if topic.thread is not None:
@@ -334,7 +185,7 @@ class Hub:
             if topic.kind != "thread" or topic.workspace != workspace:
                 continue
             event = event_of({"type": "progress", "topic": topic.name, **progress})
-            for member in tuple(self.served[topic].members):
+            for member in self.served[topic].members():
                 member.outbox.offer(f"progress {topic.name} {progress.get('node', '')}", event)
 
     async def look_round(self) -> None:

@@ -15,7 +15,8 @@ from dashboard.identity.visitors import visitors
 from dashboard.pages import regions
 from dashboard.wire.topics import Topic
 
-from .hub import Hub, Look, Reader, Regions, Roles
+from .hub import Hub
+from .served import Look, Reader, Regions, Roles
 from .subscription import listen
 
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()

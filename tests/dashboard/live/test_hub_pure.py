@@ -12,11 +12,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from dashboard.live import hub as hub_module
-from dashboard.live import origins, subscription
+from dashboard.live import origins, served, subscription
 from dashboard.live.consumers import BadJoin, read_join
 from dashboard.live.frames import Event, Outbox
-from dashboard.live.hub import NOT_ALLOWED, SIGNED_OUT, Hub, Look, Member, Regions, Roles, Want
+from dashboard.live.hub import NOT_ALLOWED, SIGNED_OUT, Hub
+from dashboard.live.served import Look, Member, Regions, Roles, Want
 from dashboard.pages.parts.board.lanes import shares
 from dashboard.wire import hints
 from dashboard.wire.topics import Topic, parse
@@ -177,7 +177,7 @@ async def test_many_hints_are_few_looks_and_the_newest_wins(bench: Bench) -> Non
     await until(lambda: socket.frames() and socket.frames()[-1]["seq"] == bench.floor.seq)
     took = time.monotonic() - began
     assert "text 399" in socket.frames()[-1]["regions"]["thread-head"]
-    assert 2 <= len(bench.floor.looks) <= took / hub_module.MIN_INTERVAL + 3
+    assert 2 <= len(bench.floor.looks) <= took / served.MIN_INTERVAL + 3
     seqs = [frame["seq"] for frame in socket.frames()]
     assert seqs == sorted(seqs)
 
