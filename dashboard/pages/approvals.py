@@ -69,7 +69,7 @@ class ApprovalPage:
     @cached_property
     def mark(self) -> Any:
         """The mark that shows the hub whether the request or its thread changed."""
-        return queries.thread_marks([self._known_thread]).get(self._known_thread)
+        return queries.thread_mark(self._known_thread)
 
     @cached_property
     def approval(self) -> ApprovalRow:

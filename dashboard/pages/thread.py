@@ -96,7 +96,7 @@ class ThreadPage:
     @cached_property
     def mark(self) -> Any:
         """The mark that shows the hub whether the thread changed; read before the rest."""
-        return queries.thread_marks([self.id]).get(self.id)
+        return queries.thread_mark(self.id)
 
     @cached_property
     def past(self) -> CheckpointRow | None:

@@ -1,12 +1,15 @@
 """`python -m benchmarks.rows.fleet.plain SOCKETS SECONDS`: what any server could send at most.
 
-Prints its port, takes so many sockets, and then writes one frame that is ready to all of them, on
-and on for so many seconds: one call of the transport for each, no hub, no protocol.
+Prints its port, takes so many sockets, and writes one message that is ready to all of them, on and
+on for so many seconds: one call of the transport for each, no hub, no protocol. Then it rests, and
+writes a frame to all BURSTS times with a pause before each, as a commit does; the line of JSON that
+follows has the time at which each burst began, by its number.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
 from typing import cast
@@ -14,6 +17,8 @@ from typing import cast
 import uvloop
 
 _HELLO = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+BURSTS, PAUSE = 20, 0.4  # bursts, seconds before each
+FRAME_BYTES = 10_000  # as large as one with a page of events
 FULL = 65_536  # bytes that wait for a socket: it gets no more until they are gone
 
 
@@ -46,6 +51,12 @@ class Socket(asyncio.Protocol):
             self.open.append(transport)
 
 
+def _write(open: list[asyncio.Transport], message: bytes) -> None:
+    for transport in open:
+        if transport.get_write_buffer_size() < FULL:
+            transport.write(message)
+
+
 async def main(sockets: int, seconds: float) -> None:
     """Serve, then write to all."""
     open: list[asyncio.Transport] = []
@@ -56,11 +67,17 @@ async def main(sockets: int, seconds: float) -> None:
     await asyncio.sleep(0.5)
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        for transport in open:
-            if transport.get_write_buffer_size() < FULL:
-                transport.write(PROGRESS)
+        _write(open, PROGRESS)
         await asyncio.sleep(0)
     print("written", flush=True)
+    await asyncio.sleep(1)
+    begun = {}
+    for number in range(2, BURSTS + 2):
+        frame = framed(b'{"type":"frame","seq":%d,"text":"%s"}' % (number, b"x" * FRAME_BYTES))
+        await asyncio.sleep(PAUSE)
+        begun[number] = time.time()
+        _write(open, frame)
+    print(json.dumps(begun), flush=True)
     await asyncio.sleep(60)
 
 

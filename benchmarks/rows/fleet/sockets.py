@@ -1,9 +1,10 @@
 """Row 12: 1,000 sockets of one web server that follow one thread; one of them does not read.
 
 Commits are made by the store, as a worker makes them. A frame is timed from its event's time in the
-database to its arrival in the client's process, over all sockets. Deliveries are counted while
-reports of progress come as fast as the server takes them: those have no pace of their own, while
-frames of a topic come 20 times a second at most.
+database to its arrival in the client's process, over all sockets; beside it stands a server that
+only writes a ready frame to as many sockets at rest. Deliveries are counted while reports of
+progress come as fast as the server takes them: those have no pace of their own, while frames of a
+topic come 20 times a second at most.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def measure(bench: Bench, scale: float) -> Measured:
             closed = watchers.report()["closed"]
         finally:
             watchers.end()
-    measured.baselines["deliveries"] = _plain(sockets, thread)
+    measured.baselines["deliveries"], measured.baselines["p50_ms"] = _plain(sockets, thread)
     ms = [(at - begun) * 1e3 for begun, arrived in frames for at in arrived]
     expected = commits * (sockets - 1)
     if len(ms) < 0.9 * expected or closed:
@@ -104,6 +105,7 @@ def measure(bench: Bench, scale: float) -> Measured:
         "reads": many / few,
     }
     measured.baselines["reads"] = few
+    measured.ratios["p50_ms"] = measured.values["p50_ms"] / measured.baselines["p50_ms"]
     measured.ratios["deliveries"] = rate / measured.baselines["deliveries"]
     first = [(min(arrived) - begun) * 1e3 for begun, arrived in frames if arrived]
     measured.details |= {
@@ -189,8 +191,8 @@ def _saturated(thread: UUID, watchers: Watchers) -> tuple[float, dict[str, Any]]
     return rate, {"progress_sent_per_second": round(sent / SATURATED_SECONDS)}
 
 
-def _plain(sockets: int, thread: UUID) -> float:
-    """Messages a second that as many sockets receive from a server that does nothing else."""
+def _plain(sockets: int, thread: UUID) -> tuple[float, float]:
+    """(messages a second, ms to half of the sockets at rest) of a server that does nothing else."""
     command = [sys.executable, "-m", "benchmarks.rows.fleet.plain", str(sockets)]
     server = subprocess.Popen([*command, str(SATURATED_SECONDS)], stdout=subprocess.PIPE, text=True)
     try:
@@ -199,7 +201,11 @@ def _plain(sockets: int, thread: UUID) -> float:
         try:
             server.stdout.readline()
             seen = watchers.report()
-            return float(seen["progress"] / max(seen["last"] - seen["first"], 0.001))
+            rate = float(seen["progress"] / max(seen["last"] - seen["first"], 0.001))
+            begun = json.loads(server.stdout.readline())
+            frames = watchers.report()["frames"]
+            ms = [(at - begun[n]) * 1e3 for n in begun for at in frames[n]]
+            return rate, percentile(ms, 0.5)
         finally:
             watchers.end()
     finally:

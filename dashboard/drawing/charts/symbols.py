@@ -17,6 +17,7 @@ def address(name: str) -> str:
     return f"{static(FILE)}#i-{name}"
 
 
+@cache
 def symbol(name: str, css: str = "") -> SafeString:
     """A symbol; decoration, never the only bearer of meaning."""
     return format_html(

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from dashboard.live import origins, served, subscription
+from dashboard.live import hub, origins, served, subscription
 from dashboard.live.consumers import BadJoin, read_join
 from dashboard.live.frames import Event, Outbox
 from dashboard.live.hub import NOT_ALLOWED, SIGNED_OUT, Hub
@@ -363,7 +363,7 @@ async def test_an_ended_login_is_closed_at_once_and_the_database_decides(bench: 
 async def test_somebody_who_does_not_read_is_cut_off_too(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub_module, "GOODBYE_SECONDS", 0.1)
+    monkeypatch.setattr(hub, "GOODBYE_SECONDS", 0.1)
     deaf, member = bench.enter(seq=0, key="gone")
     await until(deaf.frames)
     deaf.open.clear()
