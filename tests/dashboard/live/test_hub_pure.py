@@ -381,12 +381,22 @@ async def test_somebody_who_does_not_read_is_cut_off_too(
 
 
 async def test_new_roles_show_other_buttons(bench: Bench) -> None:
-    socket, _ = bench.enter(seq=0, key="person")
+    socket, member = bench.enter(seq=0, key="person")
     await until(socket.frames)
     bench.floor.people = {"person": Person(REVIEWER)}
     await bench.hub.check_readers()
     await until(lambda: len(socket.frames()) == 2)
     assert socket.frames()[1]["regions"]["thread-head"] == "thread-head one for reviewer"
+    bench.floor.move("two")
+    bench.hint()
+    await until(lambda: len(socket.frames()) == 3)
+    await asyncio.sleep(0.1)
+    # Once, for the new roles: it has left the group of the old ones.
+    assert [f["regions"]["thread-head"] for f in socket.frames()[2:]] == [
+        "thread-head two for reviewer"
+    ]
+    bench.hub.leave(member)
+    assert bench.hub.served == {}
 
 
 async def test_what_nobody_follows_is_forgotten(bench: Bench) -> None:
