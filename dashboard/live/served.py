@@ -69,7 +69,7 @@ class Member:
 
 
 Group = tuple[Roles, Regions]
-Looks = Callable[
+AsyncLook = Callable[
     [Topic, Mapping[Roles, Regions], Any, dict[str, Any]], Coroutine[Any, Any, Look | None]
 ]
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
@@ -81,7 +81,7 @@ class Served:
     `look` reads and renders, as `Floor.look` does, and `spawn` starts a task.
     """
 
-    def __init__(self, topic: Topic, look: Looks, spawn: Spawn) -> None:
+    def __init__(self, topic: Topic, look: AsyncLook, spawn: Spawn) -> None:
         self.topic, self._look, self._spawn = topic, look, spawn
         # By group, so that a round asks for each group once, not for each of a thousand sockets.
         self._groups: dict[Group, dict[Member, Want]] = defaultdict(dict)
