@@ -103,7 +103,7 @@ class Served:
         self._groups[group][member] = want
         frame = self.frames.get(group)
         if frame is None:
-            self.poke()
+            self._begin()
         elif frame.seq > want.seq:
             self._give({member: want}, frame, None)
 
@@ -119,6 +119,9 @@ class Served:
     def poke(self) -> None:
         """Something may be new: look as soon as the pace allows, once for all pokes till then."""
         self.dirty = True
+        self._begin()
+
+    def _begin(self) -> None:
         if self.task is None and self._groups:
             self.task = self._spawn(self._work())
 
@@ -133,7 +136,7 @@ class Served:
             self.task = None
 
     async def _round(self) -> None:
-        self.dirty = False
+        poked, self.dirty = self.dirty, False
         groups = set(self._groups)
         known = self.mark if groups <= self.frames.keys() else None
         wanted: dict[Roles, Regions] = defaultdict(frozenset)
@@ -154,13 +157,16 @@ class Served:
         least = MAX_INTERVAL if self.topic.kind == FAMILY else MIN_INTERVAL
         self.free_at = began + min(max(least, COST_FACTOR * cost), MAX_INTERVAL)
         if look is not None:
-            self._publish(look, groups)
+            # Without a poke somebody has come, which is no news to the others.
+            unmoved = not poked and look.mark is not None and look.mark == self.mark
+            self._publish(look, groups, idle=groups & self.frames.keys() if unmoved else set())
 
-    def _publish(self, look: Look, groups: set[Group]) -> None:
+    def _publish(self, look: Look, groups: set[Group], *, idle: set[Group]) -> None:
         # Two processes may read in one microsecond, a database may fail over: never backwards.
         self.mark, self.seq = look.mark, max(self.seq, look.seq)
-        before, self.frames = self.frames, {}
-        for roles, regions in groups:
+        before = self.frames
+        self.frames = {group: before[group] for group in idle}
+        for roles, regions in groups - idle:
             html = {r: look.html[roles][r] for r in regions if r in look.html[roles]}
             last = before.get((roles, regions))
             changed = (
@@ -169,8 +175,8 @@ class Served:
                 else {r: text for r, text in html.items() if last.regions.get(r) != text}
             )
             self.frames[roles, regions] = Frame(self.topic.name, self.seq, changed, html)
-        for group, frame in self.frames.items():
-            self._give(self._groups.get(group, {}), frame, before.get(group))
+        for group in groups - idle:
+            self._give(self._groups.get(group, {}), self.frames[group], before.get(group))
 
     def _give(self, members: Mapping[Member, Want], frame: Frame, last: Frame | None) -> None:
         name, seq = self.topic.name, frame.seq
