@@ -174,10 +174,8 @@ class Hub:
             served = self.served[topic]
             if topic.workspace != workspace:
                 continue
-            if again:
-                served.mark = None
             if again or topic.kind in AT_EVERY_HINT or served.seq < seq:
-                served.poke()
+                served.poke(afresh=again)
 
     def progress(self, thread: UUID, workspace: UUID, progress: Mapping[str, Any]) -> None:
         """Hand on how far a thread is; no read, no rendering, no history."""

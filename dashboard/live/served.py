@@ -89,7 +89,7 @@ class Served:
         self.memo: dict[str, Any] = {}
         self.mark: Any = None
         self.seq = 0
-        self.dirty = False
+        self.dirty = self.afresh = False
         self.task: asyncio.Task[None] | None = None
         self.free_at = 0.0
 
@@ -116,9 +116,13 @@ class Served:
                 del self._groups[group]
         return not self._groups
 
-    def poke(self) -> None:
-        """Something may be new: look as soon as the pace allows, once for all pokes till then."""
+    def poke(self, *, afresh: bool = False) -> None:
+        """Something may be new: look as soon as the pace allows, once for all pokes till then.
+
+        `afresh` says that it is new even if the mark is not.
+        """
         self.dirty = True
+        self.afresh |= afresh
         self._begin()
 
     def _begin(self) -> None:
@@ -136,9 +140,11 @@ class Served:
             self.task = None
 
     async def _round(self) -> None:
+        # Taken before the look: a poke that comes during it asks for one more.
         poked, self.dirty = self.dirty, False
+        afresh, self.afresh = self.afresh, False
         groups = set(self._groups)
-        known = self.mark if groups <= self.frames.keys() else None
+        known = self.mark if groups <= self.frames.keys() and not afresh else None
         wanted: dict[Roles, Regions] = defaultdict(frozenset)
         for roles, regions in groups:
             wanted[roles] |= regions
@@ -157,7 +163,7 @@ class Served:
         least = MAX_INTERVAL if self.topic.kind == FAMILY else MIN_INTERVAL
         self.free_at = began + min(max(least, COST_FACTOR * cost), MAX_INTERVAL)
         if look is not None:
-            # Without a poke somebody has come, which is no news to the others.
+            # Not poked: a newcomer is the reason to look, and the others have this state.
             unmoved = not poked and look.mark is not None and look.mark == self.mark
             self._publish(look, groups, idle=groups & self.frames.keys() if unmoved else set())
 

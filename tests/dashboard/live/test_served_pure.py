@@ -203,7 +203,23 @@ async def test_news_that_no_mark_covers_is_sent_at_a_hint(bench: Bench) -> None:
     assert "a count" in socket.frames()[1]["regions"]["thread-head"]
 
 
-async def test_who_comes_while_its_group_was_empty_misses_nothing(bench: Bench) -> None:
+async def test_news_without_an_event_is_not_lost_during_a_look(bench: Bench) -> None:
+    socket, _ = bench.enter(seq=0)
+    await until(socket.frames)
+    bench.floor.cost = 0.2
+    bench.floor.move("two")
+    bench.hint()
+    await until(lambda: len(bench.floor.looks) == 2)
+    bench.floor.text = "stuck"
+    bench.hub.hint(THREAD, WORKSPACE, bench.floor.seq, again=True)
+    await until(lambda: len(socket.frames()) == 3)
+    assert [f["regions"]["thread-head"] for f in socket.frames()[1:]] == [
+        "thread-head two for operator",
+        "thread-head stuck for operator",
+    ]
+
+
+async def test_a_newcomer_to_an_emptied_group_misses_nothing(bench: Bench) -> None:
     stays, _ = bench.enter(seq=0)
     _, leaves = bench.enter(seq=0, roles=REVIEWER)
     await until(lambda: stays.frames() and bench.floor.looks)
