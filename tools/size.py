@@ -20,7 +20,6 @@ FLOORS = (
     "dashboard",
     "clients",
 )
-FILES_MAX = 15
 TWIN_LINES = 6
 PASSED_OVER = ("import ", "from ", "#", '"""')
 
@@ -121,11 +120,6 @@ def circles(arrows: Mapping[str, Iterable[str]]) -> list[list[str]]:
         if one not in number:
             visit(one)
     return groups
-
-
-def files_per_level(known: Mapping[str, Path]) -> Counter[str]:
-    """{folder: Python files at its level}."""
-    return Counter(str(path.parent) for path in known.values())
 
 
 def twins(paths: Iterable[Path]) -> int:

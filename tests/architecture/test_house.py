@@ -32,7 +32,6 @@ TOP = (
     "docker-compose.yml",
 )
 IGNORES_ALLOWED = 25
-LINES_MAX = 400
 
 
 def tracked() -> list[Path]:
@@ -74,16 +73,6 @@ def test_each_package_of_the_card_is_used(package: str, pattern: str) -> None:
     if package != "pytest-django":
         where = [p for p in where if p.relative_to(ROOT).parts[0] in FLOORS]
     assert where, f"nothing uses {package}"
-
-
-def test_modules_stay_small() -> None:
-    long = {
-        str(p.relative_to(ROOT)): n
-        for p in sources()
-        if p.relative_to(ROOT).parts[0] in FLOORS
-        and (n := len(p.read_text().splitlines())) > LINES_MAX
-    }
-    assert long == {}
 
 
 def test_type_checks_are_rarely_silenced() -> None:
