@@ -47,7 +47,7 @@ help:  ## list what can be called
 	@echo "make bench-wasted  what resuming spares of what faults cost, beside restarting (ARGS='--scale 0.2')"
 	@echo "make chaos         1,000 threads, 200 kills and more, a verdict from outside (ARGS='--minutes 2')"
 	@echo "make mutants       break each promise on purpose; a test must turn red (ARGS='--promise 3,8')"
-	@echo "make requirements  prove the promises of a stage (STAGE=1, 1,2 or all; OUTCOMES=folder of a check)"
+	@echo "make requirements  prove a stage (STAGE=1, 1,2, all) or rows (ROWS=A14,A29; OUTCOMES=folder of a check)"
 	@echo "make interop       each kind of agent: stopped at a gate, killed, edited, resumed elsewhere"
 	@echo "make rubric        the 30 checks of the pages, in a browser where they need one"
 	@echo "make pictures      take docs/pictures anew from the working product"
@@ -135,7 +135,7 @@ mutants: install-dev
 	@$(PY) -m tests.mutants $(ARGS)
 
 requirements: install-dev
-	@$(PY) -m tests.requirements --stage $(STAGE) $(OUTCOMES:%=--outcomes=%)
+	@$(PYTHON) -m tests.requirements $(if $(filter-out file,$(origin ROWS)),--rows=$(ROWS),--stage=$(STAGE)) $(OUTCOMES:%=--outcomes=%)
 
 interop: install-dev
 	@$(PY) -m tests.interop

@@ -61,6 +61,8 @@ def main(arguments: Sequence[str]) -> int:
     if value.handicap:
         os.environ[handicap.VARIABLE] = str(value.handicap)
         more["handicap_ms"] = value.handicap
+    if value.scale < 1:
+        more["scale"] = value.scale  # a fraction is a quick look and proves nothing
     answers = sys.stdout
     sys.stdout = sys.stderr  # whatever prints meanwhile
     good = True

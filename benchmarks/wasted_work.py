@@ -40,7 +40,9 @@ def spared(resumed: float, restarted: float) -> float:
     return 100.0 * (1 - resumed / restarted) if restarted > 0 else 0.0
 
 
-def line(steps: int, field: Field, faults: dict[str, Fault], seed: int) -> dict[str, Any]:
+def line(
+    steps: int, field: Field, faults: dict[str, Fault], seed: int, *, whole: bool = True
+) -> dict[str, Any]:
     """The line of one length or agent; judged by the worst of calls, tokens and what it adds."""
     (calls, tokens), (all_calls, all_tokens) = field.wasted("resume"), field.wasted("restart")
     of_calls, of_tokens = spared(calls, all_calls), spared(tokens, all_tokens)
@@ -53,7 +55,7 @@ def line(steps: int, field: Field, faults: dict[str, Fault], seed: int) -> dict[
     called = f"{steps} steps" if field.name == str(steps) else f"{field.name}, {steps} steps"
     met_all = field.met.total() == len(ARMS) * len(faults)
     return {
-        "row": "B05",
+        "row": "B05" if whole else None,
         "what": f"waste spared by resuming, {called}",
         "value": tidy(value),
         "unit": "% of what restarting wastes",
@@ -78,7 +80,7 @@ def line(steps: int, field: Field, faults: dict[str, Fault], seed: int) -> dict[
     }  # fmt: skip
 
 
-def accounted(fields: Sequence[Field], seed: int) -> dict[str, Any]:
+def accounted(fields: Sequence[Field], seed: int, *, whole: bool = True) -> dict[str, Any]:
     """What the product says it saved against what the same faults cost without saving.
 
     It may say less (a call that was tried again in place is not counted), never more.
@@ -87,7 +89,7 @@ def accounted(fields: Sequence[Field], seed: int) -> dict[str, Any]:
     cost = [sum(item) for item in zip(*(f.wasted("restart") for f in fields), strict=True)]
     cost[0] += sum(f.own_wasted("restart") for f in fields)
     return {
-        "row": "A36",
+        "row": "A36" if whole else None,
         "what": "tokens that threads say they saved, against those that restarting cost",
         "value": saved[1],
         "unit": "tokens",
@@ -107,8 +109,12 @@ def measure(
     lengths: Sequence[int] = LENGTHS,
     agents: Sequence[str] = tuple(SHIPPED),
 ) -> Iterator[dict[str, Any]]:
-    """The lines; starts servers and a worker, and ends them."""
+    """The lines; starts servers and a worker, and ends them.
+
+    Less than all lengths, agents and tasks is a quick look: its lines name no row.
+    """
     fields: list[Field] = []
+    whole = scale >= 1 and set(LENGTHS) <= set(lengths) and set(SHIPPED) <= set(agents)
 
     def met(name: str, fault: Fault) -> None:
         fields[-1].meets(name, fault)
@@ -124,15 +130,15 @@ def measure(
                 faults = drawn(seed, steps, tasks)
                 fields.append(Field(server, steps, tasks, faults))
                 fields[-1].work()
-                yield line(steps, fields[-1], faults, seed)
+                yield line(steps, fields[-1], faults, seed, whole=whole)
             for name in agents:
                 kind = SHIPPED[name]
                 tasks = max(4, round(kind.tasks * scale))
                 faults = drawn(seed, kind.steps, tasks, name)
                 fields.append(Shipped(server, name, tasks, faults, book))
                 fields[-1].work()
-                yield line(kind.steps, fields[-1], faults, seed)
-            yield accounted(fields, seed)
+                yield line(kind.steps, fields[-1], faults, seed, whole=whole)
+            yield accounted(fields, seed, whole=whole)
 
 
 def main(arguments: Sequence[str]) -> int:

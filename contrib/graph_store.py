@@ -1,4 +1,4 @@
-"""The small interface to checkpoints that articles on agent state show: read one, fork one.
+"""The small interface to state that articles on agents show: read, fork, update by version.
 
 A thin layer over queries and store; `agent_checkpoints` is the same for plain SQL.
 """
@@ -9,12 +9,24 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
+from approvals import gates
 from checkpoints import queries, store
+from checkpoints.errors import (
+    ConcurrentModificationError,
+    InvalidValue,
+    NotFound,
+    StaleVersion,
+)
 from checkpoints.postgres.sql_files import sql_file
+from checkpoints.state.json_schemas.errors import errors_of
+
+__all__ = ["ConcurrentModificationError", "StateGraphStore", "update_agent_state_atomic"]
 
 SQL = sql_file(__file__)
+UNKNOWN = "There is no such thread."
+RELOAD = "State updated concurrently. Please refresh and retry."
 
 
 class StateGraphStore:
@@ -64,3 +76,66 @@ class StateGraphStore:
             cursor.execute(SQL.find, (thread, thread, checkpoint, checkpoint))
             row = cursor.fetchone()
         return None if row is None else (row[0], checkpoint)
+
+
+def update_agent_state_atomic(
+    session: Any,
+    thread_id: str,
+    expected_version: int,
+    new_payload: Mapping[str, Any],
+    *,
+    actor: str = "system",
+) -> None:
+    """Replace the state of a thread that stands still, if nobody has changed it since it was read.
+
+    `expected_version` is the thread's version when the caller read it; afterwards it is one more.
+    `new_payload` is the whole new state: a channel that it leaves out gets its default. `session`
+    is Django's connection to the database of the settings. The update is a checkpoint, as an edit
+    by a person is: requests for approval that are open are withdrawn.
+
+    Raises ConcurrentModificationError when another writer was first: read state and version again.
+    Raises NotFound for an unknown thread, NotAllowedNow while an agent works on it, InvalidValue
+    for what is no state of this agent.
+    """
+    if getattr(session, "alias", None) != connection.alias:
+        raise TypeError("session must be django.db.connection")
+    thread = _thread(thread_id)
+    with transaction.atomic():
+        # Takes the thread's lock, so that requests are withdrawn only where the update counts.
+        gates.withdraw_open(thread, reason="The state was updated.", actor=actor)
+        try:
+            store.edit(
+                thread,
+                changes=_whole(thread, new_payload),
+                reason="update_agent_state_atomic",
+                actor=actor,
+                expected_version=expected_version,
+            )
+        except StaleVersion as error:
+            raise ConcurrentModificationError(RELOAD, **error.facts) from error
+
+
+def _whole(thread: UUID, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Every channel of the agent with its new value; raises InvalidValue."""
+    with connection.cursor() as cursor:
+        cursor.execute(SQL.version_at_head, (thread,))
+        row = cursor.fetchone()
+    if row is None:
+        raise NotFound(UNKNOWN)
+    agent = queries.agent_version(row[0])
+    if not isinstance(payload, Mapping):
+        raise InvalidValue("$", "must be an object of channels")
+    if unknown := sorted(payload.keys() - agent.channels.keys()):
+        raise InvalidValue(f"$.{unknown[0]}", f"{agent.label} has no such channel")
+    defaults = {name: channel.get("default") for name, channel in agent.channels.items()}
+    result = {**defaults, **payload}
+    for error in errors_of(agent.schema, result, limit=1):
+        raise InvalidValue(error.json_path, error.message)
+    return result
+
+
+def _thread(thread_id: str) -> UUID:
+    try:
+        return UUID(thread_id)
+    except (AttributeError, TypeError, ValueError):
+        raise NotFound(UNKNOWN) from None

@@ -12,3 +12,8 @@ UNION ALL
 SELECT c.thread_id FROM fork f JOIN gp_checkpoint c ON c.thread_id = f.id AND c.number = 0
 WHERE c.id = %s::uuid
 LIMIT 1
+
+-- version_at_head -- The agent version that wrote the head of a thread.
+SELECT c.agent_version_id FROM gp_thread t
+JOIN gp_checkpoint c ON c.thread_id = t.id AND c.id = t.head
+WHERE t.id = %s::uuid

@@ -29,7 +29,7 @@ from tests.dashboard.operating.altered_columns import unguarded
 
 from .cast import now, say
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G08")]
 __all__ = ["unguarded"]
 
 FINANCE = Terms(stages=(Seat(teams=("finance",)),))

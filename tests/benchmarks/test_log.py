@@ -31,7 +31,7 @@ def test_each_figure_is_a_line_beside_its_baseline(monkeypatch: pytest.MonkeyPat
     for one in results:
         assert tuple(key for key in FORM if key in one) == FORM
         assert json.loads(dumped(one)) == one
-        assert one["row"] == "A25"
+        assert one["row"] is None  # 5,000 events stand for no row
         assert one["value"] > 0 or one["unit"] == "MiB"
         assert one["baseline"] > 0
         assert one["ok"] is True

@@ -1,4 +1,5 @@
-"""The small interface of the articles: get_checkpoint, fork_trajectory, and the view in SQL."""
+"""The small interface of the articles: get_checkpoint, fork_trajectory, the view in SQL, and
+update_agent_state_atomic."""
 
 from __future__ import annotations
 
@@ -12,9 +13,15 @@ from hypothesis import HealthCheck, given, settings
 
 from checkpoints import queries
 from checkpoints.chain import verify_thread
-from contrib.graph_store import StateGraphStore
+from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
+from checkpoints.states import Status
+from contrib.graph_store import (
+    ConcurrentModificationError,
+    StateGraphStore,
+    update_agent_state_atomic,
+)
 
-from .builders import drive, head_of, make_thread, rows
+from .builders import bring_to, drive, head_of, kinds_of, make_thread, one, rows, status_of
 from .store.test_fork import Model, moves, rows_of
 
 pytestmark = pytest.mark.django_db
@@ -160,3 +167,77 @@ def test_the_view_folds_as_the_product_does(db: None, plan: list[Any]) -> None:
         model.play(move)
     for (owner, checkpoint), expected in model.states.items():
         assert article(owner, checkpoint) == expected
+
+
+def version_of(thread: UUID) -> int:
+    result: int = one("SELECT version FROM gp_thread WHERE id = %s::uuid", (thread,))
+    return result
+
+
+@pytest.fixture
+def still() -> UUID:
+    """A thread that stands still, as a row that no agent works on."""
+    made = make_thread()
+    bring_to(made, Status.PAUSED)
+    return made
+
+
+@pytest.mark.requirement("F08")
+def test_an_update_counts_only_from_the_version_that_was_read(still: UUID) -> None:
+    """The article's example: two read one version; one writes, the other reloads and then may."""
+    version, state = version_of(still), queries.state_at(still, head_of(still))
+    first, second = {**state, "goal": "first"}, {**state, "goal": "second"}
+    update_agent_state_atomic(connection, str(still), version, first)
+    assert (version_of(still), queries.state_at(still, head_of(still))) == (version + 1, first)
+    before = rows_of(still)
+    with pytest.raises(
+        ConcurrentModificationError, match=r"updated concurrently.*refresh and retry"
+    ):
+        update_agent_state_atomic(connection, str(still), version, second)
+    assert rows_of(still) == before, "what is refused writes nothing"
+    update_agent_state_atomic(connection, str(still), version + 1, second, actor="user:7")
+    assert (version_of(still), queries.state_at(still, head_of(still))) == (version + 2, second)
+    assert kinds_of(still).count("state.edited") == 2
+    assert verify_thread(still).intact
+
+
+@pytest.mark.requirement("F08")
+def test_a_payload_is_the_whole_state(still: UUID) -> None:
+    full = {"goal": "full", "log": ["a"], "facts": {"b": 1}, "total": 3}
+    update_agent_state_atomic(connection, str(still), version_of(still), full)
+    assert queries.state_at(still, head_of(still)) == full
+    update_agent_state_atomic(connection, str(still), version_of(still), {"goal": "alone"})
+    assert queries.state_at(still, head_of(still)) == {
+        "goal": "alone", "log": [], "facts": {}, "total": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.requirement("F08")
+def test_a_version_of_the_future_and_of_the_past_are_refused(still: UUID) -> None:
+    version, before = version_of(still), rows_of(still)
+    for wrong in (version - 1, version + 1, 0, -1, 2**40):
+        with pytest.raises(ConcurrentModificationError):
+            update_agent_state_atomic(connection, str(still), wrong, {"goal": "x"})
+    assert rows_of(still) == before
+
+
+@pytest.mark.requirement("F08")
+def test_what_is_no_update_is_refused_with_its_reason(still: UUID) -> None:
+    version, before = version_of(still), rows_of(still)
+    payloads: tuple[tuple[Any, str], ...] = (
+        ({"golf": 1}, "$.golf"), ([], "$"), ({"goal": "\0"}, "$.goal"), ({"goal": 1e400}, "$.goal"),
+    )  # fmt: skip
+    for payload, path in payloads:
+        with pytest.raises(InvalidValue) as refused:
+            update_agent_state_atomic(connection, str(still), version, payload)
+        assert refused.value.path == path
+    for unknown in (str(uuid4()), "no id", "", None, 7):
+        with pytest.raises(NotFound):
+            update_agent_state_atomic(connection, unknown, version, {})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="connection"):
+        update_agent_state_atomic(object(), str(still), version, {})
+    assert rows_of(still) == before
+    queued = make_thread()
+    with pytest.raises(NotAllowedNow):
+        update_agent_state_atomic(connection, str(queued), version_of(queued), {"goal": "x"})
+    assert status_of(queued) == Status.QUEUED

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from approvals.rules.deputies import Mandate, Turn, turn_of
 from approvals.rules.terms import Seat, Terms, names_of
 from approvals.rules.votes import Part, Progress, Vote, progress
+
+pytestmark = pytest.mark.requirement("G08")
 
 REQUEST = UUID(int=7)
 TEAMS = {"ann": ("finance",), "ben": ("finance",), "cem": ("legal",), "dee": (), "eve": ()}

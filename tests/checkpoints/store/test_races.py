@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import connection
 
 from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
@@ -20,6 +21,7 @@ from checkpoints.errors import (
 )
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewEvent
+from contrib.graph_store import update_agent_state_atomic
 from tests.checkpoints.builders import (
     OPERATOR,
     Driver,
@@ -91,6 +93,26 @@ def test_of_two_edits_of_one_version_exactly_one_wins(real_db: str) -> None:
         thread, changes={"goal": "reloaded"}, reason="", actor=OPERATOR,
         expected_version=version_of(thread),
     )  # fmt: skip
+
+
+@pytest.mark.requirement("F08")
+def test_of_two_updates_of_one_version_exactly_one_wins(real_db: str) -> None:
+    [thread] = made(1, S.PAUSED)
+    version = version_of(thread)
+
+    def writer(name: str) -> Any:
+        def update(number: int) -> None:
+            update_agent_state_atomic(
+                connection, str(thread), version + number, {"goal": f"{name} {number}"}
+            )
+
+        return update
+
+    won = outcomes(race(50, writer("one"), writer("two")), ConcurrentModificationError)
+    assert sum(won) == 50
+    assert min(won) > 0, won  # it was a race, not a queue
+    assert version_of(thread) == version + 50
+    assert kinds_of(thread).count("state.edited") == 50
 
 
 def test_of_two_edits_without_a_version_none_is_lost(real_db: str) -> None:

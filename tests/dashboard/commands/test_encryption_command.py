@@ -24,7 +24,7 @@ from dashboard.operating.proof import workspace_report
 from tests.cast import Cast
 from tests.dashboard.carried import run
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G09")]
 TARGET = "https://agent.example/in/P4TH-0F-THE-0NE"
 
 

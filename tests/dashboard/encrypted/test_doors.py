@@ -23,7 +23,7 @@ from tests.dashboard.carried import run
 from tests.workers.conftest import Bench
 from tests.workers.encrypted.agent import NEWER, WORD
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G09")]
 
 
 def opened(thread: UUID, channel: str = "diagnosis", number: int | None = None) -> Any:

@@ -21,7 +21,7 @@ from tests.dashboard.carried import run
 from tests.workers.conftest import Bench
 from tests.workers.encrypted.agent import WORD
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G09")]
 MEMBERS = ("operator", "manager", "auditor", "viewer", "admin")
 
 

@@ -22,7 +22,7 @@ from dashboard.models import Passkey, SecondFactor
 from tests.cast import Cast
 from tests.dashboard.authenticator import FLAGS, Authenticator
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G07")]
 PASSWORD = "manager-password"
 HOME = "/account/second-factor/"
 

@@ -18,7 +18,7 @@ from dashboard.identity.second_factor import codes, proposals, records
 from dashboard.models import SecondFactor
 from tests.cast import Cast
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G07")]
 PASSWORD = "manager-password"
 NOW = 1_900_000_000.0
 

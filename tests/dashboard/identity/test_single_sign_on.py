@@ -31,7 +31,7 @@ from tests.hazards.web import Web
 
 from .provider import Provider, provider
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.requirement("G07")]
 GROUPS = {
     "ops": {"roles": ["operator"], "teams": ["payments"]},
     "leads": [{"roles": ["reviewer"]}, {"workspace": "elsewhere", "roles": ["auditor"]}],

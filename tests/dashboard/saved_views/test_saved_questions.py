@@ -20,7 +20,7 @@ from dashboard.saved_views.queries import ViewRow
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G03")]
 SEARCH = "/admin/search/"
 ACME = "decision=approve&payee=ACME"
 

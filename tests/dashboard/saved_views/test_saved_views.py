@@ -26,6 +26,8 @@ from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard import scene
 
+pytestmark = pytest.mark.requirement("G03")
+
 FAILED = "status=failed&q=agent%3Aresearch&columns=age,cost&density=compact"
 
 

@@ -21,9 +21,9 @@ from checkpoints.breakers.rule import BreakerRow
 from checkpoints.chain.workspaces import verify_workspace
 from tests.hazards.bench import SHORT, Case, Field, Worker, ask, wait_until, workers
 
-pytestmark = pytest.mark.hazard
-THREADS = int(os.environ.get("BREAKER_THREADS", 16))
-ROUNDS = int(os.environ.get("BREAKER_ROUNDS", 2))
+pytestmark = [pytest.mark.hazard, pytest.mark.requirement("G01")]
+THREADS = max(16, int(os.environ.get("BREAKER_THREADS", 0)))
+ROUNDS = max(2, int(os.environ.get("BREAKER_ROUNDS", 0)))
 PATIENCE = 30 + 2 * THREADS  # for all threads to have had a turn
 LIMIT = 5.0  # what a trip promises, in seconds
 FIRST = 3  # threads of a staged release

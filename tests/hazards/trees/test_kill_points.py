@@ -36,7 +36,7 @@ SLOTS = 6  # of each of two workers
 TOGETHER = 6  # families at work at the same time
 PATIENCE = 60.0  # seconds within which a struck family ends
 MATRIX = [(point, who) for point in (*PARENTS, *CHILDREN) for who in ("parent", "child", "both")]
-FAMILIES = int(os.environ.get("TREES", len(MATRIX)))
+FAMILIES = max(len(MATRIX), int(os.environ.get("TREES", 0)))
 DISTURBED_EVERY = 7  # families
 
 

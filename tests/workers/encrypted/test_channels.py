@@ -23,7 +23,7 @@ from workers.node.context import Context
 
 from .agent import NEWER, WORD, Case, graph_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G09")]
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ from workers.node.context import Context
 from workers.testing.harness import Harness
 from workers.testing.memory import starts as births
 
+pytestmark = pytest.mark.requirement("G11")
+
 EITHER = Bench | MemoryBench
 CALLS: list[str] = []
 

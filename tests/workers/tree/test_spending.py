@@ -19,7 +19,7 @@ from workers.node.context import Context
 
 from .conftest import Fleet
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.requirement("G06")]
 
 CHILDREN, CALLS, COST, CAP = 20, 5, Decimal("0.10"), Decimal("1.00")
 

@@ -17,6 +17,8 @@ from approvals.rules.receipts.sources import File, Origin, Receipt, Source
 
 from .proposals import FALSE, Case, as_text, case
 
+pytestmark = pytest.mark.requirement("G04")
+
 SEEDS = range(200)
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from .test_receipts import of, output
 
+pytestmark = pytest.mark.requirement("G04")
+
 TEXT = "it says {} on the page that was read"
 
 

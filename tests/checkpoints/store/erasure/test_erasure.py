@@ -26,7 +26,7 @@ from tests.checkpoints.builders import (
     status_of,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G02")]
 
 ASKER, OTHER = "user:7/token:abc", "user:8"
 WHY = "The customer withdrew consent."

@@ -33,6 +33,8 @@ from tests.checkpoints.builders import (
     rows,
 )
 
+pytestmark = pytest.mark.requirement("G01")
+
 WHY = "Supplier prices are wrong."
 CAN_STAND: dict[str, Status] = {str(status): status for status in Status}
 QUEUES = ["gatepost"]

@@ -28,7 +28,7 @@ from tests.checkpoints.builders import (
     rows,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G06")]
 SWEEPER = "worker:sweep"
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.clients.bench import Script, Server, payload
 
 pytestmark = pytest.mark.nightly  # each test starts processes
-ROUNDS = int(os.environ.get("ROUNDS", "100"))  # of each of two writers; 500 are the whole
+ROUNDS = max(100, int(os.environ.get("ROUNDS", 0)))  # of each of two writers; 500 are the whole
 
 
 def checkpoints(server: Server, thread: str) -> list[dict[str, Any]]:

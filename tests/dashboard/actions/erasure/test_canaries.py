@@ -20,7 +20,7 @@ from tests.dashboard.commands.test_people_as_code import answer
 
 from .canaries import Words, places, plant, post
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.requirement("G02")]
 
 
 def erase(cast: Cast, thread: UUID, committed: Any, scope: str = "family") -> Any:

@@ -21,7 +21,7 @@ from tests.checkpoints.builders import head_of, rows
 from tests.dashboard import scene
 from tests.dashboard.commands.test_people_as_code import answer, call
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G02")]
 
 
 def ended(cast: Cast, *, days: float, agent: str = "research") -> UUID:

@@ -13,7 +13,7 @@ from tests.cast import Cast
 from tests.dashboard import scene
 from tests.dashboard.commands.test_people_as_code import answer, call
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G01")]
 
 
 def send(cast: Cast, path: str, body: Any, who: str = "operator", **headers: str) -> Any:

@@ -26,6 +26,8 @@ from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard import populations, scene
 
+pytestmark = pytest.mark.requirement("G01")
+
 LIVE = "'queued','running','waiting','sleeping','paused','attention','rolling_back'"
 
 

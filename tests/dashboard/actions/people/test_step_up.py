@@ -28,7 +28,7 @@ from tests.cast import Cast
 from tests.dashboard import hooking, scene
 from tests.dashboard.authenticator import Authenticator
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G07")]
 PASSWORD = "manager-password"
 
 

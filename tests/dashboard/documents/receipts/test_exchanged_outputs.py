@@ -15,7 +15,7 @@ from tests.workers.conftest import Bench, bench_of
 from . import buying
 from .buying import LINES, Script
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G11")]
 TYPED = {"lines": [{**LINES[0], "amount": "98117.31"}], "orders": None, "page": 3}
 
 

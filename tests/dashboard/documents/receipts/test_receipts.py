@@ -32,7 +32,7 @@ from tests.workers.conftest import Bench, bench_of
 from . import buying
 from .buying import LINES, Script
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G04")]
 PROPOSAL: dict[str, Any] = {
     "lines": [dict(line) for line in LINES[:2]],
     "total": "2247.50",

@@ -18,7 +18,7 @@ from workers.external.announcement import Announcement
 
 from .bench import Gate, last, text_of
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.requirement("G10")]
 MAIL = {"to": "ada@example.org", "text": "hello"}
 
 

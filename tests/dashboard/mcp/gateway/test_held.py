@@ -16,7 +16,7 @@ from tests.embedded.helpers import wait_until
 
 from .bench import Gate, gate, stream, text_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.requirement("G10")]
 MAIL = {"to": "ada@example.org", "text": "hello"}
 SENT = ["mail to ada@example.org: hello"]
 

@@ -17,7 +17,7 @@ from tests.embedded.helpers import wait_until
 
 from .bench import SECRET, SERVERS, Gate, gate, last, text_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.requirement("G10")]
 
 
 async def walk(at: Gate, mode: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard.pages.overview.fleets import fill
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G05")]
 # Midnight before the first of 30 days, the last being today.
 SINCE = "date_trunc('day', now(), 'UTC') - interval '29 days'"
 

@@ -15,6 +15,8 @@ from tests.workers.graphs.effects.gated import AnyBench, rules
 from tests.workers.memory_bench import MemoryBench
 from workers.testing.harness import Harness
 
+pytestmark = pytest.mark.requirement("G06")
+
 REASON = "This thread has spent 1.00, and 1.00 is its cap."
 
 
