@@ -116,7 +116,7 @@ def test_rows_without_a_proof_are_listed_as_not_built() -> None:
 
 
 @pytest.mark.parametrize("name", ["id", "kind", "stage_name", "text"])
-def test_the_digest_tells_of_each_changed_word(name: str) -> None:
+def test_the_digest_differs_by_each_changed_word(name: str) -> None:
     rows = list(ROWS.values())
     for n, row in enumerate(rows):
         changed = dataclasses.replace(row, **{name: f"{getattr(row, name)}."})
@@ -437,7 +437,7 @@ def test_a_row_of_the_budget_proves_by_its_verdict(
     assert text in message
 
 
-def test_the_tree_is_told_by_every_file_that_git_would_take(tmp_path: Path) -> None:
+def test_the_tree_differs_by_every_file_that_git_would_take(tmp_path: Path) -> None:
     def git(*arguments: str) -> str:
         command = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *arguments]
         return subprocess.run(
@@ -560,18 +560,18 @@ def test_arguments_of_make_do_not_reach_the_runner() -> None:
     """The last line that make would run; the runner drops what the environment still holds."""
     command = ["make", "--no-print-directory", "--dry-run", "requirements", "ARGS=--scale 0.1"]
 
-    def told(*more: str) -> str:
+    def last_line(*more: str) -> str:
         done = subprocess.run(
             [*command, *more], cwd=table.ROOT, capture_output=True, text=True,
             env={k: v for k, v in os.environ.items() if k not in FRACTION},
         )  # fmt: skip
         return done.stdout.strip().splitlines()[-1]
 
-    assert "--scale" not in told()
-    assert "MAKEFLAGS= " in told()
-    assert told("STAGE=4").endswith("tests.requirements --stage=4")
-    assert told("STAGE=all", "OUTCOMES=/tmp/o").endswith("--stage=all --outcomes=/tmp/o")
-    assert told("ROWS=A14,A29").endswith("tests.requirements --rows=A14,A29")
+    assert "--scale" not in last_line()
+    assert "MAKEFLAGS= " in last_line()
+    assert last_line("STAGE=4").endswith("tests.requirements --stage=4")
+    assert last_line("STAGE=all", "OUTCOMES=/tmp/o").endswith("--stage=all --outcomes=/tmp/o")
+    assert last_line("ROWS=A14,A29").endswith("tests.requirements --rows=A14,A29")
 
 
 @pytest.mark.slow
