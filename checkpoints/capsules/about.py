@@ -59,7 +59,7 @@ def about_of(reader: Reader, folder: str = "") -> About:
         raise BadCapsule(f"{name} in the capsule is not in order.")
     row = from_json(THREAD.exported, payload["thread"], f"{name}: $.thread")
     number = payload["checkpoint"]
-    if (payload["kind"] == "checkpoint") != (type(number) is int):
+    if type(number) is not (int if payload["kind"] == "checkpoint" else type(None)):
         raise BadCapsule(f"{name} in the capsule is not in order.")
     return About(
         folder, payload["kind"], row, number, inputs, *([UUID(i) for i in some] for some in related)

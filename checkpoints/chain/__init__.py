@@ -6,6 +6,7 @@ elsewhere.
 """
 
 from .events import Event
+from .exported_row import exported_row_differs
 from .files import Files
 from .installation import unrecorded_users_in_slices, version_reports
 from .links import LINK_TEXT, NO_HASH, Broken, link
@@ -30,6 +31,7 @@ __all__ = [
     "Files",
     "Witness",
     "WitnessFor",
+    "exported_row_differs",
     "link",
     "returned",
     "unrecorded_users_in_slices",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Final
@@ -151,6 +152,29 @@ class LoggedRow:
             **self._steering(row),
         }
         return next((words for words, is_wrong in wrong.items() if is_wrong), "")
+
+    def contradicts(self, exported: Mapping[str, Any]) -> str:
+        """Name the first column of a capsule's row that the log contradicts, in words; "" if none.
+
+        Its columns are parameters: text as JSON where the column is JSON.
+        """
+        logged = self._row or {}
+        current = {
+            "name": exported["name"],
+            "labels": deltas.decode(exported["labels"]),
+            **{c: None if exported[c] is None else str(exported[c]) for c in ("parent", "root")},
+            "depth": exported["depth"],
+        }
+        waiting_on = exported["waiting_on"]
+        wrong = {
+            "title": self._title not in (None, exported["title"]),
+            "status": exported["status"] not in self._statuses,
+            **{c: logged.get(c, value) != value for c, value in current.items()},
+            "waiting_on": bool(self._row)
+            and waiting_on is not None
+            and control_columns.waiting_hash(deltas.decode(waiting_on)) != self._waiting,
+        }
+        return next((f"its {column}" for column, is_wrong in wrong.items() if is_wrong), "")
 
     def _steering(self, row: Row) -> dict[str, bool]:
         """{words: whether it is wrong} of what only later versions tell."""

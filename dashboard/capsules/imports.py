@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import structlog
 from django.conf import settings
 from django.db import DataError, IntegrityError, connection, transaction
 
@@ -20,19 +22,28 @@ from checkpoints.capsules import folder, layout
 from checkpoints.capsules.about import About, about_of
 from checkpoints.capsules.layout import BadCapsule, Reader
 from checkpoints.capsules.rows import CURSOR, from_json
+from checkpoints.chain import exported_row_differs
 from checkpoints.errors import GatepostError, InvalidValue, NotAllowedNow, NotFound
 from checkpoints.state import deltas
 from checkpoints.state.json_schemas.soundness import broken_part
 from checkpoints.state.schema_texts import with_definitions
+from checkpoints.states import Status
 from checkpoints.tables.columns import ACTIVITY, AGENT_VERSION, ARTIFACT, CHECKPOINT, EVENT
 from checkpoints.tables.listed import Columns
+from dashboard.documents.json_text import json_of
+from dashboard.documents.state_document import state_answer
+from dashboard.documents.yaml_text import yaml_of
 from dashboard.identity.permissions import Actor
 from dashboard.operating.proof import verify
 
 from .credentials import AGENT_MAX, refuse_credentials
 from .lineages import lineages
 
+log = structlog.get_logger("gatepost.capsules")
+
 WITHDRAWN = "The thread was imported; working on asks anew."
+# The same for every id: who imports learns nothing of the threads of other workspaces.
+TAKEN = "An id in the capsule is not free on this installation. Import it on another one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +97,14 @@ def _in_shape() -> Iterator[None]:
     except InvalidValue as error:
         raise BadCapsule(f"The capsule is not in order: {error.path} {error.reason}.") from error
     except (DataError, IntegrityError) as error:
-        message = str(error).partition("\n")[0]
-        raise BadCapsule(f"The database refuses a row of the capsule: {message}.") from error
+        rule = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None)
+        reason = f"it breaks the rule {rule}" if rule else "a value does not fit its column"
+        raise BadCapsule(f"The database refuses a row of the capsule: {reason}.") from error
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise BadCapsule(f"The capsule is not in order: {type(error).__name__} {error}.") from error
+        log.warning("capsule.refused", error=repr(error))
+        raise BadCapsule(
+            "The capsule is not in order: a member has values of a form that was never written."
+        ) from error
 
 
 def _files(reader: Reader) -> list[dict[str, Any]]:
@@ -123,6 +138,23 @@ def _is_agent(payload: Mapping[str, Any]) -> bool:
         and all(isinstance(node["name"], str) for node in nodes)
         and all(isinstance(target, str) for node in nodes for target in node.get("then", []))
     )
+
+
+def _first_difference(payload: Any, expected: Mapping[str, Any], path: str) -> str:
+    """The path of the first member of `payload` that is another in `expected`; "" if none is.
+
+    Members that only later versions write may be missing, those of `context` as well.
+    """
+    if not isinstance(payload, dict):
+        return path
+    for name, value in payload.items():
+        at = deltas.at(path, name)
+        if name == "context" and path == "$":
+            if wrong := _first_difference(value, expected[name], at):
+                return wrong
+        elif name not in expected or expected[name] != value:
+            return at
+    return "" if path != "$" or "state" in payload else "$.state"
 
 
 class _OneImport:
@@ -175,18 +207,14 @@ class _OneImport:
     def threads(self) -> Imported:
         """Bases first, the oldest before all, then the thread itself, then the tree below it."""
         about, here = self._about, []
-        if queries.head("thread", about.id, 0) is not None:
-            raise NotAllowedNow(f"The thread {about.id} is here already; it is not imported twice.")
+        self._refuse_taken("thread", about.id)
         line = [about_of(self._reader, layout.base_folder(base)) for base in about.bases]
         for younger, base in zip((about, *line), (*line, None), strict=True):
             if younger.row["base"] != (base.id if base else None) or younger.kind != "thread":
                 raise BadCapsule("The bases in the capsule are not those of its forks.")
         tree = [about_of(self._reader, layout.child_folder(child)) for child in about.children]
         for child in tree:
-            if queries.head("thread", child.id, 0) is not None:
-                raise NotAllowedNow(
-                    f"The child {child.id} is here already; it is not imported twice."
-                )
+            self._refuse_taken("child", child.id)
         lineage = lineages(about, line, tree)
         for base in reversed(line):
             if not self._known(base):
@@ -207,6 +235,7 @@ class _OneImport:
         )
         withdrawn = sum(self._settled(one) for one in here)
         n_events = sum(self._verified(one) for one in here)
+        self._check_state()
         children, left_out = tuple(about.children), len(about.left_out)
         return Imported(about.id, bases, children, left_out, n_events, withdrawn)
 
@@ -240,16 +269,29 @@ class _OneImport:
             one = layout.agent_name(min(strange, key=str))
             raise BadCapsule(f"{one} in the capsule describes an agent that its thread never had.")
 
+    def _refuse_taken(self, what: str, thread: UUID) -> None:
+        """Refuse an id that a thread of this installation has; raises NotAllowedNow."""
+        if queries.head("thread", thread, 0) is None:
+            return
+        if self._is_own(thread):
+            raise NotAllowedNow(f"The {what} {thread} is here already; it is not imported twice.")
+        raise NotAllowedNow(TAKEN)
+
+    def _is_own(self, thread: UUID) -> bool:
+        try:
+            queries.thread(thread, workspace=self._actor.workspace)
+        except NotFound:
+            return False
+        return True
+
     def _known(self, base: About) -> bool:
         """True if a base is here with the capsule's past; NotAllowedNow if its past differs."""
         row = base.row
         head = queries.head("thread", base.id, row["last_seq"])
         if head is None:
             return False
-        try:
-            queries.thread(base.id, workspace=self._actor.workspace)
-        except NotFound:
-            raise NotAllowedNow("A base of the thread is here in another workspace.") from None
+        if not self._is_own(base.id):
+            raise NotAllowedNow(TAKEN)
         if (head.chain, head.hash) != (row["chain_id"], row["last_hash"].hex()):
             raise NotAllowedNow(f"The base {base.id} is here already, with another past.")
         return True
@@ -313,7 +355,38 @@ class _OneImport:
             raise BadCapsule(f"The history in the capsule does not hold: {error}.") from error
         if not report.intact:
             raise BadCapsule(f"The history in the capsule does not hold: {report.what}")
+        if wrong := exported_row_differs(about.id, self._actor.workspace, about.row):
+            name = about.folder + layout.THREAD
+            raise BadCapsule(f"{name} in the capsule was altered: the log disagrees with {wrong}.")
         return report.n_events
+
+    def _check_state(self) -> None:
+        """Compare the state that people read with the fold of the history; raises BadCapsule.
+
+        Its row has other values since the import: the capsule's, which were compared with the log.
+        """
+        row, about = self._about.row, self._about
+        here = queries.thread(about.id, workspace=self._actor.workspace)
+        then = replace(
+            here,
+            name=row["name"],
+            title=row["title"],
+            labels=deltas.decode(row["labels"]),
+            status=Status(row["status"]),
+            version=row["version"],
+        )
+        answer = state_answer(then, queries.checkpoint(about.id, here.head))
+        expected = json.loads(json_of(answer))
+        payload = self._reader.json(layout.STATE)
+        if wrong := _first_difference(payload, expected, "$"):
+            raise BadCapsule(
+                f"{layout.STATE} in the capsule was altered: {wrong} is not what its history gives."
+            )
+        text = b"".join(self._reader.chunks(layout.STATE_YAML))
+        if text != yaml_of(payload):
+            raise BadCapsule(
+                f"{layout.STATE_YAML} in the capsule was altered: it is not {layout.STATE}."
+            )
 
     def _settled(self, about: About) -> int:
         """Withdraw what was open, log where it came from; how many requests were withdrawn."""

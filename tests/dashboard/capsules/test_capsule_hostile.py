@@ -7,7 +7,7 @@ import os
 import struct
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,18 @@ def in_agent(**values: Any) -> Callable[[dict[str, bytes]], None]:
     def change(members: dict[str, bytes]) -> None:
         for name in [name for name in members if name.startswith("agents/")]:
             members[name] = json.dumps(json.loads(members[name]) | values).encode()
+
+    return change
+
+
+def in_state(path: tuple[str, ...], value: Any) -> Callable[[dict[str, bytes]], None]:
+    def change(members: dict[str, bytes]) -> None:
+        payload = json.loads(members["state.json"])
+        inner = payload
+        for name in path[:-1]:
+            inner = inner[name]
+        inner[path[-1]] = value
+        members["state.json"] = json.dumps(payload).encode()
 
     return change
 
@@ -178,6 +190,20 @@ FORGED: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
     ),
     "a schema elsewhere": (in_agent(schema={"items": {"$ref": "http://a/b"}}), "name a part of it"),
     "a tool's schema": (in_agent(tools={"pay": {"schema": {"items": 3}}}), "$.items must be"),
+    "who started it": (in_thread(started_by="user:999"), "the log disagrees with who started it"),
+    "another title": (in_thread(title="Harmless"), "the log disagrees with its title"),
+    "another name": (in_thread(name="harmless"), "the log disagrees with its name"),
+    "other labels": (in_thread(labels={"team": "audit"}), "the log disagrees with its labels"),
+    "a value of the state": (in_state(("state",), {}), "$.state is not what its history gives"),
+    "a title beside the state": (in_state(("context", "title"), "x"), "$.context.title"),
+    "a step beside the state": (in_state(("step",), 99), "$.step"),
+    "a time beside the state": (in_state(("created_at",), "2026-01-01T00:00:00Z"), "$.created_at"),
+    "more beside the state": (in_state(("context", "more"), 1), "$.context.more"),
+    "the state as YAML": (
+        also("state.yaml", b"name: x\n"),
+        "state.yaml in the capsule was altered",
+    ),
+    "no state": (also("state.json", b"[]"), "$ is not what its history gives"),
     "a later format": (replaced("thread.json", b'"format":4', b'"format":5'), "format 5"),
     "somebody else's": (also("thread.json", b"[]"), "not one of Gatepost's"),
     "unknown message": (
@@ -282,13 +308,20 @@ def test_whatever_byte_is_damaged_nothing_else_comes_in(
 def test_a_name_that_is_taken_is_refused_and_another_can_be_given(
     lived_here: tuple[Bench, UUID], tmp_path: Path
 ) -> None:
-    bench, thread = lived_here
-    rows("UPDATE gp_thread SET name = 'taken' WHERE id = %s", [thread])
-    capsule = export(thread, tmp_path)
-    for (path,) in rows("SELECT path FROM gp_artifact"):
-        default_storage.delete(path)
+    bench, _ = lived_here
+
+    def start() -> UUID:
+        return store.start(
+            bench.agent.version_id,
+            input={"goal": "tea", "rounds": 1},
+            workspace=bench.workspace,
+            actor="user:1",
+            name="taken",
+        )
+
+    capsule = export(start(), tmp_path)
     empty(agents=False)
-    rows("UPDATE gp_thread SET name = 'taken' WHERE id = %s", [bench.start(goal="tea", rounds=1)])
+    start()
     before = counts()
     for more in ((), ("--name", "taken")):
         code, _, errors = run("import", str(capsule), "--as", "carrier", *more)
@@ -453,3 +486,118 @@ def counts() -> list[int]:
     return [rows(f"SELECT count(*) FROM {table}")[0][0] for table in tables] + [
         sum(1 for path in files.rglob("*") if path.is_file() and str(path.parent.parent.name) != "")
     ]
+
+
+@pytest.mark.parametrize("children", [False, True])
+def test_an_import_says_nothing_of_threads_of_another_workspace(
+    lived_here: tuple[Bench, UUID], tmp_path: Path, children: bool
+) -> None:
+    """Only who may see the thread hears that it is here."""
+    _, thread = lived_here
+    capsule = export(thread, tmp_path, *(["--children"] if children else []))
+    code, _, own = run("import", str(capsule), "--as", "carrier")
+    assert (code, "is here already" in own) == (1, True), own
+    another_workspace()
+    before = counts()
+    code, _, errors = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
+    assert (code, counts()) == (1, before)
+    assert "is not free on this installation" in errors
+    assert str(thread) not in errors
+    assert "workspace" not in errors
+
+
+# Columns and members that no hash covers: docs/security.md names them to readers. (So are the
+# version and the birth of a thread, but they stand in thread.json and in state.json.)
+UNPROVED = {
+    "agents: description",
+    "agents: label",
+    "agents: queue",
+    "anatomy.json",
+    "artifacts.jsonl: media_type",
+    "artifacts.jsonl: name",
+    "thread.json: fence",
+    "thread.json: last_at",
+    "thread.json: status_reason",
+    "thread.json: status_since",
+    "thread.json: tokens_saved",
+}
+ANOTHER: dict[type, Callable[[Any], Any]] = {
+    str: lambda text: text[:-1] + ("0" if text[-1:] != "0" else "1"),
+    int: lambda number: number + 1,
+    float: lambda number: number + 1,
+    bool: lambda truth: not truth,
+    type(None): lambda _: "x",
+}
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of each value of a document that is neither an object nor a list."""
+    if isinstance(value, dict | list):
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in parts:
+            yield from leaves(inner, (*path, key))
+    else:
+        yield path
+
+
+def kind_of(member: str, path: tuple[Any, ...]) -> str:
+    """A name for all leaves that are checked by the same rule."""
+    member = member.split("/")[0]
+    if member == "anatomy.json":
+        return member
+    names = [part for part in path if isinstance(part, str)]
+    if member == "thread.json":
+        names = names[1:] or names
+    return f"{member}: {'.'.join(names[:3])}"
+
+
+def forged_leaves(capsule: Path) -> Iterator[tuple[str, Callable[[dict[str, bytes]], None]]]:
+    """One forgery for each kind of leaf in each JSON member."""
+    with zipfile.ZipFile(capsule) as packed:
+        members = {name: packed.read(name) for name in packed.namelist()}
+    seen: set[str] = set()
+    for name, raw in members.items():
+        if not name.endswith((".json", ".jsonl")):
+            continue
+        for n, line in enumerate(raw.splitlines() if name.endswith("l") else [raw]):
+            for path in leaves(json.loads(line)):
+                if (kind := kind_of(name, path)) not in seen:
+                    seen.add(kind)
+                    yield kind, forged_leaf(name, n, path)
+
+
+def forged_leaf(name: str, n: int, path: tuple[Any, ...]) -> Callable[[dict[str, bytes]], None]:
+    def change(members: dict[str, bytes]) -> None:
+        lines = members[name].splitlines(keepends=True) if name.endswith("l") else [members[name]]
+        document = inner = json.loads(lines[n])
+        for part in path[:-1]:
+            inner = inner[part]
+        inner[path[-1]] = ANOTHER[type(inner[path[-1]])](inner[path[-1]])
+        lines[n] = json.dumps(document).encode() + b"\n"
+        members[name] = b"".join(lines)
+
+    return change
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("B10")
+def test_only_leaves_that_are_listed_can_be_forged(
+    lived_here: tuple[Bench, UUID], tmp_path: Path
+) -> None:
+    _, thread = lived_here
+    capsule = export(thread, tmp_path)
+    forgeries = list(forged_leaves(capsule))
+    empty()
+    another_workspace()
+    accepted, refused = set(), 0
+    for kind, change in forgeries:
+        forged = repacked(capsule, change)
+        code, _, errors = run("import", str(forged), "--as", "carrier", "--workspace", "there")
+        assert "Traceback" not in errors
+        if code == 0:
+            accepted.add(kind)
+            empty()
+        else:
+            refused += 1
+    assert refused > 100
+    assert accepted == UNPROVED

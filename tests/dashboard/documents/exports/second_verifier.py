@@ -41,6 +41,7 @@ NAMES = [
     "prev_hash",
     "hash",
 ]
+WHOLE = ("seq", "v", "step", "checkpoint")
 FILES = {"jsonl": "events.jsonl", "csv": "events.csv", "otlp": "events.otlp.jsonl"}
 
 
@@ -91,8 +92,11 @@ def check(path: Path) -> None:
         need(len(set(names)) == len(names), "twice")
         members = {name: packed.read(name) for name in names}
     manifest = {}
-    for line in members.pop("MANIFEST").decode().splitlines():
-        digest, name = line.split("  ")
+    *named, rest = members.pop("MANIFEST").split(b"\n")
+    need(rest == b"", "manifest")
+    for line in named:
+        digest, name = line.decode().split("  ")
+        need(name not in manifest, "manifest")
         manifest[name] = digest
     need(manifest == {name: sha(raw) for name, raw in members.items()}, "manifest")
     parsed = {name: jsonl(raw) for name, raw in members.items() if name != "events.csv"}
@@ -133,7 +137,13 @@ def check(path: Path) -> None:
 
 def jsonl(raw: bytes) -> list[Any]:
     need(raw == b"" or raw.endswith(b"\n"), "cut off")
-    return [json.loads(line, parse_int=whole) for line in raw.split(b"\n")[:-1]]
+    return [strict(line) for line in raw.split(b"\n")[:-1]]
+
+
+def strict(raw: bytes) -> Any:
+    value = json.loads(raw.decode(), parse_int=whole)
+    need(jcs(value) == raw, "not canonical")
+    return value
 
 
 def chains(lines: list[Any]) -> tuple[dict[str, Any], dict[tuple[str, int], Any]]:
@@ -173,8 +183,9 @@ def from_csv(text: str) -> list[dict[str, Any]]:
         need(not any(cell[:1] in tuple("=+-@\t\r\n") for cell in record if cell), "formula")
         cells = [cell.removeprefix("'") for cell in record]
         row: dict[str, Any] = {n: cell or None for n, cell in zip(NAMES, cells, strict=True)}
-        row["data"] = json.loads(row["data"], parse_int=whole)
-        for name in ("seq", "v", "step", "checkpoint"):
+        row["data"] = strict(str(row["data"]).encode())
+        for name in WHOLE:
+            need(row[name] is None or str(int(row[name])) == row[name], "number")
             row[name] = None if row[name] is None else int(row[name])
         rows.append(row)
     return rows
@@ -185,17 +196,23 @@ def from_otlp(line: Any) -> dict[str, Any]:
     ((scope,),) = (resource["scopeLogs"],)
     ((record,),) = (scope["logRecords"],)
     row: dict[str, Any] = dict.fromkeys(NAMES)
+    keys = [attribute["key"] for attribute in record["attributes"]]
+    need(len(set(keys)) == len(keys), "attribute twice")
+    need(set(keys) <= {f"gatepost.{name}" for name in NAMES if name != "data"}, "attribute")
     for attribute in record["attributes"]:
-        value = attribute["value"]
+        ((kind, value),) = attribute["value"].items()
         name = attribute["key"].removeprefix("gatepost.")
-        row[name] = int(value["intValue"]) if "intValue" in value else value["stringValue"]
-    row["data"] = json.loads(record["body"]["stringValue"], parse_int=whole)
+        need(kind == ("intValue" if name in WHOLE else "stringValue"), "type")
+        need(name not in WHOLE or str(int(value)) == value, "number")
+        row[name] = int(value) if name in WHOLE else value
+    row["data"] = strict(record["body"]["stringValue"].encode())
     need(record["eventName"] == f"gatepost.{row['kind']}", "eventName")
     need(record["timeUnixNano"] == f"{micros(row['at'])}000", "timeUnixNano")
     return row
 
 
 def micros(text: str) -> int:
+    need(len(text) == 27 and text.isascii(), "time")
     at = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
     since = at - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
@@ -219,6 +236,7 @@ def check_row(row: dict[str, Any], link: dict[str, Any], requests: dict[str, Any
         need(row["risk"] is None, "risk")
         return
     request = requests[row["approval"]]
+    need(row["thread"] == request["thread"], "thread")
     need(row["risk"] == (request["risk"] or None), "risk")
     if row["kind"] == "approval.requested":
         needed = ("proposal_hash", "tool", "risk")

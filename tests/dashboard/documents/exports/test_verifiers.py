@@ -1,4 +1,4 @@
-"""100 sound and 100 damaged exports: both verifiers judge every one of them rightly."""
+"""100 sound and 124 damaged exports: both verifiers judge every one of them rightly."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from .second_verifier import is_sound
 
 pytestmark = pytest.mark.django_db
 N = 100
+DAMAGED = 124  # each damage four times
 MEMBERS = ("requests.jsonl", "chain.jsonl", "anchors.jsonl", "export.json")
 
 
@@ -111,7 +112,7 @@ def test_a_hundred_damaged_exports_are_broken(cast: Cast, tmp_path: Path, settin
         assert verify(str(path)).problems == []
         sound[form] = read(path)
     where: dict[str, int] = {}
-    for i in range(N):
+    for i in range(DAMAGED):
         form = tuple(FORMS)[i % 3]
         damage = DAMAGES[i % len(DAMAGES)]
         members, resealed = damage(dict(sound[form]), FORMS[form][0], chance)
@@ -124,7 +125,7 @@ def test_a_hundred_damaged_exports_are_broken(cast: Cast, tmp_path: Path, settin
         assert NAMED[damage.__name__] in named, (damage.__name__, form, report.problems[:3])
         where[damage.__name__] = where.get(damage.__name__, 0) + 1
     assert len(where) == len(DAMAGES)
-    assert sum(where.values()) == N
+    assert sum(where.values()) == DAMAGED
 
 
 # --- damages: each gives other members, and whether a fitting MANIFEST is written anew -----------
@@ -306,7 +307,71 @@ def another_format(members: Members, rows: str, chance: random.Random) -> Damage
     return members | {"export.json": members["export.json"].replace(b"export-1", b"export-2")}, True
 
 
+def jsonl_of(rows: str, chance: random.Random) -> str:
+    """A member with lines of JSON."""
+    return chance.choice([name for name in (rows, *MEMBERS) if not name.endswith(".csv")])
+
+
+def respelt(members: Members, name: str, change: Callable[[bytes], bytes]) -> Damaged:
+    """The first line of a member in another form of the same values."""
+    first, line_feed, rest = members[name].partition(b"\n")
+    return members | {name: change(first) + line_feed + rest}, True
+
+
+def a_byte_order_mark(members: Members, rows: str, chance: random.Random) -> Damaged:
+    name = chance.choice((rows, *MEMBERS))
+    return members | {name: b"\xef\xbb\xbf" + members[name]}, True
+
+
+def a_carriage_return(members: Members, rows: str, chance: random.Random) -> Damaged:
+    return respelt(members, jsonl_of(rows, chance), lambda line: line + b"\r")
+
+
+def a_blank(members: Members, rows: str, chance: random.Random) -> Damaged:
+    return respelt(members, jsonl_of(rows, chance), lambda line: line.replace(b":", b": ", 1))
+
+
+def a_name_twice(members: Members, rows: str, chance: random.Random) -> Damaged:
+    def change(line: bytes) -> bytes:
+        name = line[1:].partition(b":")[0]
+        return b"{" + name + b":null," + line[1:]
+
+    return respelt(members, jsonl_of(rows, chance), change)
+
+
+def a_name_twice_in_the_data(members: Members, rows: str, chance: random.Random) -> Damaged:
+    twice = members[rows].replace(b'"kind":"', b'"kind":"x","kind":"', 1)
+    if rows.endswith(".csv"):
+        twice = members[rows].replace(b'{""', b'{""a"":1,""', 1)
+    elif "otlp" in rows:
+        twice = members[rows].replace(b'"{\\"', b'"{\\"a\\":1,\\"', 1)
+    return members | {rows: twice}, True
+
+
+def another_form_of_a_time(members: Members, rows: str, chance: random.Random) -> Damaged:
+    some = records(members, rows)
+    row = chance.choice([one for one in some if one["at"].endswith("0Z")] or some)
+    row["at"] = row["at"].removesuffix("0Z").removesuffix("Z") + "Z"
+    return put(members, rows, some), True
+
+
+def a_request_of_another_thread(members: Members, rows: str, chance: random.Random) -> Damaged:
+    """A request hashed rightly for another thread, and rows that name it."""
+    requests = lines_of(members["requests.jsonl"])
+    for one in requests:
+        one["thread"] = str(UUID(int=1))
+        one["proposal_hash"] = verify_export.proposal_hash(one)
+    return members | {"requests.jsonl": lines(requests)}, True
+
+
 NAMED = {
+    "a_byte_order_mark": "",
+    "a_carriage_return": "cannot be read",
+    "a_blank": "cannot be read",
+    "a_name_twice": "cannot be read",
+    "a_name_twice_in_the_data": "",
+    "another_form_of_a_time": "",
+    "a_request_of_another_thread": "thread: is not that of its request",
     "a_byte": "its bytes are not those that MANIFEST names",
     "a_member_gone": "",  # which one decides what is said
     "a_member_too_many": "is not named in MANIFEST",
