@@ -56,7 +56,7 @@ def discover(
     modules: Iterable[str] | None = None,
 ) -> Iterator[tuple[Graph, dict[str, Tool], list[ModuleType]]]:
     """Each graph of the modules with the tools and modules beside it; raises as `load` does."""
-    seen: set[str] = set()
+    seen: dict[str, tuple[Graph, str]] = {}
     for name in agent_modules() if modules is None else modules:
         parts = parts_of(importlib.import_module(name))
         graphs = held(parts, Graph)
@@ -64,14 +64,20 @@ def discover(
         if not graphs:
             raise GraphError(f"The module {name!r} holds no Graph; is `graph = Graph(...)` there?")
         for graph in graphs:
+            known, module = seen.get(graph.name, (graph, name))
+            if known is not graph:
+                raise GraphError(
+                    f"The modules {module!r} and {name!r} each hold an agent named {graph.name!r}. "
+                    "Rename one of them, or leave one module out of GATEPOST_AGENTS."
+                )
             if graph.name in seen:
-                raise GraphError(f"Two installed modules hold an agent named {graph.name!r}.")
+                continue  # the same graph by another way: a package and a module of it
             if graph.name in RESERVED:
                 raise GraphError(
                     f"The module {name!r} holds an agent named {graph.name!r}: SagaManager keeps "
                     "its threads under this name. Choose another one."
                 )
-            seen.add(graph.name)
+            seen[graph.name] = graph, name
             yield graph, {t.name: t for t in (*held_tools, *graph.tools)}, parts
 
 

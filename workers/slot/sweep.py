@@ -30,6 +30,7 @@ from approvals.incidents.sweep import IncidentTurns, sweep_incidents
 from approvals.notify.stuck_threads import announce_stuck_threads, announce_waiting_work
 from approvals.policies.budgets import announce_budgets
 from checkpoints import queries, store
+from checkpoints.errors import GatepostError
 from checkpoints.limits import lease_seconds
 from checkpoints.postgres import statements  # noqa: F401  (imported late by the store: here, once)
 from checkpoints.signals import anchors_due, folders_due, retention_due, verification_due
@@ -269,9 +270,18 @@ def note_queues(options: Any = None, **_kwargs: Any) -> None:
 def load_agents(instance: Any = None, **_kwargs: Any) -> None:
     """Import the agents once, before the pool forks, and listen to the queues that they name.
 
-    A worker that was told its queues keeps to those.
+    A worker that was told its queues keeps to those. One whose agents cannot be loaded ends with
+    the reason as its last line: it would take messages and could work on nothing.
     """
-    loop.agents()
+    try:
+        loop.agents()
+    except (DatabaseError, InterfaceError):
+        raise  # they are loaded with the first thread, once the database is back
+    except Exception as error:
+        log.exception("worker.no_agents")
+        reason = error.message if isinstance(error, GatepostError) else repr(error)
+        # Celery's signals pass on what is no Exception, and nothing else ends a worker here.
+        raise SystemExit(f"The agents cannot be loaded: {reason}") from error
     forks.import_ahead()
     connection.close()
     consumed = instance.app.amqp.queues

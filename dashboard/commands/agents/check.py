@@ -90,13 +90,16 @@ def check(command: PersonalCommand) -> None:
     modules = [name.partition(":")[0] for name in o["module"]] or registry.agent_modules()
     agents: list[CheckedAgent] = []
     findings: list[CheckFinding] = []
+    counted = _unfinished()
     for module in modules:
         result = _examined(module, o["timeout"])
         findings += [CheckFinding(**f, module=module) for f in result["findings"]]
         for declared in result["agents"]:
-            made, more = _compared(declared)
+            made, more = _compared(declared, counted)
             agents.append(made)
             findings += [f.model_copy(update={"module": module}) for f in more]
+    if agents and counted is None:
+        findings.append(_not_compared())
     findings.sort(key=lambda f: LEVELS.index(f.level))
     counts = {level: sum(f.level == level for f in findings) for level in LEVELS}
     bad = counts["error"] + (counts["warning"] if o["strict"] else 0)
@@ -170,22 +173,38 @@ def _failed(module: str, text: str, fix: str) -> dict[str, Any]:
     return {"agents": [], "findings": [finding]}
 
 
-def _compared(declared: dict[str, Any]) -> tuple[CheckedAgent, list[CheckFinding]]:
+def _unfinished() -> dict[Any, dict[Status, int]] | None:
+    """Threads of each announced version by status; None where no database answers."""
+    try:
+        return queries.version_threads()
+    except (DatabaseError, InterfaceError):
+        connection.close()
+        return None
+
+
+def _not_compared() -> CheckFinding:
+    return CheckFinding(
+        level="note",
+        agent="",
+        place="announced",
+        said=f"Not compared with the announced versions: no database answers for "
+        f"{_database_location()}.",
+        fix="If Gatepost is up elsewhere, name its data folder with --data-dir; else start it.",
+        file="",
+        line=0,
+    )
+
+
+def _compared(
+    declared: dict[str, Any], counted: dict[Any, dict[Status, int]] | None
+) -> tuple[CheckedAgent, list[CheckFinding]]:
     """The agent beside the announced versions, and what a worker with this code would change."""
     schema, on_change = declared.pop("schema"), declared.pop("on_code_change")
     code = declared.pop("code")
     made = CheckedAgent(**declared, compared="unknown", unfinished=0)
-    try:
-        rows = queries.agent_versions(made.name)
-        counted = queries.version_threads()
-    except (DatabaseError, InterfaceError):
-        connection.close()
-        location = _database_location()
-        message = f"Not compared with the announced versions: no database answers for {location}."
-        fix = "If Gatepost is up elsewhere, name its data folder with --data-dir; else start it."
-        return made, [_note(made, "note", message, fix)]
-    if not made.fingerprint:
+    if counted is None or not made.fingerprint:
         return made, []
+    rows = queries.agent_versions(made.name)
     others = [row for row in rows if row.fingerprint != made.fingerprint]
     made.unfinished = sum(sum(counted.get(row.id, {}).values()) for row in others)
     if not rows:

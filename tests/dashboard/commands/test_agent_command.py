@@ -284,12 +284,14 @@ def test_compared_with_what_workers_announced(
 
 @pytest.mark.nightly
 def test_without_a_database_it_is_checked_all_the_same(folder: Path) -> None:
+    """It says once, for all agents, that it compared none with what is announced."""
     (folder / "sound.py").write_text(SOUND)
+    (folder / "other.py").write_text(SOUND.replace('Graph("', 'Graph("other-'))
     away = environment(DATABASE_URL="postgresql://gatepost@127.0.0.1:1/gatepost")
-    done = manage("agent", "check", "sound", "--json", env=away)
+    done = manage("agent", "check", "sound", "other", "--json", env=away)
     assert (done.returncode, done.stderr) == (0, "0 errors, 0 warnings, 1 note\n")
     payload = json.loads(done.stdout)
-    assert payload["agents"][0]["compared"] == "unknown"
+    assert [agent["compared"] for agent in payload["agents"]] == ["unknown", "unknown"]
     assert "no database" in payload["findings"][0]["said"]
 
 

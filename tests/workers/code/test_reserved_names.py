@@ -53,3 +53,16 @@ def test_every_agent_of_the_engine_has_a_reserved_name() -> None:
     assert len(names) > 50
     graphs = (vars(importlib.import_module(name)).values() for name in names)
     assert {one.name for values in graphs for one in values if isinstance(one, Graph)} == RESERVED
+
+
+def test_a_graph_that_is_reached_twice_is_one_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package and a module of it may both stand in GATEPOST_AGENTS."""
+    package = tmp_path / "shop_of_two_ways"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .orders import graph as graph\n")
+    (package / "orders.py").write_text(AGENT.format(name="reached-twice"))
+    monkeypatch.syspath_prepend(tmp_path)
+    modules = ["shop_of_two_ways", "shop_of_two_ways.orders"]
+    assert [graph.name for graph, *_ in registry.discover(modules)] == ["reached-twice"]
