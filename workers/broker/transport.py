@@ -9,7 +9,8 @@ counted a message that it then cannot read, the slot's prefetch credit never com
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
@@ -22,6 +23,7 @@ from . import doorbell, refusals
 
 LONGEST_PAUSE = 3.0
 ERROR_PAUSE = 0.3  # seconds after an error reply of the broker
+BINDING_PARTS = 3  # routing key, pattern, queue
 
 
 def read_bell(answer: Any, **_options: Any) -> tuple[bytes, bytes] | None:
@@ -54,25 +56,65 @@ class BellChannel:
         return client
 
     def _take(self, take: Callable[[], Any]) -> Any:
-        try:
+        channel: Any = self
+        with self._mended("list", *self._keys_of(*channel.active_queues)):
             return take()
+
+    # Queues are declared and bound anew with each connection: a foreign value that stays in their
+    # keys would keep a worker from ever taking messages again.
+
+    def queue_declare(self, queue: str | None = None, **options: Any) -> Any:
+        """Declare a queue, as kombu does."""
+        parent: Any = super()
+        with self._mended("list", *self._keys_of(*filter(None, [queue]))):
+            return parent.queue_declare(queue, **options)
+
+    def queue_bind(self, queue: str, exchange: str | None = None, **options: Any) -> Any:
+        """Bind a queue to an exchange, as kombu does."""
+        channel: Any = self
+        parent: Any = super()
+        names = (channel.keyprefix_queue, channel.keyprefix_binding_permanent)
+        with self._mended("set", *(name % (exchange,) for name in names)):
+            return parent.queue_bind(queue, exchange, **options)
+
+    def get_table(self, exchange: str) -> list[tuple[str, ...]]:
+        """The bindings of an exchange, without members of the set that are none."""
+        channel: Any = self
+        parent: Any = super()
+        with self._mended("set", channel.keyprefix_queue % (exchange,)):
+            table: list[tuple[str, ...]] = parent.get_table(exchange)
+            return [binding for binding in table if len(binding) == BINDING_PARTS]
+
+    def _keys_of(self, *queues: str) -> list[str]:
+        """The keys in which messages of these queues lie, one for each priority."""
+        channel: Any = self
+        return [
+            f"{queue}{channel.sep}{priority}" if priority else queue
+            for queue in queues
+            for priority in channel.priority_steps
+        ]
+
+    @contextmanager
+    def _mended(self, kind: str, *keys: str) -> Iterator[None]:
+        """After an error reply: wait a little, and delete those of the keys that have another type.
+
+        Without the pause Celery would do nothing but connect anew.
+        """
+        try:
+            yield
         except ResponseError as error:
-            # Celery connects anew, at once: without a pause it would do nothing else.
             time.sleep(ERROR_PAUSE)
-            if str(error).startswith("WRONGTYPE"):
-                self._drop_wrong_keys()
+            if "WRONGTYPE" in str(error):  # of a command alone, or of one in a pipeline
+                self._drop_wrong_keys(kind, keys)
             raise
 
-    def _drop_wrong_keys(self) -> None:
-        """Delete what lies under a queue's name and is no list: no doorbell would ever arrive."""
+    def _drop_wrong_keys(self, kind: str, keys: Iterable[str]) -> None:
         channel: Any = self
-        for queue in channel.active_queues:
-            for priority in channel.priority_steps:
-                key = f"{queue}{channel.sep}{priority}" if priority else queue
-                with channel.conn_or_acquire() as client:
-                    kind = client.type(key).decode()
-                    if kind not in ("list", "none") and client.unlink(key):
-                        refusals.note(key, b"", f"its queue was a {kind}")
+        with channel.conn_or_acquire() as client:
+            for key in keys:
+                actual = client.type(key).decode()
+                if actual not in (kind, "none") and client.unlink(key):
+                    refusals.note(key, b"", f"a {actual} was in the place of a {kind}")
 
 
 @lru_cache(maxsize=4)

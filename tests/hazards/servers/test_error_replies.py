@@ -136,6 +136,40 @@ def test_a_web_process_survives_each_error_reply(
     assert "Traceback" not in log, log[log.index("Traceback") - 500 :][:3000]
 
 
+def test_foreign_values_in_the_place_of_bindings_are_dropped_after_a_reconnect(
+    ground: Path, field: Field
+) -> None:
+    """Bindings are declared with each connection: what stays there would stop every worker."""
+    worker = Worker(ground, "bindings", slots=1, queues=QUEUE, environment={"HAZARD_QUEUE": QUEUE})
+    rounds = 0
+    with workers(worker), Redis.from_url(settings.REDIS_URL) as valkey:
+        field.play("look first", agent=AGENT).wait_status("succeeded")
+        bindings = [key.decode() for key in valkey.keys("_kombu.binding*") if QUEUE.encode() in key]
+        bindings.append(f"_kombu.binding.{QUEUE}")
+        for make in (
+            lambda key: valkey.set(key, "x"),
+            lambda key: valkey.hset(key, "x", "y"),
+            lambda key: valkey.zadd(key, {"x": 1}),
+            lambda key: valkey.rpush(key, "x"),
+            lambda key: valkey.sadd(key, "no binding"),
+        ):
+            for key in {*bindings, QUEUE}:
+                valkey.unlink(key)
+                assert make(key)
+            valkey.client_kill_filter(_type="normal", skipme=True)
+            case = field.play("look after", agent=AGENT)
+            case.wait_status("succeeded", seconds=10)
+            assert worker.alive
+            rounds += 1
+        log = worker.log.read_text()
+    assert rounds == 5
+    for key in bindings:
+        assert "a string was in the place of a set" in log
+        assert key in log
+    # One try to connect is a few lines; without a pause it was 80 tries a second.
+    assert log.count("\n") < 1_500, log[-3000:]
+
+
 def test_a_key_of_the_wrong_type_in_the_place_of_a_queue_is_dropped(
     ground: Path, field: Field
 ) -> None:
