@@ -1,6 +1,6 @@
 """The published folder: puts a report where others find it, and takes it away again.
 
-One folder per report under the published folder, written aside and renamed into place with all its
+One folder per report under that of its workspace, written aside and renamed into place with all its
 files at once. Its manifest holds the idempotency key, so the same key never publishes twice, and
 undoing finds exactly what that key published.
 """
@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 MANIFEST = "manifest.json"
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,78}[a-z0-9])?")
@@ -28,6 +29,14 @@ def slug_of(title: str) -> str:
     return plain or "report"
 
 
+def workspace_folder(root: Path, workspace: str) -> Path:
+    """The folder of one workspace; the root itself for reports of before there were any.
+
+    Raises ValueError for what is no id: it would lead elsewhere.
+    """
+    return root / str(UUID(workspace)) if workspace else root
+
+
 def publish(folder: Path, slug: str, files: Mapping[str, bytes], *, key: str) -> dict[str, Any]:
     """Write `files` to `<folder>/<slug>/` at once; with `key` published before, do nothing.
 
@@ -37,7 +46,7 @@ def publish(folder: Path, slug: str, files: Mapping[str, bytes], *, key: str) ->
     """
     _check(slug, files)
     folder.mkdir(parents=True, exist_ok=True)
-    if result := _published(folder, slug, key):
+    if result := published(folder, slug, key):
         return result
     manifest = {
         "key": key,
@@ -56,7 +65,7 @@ def publish(folder: Path, slug: str, files: Mapping[str, bytes], *, key: str) ->
         target = _moved(aside, folder, slug, key)
     except FileNotFoundError:
         # Another attempt with this key was faster, and has cleared this one away.
-        if result := _published(folder, slug, key):
+        if result := published(folder, slug, key):
             return result
         raise
     finally:
@@ -136,7 +145,7 @@ def _clear_attempts(folder: Path, key: str) -> None:
         shutil.rmtree(left, ignore_errors=True)
 
 
-def _published(folder: Path, slug: str, key: str) -> dict[str, Any] | None:
+def published(folder: Path, slug: str, key: str) -> dict[str, Any] | None:
     """The answer to `key` where it has published already."""
     for target in _folders_of(folder, slug):
         if (result := _manifest(target, key)) is not None:

@@ -6,14 +6,16 @@ from typing import Any
 
 from gatepost import Context, Expired, Gate, Rejected, current, setting, tool
 
-from .folder import publish, slug_of, unpublish
+from .folder import publish, published, slug_of, unpublish, workspace_folder
 
 Ref = dict[str, Any]
 
 
 def unpublish_report(args: dict[str, Any], result: dict[str, Any], *, key: str) -> dict[str, Any]:
     """Take a published report and the files beside it back."""
-    return unpublish(Path(setting("GATEPOST_PUBLISHED")), result["slug"], key=result["key"])
+    # Reports of before had no folder of their workspace.
+    folder = workspace_folder(Path(setting("GATEPOST_PUBLISHED")), result.get("workspace", ""))
+    return unpublish(folder, result["slug"], key=result["key"])
 
 
 def describe_report(args: dict[str, Any], result: Any) -> str:
@@ -24,13 +26,19 @@ def describe_report(args: dict[str, Any], result: Any) -> str:
 
 @tool("report.publish", undo=unpublish_report, idempotent=True, describe=describe_report)
 def publish_report(title: str, slug: str, files: dict[str, Ref], *, key: str) -> dict[str, Any]:
-    """Write the report and the files beside it to the published folder."""
+    """Write the report and the files beside it to the published folder of the workspace."""
     context = current()
+    workspace = str(context.workspace)
     contents = {}
     for name, ref in files.items():
         with context.open_artifact(ref) as file:
             contents[name] = file.read()
-    return {**publish(Path(setting("GATEPOST_PUBLISHED")), slug, contents, key=key), "key": key}
+    root = Path(setting("GATEPOST_PUBLISHED"))
+    # A worker of before, which wrote into the root, may have stopped behind the write.
+    if before := published(root, slug, key):
+        return {**before, "key": key}
+    folder = workspace_folder(root, workspace)
+    return {**publish(folder, slug, contents, key=key), "key": key, "workspace": workspace}
 
 
 def ask_and_publish(

@@ -82,7 +82,7 @@ def published(trial: str) -> int:
     """Reports in the published folder that rest on the file of a trial."""
     from django.conf import settings
 
-    reports = Path(settings.GATEPOST_PUBLISHED).glob("*/report.md")
+    reports = Path(settings.GATEPOST_PUBLISHED).glob("*/*/report.md")
     return sum(f"{label(trial)}-file.csv" in report.read_text() for report in reports)
 
 

@@ -82,14 +82,14 @@ def thread_artifacts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "thread": page.thread,
         "artifacts": _artifacts(page),
         "state_unread": page.state.unread is not None,
-        "published": published.files(page.activities),
+        "published": published.files(page.thread, page.activities),
         "past": page.past,
     }
 
 
 def artifacts_key(page: ThreadPage) -> Hashable:
     """The key of region thread-artifacts: the state, the recorded activities, the files."""
-    lies = tuple((f.slug, f.name) for f in published.files(page.activities))
+    lies = tuple((f.slug, f.name) for f in published.files(page.thread, page.activities))
     return _shown(page), tuple((a.id, a.state) for a in page.activities), lies
 
 

@@ -116,8 +116,8 @@ class House:
     def files(self) -> dict[str, bytes]:
         """Everything in the published folder but manifests: {"slug/name": content}."""
         return {
-            str(path.relative_to(self.published)): path.read_bytes()
-            for path in sorted(self.published.glob("*/*"))
+            "/".join(path.parts[-2:]): path.read_bytes()
+            for path in sorted(self.published.glob("*/*/*"))
             if path.name != "manifest.json"
         }
 

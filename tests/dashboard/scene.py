@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 from uuid_utils.compat import uuid7
 
+from agents.published.folder import publish
 from approvals import gates, queries
 from approvals.rules.headlines import headline
 from checkpoints import leases, store
@@ -16,6 +19,7 @@ from checkpoints.state.channels import Digests, reducers_of
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint
 from checkpoints.verdicts import about_args, about_unknown
+from tests.checkpoints.builders import rows
 
 SCHEMA: dict[str, Any] = {
     "title": "Research",
@@ -150,6 +154,12 @@ def effect(
         usage = {"tokens": 12, "cost": "0.25"} | ({"sentence": sentence} if sentence else {})
         store.finish_activity(work, made, state="done", result=result or {"path": "p"}, usage=usage)
     return made.id
+
+
+def report(folder: Path, effect: UUID, files: Mapping[str, str]) -> None:
+    """Write a report as the effect published it."""
+    key = rows("SELECT idempotency_key FROM gp_activity WHERE id = %s", (effect,))[0][0]
+    publish(folder.parent, folder.name, {k: v.encode() for k, v in files.items()}, key=key)
 
 
 def asking(

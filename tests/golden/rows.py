@@ -114,7 +114,7 @@ def _published(thread: UUID) -> dict[str, str]:
         [thread],
     )
     folder = Path(settings.GATEPOST_PUBLISHED)
-    found = sorted((folder / slug).iterdir()) if slug else []
+    found = sorted(path for path in folder.rglob("*") if path.parent.name == slug)
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in found

@@ -357,6 +357,11 @@ class Context(Children):
         """The path of the file on this machine; read only."""
         return self._step.ledger.artifact_path(self._step.work, sha_of(ref))
 
+    @property
+    def workspace(self) -> uuids.UUID:
+        """The workspace that the thread belongs to: keep files of different ones apart by it."""
+        return self._step.work.workspace
+
     def secret(self, name: str) -> str:
         """A secret of the worker's environment, NAME or the file of NAME_FILE; in calls only."""
         if self._current is None:

@@ -273,7 +273,7 @@ def _verified(result: VerificationRow) -> str:
 def published_file(request: HttpRequest, thread_id: UUID, slug: str, name: str) -> HttpResponseBase:
     """A file that an effect of this thread published and that is still there."""
     row = queries.thread(thread_id, workspace=actor(request).workspace)
-    for file in published.files(queries.activities(row.id)):
+    for file in published.files(row, queries.activities(row.id)):
         if (file.slug, file.name) == (slug, name):
             return download(request, file.path.open("rb"), name=name, size=file.path.stat().st_size)
     raise Http404

@@ -45,7 +45,7 @@ def test_each_command_of_the_page_leads_to_its_gate(tmp_path: Path) -> None:
         assert not published.exists(), "nothing leaves before the gate"
         here("approve", request["id"], "--verdict", "approve", "--as", "manager")
         here.until(research, "succeeded")
-        assert list(published.glob("*/report.md"))
+        assert list(published.glob("*/*/report.md"))
         before = next(
             point
             for point in here("threads", "checkpoints", research)["results"]
@@ -54,7 +54,7 @@ def test_each_command_of_the_page_leads_to_its_gate(tmp_path: Path) -> None:
         number = str(before["number"])
         here("threads", "rollback", research, number, "--reason", "as the page says", "--yes")
         here.until(research, "paused")
-        assert not list(published.glob("*/report.md"))
+        assert not list(published.glob("*/*/report.md"))
 
         outreach = threads["outreach"]
         here.until(outreach, "succeeded")  # it handed over

@@ -188,8 +188,8 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 def reports_in(folder: Path) -> dict[str, Report]:
-    """{slug: report} of the folders that others see in a folder."""
-    paths = folder.iterdir() if folder.is_dir() else ()
+    """{slug: report} of the reports that others see in the folders of workspaces."""
+    paths = folder.glob("*/*") if folder.is_dir() else ()
     return {path.name: _report(path) for path in paths if path.name[0] != "."}
 
 
@@ -206,6 +206,6 @@ def read(home: Path, database: str) -> Record:
         reports_in(published),
         files,
         broken,
-        sorted(path.name for folder in (outbox, published) for path in folder.glob(".*")),
+        sorted(path.name for folder in (outbox, published) for path in folder.rglob(".*")),
         lines(data / "counts.jsonl"),
     )

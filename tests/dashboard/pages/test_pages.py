@@ -167,12 +167,11 @@ def test_published_files_are_those_of_the_thread(
     examples: Examples, settings: Any, tmp_path: Any
 ) -> None:
     settings.GATEPOST_PUBLISHED = tmp_path
-    (tmp_path / "winter").mkdir()
-    (tmp_path / "winter" / "report.html").write_text("<h1>Winter</h1>")
-    (tmp_path / "winter" / "other.txt").write_text("not listed")
     work = scene.lease(scene.start(examples.cast.workspace, examples.agent))
     result = {"slug": "winter", "files": [{"name": "report.html"}, {"name": "../secret"}]}
-    scene.effect(work, result=result)
+    effect = scene.effect(work, result=result)
+    winter = tmp_path / str(examples.cast.workspace) / "winter"
+    scene.report(winter, effect, {"report.html": "<h1>Winter</h1>", "other.txt": "not listed"})
     client = examples.cast.client("viewer")
     base = f"/threads/{work.thread}/published/winter"
     answer = client.get(f"{base}/report.html")
@@ -181,7 +180,7 @@ def test_published_files_are_those_of_the_thread(
     assert client.get(f"{base}/other.txt").status_code == 404
     assert client.get(f"/threads/{examples.done}/published/winter/report.html").status_code == 404
     assert f"{base}/report.html" in client.get(f"/threads/{work.thread}/").content.decode()
-    (tmp_path / "winter" / "report.html").unlink()
+    (winter / "report.html").unlink()
     assert client.get(f"{base}/report.html").status_code == 404
 
 
