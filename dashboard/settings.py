@@ -180,6 +180,10 @@ GATEPOST_VIOLATIONS_PER_ADDRESS = env.int("GATEPOST_VIOLATIONS_PER_ADDRESS", def
 GATEPOST_HOOK_PER_MINUTE = env.int("GATEPOST_HOOK_PER_MINUTE", default=600)
 GATEPOST_LOGINS_PER_ACCOUNT = env.int("GATEPOST_LOGINS_PER_ACCOUNT", default=20)
 GATEPOST_LOGINS_PER_ADDRESS = env.int("GATEPOST_LOGINS_PER_ADDRESS", default=60)
+# Beyond those, `identity.lockout` slows and does not lock; no knobs.
+GATEPOST_LOGINS_PER_PAIR = 3  # of one name and address in a quarter of an hour
+GATEPOST_LOGINS_SLOWED = 6  # of one name in a minute
+GATEPOST_LOGINS_PER_BROWSER = 10  # of one that signed in before, in a quarter of an hour
 GATEPOST_SOCKETS_PER_LOGIN = env.int("GATEPOST_SOCKETS_PER_LOGIN", default=50)
 GATEPOST_TRUSTED_PROXIES = mail.networks(
     env.list("GATEPOST_TRUSTED_PROXIES", default=[]), name="GATEPOST_TRUSTED_PROXIES"

@@ -96,11 +96,12 @@ from .installation.fleet import (
 )
 from .installation.live_code import WORKER_ALIVE_SECONDS, serving, takeable
 from .installation.model_configurations import config_of, deployed_config
-from .installation.server import DURABILITY, GUARDS, clock, server, triggers
+from .installation.server import DURABILITY, GUARDS, clock, refuses, server, triggers
 from .installation.stuck import StuckThread, stuck_counts, stuck_threads
 from .installation.suspended import suspended
 from .installation.workspaces import (
     creators_of,
+    login_begun,
     only_member_of,
     people_of,
     roles_in,
@@ -327,6 +328,7 @@ __all__ = [
     "lease",
     "lease_before",
     "lineage",
+    "login_begun",
     "losses",
     "member",
     "memberships",
@@ -350,6 +352,7 @@ __all__ = [
     "recent_events",
     "recorded_at",
     "recorded_thoughts",
+    "refuses",
     "reusable",
     "roles_in",
     "rows_set_aside",

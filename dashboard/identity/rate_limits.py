@@ -83,7 +83,7 @@ class Limit:
     def key(self, who: str) -> str:
         """Names the count of somebody in the present period."""
         # A name may hold anything, and a key is no place for people's names.
-        digest = hashlib.sha256(f"{self.setting}:{who}".encode()).hexdigest()[:32]
+        digest = hashlib.sha256(f"{self.setting}:{self.seconds}:{who}".encode()).hexdigest()[:32]
         return f"{PREFIX}{digest}:{int(time.time() // self.seconds)}"
 
 
@@ -160,12 +160,21 @@ STRANGERS: Final = Limit(
 VIOLATIONS: Final = Limit(
     "GATEPOST_VIOLATIONS_PER_ADDRESS", MINUTE, "Too many reports of one address."
 )
-_WAIT = "Too many attempts to sign in. Wait a quarter of an hour, or use a one-time link."
+_WAIT = (
+    "Too many attempts to sign in. Wait, use a browser that you signed in with before, or a "
+    "one-time link."
+)
 LOGIN_ADDRESS: Final = Limit("GATEPOST_LOGINS_PER_ADDRESS", QUARTER, _WAIT)
 LOGIN_ACCOUNT: Final = Limit("GATEPOST_LOGINS_PER_ACCOUNT", QUARTER, _WAIT)
+# Beyond those: `identity.lockout` says for what.
+LOGIN_PAIR: Final = Limit("GATEPOST_LOGINS_PER_PAIR", QUARTER, _WAIT)
+LOGIN_SLOWED: Final = Limit("GATEPOST_LOGINS_SLOWED", MINUTE, _WAIT)
+LOGIN_ADDRESS_SLOWED: Final = Limit("GATEPOST_LOGINS_PER_ADDRESS", MINUTE, _WAIT)
+LOGIN_KNOWN: Final = Limit("GATEPOST_LOGINS_PER_BROWSER", QUARTER, _WAIT)
 LIMITS: Final = (
     *(API_ADDRESS, API_ACCOUNT, API_PERSON, REPORTS_ADDRESS, REPORTS_ACCOUNT),
     *(HOOKS, STRANGERS, VIOLATIONS, LOGIN_ADDRESS, LOGIN_ACCOUNT),
+    *(LOGIN_PAIR, LOGIN_SLOWED, LOGIN_KNOWN),
 )
 
 

@@ -8,11 +8,13 @@ from uuid import UUID
 
 from django.contrib.auth import BACKEND_SESSION_KEY, get_user
 from django.contrib.auth.middleware import AuthenticationMiddleware
-from django.http import HttpRequest
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest, HttpResponseBase
 from django.utils.functional import SimpleLazyObject
 
 from dashboard.configuration.sign_in import PASSWORDS
 
+from .lockout import remember_browser
 from .permissions import Login
 from .sign_ins import records
 
@@ -29,6 +31,13 @@ class Authentication(AuthenticationMiddleware):
         lazy: Any = SimpleLazyObject(lambda: _read(request))
         request.user = lazy
 
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """A browser that has just signed in is known from now on."""
+        remember_browser(request, response)
+        return response
+
 
 def _read(request: Any) -> Any:
     request.known_user = choosing(get_user(request), request.session)
@@ -38,7 +47,12 @@ def _read(request: Any) -> Any:
 
 
 def choosing(user: Any, session: Any) -> Any:
-    """The same user, who acts in the workspace that this login has chosen, if it has."""
+    """The same user, who acts in the workspace that this login has chosen, if it has.
+
+    Nobody where the log does not say that this login began.
+    """
+    if user.is_authenticated and not records.has_begun(user.pk, session):
+        return AnonymousUser()
     if user.is_authenticated:
         confirmed = session.get(records.CONFIRMED)
         user.login = Login(

@@ -134,7 +134,8 @@ def locked(request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
     context = {
         "status": 429,
         "title": "Too many attempts",
-        "detail": "Signing in with this name waits a quarter of an hour now.",
+        "detail": "Too many wrong passwords for this name from this address. Wait a quarter of an "
+        "hour, use a browser that you signed in with before, or a one-time link.",
         "back_url": settings.LOGIN_URL,
         "back_label": "To the sign-in page",
     }

@@ -9,14 +9,18 @@ from typing import Final
 from ...postgres.named_rows import fetch_named
 from ..rows import rows
 
-# What keeps rows as they were written: triggers by table. The floors above add their own.
+# Triggers by table: what keeps rows as they were written, and what writes news and marks. The
+# floors above add their own.
 GUARDS: Final[dict[str, tuple[str, ...]]] = {
     "gp_event": ("gp_event_row", "gp_event_erasure", "gp_event_table"),
     "gp_checkpoint": ("gp_checkpoint_row", "gp_checkpoint_erasure", "gp_checkpoint_table"),
     "gp_content": ("gp_content_row", "gp_content_erasure", "gp_content_table"),
     "gp_agent_version": ("gp_agent_version_row", "gp_agent_version_table"),
     "gp_agent_announcement": ("gp_agent_announcement_row", "gp_agent_announcement_table"),
-    "gp_thread": ("gp_thread_kept", "gp_thread_table", "gp_thread_transition"),
+    "gp_thread": (
+        *("gp_thread_kept", "gp_thread_table", "gp_thread_transition"),
+        *("gp_thread_news", "gp_child_ended", "gp_closed_base"),
+    ),
     "gp_workspace": ("gp_workspace_kept", "gp_workspace_table"),
     "gp_workspace_event": ("gp_workspace_event_row", "gp_workspace_event_table"),
     "gp_erasure": ("gp_erasure_kept", "gp_erasure_table"),
@@ -25,6 +29,11 @@ GUARDS: Final[dict[str, tuple[str, ...]]] = {
     "gp_anchor_stamp": ("gp_anchor_stamp_row", "gp_anchor_stamp_table"),
     "gp_hold": ("gp_hold_kept", "gp_hold_table"),
 }
+# The body of gp_refuse, in one line.
+REFUSAL: Final = (
+    "BEGIN RAISE EXCEPTION '% on % is refused: the log is append-only', TG_OP, TG_TABLE_NAME "
+    "USING ERRCODE = 'insufficient_privilege'; END"
+)
 DURABILITY: Final = ("fsync", "full_page_writes", "synchronous_commit")
 
 
@@ -67,6 +76,12 @@ def server() -> ServerRow:
 def clock() -> float:
     """The database's clock, in seconds since 1970."""
     return float(rows("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
+
+
+def refuses() -> bool:
+    """True while the function behind the guards does nothing but refuse."""
+    [(body,)] = rows("SELECT max(prosrc) FROM pg_proc WHERE oid = to_regproc('gp_refuse')")
+    return body is not None and " ".join(body.split()) == REFUSAL
 
 
 def triggers() -> dict[str, dict[str, bool]]:

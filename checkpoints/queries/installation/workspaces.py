@@ -69,6 +69,18 @@ def creators_of(users: Collection[str]) -> dict[str, str]:
     return {f"user:{user}": actor for user, actor in result}
 
 
+def login_begun(login: UUID, user: int) -> bool:
+    """True if some workspace's log says that this sign-in of the user began."""
+    # By the index of migration 0026, whose words these are.
+    return bool(
+        rows(
+            "SELECT 1 FROM gp_workspace_event WHERE kind = 'login.begun' "
+            "AND data ->> 'login' = %s::text AND data ->> 'user' = %s::text LIMIT 1",
+            (str(login), str(user)),
+        )
+    )
+
+
 def roles_in(workspace: UUID) -> dict[int, set[str]]:
     """The roles of each member of a workspace by user: one statement."""
     results: dict[int, set[str]] = {}

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, Final
 from uuid import UUID
 
+import structlog
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY
 from django.contrib.sessions.models import Session
@@ -30,6 +31,7 @@ from dashboard.wire import hints
 
 from .devices import device_of
 
+log_line = structlog.get_logger("gatepost.logins")
 ID: Final = "sign_in"  # where a login keeps which sign-in it belongs to
 CONFIRMED: Final = "confirmed_at"  # and when its person last showed who they are
 KEEP_DAYS: Final = 90
@@ -37,6 +39,8 @@ SHOWN_MAX: Final = 100
 SEEN_SECONDS: Final = 60.0
 _SEEN_MAX: Final = 20_000
 _seen: dict[str, float] = {}
+# (login key, sign-in, user) of those whose event was read: when, by this process's clock.
+_begun: dict[tuple[str, str, int], float] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,33 @@ def begin(user: Any, session: Any, *, method: str, address: str, agent: str) -> 
         log(Kind.LOGIN_BEGUN, user.pk, data, actor=f"user:{user.pk}")
     session[ID], session[CONFIRMED] = str(ident), begun_at.isoformat()
     _note_seen(session.session_key)
+    _begun[session.session_key, str(ident), user.pk] = time.monotonic()
+
+
+def has_begun(user_id: int, session: Any) -> bool:
+    """True if the log of a workspace says that this login began, and the sign-in has not ended.
+
+    A login that was written into the database by hand, or copied, has no such event: it signs
+    nobody in. Read once a minute for each login; the row of one that ends is deleted at once.
+    """
+    key, ident = session.session_key, session.get(ID)
+    if not key or not isinstance(ident, str):
+        return False
+    known = (key, ident, user_id)
+    if time.monotonic() - _begun.get(known, -SEEN_SECONDS) < SEEN_SECONDS:
+        return True
+    try:
+        begun = queries.login_begun(UUID(ident), user_id)
+    except ValueError:
+        return False
+    live = SignIn.objects.filter(pk=ident, user_id=user_id, session_key=key, ended_at=None)
+    if not (begun and live.exists()):
+        log_line.warning("login.without_event", user=user_id)
+        return False
+    if len(_begun) >= _SEEN_MAX:
+        _begun.clear()
+    _begun[known] = time.monotonic()
+    return True
 
 
 def follow(session: Any) -> None:
@@ -154,6 +185,8 @@ def _end(idents: Iterable[UUID], *, by: str, why: str, drop: bool = True) -> int
     for row in listed:
         data = {"login": str(row.pk), "why": why}
         log(Kind.LOGIN_ENDED, row.user_id, data, actor=by)
+    for known in [known for known in list(_begun) if known[0] in keys]:
+        _begun.pop(known, None)
     if drop and keys:
         Session.objects.filter(session_key__in=keys).delete()
         transaction.on_commit(lambda: hints.logins_changed(keys))

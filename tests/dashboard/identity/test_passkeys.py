@@ -298,7 +298,7 @@ def test_a_key_that_never_counts_is_used_again_and_again(ada: Any) -> None:
 
 
 def test_refused_passkeys_count_like_passwords(ada: Any, settings: Any) -> None:
-    settings.GATEPOST_LOGINS_PER_ACCOUNT = 2
+    settings.GATEPOST_LOGINS_PER_ACCOUNT = settings.GATEPOST_LOGINS_PER_PAIR = 2
     key = Authenticator()
     key.added(ada)
     client, offered = half_in(ada)

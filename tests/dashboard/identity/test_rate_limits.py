@@ -15,6 +15,7 @@ from django.test import Client, RequestFactory
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dashboard.embedded.demo import login_path
 from dashboard.identity import rate_limits, tokens
 from dashboard.identity.client_address import client_address, limited_as
 from tests.cast import Cast
@@ -132,30 +133,113 @@ def test_deliveries_to_a_hook_are_counted(db: None, settings: Any) -> None:
     assert results == {404: 4 + 40, 429: 3 + 30}
 
 
-def sign_in(name: str, password: str, **more: Any) -> Any:
-    return Client().post("/login/", {"username": name, "password": password}, **more)
+def sign_in(name: str, password: str, *, browser: Client | None = None, **more: Any) -> Any:
+    form = {"username": name, "password": password}
+    return (browser or Client()).post("/login/", form, **more)
 
 
-def test_forty_guesses_from_forty_addresses_are_too_many(cast: Cast) -> None:
-    """Each address has a few guesses; all together have no more than the account allows."""
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Moves the clock of the limits on by so many seconds; it begins with a quarter of an hour."""
+    at = [float(int(time.time() // rate_limits.QUARTER) * rate_limits.QUARTER + 3600)]
+    monkeypatch.setattr(rate_limits.time, "time", lambda: at[0])
+
+    def move(seconds: float) -> None:
+        at[0] += seconds
+
+    return move
+
+
+def test_a_name_is_slowed_whatever_the_addresses_and_never_shut(cast: Cast, clock: Any) -> None:
+    """Guesses of a quarter of an hour stay bounded, and its person comes in within a minute."""
+    known = Client()
+    assert sign_in("manager", "manager-password", browser=known).status_code == 302
+    known.post("/logout/")
     answers = [
-        sign_in("manager", f"wrong-{n}", REMOTE_ADDR=f"203.0.113.{n}").status_code
-        for n in range(40)
+        sign_in("manager", f"wrong-{n}", REMOTE_ADDR=f"203.0.113.{n % 250}").status_code
+        for n in range(300)
     ]
-    assert Counter(answers) == {401: 20, 429: 20}
+    assert Counter(answers) == {401: 26, 429: 274}, "20, then 6 a minute"
     refused = sign_in("manager", "manager-password", REMOTE_ADDR="198.51.100.1")
     assert refused.status_code == 429
-    assert 1 <= int(refused["Retry-After"]) <= rate_limits.QUARTER
+    assert 1 <= int(refused["Retry-After"]) <= rate_limits.MINUTE
     assert sign_in("operator", "operator-password").status_code == 302
+    # A browser that signed in before, and a link, pass while it lasts.
+    assert sign_in("manager", "manager-password", browser=known).status_code == 302
+    token = {"sesame": login_path("manager").partition("sesame=")[2]}
+    assert Client().post("/welcome/", token).status_code == 303
+    # A minute later a new browser comes in as well, from an address that has not guessed.
+    clock(rate_limits.MINUTE)
+    answer = sign_in("manager", "manager-password", REMOTE_ADDR="198.51.100.7")
+    assert answer.status_code == 302
 
 
-def test_one_address_may_not_try_everybody(cast: Cast, settings: Any) -> None:
+def test_guesses_of_a_quarter_of_an_hour_are_bounded(cast: Cast, clock: Any) -> None:
+    """From any number of addresses, as fast as can be; and each address has three when slowed."""
+    counted: Counter[int] = Counter()
+    pairs: Counter[str] = Counter()
+    for minute in range(15):
+        for n in range(12):
+            address = f"203.0.{minute}.{n}"
+            answer = sign_in("manager", "wrong", REMOTE_ADDR=address)
+            counted[answer.status_code] += 1
+            pairs[address] += answer.status_code == 401
+        clock(rate_limits.MINUTE)
+    assert counted[401] <= 20 + 15 * conf.GATEPOST_LOGINS_SLOWED
+    assert max(pairs.values()) == 1
+
+
+def test_a_known_browser_has_few_guesses_of_its_own(cast: Cast) -> None:
+    """Whoever takes its cookie guesses as often as it may, from all copies together."""
+    known = Client()
+    sign_in("manager", "manager-password", browser=known)
+    cookie = known.cookies["gatepost_known"].value
+    assert "manager" not in cookie
+    answers: Counter[int] = Counter()
+    for n in range(40):
+        copied = Client()
+        copied.cookies["gatepost_known"] = cookie
+        where = {"REMOTE_ADDR": f"203.0.113.{n}"}
+        answers[sign_in("manager", "wrong", browser=copied, **where).status_code] += 1
+    assert answers == {401: conf.GATEPOST_LOGINS_PER_BROWSER, 429: 30}
+    # It is known for those who signed in with it: for others it is any browser.
+    for n in range(30):
+        copied = Client()
+        copied.cookies["gatepost_known"] = cookie
+        where = {"REMOTE_ADDR": f"198.51.100.{n}"}
+        answers[sign_in("operator", "wrong", browser=copied, **where).status_code] += 1
+    assert answers == {401: conf.GATEPOST_LOGINS_PER_BROWSER + 26, 429: 34}
+
+
+@pytest.mark.parametrize("value", ["", "x", "a.b:c", "manager", "\x00", "x" * 5000])
+def test_a_cookie_of_ones_own_making_is_none(cast: Cast, settings: Any, value: str) -> None:
+    settings.GATEPOST_LOGINS_PER_ACCOUNT = 1
+    results: Counter[int] = Counter()
+    for _ in range(6):
+        forged = Client()
+        forged.cookies["gatepost_known"] = value
+        results[sign_in("manager", "wrong", browser=forged).status_code] += 1
+    assert results == {401: conf.GATEPOST_LOGINS_PER_PAIR, 429: 3}
+
+
+def test_one_address_may_not_try_everybody_and_nobody_behind_it_is_shut_out(
+    cast: Cast, settings: Any, clock: Any
+) -> None:
+    """Beyond its limit an address has a limit a minute, and three for each name."""
     settings.GATEPOST_LOGINS_PER_ADDRESS = 10
-    answers = Counter(sign_in(f"name-{n}", "wrong").status_code for n in range(14))
-    assert answers == {401: 10, 429: 4}
+    known = Client()
+    assert sign_in("auditor", "auditor-password", browser=known).status_code == 302
+    known.post("/logout/")
+    answers = Counter(sign_in(f"name-{n}", "wrong").status_code for n in range(30))
+    assert answers == {401: 20, 429: 10}
     assert sign_in("operator", "operator-password").status_code == 429
+    assert sign_in("auditor", "auditor-password", browser=known).status_code == 302
     elsewhere = sign_in("operator", "operator-password", REMOTE_ADDR="203.0.113.9")
     assert elsewhere.status_code == 302
+    clock(rate_limits.MINUTE)
+    assert sign_in("operator", "operator-password").status_code == 302
+    answers = Counter(sign_in("manager", "wrong").status_code for n in range(6))
+    assert answers[401] == conf.GATEPOST_LOGINS_PER_PAIR
 
 
 def test_an_invented_header_buys_no_guess(cast: Cast) -> None:

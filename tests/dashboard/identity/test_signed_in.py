@@ -7,6 +7,7 @@ from datetime import timedelta
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
@@ -20,6 +21,9 @@ from django.utils import timezone
 
 from dashboard.identity.permissions import actor_of
 from dashboard.identity.seats import person_of, seat_of
+from dashboard.identity.sign_ins import records
+from dashboard.identity.visitors import visitor
+from dashboard.models import SignIn
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 
@@ -141,3 +145,89 @@ def test_a_login_made_under_the_last_secret_key_goes_on_under_the_new_one(cast: 
         request = request_of(client)
         assert get_user(request).username == "manager"
         assert request.session.session_key != old
+
+
+# --- a login counts with its event only ----------------------------------------------------------
+
+
+def planted(client: Client, change: Callable[[Any], None]) -> Client:
+    """A browser whose login is a copy of this one's, written into the database by hand."""
+    store: Any = import_module(settings.SESSION_ENGINE).SessionStore()
+    row = Session.objects.get(pk=client.cookies[settings.SESSION_COOKIE_NAME].value)
+    words = store.decode(row.session_data)
+    change(words)
+    key = "planted0" * 4
+    Session.objects.create(
+        session_key=key, session_data=store.encode(words), expire_date=row.expire_date
+    )
+    other = Client()
+    other.cookies[settings.SESSION_COOKIE_NAME] = key
+    return other
+
+
+def nothing(_words: Any) -> None:
+    """A copy as it is."""
+
+
+def without_sign_in(words: Any) -> None:
+    del words[records.ID]
+
+
+def of_another_sign_in(words: Any) -> None:
+    words[records.ID] = str(uuid4())
+
+
+def of_no_id(words: Any) -> None:
+    words[records.ID] = "x"
+
+
+@pytest.mark.parametrize("change", [nothing, without_sign_in, of_another_sign_in, of_no_id])
+def test_a_login_written_by_hand_signs_nobody_in(cast: Cast, change: Any) -> None:
+    client = cast.client("manager")
+    assert client.get("/approvals/").status_code == 200
+    other = planted(client, change)
+    for path in ("/", "/approvals/", "/api/v1/threads/", "/admin/"):
+        assert other.get(path).status_code in (302, 401, 403), path
+        assert "login" in other.get(path).headers.get("Location", "login")
+    assert visitor("planted0" * 4) is None, "nor does a socket open"
+    assert client.get("/approvals/").status_code == 200, "the true one goes on"
+
+
+def test_a_sign_in_that_was_written_as_well_has_no_event(cast: Cast) -> None:
+    """Who writes the row of the sign-in too cannot write into the log unseen."""
+    ident, client = str(uuid4()), cast.client("manager")
+
+    def change(words: Any) -> None:
+        words[records.ID] = ident
+
+    other = planted(client, change)
+    SignIn.objects.create(
+        id=ident,
+        user=cast.users["manager"],
+        session_key="planted0" * 4,
+        method="password",
+        address="",
+        agent="",
+    )
+    assert other.get("/approvals/").status_code == 302
+
+
+def test_a_login_that_ended_does_not_come_back(cast: Cast) -> None:
+    client = cast.client("manager")
+    assert client.get("/approvals/").status_code == 200
+    row = Session.objects.get(pk=client.cookies[settings.SESSION_COOKIE_NAME].value)
+    records.end(cast.users["manager"].pk, by="user:0", why="admin")
+    assert client.get("/approvals/").status_code == 302
+    Session.objects.create(
+        session_key=row.pk, session_data=row.session_data, expire_date=row.expire_date
+    )
+    client.cookies[settings.SESSION_COOKIE_NAME] = row.pk
+    assert client.get("/approvals/").status_code == 302
+
+
+def test_the_event_is_read_once_a_minute(cast: Cast) -> None:
+    client = cast.client("manager")
+    client.get("/approvals/")
+    with CaptureQueriesContext(connection) as queries:
+        client.get("/approvals/")
+    assert not [q for q in queries if "login.begun" in q["sql"]]
