@@ -167,7 +167,7 @@ def role(seen: Seen) -> Iterator[Finding]:
 
 
 def guards(seen: Seen) -> Iterator[Finding]:
-    """The triggers that keep logs as they were written."""
+    """The triggers that keep logs as they were written, and those that write what follows."""
     there = queries.triggers()
     missing = [
         f"{t}.{n}" for t, names in GUARDS.items() for n in names if n not in there.get(t, {})
@@ -188,13 +188,20 @@ def guards(seen: Seen) -> Iterator[Finding]:
             f"switched off: {guard}",
             f"Verify the logs, then say ALTER TABLE {table} ENABLE TRIGGER {trigger}.",
         )
+    refuses = queries.refuses()
+    if not refuses:
+        yield wrong(
+            "guards of the logs",
+            "the function gp_refuse was replaced",
+            "Verify the logs, then restore the function from the migrations.",
+        )
     if seen.server.replica_role:
         yield wrong(
             "guards of the logs",
             "session_replication_role is replica",
             "Reset it for this role and database: triggers are silent.",
         )
-    if not (missing or off or seen.server.replica_role):
+    if refuses and not (missing or off or seen.server.replica_role):
         count = sum(map(len, GUARDS.values()))
         yield ok("guards of the logs", f"{count} triggers are on")
 

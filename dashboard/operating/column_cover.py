@@ -12,12 +12,17 @@ from typing import Final, Literal
 
 from django.apps import apps
 from django.db import models
+from django.db.migrations.recorder import MigrationRecorder
 
 from checkpoints.log import recorded
 
 from .column_reasons import DERIVED, NOT_COVERED, PROVED
 
-APPS: Final = ("checkpoints", "approvals", "dashboard", "auth")
+# Ours first, then those of the packages that keep rows here.
+APPS: Final = (
+    *("checkpoints", "approvals", "dashboard", "auth"),
+    *("sessions", "axes", "admin", "contenttypes"),
+)
 type Cover = Literal["proved", "derived", "not covered"]
 HEAD = """# What verification covers, column by column
 
@@ -38,13 +43,16 @@ class Column:
 
 
 def model_columns() -> Iterator[tuple[str, str]]:
-    """(table, column) of every model of ours, and of Django's users and groups."""
+    """(table, column) of every table: of our models, of Django's and of the packages'."""
     for label in APPS:
         models = apps.get_app_config(label).get_models(include_auto_created=True)
         # By table: models are registered in the order in which modules happen to be imported.
         for model in sorted(models, key=lambda model: model._meta.db_table):
             for column in _columns(model):
                 yield model._meta.db_table, column
+    # Django's list of migrations belongs to no app.
+    for column in _columns(MigrationRecorder.Migration):
+        yield MigrationRecorder.Migration._meta.db_table, column
 
 
 def columns() -> list[Column]:

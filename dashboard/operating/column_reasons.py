@@ -23,6 +23,7 @@ _SEALED = "an event names the row with its hash or seal"
 _FOLDED = "folded from the thread's log"
 _ROLES = "folded from the roles that the workspace's log grants and withdraws"
 _ID = "uuid5 over what the version says"
+_FAILED = "passwords that were tried of late, to slow who guesses; opens nothing"
 _NOW = "how work stands at this moment; no history, decides nothing that was decided"
 
 
@@ -157,6 +158,18 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     },
     "gp_token": {"last_used_at": "noted once a minute while it is in use"},
     "gp_idempotency_key": {"*": "answers for calls that are repeated within a day"},
+    "django_session": {
+        "*": "a login counts only with the event of its beginning in the log of a workspace"
+    },
+    "axes_accessattempt": {"*": _FAILED},
+    "axes_accessattemptexpiration": {"*": _FAILED},
+    "axes_accessfailurelog": {"*": _FAILED},
+    "axes_accesslog": {"*": _FAILED},
+    "django_migrations": {
+        "*": "which migrations ran; `doctor` looks at what they make: the triggers and the role"
+    },
+    "django_admin_log": {"*": "Django's own log of the admin site; ours is the workspace's"},
+    "django_content_type": {"*": "Django's names of models; no right of ours reads them"},
     "auth_permission": {"*": "Django's own permissions; no right of ours reads them"},
     "auth_group_permissions": {"*": "Django's own permissions; no right of ours reads them"},
     "auth_user_user_permissions": {"*": "Django's own permissions; no right of ours reads them"},

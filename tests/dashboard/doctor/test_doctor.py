@@ -8,6 +8,7 @@ import json
 import stat
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from uuid import UUID
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 
 from checkpoints import queries
 from checkpoints.postgres import roles
@@ -357,11 +358,36 @@ def test_guards_of_the_logs(seen: Seen) -> None:
 def test_doctor_knows_each_guard_that_migrations_make(db: None) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT t.tgname FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
-            "WHERE p.proname IN ('gp_refuse', 'gp_transition')"
+            "SELECT c.relname, t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
+            "WHERE NOT t.tgisinternal AND c.relnamespace = current_schema()::regnamespace"
         )
-        there = {name for (name,) in cursor.fetchall()}
-    assert there == {name for names in unsafe.GUARDS.values() for name in names}
+        there = set(cursor.fetchall())
+    assert there == {(table, name) for table, names in unsafe.GUARDS.items() for name in names}
+
+
+@pytest.mark.parametrize("act", ["DROP TRIGGER {1} ON {0}", "ALTER TABLE {0} DISABLE TRIGGER {1}"])
+def test_doctor_misses_no_trigger_that_is_gone_or_off(seen: Seen, act: str) -> None:
+    """Each of them, whatever it does: what it keeps is no longer kept."""
+    pairs = [(table, name) for table, names in unsafe.GUARDS.items() for name in names]
+    for table, name in pairs:
+        with suppress(Undone), transaction.atomic():
+            sql(act.format(table, name))
+            assert f"{table}.{name}" in only(unsafe.guards(seen)).value
+            raise Undone
+    assert len(pairs) > 40
+
+
+class Undone(Exception):
+    """Takes back what was tried."""
+
+
+def test_doctor_looks_into_the_function_that_refuses(seen: Seen) -> None:
+    sql(
+        "CREATE OR REPLACE FUNCTION gp_refuse() RETURNS trigger LANGUAGE plpgsql "
+        "AS $$ BEGIN RETURN coalesce(NEW, OLD); END $$"
+    )
+    result = only(unsafe.guards(seen))
+    assert (result.level, "gp_refuse" in result.value) == ("wrong", True)
 
 
 def test_durability(seen: Seen) -> None:

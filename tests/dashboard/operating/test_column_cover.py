@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from django.db import connection
 
 from dashboard.operating import column_cover
 
@@ -27,6 +28,18 @@ Then write docs/columns.md anew: ./manage.py verify --columns > docs/columns.md
 
 def test_every_column_is_proved_or_derived_or_says_why_not() -> None:
     assert column_cover.problems() == [], HOW
+
+
+@pytest.mark.django_db
+def test_every_table_of_the_database_is_in_the_list() -> None:
+    """Also those that packages make: nothing steers from a table that nobody has thought of."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.relname FROM pg_class c WHERE c.relkind IN ('r', 'p', 'm', 'f') "
+            "AND c.relnamespace = current_schema()::regnamespace"
+        )
+        there = {name for (name,) in cursor.fetchall()}
+    assert there == {table for table, _ in column_cover.model_columns()}, HOW
 
 
 def test_the_published_page_is_the_list() -> None:
