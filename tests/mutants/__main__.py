@@ -1,6 +1,8 @@
-"""`python -m tests.mutants [--promise N,...]`: each patch breaks a promise, and a test must see it.
+"""`python -m tests.mutants [--promise N,...] [--rows A12,...]`: each patch breaks a promise, and a
+test must see it.
 
-A patch begins with lines "Promise: N", "Breaks: what it does" and "Caught by: tests to run". It is
+A patch begins with lines "Promise: N", "Breaks: what it does" and "Caught by: tests to run"; one
+that breaks rows of docs/requirements.md has a line "Rows: A12 B20"; its tests carry these. It is
 applied to a scratch copy of the tree; the named tests run there. A mutant that no test turns red
 for, or that breaks the tests in another way than by failing, fails the run.
 """
@@ -34,16 +36,18 @@ class Mutant:
     promise: int
     breaks: str
     caught_by: tuple[str, ...]
+    rows: tuple[str, ...] = ()
 
 
 def read(path: Path) -> Mutant:
     """A patch with its heading; ValueError when that is not in form."""
     head = path.read_text().partition("\ndiff --git ")[0]
-    fields = dict(re.findall(r"^(Promise|Breaks|Caught by): (.+)$", head, re.M))
+    fields = dict(re.findall(r"^(Promise|Rows|Breaks|Caught by): (.+)$", head, re.M))
+    rows = tuple(fields.pop("Rows", "").split())
     if set(fields) != {"Promise", "Breaks", "Caught by"}:
         raise ValueError(f"{path.name}: its heading is not in form")
     caught_by = tuple(fields["Caught by"].split())
-    return Mutant(path, int(fields["Promise"]), fields["Breaks"], caught_by)
+    return Mutant(path, int(fields["Promise"]), fields["Breaks"], caught_by, rows)
 
 
 def mutants() -> list[Mutant]:
@@ -105,10 +109,16 @@ def main(arguments: Sequence[str]) -> int:
     """Run the mutants; 1 if any survives or a promise has none."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--promise", default="", help="only these, such as 3,8")
+    parser.add_argument("--rows", default="", help="only those of these rows, such as A12,B20")
     parser.add_argument("--jobs", type=int, default=2, help="how many at the same time")
     options = parser.parse_args(arguments)
     wanted = {int(n) for n in options.promise.split(",") if n}
-    chosen = [m for m in mutants() if not wanted or m.promise in wanted]
+    rows = {ident for ident in options.rows.split(",") if ident}
+    chosen = [
+        mutant
+        for mutant in mutants()
+        if (not wanted or mutant.promise in wanted) and (not rows or rows & set(mutant.rows))
+    ]
     alive = 0
     with ThreadPoolExecutor(options.jobs) as pool:
         for mutant, (why, seconds) in zip(chosen, pool.map(timed, chosen), strict=True):
@@ -116,9 +126,12 @@ def main(arguments: Sequence[str]) -> int:
             result = f"SURVIVED, {why}" if why else "caught"
             text = f"{mutant.breaks}: {result} ({seconds:.0f} s)"
             print(f"promise {mutant.promise:2}  {text}", flush=True)
-    bare = sorted((wanted or set(PROMISES)) - {m.promise for m in chosen})
+    bare: list[str] = sorted(rows - {row for mutant in chosen for row in mutant.rows})
+    if not rows:
+        needed = wanted or set(PROMISES)
+        bare = [f"promise {n}" for n in sorted(needed - {m.promise for m in chosen})]
     if bare:
-        print(f"no mutant for promise {', '.join(map(str, bare))}")
+        print(f"no mutant for {', '.join(bare)}")
     print(f"mutants: {len(chosen) - alive} of {len(chosen)} caught")
     return 1 if alive or bare else 0
 
