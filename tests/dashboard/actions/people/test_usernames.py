@@ -54,10 +54,18 @@ def superuser(cast: Cast) -> Any:
     return admin
 
 
+def patient(send: Callable[[], Any]) -> Any:
+    """The answer, once it is not "somebody else is changing this right now; try again"."""
+    for _ in range(20):
+        if (answer := send()).status_code != 503:
+            break
+    return answer
+
+
 def by_api(cast: Cast, name: str) -> bool:
     _, token = tokens.make(cast.users["admin"], made_by="test", scopes=["administer"])
     script = Client(headers={"Authorization": f"Bearer {token}"})
-    answer = post(script, "/users/", {"username": name, "roles": ["viewer"]})
+    answer = patient(lambda: post(script, "/users/", {"username": name, "roles": ["viewer"]}))
     assert answer.status_code in (201, 422), answer.content
     return bool(answer.status_code == 201)
 
@@ -87,8 +95,10 @@ def by_createsuperuser(cast: Cast, name: str) -> bool:
 
 def by_scim(cast: Cast, name: str) -> bool:
     directory = Directory(tokens.make(superuser(cast), made_by="user:0", scopes=["scim"])[1])
-    answer = directory.http.post(
-        "/scim/v2/Users", {"userName": name}, content_type="application/scim+json"
+    answer = patient(
+        lambda: directory.http.post(
+            "/scim/v2/Users", {"userName": name}, content_type="application/scim+json"
+        )
     )
     assert answer.status_code in (201, 400, 409), answer.content
     return bool(answer.status_code == 201)
