@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.budgets import BUDGETS, F2_MS, Part
 from benchmarks.report import Measured, dumped, failed, line
+from benchmarks.rows.step import added_to_a_step
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs/budgets.md").read_text()
@@ -162,3 +163,19 @@ def test_what_was_not_measured_is_not_ok() -> None:
         assert tuple(key for key in FORM if key in item) == FORM
         assert item["ok"] is False
         assert item["value"] is None
+
+
+@pytest.mark.parametrize(("p99", "ok"), [(0.9, True), (10.0, True), (10.1, False), (250.0, False)])
+def test_a_write_is_judged_beside_a_step_of_a_second_and_not_by_its_ratio(
+    p99: float, ok: bool
+) -> None:
+    """The slower disk counts; the ratio to an INSERT is the row's own."""
+    fast = {"step_ms": 0.5, "step_p99_median_ms": 0.8}
+    for timings in (
+        [fast, fast | {"step_p99_median_ms": p99}],
+        [{**fast, "step_p99_median_ms": p99}],
+    ):
+        result = added_to_a_step(timings)
+        assert (result["ok"], result["value"]) == (ok, p99 if p99 > 0.8 else 0.8)
+        assert (result["budget"], result["unit"]) == (10.0, "ms (p99)")
+        assert result["percent_of_a_step"] == pytest.approx(result["value"] / 10, abs=0.001)

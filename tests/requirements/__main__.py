@@ -81,8 +81,11 @@ def benchmarked(row: Row, figures: Printed) -> tuple[bool, str]:
     lines = figures.lines.get(str(row.benchmark), [])
     if len(lines) != 1 or "error" in lines[0]:
         return False, f"benchmark row {row.benchmark}: not measured"
-    line = lines[0].get("verdicts", {}).get(row.id, lines[0])
+    own = lines[0].get("verdicts", {}).get(row.id)
+    line = own or lines[0]
     figure = f"{line.get('value')} {line.get('unit')}, budget {line.get('budget')}"
+    if own and "what" in own:
+        figure = f"{own['what']}: {figure}"
     if share := lines[0].get("scale"):
         return False, f"benchmark row {row.benchmark}: {share} of its size proves nothing"
     return line.get("ok") is True, f"benchmark row {row.benchmark}: {figure}"
