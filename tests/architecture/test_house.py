@@ -55,26 +55,6 @@ def test_the_nine_top_level_names_exist() -> None:
     assert [name for name in TOP if not (ROOT / name).exists()] == []
 
 
-@pytest.mark.requirement("D09")
-@pytest.mark.parametrize(
-    ("package", "pattern"),
-    [
-        ("django", r"^(from|import) django\b"),
-        ("djangorestframework", r"^(from|import) rest_framework\b"),
-        ("channels", r"^(from|import) channels\b"),
-        ("celery", r"^(from|import) celery\b"),
-        ("redis", r"^(from|import) redis\b|^import redis"),
-        ("psycopg", r"^(from|import) psycopg\b|django\.db\.backends\.postgresql"),
-        ("pytest-django", r"pytest\.mark\.django_db|django_db_blocker|settings: Any"),
-    ],
-)
-def test_each_package_of_the_card_is_used(package: str, pattern: str) -> None:
-    where = [p for p in sources() if re.search(pattern, p.read_text(), re.MULTILINE)]
-    if package != "pytest-django":
-        where = [p for p in where if p.relative_to(ROOT).parts[0] in FLOORS]
-    assert where, f"nothing uses {package}"
-
-
 def test_type_checks_are_rarely_silenced() -> None:
     n = sum(
         len(re.findall(r"#\s*type:\s*ignore", p.read_text()))
