@@ -38,8 +38,11 @@ def plot_columns(plot: TimePlot) -> SafeString:
 def table_rows(figure: Figure) -> SafeString:
     """The rows of a figure's table; the first cell of each is its head."""
     parts: list[str] = []
-    for first, *others in figure.cells:
-        parts.append(f'<tr><th scope="row">{visible(first.text)}</th>')
+    links = figure.links or ("",) * len(figure.rows)
+    for (first, *others), link in zip(figure.cells, links, strict=True):
+        words = visible(first.text)
+        head = f'<a class="link" href="{escape(link)}">{words}</a>' if link else words
+        parts.append(f'<tr><th scope="row">{head}</th>')
         parts += (
             f"<td>{visible(cell.text)}</td>"
             if cell.kind == "text"

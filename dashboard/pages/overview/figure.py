@@ -37,7 +37,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A table with a title and the rule by which it counts, and how it is drawn."""
+    """A table with a title and the rule by which it counts, and how it is drawn.
+
+    `links` has, for each row, the address of the list of threads behind it, or "".
+    """
 
     name: str
     title: str
@@ -47,6 +50,7 @@ class Figure:
     plot: TimePlot | None = None
     ranks: RankPlot | None = None
     hours: bool = False
+    links: tuple[str, ...] = ()
 
     @property
     def is_drawn(self) -> bool:

@@ -21,6 +21,7 @@ MUCH: Final = (
     Column("cost", "Cost", "money"),
 )
 NO_TEAM: Final = "no team"
+ALL: Final = "all"  # agents together
 RULE: Final = (
     "A cost counts when its call ended. "
     "Calls of models without a known price count their tokens only."
@@ -120,7 +121,7 @@ def outcomes(look: Overview) -> Figure:
     """Cost per successful outcome beside the cost of mistakes, by agent and in all."""
     sums = look.sums(lambda row: row.agent, ENDED)
     by_agent = {agent: outcome_of(sums[agent]) for agent in sorted(sums)}
-    listed = [*by_agent.items(), *([("all", total_outcome(look))] if len(by_agent) > 1 else [])]
+    listed = [*by_agent.items(), *([(ALL, total_outcome(look))] if len(by_agent) > 1 else [])]
     return Figure(
         "outcomes",
         "Cost per success, and cost of mistakes",

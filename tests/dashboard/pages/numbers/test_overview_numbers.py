@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
+import re
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from checkpoints import store
+from checkpoints.queries.search.language import parse
+from dashboard.pages.overview.behind import term
 from dashboard.pages.overview.figures import FIGURES
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
@@ -115,11 +119,67 @@ def test_the_figures_are_those_of_the_tables(cast: Cast, is_folded: bool) -> Non
 def test_the_page_shows_the_numbers_of_the_call(cast: Cast) -> None:
     fill(cast, threads=120)
     figures = overview(cast, period="30d")
-    html = cast.client("viewer").get("/overview/?period=30d").content.decode()
+    page = cast.client("viewer").get("/overview/?period=30d").content.decode()
     (started,) = sums(figures["throughput"], "started")
     (tokens,) = sums(figures["spending"], "tokens")
-    assert f'<b class="num">{started:,}</b>' in html
-    assert f"{tokens:,} tokens" in html
+    assert f'<b class="num">{started:,}</b>' in page
+    assert f"{tokens:,} tokens" in page
+
+
+def listed(cast: Cast, address: str) -> int:
+    """The threads that a link of the page leads to, as the board counts them."""
+    answer = cast.client("viewer").get(address)
+    assert answer.status_code == 200, address
+    return sum(int(n) for n in re.findall(r'data-count="\w+">(\d+)', answer.content.decode()))
+
+
+def links_of(section: str) -> list[tuple[str, str]]:
+    """[(the head of a row, where it leads)] of a figure's table."""
+    heads = re.findall(r'<th scope="row"><a class="link" href="([^"]+)">(.*?)</a></th>', section)
+    assert len(heads) == section.count('<th scope="row">')
+    return [(html.unescape(words), html.unescape(address)) for address, words in heads]
+
+
+def test_each_row_of_each_figure_leads_to_the_threads_behind_it(cast: Cast) -> None:
+    """Threads that began before the end of its time and did something after its beginning."""
+    fill(cast, threads=300)
+    page = cast.client("viewer").get("/overview/?period=30d").content.decode()
+    sections = re.findall(r'<section class="card figure.*?</section>', page, re.DOTALL)
+    found = {re.findall(r'id="(\w+)"', one)[0]: links_of(one) for one in sections}
+    assert list(found) == list(FIGURES)
+    assert all(found.values())
+    figures = overview(cast, period="30d")
+    active = "greatest(last_at, status_since) >= {since}"
+    for name, where in (
+        ("agents", "agent = '{}'"),
+        ("teams", "labels ->> 'team' = '{}'"),
+        ("outcomes", "agent = '{}' AND status IN ('succeeded', 'failed', 'cancelled')"),
+    ):
+        for words, address in found[name]:
+            if words in ("all", "no team"):
+                continue
+            ((n,),) = by_sql(
+                cast,
+                "SELECT count(*) FROM gp_thread WHERE workspace_id = {w} AND "
+                + active + " AND " + where.format(words),
+            )  # fmt: skip
+            assert listed(cast, address) == n > 0, (name, words)
+    for row, (words, address) in zip(figures["failures"]["rows"], found["failures"], strict=True):
+        assert (words, listed(cast, address)) == (row["agent"], row["failed"])
+    # By time: at least those that began in it, were spent on, or ended in it.
+    for row, (_, address) in zip(figures["throughput"]["rows"], found["throughput"], strict=True):
+        assert listed(cast, address) >= max(row["started"], row["succeeded"], row["failed"])
+    for name in ("models", "reviewers"):
+        ((n,),) = by_sql(
+            cast, f"SELECT count(*) FROM gp_thread WHERE workspace_id = {{w}} AND {active}"
+        )
+        assert {listed(cast, address) for _, address in found[name]} == {n}
+
+
+@pytest.mark.parametrize("name", ['a "b"', "a\\b", "a b, c", "größe", "status:failed", "-x"])
+def test_a_name_is_one_term_whatever_it_holds(name: str) -> None:
+    (one,) = parse(term("agent", name)).terms
+    assert (one.name, one.values) == ("agent", (name,))
 
 
 def test_budgets_are_what_is_spent_this_month(cast: Cast) -> None:
@@ -141,7 +201,7 @@ def test_budgets_are_what_is_spent_this_month(cast: Cast) -> None:
             ((tokens, cost),) = by_sql(cast, month + where)
             assert (row["tokens"], Decimal(row["cost"])) == (tokens, cost)
             assert row["percent"] == pytest.approx(float(cost / Decimal("7.5")) * 100, abs=0.06)
-            html = cast.client("viewer").get("/overview/budgets/").content.decode()
-            assert f"{int(cost / Decimal('7.5') * 100)} % spent" in html
+            page = cast.client("viewer").get("/overview/budgets/").content.decode()
+            assert f"{int(cost / Decimal('7.5') * 100)} % spent" in page
         while store.fold_due():
             pass
