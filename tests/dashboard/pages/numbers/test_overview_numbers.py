@@ -145,9 +145,9 @@ def test_each_row_of_each_figure_leads_to_the_threads_behind_it(cast: Cast) -> N
     fill(cast, threads=300)
     page = cast.client("viewer").get("/overview/?period=30d").content.decode()
     sections = re.findall(r'<section class="card figure.*?</section>', page, re.DOTALL)
-    found = {re.findall(r'id="(\w+)"', one)[0]: links_of(one) for one in sections}
-    assert list(found) == list(FIGURES)
-    assert all(found.values())
+    links = {re.findall(r'id="(\w+)"', one)[0]: links_of(one) for one in sections}
+    assert list(links) == list(FIGURES)
+    assert all(links.values())
     figures = overview(cast, period="30d")
     active = "greatest(last_at, status_since) >= {since}"
     for name, where in (
@@ -155,7 +155,7 @@ def test_each_row_of_each_figure_leads_to_the_threads_behind_it(cast: Cast) -> N
         ("teams", "labels ->> 'team' = '{}'"),
         ("outcomes", "agent = '{}' AND status IN ('succeeded', 'failed', 'cancelled')"),
     ):
-        for words, address in found[name]:
+        for words, address in links[name]:
             if words in ("all", "no team"):
                 continue
             ((n,),) = by_sql(
@@ -164,16 +164,16 @@ def test_each_row_of_each_figure_leads_to_the_threads_behind_it(cast: Cast) -> N
                 + active + " AND " + where.format(words),
             )  # fmt: skip
             assert listed(cast, address) == n > 0, (name, words)
-    for row, (words, address) in zip(figures["failures"]["rows"], found["failures"], strict=True):
+    for row, (words, address) in zip(figures["failures"]["rows"], links["failures"], strict=True):
         assert (words, listed(cast, address)) == (row["agent"], row["failed"])
     # By time: at least those that began in it, were spent on, or ended in it.
-    for row, (_, address) in zip(figures["throughput"]["rows"], found["throughput"], strict=True):
+    for row, (_, address) in zip(figures["throughput"]["rows"], links["throughput"], strict=True):
         assert listed(cast, address) >= max(row["started"], row["succeeded"], row["failed"])
     for name in ("models", "reviewers"):
         ((n,),) = by_sql(
             cast, f"SELECT count(*) FROM gp_thread WHERE workspace_id = {{w}} AND {active}"
         )
-        assert {listed(cast, address) for _, address in found[name]} == {n}
+        assert {listed(cast, address) for _, address in links[name]} == {n}
 
 
 @pytest.mark.parametrize("name", ['a "b"', "a\\b", "a b, c", "größe", "status:failed", "-x"])
