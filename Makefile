@@ -46,7 +46,7 @@ help:  ## list what can be called
 	@echo "make bench-files   loading a checkpoint beside files of 1 KB, 10 MB and 1 GiB"
 	@echo "make bench-wasted  what resuming spares of what faults cost, beside restarting (ARGS='--scale 0.2')"
 	@echo "make chaos         1,000 threads, 200 kills and more, a verdict from outside (ARGS='--minutes 2')"
-	@echo "make mutants       break each promise on purpose; a test must turn red (ARGS='--promise 3,8')"
+	@echo "make mutants       break each promise on purpose; a test must turn red (ARGS='--promise 3,8', '--rows A12')"
 	@echo "make requirements  prove a stage (STAGE=1, 1,2, all) or rows (ROWS=A14,A29; OUTCOMES=folder of a check)"
 	@echo "make interop       each kind of agent: stopped at a gate, killed, edited, resumed elsewhere"
 	@echo "make rubric        the 30 checks of the pages, in a browser where they need one"
