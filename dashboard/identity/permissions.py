@@ -71,6 +71,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "decide": _REVIEWER,
     # What a token needs beside it while step-up is on; people confirm that it is them.
     "decide_high": _REVIEWER,
+    # No token has a scope for it: the rules that hold agents are changed by people who are there.
     "policy": frozenset({"admin"}),
     "notify": frozenset({"admin"}),
     "hook": frozenset({"admin"}),
@@ -109,7 +110,7 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     "erase": frozenset({"read", "request_erasure"}),
     "administer": frozenset(
         {
-            *("read", "policy", "notify", "hook", "mcp", "people", "sign_ins", "delegate"),
+            *("read", "notify", "hook", "mcp", "people", "sign_ins", "delegate"),
             *("erase", "hold", "retention"),
         }
     ),
@@ -303,6 +304,8 @@ def lacks(actor: HasRoles, action: str) -> str:
     scope = scope_of(action)
     if scope:
         return f"This {grant.kind} lacks the scope '{scope}'."
+    if action == "policy":
+        return f"No {grant.kind} changes policies or limits of spending: sign in to change them."
     return f"No {grant.kind} may do this."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from tests.contract.example_calls import ADMIN, Call
+from tests.contract.example_calls import ADMIN, NO_TOKEN, Call
 from tests.contract.world import World
 
 EXAMPLES: dict[str, Callable[[World], Call]] = {
@@ -87,7 +87,9 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "views_remove": lambda w: Call({"view_id": str(w.view)}, body={}, reach=("operator",)),
     "budgets_list": lambda w: Call(),
     "budgets_set": lambda w: Call(
-        body={"scope": "team", "name": "growth", "max_cost": "250", "at_full": "stop"}, who=ADMIN
+        body={"scope": "team", "name": "growth", "max_cost": "250", "at_full": "stop"},
+        who=ADMIN,
+        reach=NO_TOKEN,
     ),
     "overview_retrieve": lambda w: Call(query={"period": "24h", "agent": "research"}),
 }

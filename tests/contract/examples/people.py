@@ -56,7 +56,7 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "devices_remove": lambda w: Call({"device_id": str(w.device)}, body={}, reach=("operator",)),
     "caps_list": lambda w: Call(),
     "caps_set": lambda w: Call(
-        body={"scope": "thread", "per": "day", "max_cost": "2.50"}, who=ADMIN
+        body={"scope": "thread", "per": "day", "max_cost": "2.50"}, who=ADMIN, reach=NO_TOKEN
     ),
     "users_list": lambda w: Call(who=LOOKS),
     "users_make": lambda w: Call(

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dashboard.mcp.registry.definitions import definition_of, hash_of
-from tests.contract.example_calls import ADMIN, LOOKS, Call, on_endpoint, on_hook, on_server
+from tests.contract.example_calls import (
+    ADMIN,
+    LOOKS,
+    NO_TOKEN,
+    Call,
+    on_endpoint,
+    on_hook,
+    on_server,
+)
 from tests.contract.world import World
 from tests.dashboard.mcp import listing
 
@@ -21,6 +29,7 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
             "risk": "high",
         },
         who=ADMIN,
+        reach=NO_TOKEN,
         status=201,
     ),
     "policies_change": lambda w: Call(
@@ -31,8 +40,11 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
             "active": False,
         },
         who=ADMIN,
+        reach=NO_TOKEN,
     ),
-    "policies_try": lambda w: Call(body={"condition": "tool == 'publish'"}, who=ADMIN),
+    "policies_try": lambda w: Call(
+        body={"condition": "tool == 'publish'"}, who=ADMIN, reach=NO_TOKEN
+    ),
     "endpoints_list": lambda w: Call(who=LOOKS),
     "endpoints_make": lambda w: Call(
         body={"kind": "email", "name": "reviewers", "digest": 15}, who=ADMIN, status=201

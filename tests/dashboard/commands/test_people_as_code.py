@@ -144,13 +144,28 @@ def test_everything_by_token(cast: Cast, script: Client) -> None:
     assert changed.json()["roles"] == ["viewer"]
     assert roles_of(cast, "ben") == {"viewer"}
     assert "ben" in {one["username"] for one in script.get(f"{V1}/users/").json()["results"]}
-    cap = {"scope": "workspace", "per": "day", "max_cost": "100"}
-    assert post(script, "/caps/", cap).status_code == 200
-    policy = {"name": "Mails", "condition": "tool == 'mail'"}
-    assert post(script, "/policies/", policy).status_code in (200, 201)
     hook = {"kind": "webhook", "name": "ci", "target": "https://ci.example/hook"}
     assert post(script, "/endpoints/", hook).status_code == 201
     assert verify_workspace(cast.workspace).intact
+
+
+def test_no_token_changes_what_holds_agents(cast: Cast) -> None:
+    everything = tokens.scopes_of(cast.actor("admin"))
+    _, token = tokens.make(cast.users["admin"], made_by="test", scopes=everything)
+    script = Client(headers={"Authorization": f"Bearer {token}"})
+    draft = {"name": "Mails", "condition": "tool == 'mail'"}
+    policy = post(cast.client("admin"), "/policies/", draft).json()["id"]
+    tried = {
+        "/policies/": draft | {"name": "All", "action": "allow"},
+        f"/policies/{policy}/": {"active": False},
+        "/caps/": {"scope": "workspace", "per": "day", "max_cost": "100"},
+        "/budgets/": {"scope": "workspace", "max_cost": "100"},
+    }
+    for path, body in tried.items():
+        message = refused(post(script, path, body), 403)["detail"]
+        assert message.startswith("No token changes policies or limits of spending"), path
+    assert [row.active for row in queries_policies.policies(cast.workspace)] == [True]
+    assert queries_policies.caps(cast.workspace) == []
 
 
 def test_a_token_without_the_scope_and_others_administer_nothing(
