@@ -64,12 +64,13 @@ def test_it_asks_before_it_publishes_and_a_rollback_takes_it_back(folder: Path) 
     assert not folder.exists()
     thread.decide("approve")
     assert thread.status == "succeeded", thread
-    (report,) = folder.iterdir()
+    (of_workspace,) = folder.iterdir()
+    (report,) = of_workspace.iterdir()
     assert sorted(path.name for path in report.iterdir()) == [
         "citations.json", "manifest.json", "report.html", "report.md",
     ]  # fmt: skip
     thread.roll_back(to=1)
-    assert list(folder.iterdir()) == []
+    assert list(of_workspace.iterdir()) == []
 
 
 def test_without_a_model_nothing_is_worded_by_one(folder: Path) -> None:

@@ -350,8 +350,8 @@ def a_name_twice_in_the_data(members: Members, rows: str, chance: random.Random)
 
 def another_form_of_a_time(members: Members, rows: str, chance: random.Random) -> Damaged:
     some = records(members, rows)
-    row = chance.choice([one for one in some if one["at"].endswith("0Z")] or some)
-    row["at"] = row["at"].removesuffix("0Z").removesuffix("Z") + "Z"
+    row = chance.choice(some)
+    row["at"] = row["at"].removesuffix("Z") + "0Z"
     return put(members, rows, some), True
 
 
