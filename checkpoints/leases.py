@@ -17,6 +17,7 @@ from .breakers.rule import STOPPED_BY
 from .limits import CRASHES_ALLOWED, lease_seconds
 from .log.seals import LEASE_V
 from .postgres import reads as prepared
+from .postgres.server_start import UP_FOR
 from .queries import savings
 from .queries.installation.live_code import SERVED, WORKER_ALIVE_SECONDS
 from .records import STOP, Work, environment
@@ -203,7 +204,7 @@ def take_over(
     expired = (
         "th.status IN ('running', 'rolling_back') AND th.lease_token IS NOT NULL "
         "AND th.lease_until < clock_timestamp() "
-        "AND pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => %s) "
+        f"AND {UP_FOR} "
         f"AND th.crash_count < %s AND {_FREE}"
     )
     move = Move(thread, *_for(code, expired, (lease_seconds(), CRASHES_ALLOWED - 1)))

@@ -71,6 +71,13 @@ class Seen:
         return self.answered
 
     @property
+    def server_start_ahead(self) -> float:
+        """Seconds by which the server's start lies in the future: its clock stepped back since."""
+        if self.answered is None:
+            return 0.0
+        return max(0.0, (self.answered.started_at - self.answered.now).total_seconds())
+
+    @property
     def data(self) -> Path:
         """The data folder."""
         return Path(settings.GATEPOST_DATA)

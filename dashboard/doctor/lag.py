@@ -231,7 +231,14 @@ def disk(seen: Seen) -> Iterator[Finding]:
 
 def clock(seen: Seen) -> Iterator[Finding]:
     """Only the database's clock counts, but links and logs of this host show its own."""
-    for step in queries.clock_steps(seconds=CLOCK_STEP_TOLD)[:1] if "tables" in seen.has else ():
+    steps = queries.clock_steps(seconds=CLOCK_STEP_TOLD)[:1] if "tables" in seen.has else []
+    if not steps and (ahead := seen.server_start_ahead) > 0:
+        yield warning(
+            "clock of the database",
+            f"went back by {span(ahead)} or more since PostgreSQL started; no worker noticed when",
+            "Set it by NTP that slews, and start a worker: it puts leases and sleepers right.",
+        )
+    for step in steps:
         yield warning(
             "clock of the database",
             f"went back by {span(step.by)}, {span(step.ago)} ago",

@@ -12,16 +12,17 @@ from checkpoints.breakers.rule import STOPPED_BY
 from checkpoints.limits import CRASHES_ALLOWED, lease_seconds
 from checkpoints.postgres.guarded_rows import LOCK_WAIT, handle_rows, is_busy, not_set_aside
 from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.postgres.server_start import UP_FOR
 from checkpoints.postgres.sql_files import sql_file
 from checkpoints.queries.installation.faults import losses
 from checkpoints.queries.installation.live_code import SERVED, WORKER_ALIVE_SECONDS
 from checkpoints.states import EventKind, Status
 
-from ..clock_steps import CLOCK_SLACK_SECONDS
+from ..clock_steps import AHEAD, CLOCK_SLACK_SECONDS
 from ..statement.moves import Move, NewEvent, perform
 from ..steps import release
 
-SQL = sql_file(__file__, served=SERVED, external=EXTERNAL_QUEUE, stopped_by=STOPPED_BY)
+SQL = sql_file(__file__, served=SERVED, external=EXTERNAL_QUEUE, stopped_by=STOPPED_BY, ahead=AHEAD)
 BATCH = 200
 # Another worker's leases may have a term so many times as long as ours: settings change in turns.
 TERMS_OF_OTHERS = 5.0
@@ -142,8 +143,7 @@ def park_crash_loops(*, owner: str) -> int:
         move = Move(
             thread,
             "th.status IN ('running', 'rolling_back') AND th.lease_until < clock_timestamp() "
-            "AND th.crash_count >= %s AND pg_postmaster_start_time() < clock_timestamp() "
-            "- make_interval(secs => %s)",
+            f"AND th.crash_count >= %s AND {UP_FOR}",
             (CRASHES_ALLOWED - 1, lease_seconds()),
         )
         reason = lost_reason(losses(thread)[:CRASHES_ALLOWED])

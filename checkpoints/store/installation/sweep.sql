@@ -1,10 +1,11 @@
 -- stranded -- Threads that need a doorbell; those that lost their worker come first.
 -- A slot that is rung for a locked row waits for the lock and serves nobody else.
+-- What was queued "in the future" was queued before the clock stepped back.
 WITH served AS MATERIALIZED ({served})
 SELECT th.id, th.queue FROM gp_thread th
 WHERE th.status IN ('queued', 'rolling_back', 'running') AND th.queue <> '{external}'
-  AND ((th.status = 'queued'
-      AND th.status_since < clock_timestamp() - make_interval(secs => %s))
+  AND ((th.status = 'queued' AND (th.status_since {ahead}
+      OR th.status_since < clock_timestamp() - make_interval(secs => %s)))
     OR (th.status = 'rolling_back' AND th.lease_token IS NULL
       AND (th.wake_at IS NULL OR th.wake_at <= clock_timestamp()))
     OR (th.status <> 'queued' AND th.lease_until < clock_timestamp() AND th.crash_count < %s))

@@ -6,6 +6,9 @@ A step is made by moving what was written before it into the future, as it then 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,12 +19,13 @@ from dashboard.doctor import lag
 from dashboard.doctor.findings import Seen
 from dashboard.operating import health
 from dashboard.operating.health import Watch
-from tests.checkpoints.builders import acquired, make_thread, one, rows, status_of
+from tests.checkpoints.builders import acquired, expire, make_thread, one, rows, status_of
 from tests.dashboard import scene
 from workers.slot import clock, sweep
 from workers.slot.clock import ClockWatch
 
 HOUR = 3600.0
+ROOT = Path(__file__).parents[3]
 
 
 def step_back(seconds: float) -> None:
@@ -58,6 +62,71 @@ def test_a_lease_lasts_one_term_at_most_and_the_living_lose_none(
     assert taken.crash_count == 1
     assert leases.take_over(living, owner="worker:2") is None
     assert status_of(living) == "running"
+
+
+@contextmanager
+def server_started(seconds: float) -> Iterator[None]:
+    """PostgreSQL says on this connection that it started so many seconds from now."""
+    rows("CREATE SCHEMA IF NOT EXISTS other_start")
+    rows(
+        "CREATE OR REPLACE FUNCTION other_start.pg_postmaster_start_time() RETURNS timestamptz "
+        f"LANGUAGE sql AS $$ SELECT clock_timestamp() + interval '{seconds} seconds' $$"
+    )
+    rows("SELECT set_config('search_path', 'other_start, public, pg_catalog', false)")
+    try:
+        yield
+    finally:
+        rows("SELECT set_config('search_path', '\"$user\", public', false)")
+
+
+@pytest.mark.requirement("C30")
+def test_a_server_that_started_in_the_future_started_long_ago(real_db: str, settings: Any) -> None:
+    settings.GATEPOST_LEASE_SECONDS = 2.0
+    lost, looping = (make_thread() for _ in range(2))
+    for thread in (lost, looping):
+        acquired(thread)
+        expire(thread)
+    rows("UPDATE gp_thread SET crash_count = 2 WHERE id = %s::uuid", (looping,))
+    with server_started(-1.0):  # less than a lease ago: holders first get the chance to renew
+        assert leases.take_over(lost, owner="worker:2") is None
+        assert store.park_crash_loops(owner="sweep") == 0
+    with server_started(HOUR):
+        taken = leases.take_over(lost, owner="worker:2")
+        assert taken is not None
+        assert taken.crash_count == 1
+        assert store.park_crash_loops(owner="sweep") == 1
+        assert status_of(looping) == "attention"
+
+
+def test_the_start_is_asked_for_in_one_place() -> None:
+    """A new wait for the server's start that forgets the step would stop takeovers again."""
+    readers = [
+        path.relative_to(ROOT).as_posix()
+        for folder in ("checkpoints", "approvals", "workers", "dashboard")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".sql"} and "pg_postmaster_start_time" in path.read_text()
+    ]
+    assert sorted(readers) == [
+        "checkpoints/postgres/server_start.py",
+        "checkpoints/queries/installation/server.py",  # for `doctor`, which shows it
+    ]
+
+
+def test_a_thread_queued_before_a_step_gets_its_doorbell(real_db: str) -> None:
+    thread = make_thread()
+    assert store.stranded_threads(queued_for_seconds=60) == []
+    rows("UPDATE gp_thread SET status_since = status_since + interval '1 hour'")
+    assert [t for t, _ in store.stranded_threads(queued_for_seconds=60)] == [thread]
+
+
+def test_doctor_names_a_step_that_no_worker_noticed(real_db: str) -> None:
+    with server_started(HOUR):
+        seen = Seen(has={"tables", "database"}, answered=queries.server())
+    [step] = [f for f in lag.clock(seen) if f.level == "warning"]
+    assert step.name == "clock of the database"
+    assert "no worker noticed" in step.value
+    today = Seen(has={"tables", "database"}, answered=queries.server())
+    assert all(f.name == "clock of this host" for f in lag.clock(today))
 
 
 def test_a_worker_with_a_longer_term_keeps_its_leases(real_db: str, settings: Any) -> None:
