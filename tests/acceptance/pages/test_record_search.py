@@ -19,7 +19,9 @@ pytestmark = pytest.mark.browser
 
 @pytest.mark.requirement("D04")
 def test_who_let_it_happen_is_one_search(house: House, people: People, tmp_path: Path) -> None:
-    case = house.start(question="Which airport is coldest?", dataset="weather", title="Coldest")
+    case = house.start(
+        question="Which airport is coldest?", dataset="weather", title="Coldest airport of all"
+    )
     case.wait_status("waiting", seconds=60)
     house.decide(case, "reject", "Too few rows for a claim")
     screen = people("auditor")
@@ -29,7 +31,7 @@ def test_who_let_it_happen_is_one_search(house: House, people: People, tmp_path:
     page.get_by_role("searchbox", name="Words").fill("too few rows")
     page.locator("[name=decision]").select_option("reject")
     page.get_by_role("button", name="Search").click()
-    row = page.locator(".answers li").filter(has_text="Coldest")
+    row = page.locator(".answers li").filter(has_text="Coldest airport of all")
     assert "manager" in row.inner_text()
     assert faults(screen, Axe()) == {}
     with page.expect_download() as saving:
