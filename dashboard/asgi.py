@@ -18,6 +18,7 @@ from django.core.signals import request_started  # noqa: E402
 from django.db import close_old_connections, reset_queries  # noqa: E402
 
 import workers.celery  # noqa: E402, F401  (else the first doorbell waits for its import)
+from checkpoints.outbound import own_secrets  # noqa: E402
 from dashboard.live.origins import SameOrigin  # noqa: E402
 from dashboard.live.routing import websocket_urlpatterns  # noqa: E402
 
@@ -66,5 +67,6 @@ application = ProtocolTypeRouter(
         "lifespan": lifespan,
     }
 )
+own_secrets.forget()  # the settings have read them; programs that are MCP servers start here
 gc.freeze()
 gc.enable()

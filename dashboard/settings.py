@@ -11,9 +11,10 @@ GATEPOST_MIGRATE_DATABASE_URL, GATEPOST_MIGRATE_DATABASE_PASSWORD
 GATEPOST_SECRET_KEY      else generated once into the data folder
 GATEPOST_ENCRYPTION_KEYS keys of stored secrets, newest first, by commas (else one of SECRET_KEY)
 GATEPOST_ANCHORS, _SECRET, _LATE_MINUTES  where anchors go out to: docs/howto/anchors.md
+GATEPOST_ANCHOR_KEY      signs the anchors of commands (else generated once into the data folder)
 GATEPOST_METRICS_TOKEN   who reads /metrics from another machine sends it as a bearer token
 GATEPOST_OIDC_CLIENT_SECRET  of single sign-on (docs/howto/sign-in.md)
-                         (each of these twelve also as NAME_FILE: a file that holds it)
+                         (each of these also as NAME_FILE: a file that holds it)
 GATEPOST_OIDC_ISSUER, _CLIENT_ID, _NAME, _SCOPES, _GROUPS_CLAIM, _USERNAME_CLAIM, _HOURS
                          the provider of single sign-on; without an issuer there is none
 GATEPOST_GROUPS          which groups of the directory open which roles, as JSON (or ..._FILE)
@@ -195,6 +196,7 @@ GATEPOST_MCP_IDLE_SECONDS = env.float("GATEPOST_MCP_IDLE_SECONDS", default=300.0
 GATEPOST_METRICS_TOKEN = value("GATEPOST_METRICS_TOKEN")
 GATEPOST_ENCRYPTION_KEYS = encryption.keys()
 GATEPOST_ANCHORS, GATEPOST_ANCHORS_SECRET, GATEPOST_ANCHORS_LATE_MINUTES = anchors.configured()
+GATEPOST_ANCHOR_KEY = value("GATEPOST_ANCHOR_KEY")
 GATEPOST_PULSE = env("GATEPOST_PULSE", default="")
 GATEPOST_AGENTS = env.list("GATEPOST_AGENTS", default=[])
 GATEPOST_SHIPPED_AGENTS = env.bool("GATEPOST_SHIPPED_AGENTS", default=True)
@@ -397,7 +399,7 @@ GATEPOST_SECRET_VALUES = secrets.registered(
     own=(
         *(SECRET_KEY, GATEPOST_METRICS_TOKEN, DATABASES["default"].get("PASSWORD") or ""),
         *(*GATEPOST_ENCRYPTION_KEYS, BROKER.password, mail.password(value("EMAIL_URL"))),
-        GATEPOST_ANCHORS_SECRET,
+        *(GATEPOST_ANCHORS_SECRET, GATEPOST_ANCHOR_KEY),
         GATEPOST_OIDC.secret if GATEPOST_OIDC else "",
     ),
 )

@@ -11,6 +11,9 @@ import sys  # noqa: E402
 from typing import NoReturn  # noqa: E402
 
 from celery.utils.nodenames import default_nodename, host_format  # noqa: E402
+from django.conf import settings  # noqa: E402
+
+from checkpoints.outbound import own_secrets  # noqa: E402
 
 from .celery import app  # noqa: E402
 
@@ -30,6 +33,8 @@ def main() -> NoReturn:
     """Work until a signal comes; ends the process with Celery's exit code."""
     options = _options()
     os.environ.setdefault("GATEPOST_ROLE", "worker")
+    settings.SECRET_KEY  # noqa: B018 - the settings are read before what they read is removed
+    own_secrets.forget()  # before the agents' modules are imported
     worker = app.Worker(
         concurrency=options.concurrency,
         pool_cls=options.pool,

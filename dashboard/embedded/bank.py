@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 
+from checkpoints.outbound.own_secrets import is_own
 from dashboard.configuration.import_path import ROOT
 
 from .process import processes
@@ -35,7 +36,10 @@ class Bank:
                 *("--socket", self.places.bank_socket),
             ],
             log=self.log,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={
+                **{name: value for name, value in os.environ.items() if not is_own(name)},
+                "PYTHONPATH": str(ROOT),
+            },
             cwd=self.places.data,
         )
         return self.process

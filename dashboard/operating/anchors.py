@@ -167,8 +167,8 @@ def default_path() -> Path:
 
 def anchor_key() -> bytes:
     """The key that signs anchors: GATEPOST_ANCHOR_KEY, or one of the data folder."""
-    value = os.environ.get("GATEPOST_ANCHOR_KEY", "")
-    return (value or kept_key(Path(settings.GATEPOST_DATA), "anchor-key")).encode()
+    key = settings.GATEPOST_ANCHOR_KEY or kept_key(Path(settings.GATEPOST_DATA), "anchor-key")
+    return str(key).encode()
 
 
 def _as_json(head: HeadRow) -> dict[str, Any]:

@@ -27,6 +27,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from checkpoints.outbound.own_secrets import is_own
+
 from ..authoring.errors import StepFailed
 from ..authoring.language_models import SETTING, Model, Reply, Request, missing
 from .endpoints import WIRES, WireEndpoint
@@ -138,6 +140,11 @@ def model_of(value: str, setting: str = SETTING) -> Model:
             raise StepFailed(
                 f"{setting} is not understood: write openai:NAME or anthropic:NAME, and for "
                 "another server @URL behind it, with #VARIABLE for the variable of its key."
+            )
+        if is_own(match["key"] or ""):
+            raise StepFailed(
+                f"{setting} is not understood: {match['key']} is a setting of Gatepost itself, "
+                "and no key of a model."
             )
         provider, name, url = match["provider"], match["name"], match["url"]
         kind = NAMED[provider]

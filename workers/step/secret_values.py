@@ -1,9 +1,10 @@
 """Secrets: read where they are used, recorded nowhere, masked in errors.
 
-A secret is a variable of the worker's environment, or the file that NAME_FILE names. What a call
-has read is remembered for its step: a result or an update that holds it is refused with its path,
-as is what looks like a credential (checkpoints.state.credentials) or is registered
-(GATEPOST_SECRET_NAMES). An agent lets a path through with a reason: Graph(secrets_allowed=).
+A secret is a variable of the worker's environment, or the file that NAME_FILE names; Gatepost's own
+settings are none (checkpoints.outbound.own_secrets). What a call has read is remembered for its
+step: a result or an update that holds it is refused with its path, as is what looks like a
+credential (checkpoints.state.credentials) or is registered (GATEPOST_SECRET_NAMES). An agent lets a
+path through with a reason: Graph(secrets_allowed=).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from django.conf import settings
 
+from checkpoints.outbound.own_secrets import is_own
 from checkpoints.state import credentials
 
 from ..authoring.errors import StepFailed
@@ -27,7 +29,9 @@ used: ContextVar[set[str] | None] = ContextVar("gatepost_secrets", default=None)
 
 
 def read_secret(name: str) -> str:
-    """The value of a secret; StepFailed where there is none."""
+    """The value of a secret; StepFailed where there is none, and for one of Gatepost's own."""
+    if is_own(name):
+        raise StepFailed(f"{name!r} is a setting of Gatepost itself, which no call gets.")
     path = os.environ.get(f"{name}_FILE", "")
     try:
         value = Path(path).read_text() if path else os.environ.get(name, "")

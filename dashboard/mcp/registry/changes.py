@@ -20,6 +20,7 @@ from uuid_utils.compat import uuid7
 from checkpoints import store
 from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
 from checkpoints.log.recorded import RowChange
+from checkpoints.outbound.own_secrets import is_own
 from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
 
@@ -237,6 +238,8 @@ def _applied(values: _Values, wanted: Wanted) -> _Values:
     if wanted.credential is not None:
         if wanted.credential and not CREDENTIAL.fullmatch(wanted.credential):
             raise InvalidValue("credential", "names a secret: GATEPOST_SECRET_ and A-Z, 0-9, _")
+        if is_own(wanted.credential):
+            raise InvalidValue("credential", "names a setting of Gatepost itself: choose another")
         values = replace(values, credential=wanted.credential)
     if wanted.credential_to is not None:
         if wanted.credential_to and not CARRIER.fullmatch(wanted.credential_to):

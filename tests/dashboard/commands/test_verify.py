@@ -223,13 +223,13 @@ def test_an_altered_anchor_is_refused(threads: list[UUID], tmp_path: Path) -> No
 
 
 def test_another_key_signs_another_anchor(
-    threads: list[UUID], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    threads: list[UUID], tmp_path: Path, settings: Any
 ) -> None:
     path = tmp_path / "a.anchor"
-    monkeypatch.setenv("GATEPOST_ANCHOR_KEY", "one")
+    settings.GATEPOST_ANCHOR_KEY = "one"
     anchors.write(path)
     assert not list(anchors.deviations(path))
-    monkeypatch.setenv("GATEPOST_ANCHOR_KEY", "two")
+    settings.GATEPOST_ANCHOR_KEY = "two"
     with pytest.raises(Invalid, match="another key"):
         list(anchors.deviations(path))
 

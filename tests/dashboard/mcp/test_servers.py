@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import connection
 from django.test import override_settings
 
 from checkpoints import queries as ground
@@ -71,6 +72,29 @@ def test_what_changes_nothing_writes_nothing(cast: Cast, server: UUID) -> None:
     actions.set_mcp_tool_mode(admin, server, "add", "policies")
     actions.change_mcp_server(admin, server, Wanted(url=listing.address()))
     assert kinds(cast) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["GATEPOST_SECRET_KEY", "GATEPOST_SECRET_KEY_FILE", "GATEPOST_SECRET_NAMES"]
+)
+def test_a_setting_of_gatepost_is_no_credential(
+    cast: Cast, server: UUID, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither when a server is saved, nor where one that has it from before is called."""
+    admin = cast.actor("admin")
+    monkeypatch.setenv(name, "the-key-of-the-installation")
+    for save in (
+        lambda: actions.add_mcp_server(
+            admin, "other", Wanted(url=listing.address(), credential=name)
+        ),
+        lambda: actions.change_mcp_server(admin, server, Wanted(credential=name)),
+    ):
+        with pytest.raises(Invalid, match="names a setting of Gatepost itself"):
+            save()
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE gp_mcp_server SET credential = %s WHERE id = %s", (name, server))
+    with pytest.raises(Conflict, match="is a setting of Gatepost itself"):
+        actions.list_mcp_tools(admin, server)
 
 
 @pytest.mark.parametrize(

@@ -102,3 +102,9 @@ def test_a_fork_asks_the_model_that_it_names(settings: Any) -> None:
         assert bench.state(fork)["answers"][0]["text"] == "better"
         assert (other.bodies[0]["model"], other.bodies[0]["temperature"]) == ("b", 0.25)
         assert len(server.got) == 1
+
+
+@pytest.mark.parametrize("name", ["GATEPOST_SECRET_KEY", "DATABASE_PASSWORD", "REDIS_URL_FILE"])
+def test_a_setting_of_gatepost_is_no_key_of_a_model(name: str) -> None:
+    with pytest.raises(StepFailed, match="is a setting of Gatepost itself"):
+        model_of(f"openai:m@https://example.org/v1#{name}")

@@ -93,3 +93,16 @@ def test_the_path_of_a_secret() -> None:
     assert path_of_secret({f"k{SECRET}": 1}, {SECRET}) == '$["k***"]'
     assert path_of_secret(values, {"other"}) == path_of_secret(values, ()) == ""
     assert not re.search("x", path_of_secret(SECRET, {SECRET}))
+
+
+@pytest.mark.parametrize(
+    "name", ["GATEPOST_SECRET_KEY", "DATABASE_URL", "GATEPOST_SECRET_KEY_FILE", "redis_url"]
+)
+def test_a_setting_of_gatepost_is_no_secret_of_a_call(
+    name: str, monkeypatch: Any, tmp_path: Any
+) -> None:
+    (tmp_path / "key").write_text(SECRET)
+    monkeypatch.setenv(name, SECRET)
+    monkeypatch.setenv(f"{name}_FILE", str(tmp_path / "key"))
+    thread = play(lambda ctx: ctx.activity(lambda: len(current().secret(name))))
+    assert "is a setting of Gatepost itself, which no call gets" in thread.reason
