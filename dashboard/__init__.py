@@ -1,7 +1,1 @@
 """The top floor and composition root: pages, API, commands, settings."""
-
-import gc
-
-# Nearly all that a process makes while it starts stays; to look for garbage among it after each
-# 2,000 objects, as Python does by itself, takes a seventh of the start.
-gc.set_threshold(50_000, 20, 20)

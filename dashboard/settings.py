@@ -259,7 +259,8 @@ MIDDLEWARE = [
 ]
 TEMPLATES = [
     {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "BACKEND": "dashboard.http.template_backend.FreedTemplates",
+        "NAME": "django",
         "DIRS": [import_path.templates_folder()],
         "OPTIONS": {
             "builtins": ["dashboard.templatetags.forms"],

@@ -77,9 +77,11 @@ class MemberView(APIView):
             response = self._perform(partial(self._handler(), self.request, *args, **kwargs))
         except Exception as error:
             response = self.handle_exception(error)
-        self.response = self.finalize_response(self.request, response, *args, **kwargs)
-        limits.announce(self.request, self.response)
-        return self.response
+        response = self.finalize_response(self.request, response, *args, **kwargs)
+        limits.announce(self.request, response)
+        if isinstance(response, Response):
+            response.add_post_render_callback(_forget_context)
+        return response
 
     def _handler(self) -> Callable[..., Any]:
         method = str(self.request.method).lower()
@@ -226,3 +228,8 @@ class Nowhere(MemberView):
         """Also strangers get no other answer than members."""
         super().initial(request, *args, **kwargs)
         raise NotFound("There is nothing at this address.")
+
+
+def _forget_context(response: Any) -> None:
+    """Empty what a renderer got: it refers to the answer, which would stay in memory in a cycle."""
+    response.renderer_context.clear()
