@@ -174,7 +174,8 @@ class McpServer(models.Model):
 
     `url` is where it answers streamable HTTP; `command` is the program with its arguments that
     speaks over stdio. `credential` names the secret that the gateway shows it, and `credential_to`
-    the header, or the variable of the program, that carries it.
+    the header, or the variable of the program, that carries it. `resources`, `prompts` and
+    `completions` say what decides about reading these.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -186,6 +187,9 @@ class McpServer(models.Model):
     credential = models.CharField(max_length=100, blank=True, default="")
     credential_to = models.CharField(max_length=100, blank=True, default="")
     active = models.BooleanField(default=True)
+    resources = models.CharField(max_length=10, db_default="policies")
+    prompts = models.CharField(max_length=10, db_default="policies")
+    completions = models.CharField(max_length=10, db_default="policies")
     made_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -196,6 +200,10 @@ class McpServer(models.Model):
             models.UniqueConstraint(fields=("workspace_id", "name"), name="gp_mcp_server_name"),
             models.CheckConstraint(
                 condition=models.Q(transport__in=TRANSPORTS), name="gp_mcp_server_transport"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(resources__in=MODES, prompts__in=MODES, completions__in=MODES),
+                name="gp_mcp_server_modes",
             ),
         )
 

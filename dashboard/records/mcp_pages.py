@@ -25,13 +25,14 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.mcp.registry import queries
 from dashboard.mcp.registry.changes import Wanted
-from dashboard.mcp.registry.definitions import MODES, PARTS
+from dashboard.mcp.registry.definitions import GROUPS, MODES, PARTS
 from dashboard.mcp.registry.queries import ServerRow, ToolRow
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, flash, flash_refusal, words_of
 from dashboard.wording.savings import counted
 
-FIELDS = ("url", "command", "credential", "credential_to")
+FIELDS = ("url", "command", "credential", "credential_to", *GROUPS)
+MODE_LABELS = {"policies": "Policies decide", "ask": "Ask each time", "refuse": "Refuse"}
 STATES = {"changed": 0, "new": 1, "accepted": 2}
 
 
@@ -50,7 +51,11 @@ def index(request: HttpRequest) -> HttpResponse:
 def add(request: HttpRequest) -> HttpResponse:
     """A new server."""
     values = _posted(request)
-    context: dict[str, Any] = {"values": values, "programs": settings.GATEPOST_MCP_COMMANDS}
+    context: dict[str, Any] = {
+        "values": values,
+        "modes": _modes(values),
+        "programs": settings.GATEPOST_MCP_COMMANDS,
+    }
     status = 200
     if request.method == "POST":
         try:
@@ -82,6 +87,7 @@ def server(request: HttpRequest, server_id: UUID) -> HttpResponse:
         "row": row,
         "at": _address(row),
         "address": address,
+        "reads": [(group, MODE_LABELS[mode]) for group, mode in row.modes.items()],
         "tools": shown,
         "waiting": [tool for tool in tools if tool.state != "accepted"],
         "modes": MODES,
@@ -96,6 +102,7 @@ def change(request: HttpRequest, server_id: UUID) -> HttpResponse:
     context: dict[str, Any] = {
         "row": row,
         "values": values,
+        "modes": _modes(values),
         "programs": settings.GATEPOST_MCP_COMMANDS,
     }
     status = 200
@@ -193,7 +200,13 @@ def _values(row: ServerRow) -> dict[str, str]:
         "command": shlex.join(row.command),
         "credential": row.credential,
         "credential_to": row.credential_to,
+        **row.modes,
     }
+
+
+def _modes(values: Mapping[str, str]) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """(field, mode, choices) of what a server has beside tools."""
+    return [(group, values[group] or MODES[0], list(MODE_LABELS.items())) for group in GROUPS]
 
 
 def _wanted(values: Mapping[str, str]) -> Wanted:
@@ -206,6 +219,9 @@ def _wanted(values: Mapping[str, str]) -> Wanted:
         command=words,
         credential=values["credential"],
         credential_to=values["credential_to"],
+        resources=values["resources"] or None,
+        prompts=values["prompts"] or None,
+        completions=values["completions"] or None,
     )
 
 

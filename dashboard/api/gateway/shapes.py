@@ -42,6 +42,15 @@ class ChangeMcpServer(RequestShape):
         description="The header that carries it (`Authorization`), or the program's variable.",
     )
     active: bool | None = None
+    resources: Annotated[str, OneOf(MODES)] | None = Field(
+        None, description="What decides about resources/*: as the `mode` of a tool."
+    )
+    prompts: Annotated[str, OneOf(MODES)] | None = Field(
+        None, description="What decides about prompts/*: as the `mode` of a tool."
+    )
+    completions: Annotated[str, OneOf(MODES)] | None = Field(
+        None, description="What decides about completion/complete: as the `mode` of a tool."
+    )
 
     def wanted(self) -> Wanted:
         """For the floor below."""
@@ -84,6 +93,9 @@ class McpServer(Shape):
     credential: str
     credential_to: str
     active: bool
+    resources: Literal["policies", "ask", "refuse"]
+    prompts: Literal["policies", "ask", "refuse"]
+    completions: Literal["policies", "ask", "refuse"]
     made_by: str
     created_at: datetime
 
@@ -98,6 +110,7 @@ class McpServer(Shape):
             credential=row.credential,
             credential_to=row.credential_to,
             active=row.active,
+            **row.modes,
             made_by=row.made_by,
             created_at=row.created_at,
         )

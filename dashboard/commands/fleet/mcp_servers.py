@@ -13,7 +13,7 @@ from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.identity.permissions import Actor
 from dashboard.mcp.registry import queries
 from dashboard.mcp.registry.changes import Wanted
-from dashboard.mcp.registry.definitions import MODES
+from dashboard.mcp.registry.definitions import GROUPS, MODES
 from dashboard.mcp.registry.queries import ServerRow, ToolRow
 
 
@@ -88,6 +88,7 @@ def _wanted(command: PersonalCommand) -> Wanted:
         credential=o["credential"],
         credential_to=o["credential_to"],
         active=o.get("active"),
+        **{group: o[group] for group in GROUPS},
     )
 
 
@@ -99,6 +100,7 @@ def _tell(command: PersonalCommand, row: ServerRow) -> None:
         ("server", row.url or shlex.join(row.command)),
         ("credential", row.credential or "none"),
         ("active", "yes" if row.active else "no"),
+        *row.modes.items(),
     ]
     command.tell(McpServer.from_row(row), facts(f"MCP server {row.name}", values))
 
@@ -149,6 +151,8 @@ def _values(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--credential-to", metavar="NAME", help="the header or variable that carries it"
     )
+    for group in GROUPS:
+        parser.add_argument(f"--{group}", choices=MODES, help=f"what decides about reading {group}")
 
 
 def _changes(parser: argparse.ArgumentParser) -> None:

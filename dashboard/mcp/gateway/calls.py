@@ -41,6 +41,7 @@ from workers.step.step import OpenStep
 from ..registry import queries as known
 from ..registry.definitions import is_repeatable
 from ..registry.queries import ToolRow
+from ..upstream import methods
 from .conversations import (
     NODE,
     Client,
@@ -61,26 +62,41 @@ type Outside = Literal["done", "failed", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call of a client, and the tool as an admin accepted it."""
+    """One tool call of a client, and the tool as an admin accepted it; or one read.
+
+    A read goes by the name of its method, and has no row.
+    """
 
     client: Client
     name: str
     args: Mapping[str, Any]
-    row: ToolRow
+    row: ToolRow | None
+    method: str = methods.CALL
 
     @property
     def tool(self) -> Tool:
         """The tool as the engine takes it."""
+        if self.row is None:
+            return tool_of(self.name, {"idempotent": True})
         accepted = self.row.accepted or {}
-        announced = {
-            "schema": accepted.get("inputSchema"),
-            "idempotent": is_repeatable(accepted),
-        }
-        return tool_of(self.name, announced)
+        return tool_of(self.name, {"schema": self.schema, "idempotent": is_repeatable(accepted)})
+
+    @property
+    def schema(self) -> Any:
+        """The schema of the arguments, as accepted; None for a read."""
+        return None if self.row is None else (self.row.accepted or {}).get("inputSchema")
 
     @property
     def gate(self) -> Gate | None:
-        """The gate that the tool itself has, whatever the policies say."""
+        """The gate that the tool or the server itself has, whatever the policies say."""
+        if self.row is None:
+            group = methods.READS[self.method].group
+            if self.client.server.modes[group] != "ask":
+                return None
+            return Gate(
+                f"Let {self.client.agent!r} send {self.name!r}?",
+                f"An admin has set the {group} of this server to ask each time.",
+            )
         if self.row.mode != "ask":
             return None
         return Gate(
@@ -92,7 +108,8 @@ class Call:
     def target(self) -> str:
         """The hash of what an approval holds for besides the call: the server, the definition."""
         server = self.client.server
-        what = [str(server.id), server.url, list(server.command), self.row.accepted_hash]
+        definition = self.method if self.row is None else self.row.accepted_hash
+        what = [str(server.id), server.url, list(server.command), definition]
         return hashlib.sha256(b"gatepost-mcp-target-1|" + deltas.canonical(what)).hexdigest()
 
     @property
@@ -191,6 +208,14 @@ def checked(client: Client, name: str, args: Mapping[str, Any]) -> Call | Ended:
     return Call(client, name, dict(args), row)
 
 
+def checked_read(client: Client, method: str, params: Mapping[str, Any]) -> Call | Ended:
+    """The read, where an admin lets this server be read in this way."""
+    group = methods.READS[method].group
+    if client.server.modes[group] == "refuse":
+        return Ended(None, reason=f"An admin lets nobody use the {group} of this server.")
+    return Call(client, method, dict(params), None, method)
+
+
 def begin(conversations: Conversations, call: Call, *, plain: bool) -> Begin:
     """Begin a call on its conversation's thread; held where people have to decide.
 
@@ -237,6 +262,7 @@ def hold(call: Call) -> Begin:
             title=f"{call.name} on {call.client.server.name}",
             input={
                 "server": str(call.client.server.id),
+                "method": call.method,
                 "tool": call.name,
                 "arguments": dict(call.args),
                 "target": call.target,
@@ -321,7 +347,11 @@ def own(client: Client, task: str) -> tuple[ThreadRow, Call | Ended]:
     state = queries.state_at(row.id, queries.checkpoint_by_number(row.id, 0).id)
     if "tool" not in state or state["server"] != str(client.server.id):
         raise NotFound(message)
-    call = checked(client, state["tool"], state["arguments"])
+    # Threads from before reads were asked about name no method.
+    if state.get("method", methods.CALL) == methods.CALL:
+        call = checked(client, state["tool"], state["arguments"])
+    else:
+        call = checked_read(client, state["method"], state["arguments"])
     if isinstance(call, Call) and call.target != state["target"]:
         why = f"The tool {call.name!r} is another one by now than the call was asked for."
         return row, Ended(row.id, reason=why)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..registry import changes, queries
+from ..registry.definitions import GROUPS
+from ..registry.queries import ServerRow
 from ..upstream.wire import TASKS, Message
 from .conversations import Client
 
@@ -29,11 +31,12 @@ def shown_tools(client: Client, result: Mapping[str, Any]) -> Message:
     return {**result, "tools": shown}
 
 
-def shown_capabilities(result: Mapping[str, Any], *, modern: bool) -> Message:
-    """State what the server can do: tasks are the gateway's own, all else is the server's."""
+def shown_capabilities(server: ServerRow, result: Mapping[str, Any], *, modern: bool) -> Message:
+    """State what the server can do and an admin lets it; tasks are the gateway's own."""
     stated = result.get("capabilities")
     capabilities = dict(stated) if isinstance(stated, dict) else {}
-    capabilities.pop("tasks", None)
+    for name in ("tasks", "logging", *(g for g in GROUPS if server.modes[g] == "refuse")):
+        capabilities.pop(name, None)
     if modern:
         extensions = capabilities.get("extensions")
         known = extensions if isinstance(extensions, dict) else {}

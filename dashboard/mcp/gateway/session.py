@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
+import structlog
 from django.conf import settings
 
 from checkpoints import errors as ground
@@ -20,7 +22,7 @@ from workers.authoring.errors import StepFailed
 from workers.step.answers import bounded_text
 from workers.step.secret_values import masked, read_secret, without_secrets
 
-from ..upstream import wire
+from ..upstream import methods, wire
 from ..upstream.streamable_http import (
     PROTOCOL,
     SESSION,
@@ -41,6 +43,7 @@ from .gateway import Gateway
 from .listings import shown_capabilities, shown_tools
 from .responses import Responder
 
+log = structlog.get_logger("gatepost.mcp")
 # How often a held call is looked at though no news came.
 POLL_SECONDS: Final = 2.0
 
@@ -66,15 +69,18 @@ class Session:
     async def take(self, raw: bytes, receive: Receive) -> None:
         """Answer a message; raises ActionError and Refused before anything was answered."""
         message = wire.parse(raw)
-        method = message.get("method")
         try:
             # What has begun is carried out and recorded though its client leaves.
-            if method == "tools/call":
-                await asyncio.shield(self._gateway.spawn(self._call(message)))
-            elif isinstance(method, str) and method.startswith("tasks/"):
-                await asyncio.shield(self._gateway.spawn(self._task(message)))
-            else:
-                await self._pass_on(message, receive)
+            match methods.route(message):
+                case "call" | "read":
+                    await asyncio.shield(self._gateway.spawn(self._call(message)))
+                case "task":
+                    await asyncio.shield(self._gateway.spawn(self._task(message)))
+                case "passed":
+                    await self._pass_on(message, receive)
+                case None:
+                    await self._gateway.in_thread(self.client)  # a stranger learns nothing of it
+                    raise methods.unlisted(message)
         except wire.Refused as refused:
             await self._respond.end(refused.answer(message.get("id")), refused.status)
         except ground.InvalidValue as error:
@@ -105,7 +111,9 @@ class Session:
         except StepFailed as error:
             raise NotSent(f"The gateway lacks the credential of {client.server.name}.") from error
         session, protocol = self._headers.get(SESSION, ""), self._headers.get(PROTOCOL, "")
-        return Sending(wire.passed_on(message), session, protocol, secret, schema)
+        governed = message.get("method") == methods.CALL or message.get("method") in methods.READS
+        sent = wire.passed_on(message, governed=governed)
+        return Sending(sent, session, protocol, secret, schema)
 
     def _sent(self, client: Client, sending: Sending) -> AbstractAsyncContextManager[Reply]:
         if client.server.transport == "command":
@@ -137,7 +145,7 @@ class Session:
                     return
                 async for one in reply.messages:
                     if not is_answer(one, message["id"]):
-                        await self._respond.note(without_secrets(one, secrets))
+                        await self._note(client, sending, one, self._respond.note)
                         continue
                     shown = without_secrets(one, secrets) | {"id": message["id"]}
                     answer = await self._shown(client, message, shown)
@@ -160,17 +168,35 @@ class Session:
             return answer | {"result": shown}
         if message["method"] in ("initialize", "server/discover"):
             modern = message["method"] == "server/discover"
-            return answer | {"result": shown_capabilities(result, modern=modern)}
+            return answer | {"result": shown_capabilities(client.server, result, modern=modern)}
         return answer
 
-    # ---- tool calls -----------------------------------------------------------------------------
+    async def _note(self, client: Client, sending: Sending, one: Message, note: Any) -> None:
+        """Pass on what a server says before its answer where it is listed, else refuse it."""
+        if methods.passes_to_client(one):
+            if note is not None:
+                await note(without_secrets(one, secrets_of(sending)))
+        elif "method" in one and one.get("id") is not None:
+            self._gateway.spawn(self._refuse_server(client, sending, one))
+
+    async def _refuse_server(self, client: Client, sending: Sending, asked: Message) -> None:
+        """Tell a server that no client gets what it asked."""
+        try:
+            async with self._sent(client, replace(sending, message=methods.no_method(asked))):
+                return
+        except (NotSent, Broken) as error:
+            why = masked(str(error), secrets_of(sending))
+            log.info("mcp.refusal_not_sent", server=client.server.name, why=why)
+
+    # ---- tool calls and reads -------------------------------------------------------------------
 
     async def _call(self, message: Message) -> None:
-        name, args, plain = wire.tool_call(message)
+        begin = self._begin_tool(message)
+        status = 200
         try:
-            begun = await self._gateway.in_thread(self._begin, name, args, plain)
+            begun = await self._gateway.in_thread(begin)
             if isinstance(begun, Held):
-                if wire.knows_tasks(message):
+                if wire.knows_tasks(message) and message["method"] == methods.CALL:
                     thread = begun
                     task = await self._gateway.in_thread(
                         lambda: tasks.created(self.client(), thread)
@@ -179,11 +205,11 @@ class Session:
                     return
                 begun = await self._hold(message, begun)
             if isinstance(begun, Dispatch):
-                answer = await self.dispatch(begun, message, self._respond.note)
+                answer, status = await self.dispatch(begun, message, self._respond.note)
             elif isinstance(begun, Ended) and begun.result is not None:
                 answer = wire.result(message["id"], begun.result)
             else:
-                answer = self._says(message, _sentence(begun))
+                answer = self._says(message, _sentence(begun, message["method"]))
         except NoSession:
             await self._respond.end(None, 404)
             return
@@ -194,17 +220,32 @@ class Session:
             answer = self._says(message, error.message)
         except (ground.NotAllowedNow, ground.ConcurrentModificationError) as error:
             answer = self._says(message, error.message)
-        await self._respond.end(answer)
+        await self._respond.end(answer, status)
 
-    def _says(self, message: Message, text: str) -> Message:
+    def _says(self, message: Message, text: str, code: int = wire.NOT_ALLOWED) -> Message:
+        """A sentence for the agent: as the result of a tool, as the error of anything else."""
+        if message["method"] != methods.CALL:
+            return wire.Refused(code, text).answer(message["id"])
         return wire.result(message["id"], wire.text_result(text, modern=wire.is_modern(message)))
 
-    def _begin(self, name: str, args: dict[str, Any], plain: bool) -> Begin:
-        """In a thread: look at everything, then begin."""
-        call = calls.checked(self.client(name), name, args)
-        if isinstance(call, Ended):
-            return call
-        return calls.begin(self._gateway.conversations, call, plain=plain)
+    def _begin_tool(self, message: Message) -> Callable[[], Begin]:
+        """Read a call or a read; what looks at everything in a thread, then begins it."""
+        method = message["method"]
+        if method == methods.CALL:
+            name, args, plain = wire.tool_call(message, methods.CALL_PARAMS)
+        else:
+            name, args, plain = method, methods.read_params(message), True
+
+        def begin() -> Begin:
+            if method == methods.CALL:
+                call = calls.checked(self.client(name), name, args)
+            else:
+                call = calls.checked_read(self.client(), name, args)
+            if isinstance(call, Ended):
+                return call
+            return calls.begin(self._gateway.conversations, call, plain=plain)
+
+        return begin
 
     def again(self, thread: UUID) -> Begin:
         """In a thread: look at everything anew, then begin a held call where it was decided."""
@@ -230,16 +271,25 @@ class Session:
                 held = begun
         return held
 
-    async def dispatch(self, at: Dispatch, message: Message, note: Any = None) -> Message:
-        """Send a call that has started to its server, and record what came of it."""
+    async def dispatch(
+        self, at: Dispatch, message: Message, note: Any = None
+    ) -> tuple[Message, int]:
+        """Send a call that has started to its server, and record what came of it.
+
+        (the answer for the client, its HTTP status).
+        """
         client, modern = at.call.client, wire.is_modern(message)
         params = {k: v for k, v in message.get("params", {}).items() if k != "task"}
-        params |= {"name": at.call.name, "arguments": dict(at.args)}
-        sent = message | {"method": "tools/call", "params": params}
+        if at.call.method == methods.CALL:
+            params |= {"name": at.call.name, "arguments": dict(at.args)}
+        else:
+            params = dict(at.args) | {k: v for k, v in params.items() if k == "_meta"}
+        sent = message | {"method": at.call.method, "params": params}
+        lost = 200 if at.call.method == methods.CALL else 502
         secrets: set[str] = set()
         self._gateway.at_work.add(at)
         try:
-            sending = self._sending(client, sent, (at.call.row.accepted or {}).get("inputSchema"))
+            sending = self._sending(client, sent, at.call.schema)
             secrets = secrets_of(sending)
             answer = await self._answer_of(client, sending, note)
         except NotSent as error:
@@ -247,12 +297,14 @@ class Session:
             await self._settle(at, "failed", error=why)
             if isinstance(error, NoSession) and note is not None:
                 raise  # the client begins a new session by itself
-            return self._says(message, f"The call did not happen: {why}")
+            text = f"The call did not happen: {why}"
+            return self._says(message, text, wire.INTERNAL_ERROR), lost
         except Broken as error:
             why = masked(str(error), secrets)
             await self._settle(at, "unknown", error=why)
             where = calls.thread_url(at.work.thread)
-            return self._says(message, f"Nobody knows whether the call happened: {why} {where}")
+            text = f"Nobody knows whether the call happened: {why} {where}"
+            return self._says(message, text, wire.INTERNAL_ERROR), lost
         except Exception:
             await self._settle(at, "unknown", error="The gateway failed; its log says more.")
             raise
@@ -263,15 +315,21 @@ class Session:
             text = str(error_of.get("message", "")) if isinstance(error_of, dict) else ""
             await self._settle(at, "failed", error=masked(text, secrets)[:1000] or "It failed.")
             shown: Message = without_secrets(answer, secrets)
-            return shown | {"id": message.get("id")}
-        return await self._recorded(at, message, answer.get("result"), secrets, modern=modern)
+            return shown | {"id": message.get("id")}, 200
+        result = answer.get("result")
+        return await self._recorded(at, message, result, secrets, modern=modern), 200
 
     async def _recorded(
         self, at: Dispatch, message: Message, result: Any, secrets: set[str], *, modern: bool
     ) -> Message:
         """The answer with a result that is on record; one that can't be recorded is withheld."""
-        if why := masked(calls.recordable(result, secrets), secrets):
-            record: Any = {"withheld": why}
+        record: Any
+        if at.call.method != methods.CALL:
+            result = without_secrets(result, secrets)
+            why = calls.recordable(result, secrets)
+            record, shown = ({"withheld": why} if why else deltas.as_stored(result)), result
+        elif why := masked(calls.recordable(result, secrets), secrets):
+            record = {"withheld": why}
             shown = wire.text_result(f"The call happened. {why}", modern=modern)
         else:
             record = shown = deltas.as_stored(result)
@@ -297,8 +355,7 @@ class Session:
             async for one in reply.messages:
                 if is_answer(one, sending.message.get("id")):
                     return one
-                if note is not None:
-                    await note(without_secrets(one, secrets_of(sending)))
+                await self._note(client, sending, one, note)
         raise Broken(f"{client.server.name} ended its answer too early.")
 
     # ---- tasks ----------------------------------------------------------------------------------
@@ -322,21 +379,22 @@ class Session:
         if acted.dispatch is not None:
             # Its own message: the one that asks how the task stands says nothing of the call.
             meta = wire.meta_of(message)
-            call = {"jsonrpc": "2.0", "id": task, "method": "tools/call", "params": {"_meta": meta}}
+            method = acted.dispatch.call.method
+            call = {"jsonrpc": "2.0", "id": task, "method": method, "params": {"_meta": meta}}
             self._gateway.spawn(self.dispatch(acted.dispatch, call))
         await self._respond.end(wire.result(message["id"], acted.result))
 
 
-def _sentence(begun: Begin) -> str:
+def _sentence(begun: Begin, method: str) -> str:
     """The sentence for the agent about a call that did not happen."""
     if isinstance(begun, Held):
         if begun.at_work:
             return "The same call is at work already. Call it again to get its result."
         links = " ".join(begun.links) or calls.thread_url(begun.thread)
-        return (
-            f"The call waits for approval: {links} Nothing has happened. Once it is approved, call "
-            "the tool again with exactly the same arguments."
-        )
+        text = f"The call waits for approval: {links} Nothing has happened. Once it is approved, "
+        if method != methods.CALL:
+            return text + f"send {method} again with exactly the same parameters."
+        return text + "call the tool again with exactly the same arguments."
     if isinstance(begun, Ended):
         return f"The call did not happen. {begun.reason}".strip()
     raise TypeError(f"{begun!r} is at work")

@@ -25,7 +25,7 @@ from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
 
 from . import queries
-from .definitions import MODES, TRANSPORTS, definition_of, hash_of
+from .definitions import GROUPS, MODES, TRANSPORTS, definition_of, hash_of
 from .queries import ServerRow, ToolRow
 
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -46,6 +46,9 @@ class Wanted:
     credential: str | None = None
     credential_to: str | None = None
     active: bool | None = None
+    resources: str | None = None
+    prompts: str | None = None
+    completions: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,9 @@ class _Values:
     credential: str = ""
     credential_to: str = ""
     active: bool = True
+    resources: str = "policies"
+    prompts: str = "policies"
+    completions: str = "policies"
 
     @property
     def transport(self) -> str:
@@ -72,9 +78,10 @@ def add(workspace: UUID, name: str, wanted: Wanted, *, actor: str) -> ServerRow:
             raise InvalidValue("name", f"a workspace has at most {SERVERS_MAX} MCP servers")
         added = _do(
             "INSERT INTO gp_mcp_server (id, workspace_id, name, made_by, transport, url, command, "
-            "credential, credential_to, active) VALUES (%s::uuid, %s::uuid, %s::varchar, "
-            "%s::varchar, %s::varchar, %s::varchar, %s::jsonb, %s::varchar, %s::varchar, "
-            "%s::boolean) ON CONFLICT (workspace_id, name) DO NOTHING",
+            "credential, credential_to, active, resources, prompts, completions) VALUES (%s::uuid, "
+            "%s::uuid, %s::varchar, %s::varchar, %s::varchar, %s::varchar, %s::jsonb, "
+            "%s::varchar, %s::varchar, %s::boolean, %s::varchar, %s::varchar, %s::varchar) "
+            "ON CONFLICT (workspace_id, name) DO NOTHING",
             (ident, workspace, name, actor, *_params(values)),
         )
         if not added:
@@ -92,14 +99,17 @@ def change(ident: UUID, wanted: Wanted, *, workspace: UUID, actor: str) -> Serve
     """
     with transaction.atomic():
         row = _locked(ident, workspace)
-        before = _Values(row.url, row.command, row.credential, row.credential_to, row.active)
+        before = _Values(
+            row.url, row.command, row.credential, row.credential_to, row.active, **row.modes
+        )
         after = _applied(before, wanted)
         if after == before:
             return row
         _do(
             "UPDATE gp_mcp_server SET transport = %s::varchar, url = %s::varchar, "
             "command = %s::jsonb, credential = %s::varchar, credential_to = %s::varchar, "
-            "active = %s::boolean WHERE id = %s::uuid",
+            "active = %s::boolean, resources = %s::varchar, prompts = %s::varchar, "
+            "completions = %s::varchar WHERE id = %s::uuid",
             (*_params(after), ident),
         )
         old, new = asdict(before), asdict(after)
@@ -247,6 +257,11 @@ def _applied(values: _Values, wanted: Wanted) -> _Values:
         values = replace(values, credential_to=wanted.credential_to)
     if values.command and values.credential and not values.credential_to:
         raise InvalidValue("credential_to", "is needed: the variable that the program reads")
+    for group in GROUPS:
+        if (mode := getattr(wanted, group)) is not None:
+            if mode not in MODES:
+                raise InvalidValue(group, f"must be one of {', '.join(MODES)}")
+            values = replace(values, **{group: mode})
     return values if wanted.active is None else replace(values, active=wanted.active)
 
 
@@ -289,6 +304,7 @@ def _params(values: _Values) -> tuple[Any, ...]:
         values.credential,
         values.credential_to,
         values.active,
+        *(getattr(values, group) for group in GROUPS),
     )
 
 

@@ -12,11 +12,11 @@ from checkpoints.errors import NotFound
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.state import deltas
 
-from .definitions import changed_parts
+from .definitions import GROUPS, changed_parts
 
 _SERVER_COLUMNS = (
     "s.id, s.workspace_id, s.name, s.transport, s.url, s.command::text, s.credential, "
-    "s.credential_to, s.active, s.made_by, s.created_at"
+    "s.credential_to, s.active, s.resources, s.prompts, s.completions, s.made_by, s.created_at"
 )
 _TOOL_PARTS = {
     **dict.fromkeys(("id", "server_id", "name", "mode"), ""),
@@ -33,7 +33,10 @@ _TOOL = f"SELECT {_TOOL_COLUMNS} FROM gp_mcp_tool t "  # noqa: S608
 
 @dataclass(frozen=True, slots=True)
 class ServerRow:
-    """A server; `credential` is the name of its secret, never the secret."""
+    """A server; `credential` is the name of its secret, never the secret.
+
+    `modes` are {what it has beside tools: what decides about reading it}.
+    """
 
     id: UUID
     workspace: UUID
@@ -44,6 +47,7 @@ class ServerRow:
     credential: str
     credential_to: str
     active: bool
+    modes: Mapping[str, Literal["policies", "ask", "refuse"]]
     made_by: str
     created_at: datetime
 
@@ -153,6 +157,7 @@ def _server(row: Any) -> ServerRow:
         credential=row.credential,
         credential_to=row.credential_to,
         active=row.active,
+        modes={group: getattr(row, group) for group in GROUPS},
         made_by=row.made_by,
         created_at=row.created_at,
     )

@@ -14,7 +14,7 @@ import structlog
 from django.conf import settings
 
 from ..registry.queries import ServerRow
-from . import wire
+from . import methods, wire
 from .streamable_http import Broken, NoSession, NotSent, Reply, Sending
 from .wire import Message
 
@@ -96,10 +96,9 @@ class Process:
                 queue.put_nowait(message)
         elif number is not None:
             # What it asks of its client has no way there: this answer is the end of it.
-            error = {"code": wire.METHOD_NOT_FOUND, "message": "The gateway passes nothing back."}
-            reply = {"result": {}} if message["method"] == "ping" else {"error": error}
-            await self._write({"jsonrpc": "2.0", "id": number, **reply})
-        else:
+            pong: Message = {"jsonrpc": "2.0", "id": number, "result": {}}
+            await self._write(pong if message["method"] == "ping" else methods.no_method(message))
+        elif methods.passes_to_client(message):
             token = message.get("params", {}).get("progressToken")
             at = self._tokens.get(token) if isinstance(token, str | int) else None
             if at is not None and (queue := self._waiting.get(at)):

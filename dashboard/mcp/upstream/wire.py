@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any, Final
 
 from checkpoints.errors import InvalidValue
@@ -16,6 +16,8 @@ INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
+# The gateway's own: a request that waits for people, or that they or an admin refused.
+NOT_ALLOWED: Final = -32000
 MISSING_CAPABILITY: Final = -32021
 
 TASKS: Final = "io.modelcontextprotocol/tasks"
@@ -26,6 +28,7 @@ META_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
 # what a call does, and nobody was shown it.
 _META_PREFIX: Final = "io.modelcontextprotocol/"
 _META: Final = frozenset({"progressToken", "traceparent", "tracestate", "baggage"})
+_MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 # The member whose value the header Mcp-Name repeats.
 NAMED_BY: Final = {
     "tools/call": "name",
@@ -63,13 +66,17 @@ def parse(raw: bytes) -> Message:
         raise Refused(PARSE_ERROR, f"The message can't be read: {error}", 400) from error
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise Refused(INVALID_REQUEST, "One JSON-RPC 2.0 message is taken, and no batch.", 400)
+    # A server that reads names more loosely would take `Method` for the method.
+    if other := sorted(message.keys() - _MEMBERS):
+        raise Refused(INVALID_REQUEST, f"{other[0]!r} is no member of JSON-RPC.", 400)
     ident, method, params = message.get("id"), message.get("method"), message.get("params", {})
     if ident is not None and (not isinstance(ident, str | int) or isinstance(ident, bool)):
         raise Refused(INVALID_REQUEST, "$.id must be a text or a whole number.", 400)
-    if method is None and not ("result" in message or "error" in message):
+    is_answer = "result" in message or "error" in message
+    if "method" in message and (is_answer or not isinstance(method, str)):
+        raise Refused(INVALID_REQUEST, "$.method must be a text, and of no answer.", 400)
+    if "method" not in message and not is_answer:
         raise Refused(INVALID_REQUEST, "$.method is missing.", 400)
-    if method is not None and not isinstance(method, str):
-        raise Refused(INVALID_REQUEST, "$.method must be a text.", 400)
     if not isinstance(params, dict):
         raise Refused(INVALID_PARAMS, "$.params must be an object.", 400)
     if not isinstance(params.get("_meta", {}), dict):
@@ -105,13 +112,16 @@ def knows_tasks(message: Message) -> bool:
     return isinstance(extensions, dict) and TASKS in extensions
 
 
-def passed_on(message: Message) -> Message:
-    """The message as the server gets it: without tasks, which are the gateway's own."""
+def passed_on(message: Message, *, governed: bool) -> Message:
+    """The message as the server gets it: without tasks, which are the gateway's own.
+
+    `governed`: people or policies decided about what they were shown of it.
+    """
     params = message.get("params")
     if not isinstance(params, dict) or "_meta" not in params:
         return message
     meta = dict(params["_meta"])
-    if message.get("method") == "tools/call":
+    if governed:
         meta = {k: v for k, v in meta.items() if k.startswith(_META_PREFIX) or k in _META}
     if knows_tasks(message):
         capabilities = dict(meta[CAPABILITIES])
@@ -120,8 +130,11 @@ def passed_on(message: Message) -> Message:
     return message | {"params": params | {"_meta": meta}}
 
 
-def tool_call(message: Message) -> tuple[str, dict[str, Any], bool]:
-    """(tool, arguments, whether nothing else decides what the call does); raises Refused."""
+def tool_call(message: Message, known: Set[str]) -> tuple[str, dict[str, Any], bool]:
+    """(tool, arguments, whether nothing else decides what the call does); raises Refused.
+
+    `known` are the parameters that a call may have.
+    """
     if not is_request(message):
         # A server may act on it all the same, and nobody could be given its outcome.
         raise Refused(INVALID_REQUEST, "$.id is missing: a tool call is a request.", 400)
@@ -131,6 +144,8 @@ def tool_call(message: Message) -> tuple[str, dict[str, Any], bool]:
         raise Refused(INVALID_PARAMS, "$.params.name must name a tool.")
     if args is not None and not isinstance(args, dict):
         raise Refused(INVALID_PARAMS, "$.params.arguments must be an object.")
+    for other in sorted(params.keys() - known):
+        raise Refused(INVALID_PARAMS, f"$.params.{other} is no part of a tool call.")
     # `task` was the client's wish in 2025-11-25; the server ignores it since.
     plain = not params.keys() - {"name", "arguments", "_meta", "task"}
     return name, args or {}, plain

@@ -280,22 +280,35 @@ def serving(**environment: str) -> Iterator[Site]:
 
 @contextmanager
 def gate(
-    folder: Path, *, command: bool = False, url: str = "", **environment: str
+    folder: Path,
+    *,
+    command: bool = False,
+    url: str = "",
+    program: Path = PROGRAM,
+    **environment: str,
 ) -> Iterator[Gate]:
     """Everything, with the server's tools accepted; `url` for another server than the usual."""
     (folder / "secret.txt").write_text(SECRET)
     with serving(**environment) as site:
-        yield gate_of(site, make_cast(), folder, command=command, url=url)
+        yield gate_of(site, make_cast(), folder, command=command, url=url, program=program)
 
 
-def gate_of(site: Site, cast: Cast, folder: Path, *, command: bool = False, url: str = "") -> Gate:
+def gate_of(
+    site: Site,
+    cast: Cast,
+    folder: Path,
+    *,
+    command: bool = False,
+    url: str = "",
+    program: Path = PROGRAM,
+) -> Gate:
     """Put the MCP server behind the gateway of a web server, in the workspace of a cast."""
     behind = kept_upstream()
     behind.clean()
     wanted = Wanted(url=url or behind.url, credential="GATEPOST_SECRET_UPSTREAM")
     if command:
         wanted = Wanted(
-            command=[sys.executable, str(PROGRAM), str(folder)],
+            command=[sys.executable, str(program), str(folder)],
             credential="GATEPOST_SECRET_UPSTREAM",
             credential_to="UPSTREAM_TOKEN",
         )

@@ -21,6 +21,7 @@ class Scripted:
     url: str = ""
     answers: dict[str, Callable[[Message], list[Message]]] = field(default_factory=dict)
     calls: list[Message] = field(default_factory=list)
+    seen: list[Message] = field(default_factory=list)
 
 
 @contextmanager
@@ -32,9 +33,11 @@ def scripted() -> Iterator[Scripted]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             message = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            if message["method"] == "tools/call":
+            method = message.get("method", "")
+            made.seen.append(message)
+            if method == "tools/call":
                 made.calls.append(message)
-            answer = made.answers.get(message["method"], lambda _: [{"result": {}}])
+            answer = made.answers.get(method, lambda _: [{"result": {}}])
             named = {"jsonrpc": "2.0"}
             messages = [
                 named | one | ({} if "method" in one else {"id": message.get("id")})
