@@ -179,10 +179,10 @@ class Session:
         elif "method" in one and one.get("id") is not None:
             self._gateway.spawn(self._refuse_server(client, sending, one))
 
-    async def _refuse_server(self, client: Client, sending: Sending, asked: Message) -> None:
+    async def _refuse_server(self, client: Client, sending: Sending, request: Message) -> None:
         """Tell a server that no client gets what it asked."""
         try:
-            async with self._sent(client, replace(sending, message=methods.no_method(asked))):
+            async with self._sent(client, replace(sending, message=methods.no_method(request))):
                 return
         except (NotSent, Broken) as error:
             why = masked(str(error), secrets_of(sending))

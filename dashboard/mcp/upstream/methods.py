@@ -105,7 +105,7 @@ def unlisted(message: Message) -> wire.Refused:
 
 
 def read_params(message: Message) -> Message:
-    """What a read carries, which people and policies see; raises Refused for anything else."""
+    """Parameters of a read, all seen by people and policies; raises Refused for any other."""
     params = {name: value for name, value in message.get("params", {}).items() if name != "_meta"}
     for other in sorted(params.keys() - READS[message["method"]].params):
         raise wire.Refused(
