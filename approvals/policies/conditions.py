@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 
 from checkpoints.errors import InvalidValue
 
+from . import facts
 from .condition_cost import SECONDS_MAX, Cost, check_patterns, volumes
 
 # The library logs each error of a helper; what has no answer is told where it counts.
@@ -31,17 +32,7 @@ SUMS_MAX: Final = 10  # of lists, a sum is a copy
 # So many digits a double holds exactly enough for comparisons to be those of the decimals.
 DIGITS_MAX: Final = 15
 
-VARIABLES: Final = (
-    "tool",
-    "args",
-    "agent",
-    "cost",
-    "risk",
-    "labels",
-    "operation",
-    "started_by",
-    "node",
-)
+VARIABLES: Final = tuple(facts.FACTS)
 type Subject = Literal["effect", "operation", "node"]
 # What a node that has not begun does not have.
 NOT_OF_NODES: Final = frozenset({"tool", "args", "risk", "operation"})
@@ -64,12 +55,16 @@ class Unanswered(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition that may be asked of effects, of what people do to threads, or of nodes."""
+    """A condition that may be asked of effects, of what people do to threads, or of nodes.
+
+    `names` are the facts that it looks at.
+    """
 
     text: str
     program: Any
     subject: Subject
     cost: Cost
+    names: frozenset[str]
 
     def holds(self, values: Mapping[str, Any]) -> bool:
         """Evaluate the condition; `values` has each of VARIABLES. Raises Unanswered."""
@@ -117,7 +112,7 @@ def condition(text: str) -> Condition:
         if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
             raise
         raise InvalidValue("condition", f"cannot be read: {_message_of(error)}") from error
-    condition = Condition(text, program, _subject(names), cost)
+    condition = Condition(text, program, _subject(names), cost, frozenset(names))
     try:
         condition.holds(_SAMPLE)
     except Unanswered as error:
@@ -135,6 +130,14 @@ def refusal(text: str) -> str:
     except InvalidValue as error:
         return f"this policy's condition is no longer taken: {error.reason}"
     return ""
+
+
+def claims(text: str) -> tuple[str, ...]:
+    """The claimed facts that a condition looks at; none of one that is no longer taken."""
+    try:
+        return facts.claimed_of(condition(text).names)
+    except InvalidValue:
+        return ()
 
 
 def _subject(names: Collection[str]) -> Subject:

@@ -10,6 +10,7 @@ from checkpoints.state import deltas
 
 from ..rules.terms import Seat, Terms
 from ..states import RISKS
+from . import facts
 from .conditions import condition
 
 NAME_MAX: Final = 100
@@ -62,6 +63,12 @@ def check(draft: Draft) -> None:
     deltas.check(draft.condition, "condition")
     request = condition(draft.condition)
     _one_of("action", draft.action, ACTIONS)
+    if draft.action == "allow" and (claimed := facts.claimed_of(request.names)):
+        raise InvalidValue(
+            "condition",
+            f"uses {claimed[0]!r}, which is only claimed: {facts.reason(claimed[0])}. A policy "
+            f"that allows may look at known facts: {', '.join(facts.KNOWN)}",
+        )
     _one_of("risk", draft.risk, ("", *RISKS))
     if draft.deadline is not None:
         _between("deadline", draft.deadline, 1, DEADLINE_MAX)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from ..rules.terms import Terms
+from . import facts as known_facts
 from . import queries as queries_policies
 from .conditions import Subject, Unanswered, condition, refusal, subject_of
 from .queries import VersionRow
@@ -18,7 +19,8 @@ class Facts:
     """The facts that a rule may read; `cost` is the thread's spend so far, a decimal string.
 
     `operation` is an operation of a person on a thread, `node` the node that a thread comes to;
-    both are empty for an effect of an agent.
+    both are empty for an effect of an agent. `elsewhere`: the agent works elsewhere and reports
+    what it does, so more of this is what it claims.
     """
 
     workspace: UUID
@@ -32,6 +34,7 @@ class Facts:
     operation: Literal["", "fork", "roll_back", "edit", "retry", "skip"] = ""
     started_by: str = ""
     node: str = ""
+    elsewhere: bool = False
 
     @property
     def subject(self) -> Subject:
@@ -81,12 +84,16 @@ def ask(facts: Facts) -> PolicyAnswer:
 
 
 def first_match(versions: Iterable[VersionRow], facts: Facts) -> Rule | None:
-    """The rule of the first of these policies that matches; None without a match."""
+    """The rule of the first of these policies that matches; None without a match.
+
+    One that would allow on a fact that is only claimed asks instead: it was saved by an older
+    version, or the fact is a claim of this agent only.
+    """
     values = values_of(facts)
     for version in versions:
         matched, problem = matches(version, values, facts.subject)
         if matched:
-            return _rule(version, problem)
+            return _rule(version, problem, facts.elsewhere)
     return None
 
 
@@ -123,16 +130,23 @@ def values_of(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _rule(version: VersionRow, problem: str) -> Rule:
-    message = f"The policy “{version.name}” asks for it"
-    if version.action == "allow":
+def _rule(version: VersionRow, problem: str, elsewhere: bool) -> Rule:
+    action, message = version.action, f"The policy “{version.name}” asks for it"
+    if action == "allow":
         message = f"The policy “{version.name}” allows it"
+        names = condition(version.condition).names
+        if claimed := known_facts.claimed_of(names, elsewhere=elsewhere):
+            action = "ask"
+            message = (
+                f"The policy “{version.name}” would allow it on {claimed[0]!r}, which is only "
+                f"claimed ({known_facts.reason(claimed[0])}); so it asks"
+            )
     if version.note:
         message += f": {version.note}"
     if problem:
         message += f" ({problem}; so it counts as met)"
     return Rule(
-        action=version.action,
+        action=action,
         version=version.label,
         name=version.name,
         terms=replace(

@@ -11,7 +11,7 @@ from uuid import UUID
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.state import deltas
 
-from .conditions import Unanswered, condition
+from .conditions import Unanswered, claims, condition
 from .matches import Facts, values_of
 
 PAST: Final = 500
@@ -62,12 +62,14 @@ class Tried:
     """`looked_at` of `there` past actions were tried; what matched, newest first.
 
     All actions after `since` were tried, those before it not or not all; None: all on record.
+    `claims` are the claimed facts that the condition looks at.
     """
 
     looked_at: int
     there: int
     since: datetime | None
     matched: tuple[Past, ...]
+    claims: tuple[str, ...] = ()
 
 
 def against_the_past(
@@ -100,7 +102,7 @@ def against_the_past(
             holds, problem = action == "ask", str(error)
         if holds:
             matched.append(_past(row, problem))
-    return Tried(looked_at, len(rows), max(ends, default=None), tuple(matched))
+    return Tried(looked_at, len(rows), max(ends, default=None), tuple(matched), claims(text))
 
 
 def _facts(workspace: UUID, row: Any) -> Facts:

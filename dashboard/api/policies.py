@@ -11,11 +11,11 @@ from pydantic import Field, RootModel
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from approvals.policies import drafts
+from approvals.policies import drafts, facts
 from approvals.policies import queries as queries_policies
 from approvals.policies.affected_requests import Touched
 from approvals.policies.changes import POLICIES_MAX
-from approvals.policies.conditions import LENGTH_MAX, refusal
+from approvals.policies.conditions import LENGTH_MAX, claims, refusal
 from approvals.policies.preview import Past as PastRow
 from approvals.policies.queries import VersionRow
 from approvals.rules.terms import VALID_FOR
@@ -76,7 +76,8 @@ class PolicyDraft(RequestShape):
 
     name: Annotated[str, NotBlank(drafts.NAME_MAX)]
     condition: Annotated[str, NotBlank(LENGTH_MAX)] = Field(
-        description="CEL over tool, args, agent, cost, risk, labels, operation.",
+        description=f"CEL over what is known ({', '.join(facts.KNOWN)}) and what is only claimed "
+        f"({', '.join(facts.CLAIMED)}): `allow` takes known facts only.",
     )
     action: Literal["ask", "allow"] = "ask"
     terms: Terms = Field(default_factory=lambda: Terms.model_validate({}))
@@ -127,6 +128,10 @@ class PolicyVersion(Shape):
     refused: str = Field(
         description="Why this version's condition is no longer taken, empty where it is: one "
         "that asks asks about each action, one that allows allows nothing."
+    )
+    claims: list[str] = Field(
+        description="Facts in the condition that the controlled party writes itself. A policy that "
+        "allows on one, saved by an older version, asks instead."
     )
 
 
@@ -208,6 +213,10 @@ class Tried(Shape):
     looked_at: int
     there: int
     since: datetime | None
+    claims: list[str] = Field(
+        description="Facts in the condition that the controlled party writes itself; `allow` is "
+        "refused with one."
+    )
     n_matched: int
     matched: list[Past]
 
@@ -307,6 +316,7 @@ class TryPolicies(MemberView):
                 looked_at=result.looked_at,
                 there=result.there,
                 since=result.since,
+                claims=list(result.claims),
                 n_matched=len(result.matched),
                 matched=[_past(one) for one in result.matched],
             )
@@ -333,6 +343,7 @@ def _version(row: VersionRow) -> dict[str, Any]:
         "made_by": row.made_by,
         "made_at": row.made_at,
         "refused": refusal(row.condition),
+        "claims": list(claims(row.condition)),
     }
 
 

@@ -1,13 +1,13 @@
-"""Policies whose condition the reader of conditions takes no longer, as after an upgrade."""
+"""Policies whose condition is no longer taken, or allows on a claim, as after an upgrade."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from approvals.policies import queries as queries_policies
-from approvals.policies.conditions import refusal
+from approvals.policies.conditions import claims, refusal
 
-from .findings import Finding, Seen, ok, wrong
+from .findings import Finding, Seen, ok, warning, wrong
 
 NAMED = 5
 
@@ -25,5 +25,13 @@ def conditions(seen: Seen) -> Iterator[Finding]:
         )
     if len(refused) > NAMED:
         yield wrong("policies", f"{len(refused):,} in all", "Look at Records, Policies.")
-    if not refused:
+    claimed = [row for row in rows if row.action == "allow" and claims(row.condition)]
+    for row in claimed[:NAMED]:
+        yield warning(
+            f"policy “{row.name}”",
+            f"it would allow on {', '.join(claims(row.condition))}, which is only claimed; "
+            "it asks meanwhile",
+            f"Take the claim out of its condition: /admin/policies/{row.policy}/.",
+        )
+    if not refused and not claimed:
         yield ok("policies", f"{len(rows):,} active, each condition is taken")

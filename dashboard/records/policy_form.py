@@ -39,7 +39,7 @@ class PolicyForm(forms.Form):
     condition = forms.CharField(
         max_length=2_000,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
-        help_text="When it holds, in CEL: tool, args, agent, cost, risk, labels, started_by. "
+        help_text="When it holds, in CEL. "
         "Money is text, so compare it by amount(args.total) > 1000. A condition with "
         "operation ('fork', 'roll_back', 'edit', 'retry') is about what people do to "
         "threads, one with node, such as node == 'publish', stops before that node. "

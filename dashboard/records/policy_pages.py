@@ -19,7 +19,8 @@ from django.views.decorators.http import require_POST
 from approvals.policies import queries as queries_policies
 from approvals.policies.affected_requests import Touched
 from approvals.policies.changes import SCOPES, SPANS
-from approvals.policies.conditions import refusal
+from approvals.policies.conditions import claims, refusal
+from approvals.policies.facts import FACTS
 from approvals.policies.queries import VersionRow
 from checkpoints.errors import NotFound
 from dashboard import actions
@@ -50,6 +51,7 @@ def index(request: HttpRequest) -> HttpResponse:
                     "row": row,
                     "place": i,
                     "refused": refusal(row.condition),
+                    "claims": _claims(row),
                     "stages": "; then ".join(seat_line(s) for s in row.terms.stages),
                     "waiting": queries_policies.waiting(row.policy, workspace=who.workspace),
                 }
@@ -78,6 +80,8 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
     form = PolicyForm(request.POST if posted else None, initial=form_of(row) if row else None)
     context: dict[str, Any] = {"form": form, "row": row}
     context["refused"] = refusal(row.condition) if row else ""
+    context["claims"] = _claims(row) if row else ()
+    context["facts"] = FACTS
     status = 200
     if posted and not form.is_valid():
         status = 422
@@ -117,6 +121,11 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
         }
     title = f"Policy {row.name}" if row else "New policy"
     return _page(request, "policy/detail.html", title, context, status=status)
+
+
+def _claims(row: VersionRow) -> tuple[str, ...]:
+    """The claims on which a policy would allow: it asks for each."""
+    return claims(row.condition) if row.action == "allow" else ()
 
 
 def _touched(who: Actor, form: PolicyForm, row: VersionRow | None) -> Touched:

@@ -119,6 +119,7 @@ def _facts(work: Work, **more: Any) -> policy.Facts:
         cost=str(row.cost),
         labels=dict(row.labels),
         started_by=work.started_by,
+        elsewhere=row.external is not None,
         **more,
     )
 

@@ -139,6 +139,7 @@ class CallLedger(ReportedLedger):
                 risk=risk,
                 labels=dict(self._labels),
                 started_by=work.started_by,
+                elsewhere=True,
             )
         )
 

@@ -129,3 +129,14 @@ def test_what_would_hold_a_call_is_read_and_nothing_changes(held: Agent, cast: C
         "running",
     )
     assert queries.activities(UUID(held.thread)) == []
+
+
+def test_no_name_of_a_node_lets_an_agent_elsewhere_pass(agent: Agent, cast: Cast) -> None:
+    """It names its nodes itself, so a policy that allows one of them asks."""
+    demand(cast, "node == 'look'", action="allow")
+    agent.start(nodes=NODES)
+    assert agent.call("POST", "lease/", {"name": "host-1"}).code == "not-allowed-now"
+    (request,) = agent.get("next/")["approvals"]
+    assert request["node"] == "look"
+    agent.decide()
+    assert agent.take()["thread"]["next_nodes"] == ["look"]
