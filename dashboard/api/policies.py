@@ -16,7 +16,7 @@ from approvals.policies import queries as queries_policies
 from approvals.policies.affected_requests import Touched
 from approvals.policies.changes import POLICIES_MAX
 from approvals.policies.conditions import LENGTH_MAX, claims, refusal
-from approvals.policies.preview import Past as PastRow
+from approvals.policies.preview import Tried as TriedRows
 from approvals.policies.queries import VersionRow
 from approvals.rules.terms import VALID_FOR
 from approvals.states import Risk
@@ -311,20 +311,19 @@ class TryPolicies(MemberView):
         """Newest first; stops after five seconds."""
         body = self.body(TryPolicy)
         result = actions.try_policy(self.actor, body.condition, body.action)
-        return answer(
-            Tried(
-                looked_at=result.looked_at,
-                there=result.there,
-                since=result.since,
-                claims=list(result.claims),
-                n_matched=len(result.matched),
-                matched=[_past(one) for one in result.matched],
-            )
-        )
+        return answer(tried_of(result))
 
 
-def _past(row: PastRow) -> Past:
-    return Past.model_validate(row)
+def tried_of(result: TriedRows) -> Tried:
+    """What a condition would have matched, for the wire."""
+    return Tried(
+        looked_at=result.looked_at,
+        there=result.there,
+        since=result.since,
+        claims=list(result.claims),
+        n_matched=len(result.matched),
+        matched=[Past.model_validate(one) for one in result.matched],
+    )
 
 
 def _version(row: VersionRow) -> dict[str, Any]:

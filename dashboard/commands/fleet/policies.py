@@ -16,14 +16,13 @@ from checkpoints.state import deltas
 from dashboard import actions
 from dashboard.actions.policies import draft_from
 from dashboard.api.policies import (
-    Past,
     Policy,
     PolicyDetail,
     PolicyDraft,
     PolicyList,
-    Tried,
     detail_of,
     preview_of,
+    tried_of,
 )
 from dashboard.commands.terminal.console import PersonalCommand, Verb
 from dashboard.commands.terminal.tables import facts, table
@@ -112,13 +111,7 @@ def try_condition(command: PersonalCommand) -> None:
         for one in result.matched[:SHOWN]
     )
     command.tell(
-        Tried(
-            looked_at=result.looked_at,
-            there=result.there,
-            since=result.since,
-            n_matched=len(result.matched),
-            matched=[Past.model_validate(one) for one in result.matched],
-        ),
+        tried_of(result),
         table("", ("at", "tool", "what", "became", "no answer because"), shown),
     )
     back = (
