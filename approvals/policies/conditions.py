@@ -11,7 +11,7 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, Literal
 
@@ -31,6 +31,8 @@ CHARACTERS_MAX: Final = 200_000
 SUMS_MAX: Final = 10  # of lists, a sum is a copy
 # So many digits a double holds exactly enough for comparisons to be those of the decimals.
 DIGITS_MAX: Final = 15
+AMOUNT: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?")
+CURRENCY: Final = re.compile(r"[A-Z]{3}")
 
 VARIABLES: Final = tuple(facts.FACTS)
 type Subject = Literal["effect", "operation", "node"]
@@ -38,7 +40,7 @@ type Subject = Literal["effect", "operation", "node"]
 NOT_OF_NODES: Final = frozenset({"tool", "args", "risk", "operation"})
 MACROS: Final = frozenset({"all", "exists", "exists_one", "filter"})
 FUNCTIONS: Final = frozenset(
-    {"amount", "total", "lower", "has", "size", "int", "double", "string", "contains"}
+    {"amount", "money", "total", "lower", "has", "size", "int", "double", "string", "contains"}
     | {"startsWith", "endsWith", "matches", "duration", "timestamp"}
 )
 _WORDS: Final = frozenset({"true", "false", "null", "in"})
@@ -242,9 +244,21 @@ def _bounded(values: Mapping[str, Any]) -> None:
 
 def amount(value: Any) -> float:
     """A decimal string or a number as a number that compares as the decimal does."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError("amount takes a decimal string or a number")
     return _double(_decimal(value))
+
+
+def money(value: Any, currency: Any) -> float:
+    """The amount of `{amount, currency}` in this currency, as `amount` reads it.
+
+    Raises ValueError for another currency or none: 50 of one is not 50 of another.
+    """
+    if not isinstance(currency, str) or not CURRENCY.fullmatch(currency):
+        raise ValueError("money takes a currency of three capital letters, such as 'EUR'")
+    if not isinstance(value, Mapping) or not {"amount", "currency"} <= value.keys():
+        raise ValueError("money takes a value with amount and currency")
+    if value["currency"] != currency:
+        raise ValueError(f"it is not in {currency}")
+    return amount(value["amount"])
 
 
 def total(values: Iterable[Any]) -> float:
@@ -260,15 +274,21 @@ def _lower(text: Any) -> str:
     return text.lower()
 
 
-_HELPERS: Final = {"amount": amount, "total": total, "lower": _lower}
+_HELPERS: Final = {"amount": amount, "money": money, "total": total, "lower": _lower}
 
 
 def _decimal(value: Any) -> Decimal:
-    try:
-        # Of a double its shortest text: 0.1 is meant, not the binary fraction next to it.
-        result = Decimal(str(value).strip())
-    except InvalidOperation as error:
-        raise ValueError("amount takes a decimal string or a number") from error
+    """A number or a text in the one form of a decimal; any other spelling is no amount.
+
+    Tools read "1e3", "1_000" or digits of another script each in their own way, or not at all.
+    """
+    if isinstance(value, str):
+        if not AMOUNT.fullmatch(value):
+            raise ValueError("an amount is a number or a text such as '1234.50'")
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("an amount is a number or a text such as '1234.50'")
+    # Of a double its shortest text: 0.1 is meant, not the binary fraction next to it.
+    result = Decimal(str(value))
     if not result.is_finite():
         raise ValueError("an amount is a finite number")
     return result

@@ -40,7 +40,8 @@ class PolicyForm(forms.Form):
         max_length=2_000,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
         help_text="When it holds, in CEL. "
-        "Money is text, so compare it by amount(args.total) > 1000. A condition with "
+        "Money is text, so compare it by amount(args.total) > 1000, and "
+        "{amount, currency} by money(args.total, 'EUR') > 1000. A condition with "
         "operation ('fork', 'roll_back', 'edit', 'retry') is about what people do to "
         "threads, one with node, such as node == 'publish', stops before that node. "
         "Where a value is missing, a policy that asks counts as met.",

@@ -17,7 +17,12 @@ class Act(State):
 
 
 @tool("pay", idempotent=True)
-def pay(*, total: str = "", payments: list[dict[str, str]] | None = None, key: str) -> str:
+def pay(
+    *,
+    total: str | dict[str, str] = "",
+    payments: list[dict[str, str]] | None = None,
+    key: str,
+) -> str:
     """Pay a total, or a list of payments."""
     done.append(f"paid {total or payments}")
     return "paid"

@@ -95,10 +95,17 @@ def test_the_examples_about_actions(cast: Cast, bench: Bench) -> None:
     switch_off(cast)
 
     # 2. What is allowed comes before what asks; a missing amount allows nothing.
+    def euros(amount: str, currency: str = "EUR") -> dict[str, str]:
+        return {"amount": amount, "currency": currency}
+
     make_policy(cast, "Small", page.code("< 50").strip(), action="allow")
     make_policy(cast, "All", "tool == 'pay'")
-    assert not stops(bench, total="49.99")
-    assert stops(bench, total="50")
+    assert not stops(bench, total=euros("49.99"))
+    assert stops(bench, total=euros("50"))
+    assert stops(bench, total=euros("-1")), "it has a lower bound"
+    assert stops(bench, total=euros("49.99", "JPY"))
+    assert stops(bench, total=euros("4e1"))
+    assert stops(bench, total="49.99"), "without a currency it is no amount of money"
     assert stops(bench)
     switch_off(cast)
 
@@ -214,7 +221,7 @@ def test_the_examples_about_people_and_nodes(cast: Cast, bench: Bench) -> None:
     page.complete(
         {
             "tool == 'pay' && amount(args.total) >= 10000": above,
-            "tool == 'pay' && amount(args.total) < 50": above,
+            "tool == 'pay' && money(args.total, 'EUR') > 0": above,
             "has(args.payments)": above,
             "tool == 'send_mail'": above,
             "cost > 20": above,
