@@ -25,7 +25,7 @@ FACTS: Final[dict[str, Fact]] = {
     "agent": Fact("which agent"),
     "cost": Fact("what the thread has spent so far, a number", "what calls report adds it up"),
     "risk": Fact("low, medium, high or empty", "the author names it at the call"),
-    "labels": Fact("the thread's labels", "whoever starts the thread sets them"),
+    "labels": Fact("the thread's labels", "the starter of the thread sets them"),
     "operation": Fact("what a person wants to do to a thread"),
     "started_by": Fact("who started the thread"),
     "node": Fact(
@@ -38,7 +38,7 @@ CLAIMED: Final = tuple(name for name, fact in FACTS.items() if fact.claimed)
 
 
 def claimed_of(names: Collection[str], *, elsewhere: bool = False) -> tuple[str, ...]:
-    """Those of the names that are claimed; `elsewhere`: also of an agent that works elsewhere."""
+    """List the claimed facts among these; `elsewhere`: of an agent that works elsewhere."""
     return tuple(
         name
         for name, fact in FACTS.items()
@@ -47,6 +47,6 @@ def claimed_of(names: Collection[str], *, elsewhere: bool = False) -> tuple[str,
 
 
 def reason(name: str) -> str:
-    """Who writes a claimed fact, as a sentence without its full stop."""
+    """Say who writes a claimed fact, as a sentence without its full stop."""
     fact = FACTS[name]
     return fact.claimed or fact.claimed_elsewhere

@@ -81,7 +81,7 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
     context: dict[str, Any] = {"form": form, "row": row}
     context["refused"] = refusal(row.condition) if row else ""
     context["claims"] = _claims(row) if row else ()
-    context["facts"] = FACTS
+    context["facts"] = list(FACTS.items())
     status = 200
     if posted and not form.is_valid():
         status = 422
