@@ -315,7 +315,7 @@ class TryPolicies(MemberView):
 
 
 def tried_of(result: TriedRows) -> Tried:
-    """What a condition would have matched, for the wire."""
+    """Convert the answer of a tried condition for the wire."""
     return Tried(
         looked_at=result.looked_at,
         there=result.there,
