@@ -118,14 +118,21 @@ def _work(
 
 
 def held(
-    thread: UUID, *, token: UUID, workspace: UUID, along: Sequence[prepared.Query] = ()
+    thread: UUID,
+    *,
+    token: UUID,
+    workspace: UUID,
+    along: Sequence[prepared.Query] = (),
+    lock: bool = False,
 ) -> Work | None:
     """The work of the holder of this lease, as the thread's row is now; None where nobody has.
 
     For holders that keep nothing between two calls. An expired lease that nobody took still counts.
-    `along` is asked in the same round trip; the answers are `brought`.
+    `along` is asked in the same round trip; the answers are `brought`. `lock` keeps the row until
+    the transaction ends, and `along` sees what is committed by then.
     """
-    return _held(thread, workspace, "lease_token = %s::uuid", token, along=along)
+    where = "lease_token = %s::uuid" + (" FOR NO KEY UPDATE" if lock else "")
+    return _held(thread, workspace, where, token, along=along)
 
 
 def held_by_any(thread: UUID, *, workspace: UUID) -> Work | None:

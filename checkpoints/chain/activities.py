@@ -42,6 +42,8 @@ _EFFECTS = frozenset(
         EventKind.EFFECT_SETTLED,
     }
 )
+_ENDS = (EventKind.EFFECT_FINISHED, EventKind.EFFECT_FAILED)
+_PLACE = ("branch", "step", "node", "key", "tool")
 # A cursor is what `Cursors` compares.
 _COLUMNS = ACTIVITY.proved.without("cursor")
 # Rows per statement.
@@ -71,11 +73,15 @@ class Activities:
         for event, data in naming:
             row = rows.get(UUID(data["activity"]))
             if row is None or row["thread_id"] != self._thread:
-                raise Broken(event.seq, "the activity it names is missing")
+                row = self._row_of_twin(event, data)
             if event.kind == EventKind.COMPENSATION_FINISHED:
                 self._check_undone(event, data, row)
-            else:
+                continue
+            try:
                 self._check(event, data, row)
+            except Broken:
+                if not self._was_written_over(event, data, row):
+                    raise
 
     def end(self, last_seq: int) -> None:
         """Refuse activities that no event describes as they stand; raises Broken."""
@@ -130,6 +136,48 @@ class Activities:
             )
             results = [_COLUMNS.row(values) for values in cursor.fetchall()]
         return {row["id"]: row for row in results}
+
+    def _row_of_twin(self, event: Event, data: dict[str, Any]) -> dict[str, Any]:
+        """The row of an effect that another request started too, as this start named it.
+
+        Before a report kept the thread's row, requests that came together could all start one
+        attempt: each with an id of its own, of which the row has the first.
+        """
+        others = {UUID(twin.activity) for twin in self._twins(event, data)}
+        for row in self._rows(others).values():
+            if row["thread_id"] == self._thread:
+                return row | {"id": UUID(data["activity"])}
+        raise Broken(event.seq, "the activity it names is missing")
+
+    def _was_written_over(self, event: Event, data: dict[str, Any], row: dict[str, Any]) -> bool:
+        """Say whether another request started or ended this same attempt, and the row is its.
+
+        Nothing is excused by that: `end` counts the rows that fit one of their events.
+        """
+        twins = self._twins(event, data)
+        started = [twin.at for twin in twins if twin.kind == EventKind.EFFECT_STARTED]
+        if event.kind == EventKind.EFFECT_STARTED:
+            return len(started) > 1 and row["started_at"] in started
+        return event.kind in _ENDS and (len(started) > 1 or len(twins) - len(started) > 1)
+
+    def _twins(self, event: Event, data: dict[str, Any]) -> list[Any]:
+        """The starts and ends of the attempt that an event of an effect is about."""
+        if event.kind != EventKind.EFFECT_STARTED and event.kind not in _ENDS:
+            return []
+        place = {name: data[name] for name in _PLACE if name in data}
+        return fetch_named(
+            "SELECT kind, at, data ->> 'activity' AS activity FROM gp_event "
+            "WHERE thread_id = %s::uuid AND kind = ANY(%s::text[]) AND data @> %s::jsonb "
+            "AND coalesce(data ->> 'index', '0') = %s::text "
+            "AND coalesce(data ->> 'attempt', '1') = %s::text ORDER BY seq",
+            (
+                self._thread,
+                [EventKind.EFFECT_STARTED, *_ENDS],
+                deltas.canonical(place).decode(),
+                str(data.get("index", 0)),
+                str(data.get("attempt", 1)),
+            ),
+        )
 
     def _check(self, event: Event, data: dict[str, Any], row: dict[str, Any]) -> None:
         state = _state_after(event, data)

@@ -47,7 +47,8 @@ class _Seen:
 def note_unknown(work: Work, activity: UUID) -> None:
     """started -> unknown: an effect whose worker was lost; raises LeaseLost.
 
-    Only the holder of the lease writes this row, so what is read before stays as it is.
+    Only the holder of the lease writes this row, so what is read before stays as it is; a report
+    of an agent elsewhere keeps the thread's row meanwhile.
     """
     result = effect_as_written(work.thread, activity)
     if result is None or result[1] != "started":

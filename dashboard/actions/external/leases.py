@@ -54,14 +54,20 @@ def is_own(actor: Actor, owner: str) -> bool:
 
 
 def lease_of(
-    actor: Actor, thread_id: UUID, token: UUID, *, along: Sequence[reads.Query] = ()
+    actor: Actor,
+    thread_id: UUID,
+    token: UUID,
+    *,
+    along: Sequence[reads.Query] = (),
+    lock: bool = False,
 ) -> Work:
     """The work under this lease; raises LeaseLost where it is not, or no longer, the actor's.
 
-    `along` is asked in the same round trip; the answers are `brought`.
+    `along` is asked in the same round trip; the answers are `brought`. `lock` keeps the thread's
+    row until the transaction ends.
     """
     require(actor, "work")
-    work = leases.held(thread_id, token=token, workspace=actor.workspace, along=along)
+    work = leases.held(thread_id, token=token, workspace=actor.workspace, along=along, lock=lock)
     if work is not None and is_own(actor, work.owner) and not is_of_gateway(work.agent):
         return work
     raise _lost(_open(actor, thread_id, watches=True))

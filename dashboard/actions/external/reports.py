@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Literal
 from uuid import UUID
 
@@ -45,16 +45,22 @@ def _reporting(
     step: int | None,
     *,
     along: Sequence[reads.Query] = (),
+    lock: bool = True,
 ) -> Iterator[Work]:
-    """The work under a lease; what the floors below refuse comes out as ActionErrors."""
-    work = lease_of(actor, thread_id, token, along=along)
-    if step is not None and step != work.step + 1:
-        raise Stale(
-            f"Step {work.step + 1} is in progress, not {step}.",
-            step=work.step + 1,
-            version=work.version,
-        )
-    with translated():
+    """The work under a lease; what the floors below refuse comes out as ActionErrors.
+
+    One transaction that keeps the thread's row: a lease has many writers here (requests sent twice,
+    a script started twice), and each has to see what the one before it wrote. Without `lock` for
+    what is one guarded statement itself.
+    """
+    with transaction.atomic() if lock else nullcontext(), translated():
+        work = lease_of(actor, thread_id, token, along=along, lock=lock)
+        if step is not None and step != work.step + 1:
+            raise Stale(
+                f"Step {work.step + 1} is in progress, not {step}.",
+                step=work.step + 1,
+                version=work.version,
+            )
         try:
             yield work
         except ground.LeaseLost:
@@ -80,7 +86,7 @@ def commit(
     was cut off there is done by who sends it again.
     """
     along = [] if report.id is None else [checkpoint_query(thread_id, report.id)]
-    with _reporting(actor, thread_id, token, None, along=along) as work:
+    with _reporting(actor, thread_id, token, None, along=along, lock=False) as work:
         brought, work.brought = work.brought, []
         ident = committed.id_of(work, report)
         if state is not None:
@@ -330,10 +336,10 @@ def note(
     with _reporting(actor, thread_id, token, step) as work:
         if events := committed.thoughts_of(work, thoughts):
             store.record(work, events)
-        if progress is not None:
-            activity_progressed.send_robust(
-                sender=None,
-                thread_id=work.thread,
-                workspace=work.workspace,
-                progress=dict(progress),
-            )
+    if progress is not None:
+        activity_progressed.send_robust(
+            sender=None,
+            thread_id=work.thread,
+            workspace=work.workspace,
+            progress=dict(progress),
+        )
