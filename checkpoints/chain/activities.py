@@ -14,7 +14,7 @@ from ..state import deltas
 from ..states import EventKind
 from ..tables.columns import ACTIVITY
 from .cursors import Cursors
-from .events import Event
+from .events import Event, events_of_attempt
 from .links import Broken, fits
 
 _NAMING = frozenset(
@@ -43,7 +43,6 @@ _EFFECTS = frozenset(
     }
 )
 _ENDS = (EventKind.EFFECT_FINISHED, EventKind.EFFECT_FAILED)
-_PLACE = ("branch", "step", "node", "key", "tool")
 # A cursor is what `Cursors` compares.
 _COLUMNS = ACTIVITY.proved.without("cursor")
 # Rows per statement.
@@ -164,20 +163,7 @@ class Activities:
         """The starts and ends of the attempt that an event of an effect is about."""
         if event.kind != EventKind.EFFECT_STARTED and event.kind not in _ENDS:
             return []
-        place = {name: data[name] for name in _PLACE if name in data}
-        return fetch_named(
-            "SELECT kind, at, data ->> 'activity' AS activity FROM gp_event "
-            "WHERE thread_id = %s::uuid AND kind = ANY(%s::text[]) AND data @> %s::jsonb "
-            "AND coalesce(data ->> 'index', '0') = %s::text "
-            "AND coalesce(data ->> 'attempt', '1') = %s::text ORDER BY seq",
-            (
-                self._thread,
-                [EventKind.EFFECT_STARTED, *_ENDS],
-                deltas.canonical(place).decode(),
-                str(data.get("index", 0)),
-                str(data.get("attempt", 1)),
-            ),
-        )
+        return events_of_attempt(self._thread, [EventKind.EFFECT_STARTED, *_ENDS], data)
 
     def _check(self, event: Event, data: dict[str, Any], row: dict[str, Any]) -> None:
         state = _state_after(event, data)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
 from ..log.remains import is_blank
+from ..postgres.named_rows import fetch_named
 from ..state import deltas
 from ..tables.columns import EVENT
 from ..tables.readers import Reader
@@ -119,3 +121,24 @@ class Log:
             )
         if self.prev != self.last_hash:
             raise Broken(self.last_seq, f"its hash is not the one that the {self.of} ends with")
+
+
+def events_of_attempt(thread: UUID, kinds: Sequence[str], data: Mapping[str, Any]) -> list[Any]:
+    """List the events of these kinds about the attempt at an effect that `data` names.
+
+    Columns: kind, at, activity.
+    """
+    named = {name: data[name] for name in ("branch", "step", "node", "key", "tool") if name in data}
+    return fetch_named(
+        "SELECT kind, at, data ->> 'activity' AS activity FROM gp_event "
+        "WHERE thread_id = %s::uuid AND kind = ANY(%s::text[]) AND data @> %s::jsonb "
+        "AND coalesce(data ->> 'index', '0') = %s::text "
+        "AND coalesce(data ->> 'attempt', '1') = %s::text ORDER BY seq",
+        (
+            thread,
+            list(kinds),
+            deltas.canonical(named).decode(),
+            str(data.get("index", 0)),
+            str(data.get("attempt", 1)),
+        ),
+    )

@@ -4,6 +4,7 @@ Lists page by keyset written as a row comparison, never by OFFSET.
 """
 
 from .activities import (
+    UnsettledEffect,
     activities,
     activities_after,
     activities_until,
@@ -13,6 +14,8 @@ from .activities import (
     next_step_asked,
     step_activities,
     unpriced_calls,
+    unsettled_effects,
+    unsettled_query,
 )
 from .anatomy import calls_around, config_at, lease_before, packages_of, thoughts_before
 from .anatomy.items import SentRow, added_items, sent_items
@@ -231,6 +234,7 @@ __all__ = [
     "Term",
     "Touched",
     "TreeFilter",
+    "UnsettledEffect",
     "accepted_from",
     "activities",
     "activities_after",
@@ -390,6 +394,8 @@ __all__ = [
     "triggers",
     "undo_failures",
     "unpriced_calls",
+    "unsettled_effects",
+    "unsettled_query",
     "upgraded_from",
     "values_set",
     "verification",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from ..errors import NotFound
@@ -38,6 +38,13 @@ _AT_NEXT_STEP = (
     ACTIVITY + "WHERE (thread_id, branch, step) = "
     "(SELECT th.id, th.branch, th.step + 1 FROM gp_thread th WHERE th.id = %s::uuid) "
     "ORDER BY started_at, revision"
+)
+
+_UNSETTLED = (
+    "SELECT a.id, a.tool, a.state FROM gp_thread th JOIN gp_activity a "
+    "ON a.thread_id = th.id AND a.branch = th.branch AND a.step = th.step + 1 "
+    "WHERE th.id = %s::uuid AND a.kind = 'effect' AND a.state IN ('started', 'unknown') "
+    "ORDER BY a.started_at, a.id"
 )
 
 _BEFORE_SKIP = (
@@ -132,6 +139,29 @@ def step_activities(
     if rows is None:
         rows = prepared.fetch(_AT_STEP, (thread_id, branch, step))
     return [activity_of(r) for r in rows]
+
+
+class UnsettledEffect(NamedTuple):
+    """An effect of the step in progress that has begun, or of which nobody knows the outcome."""
+
+    id: UUID
+    tool: str
+    state: str
+
+
+def unsettled_query(thread_id: UUID) -> prepared.Query:
+    """The query of `unsettled_effects`."""
+    return _UNSETTLED, (thread_id,)
+
+
+def unsettled_effects(thread_id: UUID, rows: Sequence[Any] | None = None) -> list[UnsettledEffect]:
+    """List the effects of the step in progress that are started or unknown, oldest first.
+
+    `rows` is the result of `unsettled_query`, if the caller has it.
+    """
+    if rows is None:
+        rows = prepared.fetch(*unsettled_query(thread_id))
+    return [UnsettledEffect(*row) for row in rows]
 
 
 def before_skip(thread_id: UUID, node: str) -> Any:

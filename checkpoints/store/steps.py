@@ -51,12 +51,14 @@ def commit_step(
     taken: Sequence[int] = (),
     left_by: str = "",
     also: Callable[[Move], None] | None = None,
+    seen: int | None = None,
 ) -> None:
     """Commit one step: checkpoint, events and new head, in one statement and one transaction.
 
     `before` are events of the step itself (thoughts), `events` what follows from it (the way on),
     `taken` the numbers of the messages that the checkpoint brings into the state. `also` adds to
-    the statement what else happens with it.
+    the statement what else happens with it. With `seen`, the number of the newest event that the
+    caller knows of, nothing is written where there is a newer one.
 
     Keeps running -> running, or with `leave_by` moves on (thread.succeeded, thread.paused,
     thread.handed_back ...) and gives the lease back; `left_by` is who wanted that, if a person.
@@ -72,6 +74,9 @@ def commit_step(
         "th.lease_token = %s::uuid AND th.head = %s::uuid",
         (work.token, work.head),
     )
+    if seen is not None:
+        move.guard += " AND th.last_seq = %s::bigint"
+        move.guard_params = (*move.guard_params, seen)
     head_sets(move, checkpoint)
     follow(move, checkpoint, head=work.head, version=work.agent_version)
     if work.crash_count:

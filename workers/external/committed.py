@@ -126,10 +126,13 @@ def go_back(work: Work, target: CheckpointRow) -> None:
     store.commit_step(work, rollback_checkpoint(work, target))
 
 
-def commit(work: Work, ident: UUID | None, report: Report) -> NewCheckpoint:
+def commit(
+    work: Work, ident: UUID | None, report: Report, *, seen: int | None = None
+) -> NewCheckpoint:
     """Commit the step in progress as reported; `stop_where_due` comes after it.
 
-    Raises LeaseLost, InvalidValue, PositionTaken.
+    `seen` is the number of the thread's newest event that the caller knows of. Raises LeaseLost
+    (also where there is a newer event than `seen`), InvalidValue, PositionTaken.
     """
     delta = deltas.validate_delta(_filled(report.delta))
     digests = _digests(work, delta)
@@ -151,7 +154,7 @@ def commit(work: Work, ident: UUID | None, report: Report) -> NewCheckpoint:
         joined = {"inputs": list(report.taken)}
         before.append(NewEvent(EventKind.INPUT_TAKEN, joined, work.owner))
     try:
-        store.commit_step(work, checkpoint, before=before, taken=report.taken)
+        store.commit_step(work, checkpoint, before=before, taken=report.taken, seen=seen)
     except IntegrityError as error:
         raise PositionTaken from error
     store.remember_digests(work.thread, checkpoint.id, digests)

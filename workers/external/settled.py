@@ -14,14 +14,13 @@ from checkpoints.records import NewActivity, Position, Work
 from checkpoints.state import deltas
 from checkpoints.states import EventKind, Status
 from checkpoints.store.activities import Outcome
-from checkpoints.verdicts import about_unknown
 from checkpoints.views import ActivityRow
 
-from ..authoring.errors import Parked
 from ..engine.rollback import Undoing
 from ..step.answers import answered
 from .open_step import ReportedLedger, open_step
 from .reported import Reported, leave
+from .unsettled import unknown_outcome
 
 type Outside = Literal["done", "failed", "unknown"]
 
@@ -60,16 +59,8 @@ def settle(
         outcome["usage"] = (made[0].usage or {}) | (usage or {}) or None
         step.ledger.end_effect(work, made[0], state=state, **outcome)
         if state == "unknown":
-            leave(step, [_parked(known, error)])
+            leave(step, [unknown_outcome(known.tool, known.id, error)])
     return _at(work.thread, work.branch, step.number, position)
-
-
-def _parked(effect: ActivityRow, error: str) -> Parked:
-    why = f": {error}" if error else ""
-    return Parked(
-        f"Whether {effect.tool!r} happened is unknown{why}. Check outside, then say what happened.",
-        about_unknown(effect.id),
-    )
 
 
 def _at(thread: UUID, branch: int, step: int, position: Position) -> ActivityRow:

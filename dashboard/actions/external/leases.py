@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from checkpoints import errors as ground
+from django.db import transaction
+
 from checkpoints import leases, queries, store
 from checkpoints.agent_versions import is_of_gateway
 from checkpoints.postgres import reads
@@ -20,6 +21,7 @@ from dashboard.fields.credentials import check_credentials, without_credentials
 from dashboard.identity.permissions import Actor, require
 from workers.external.reported import stop_before
 from workers.external.settled import go_back_if_undone
+from workers.external.unsettled import refuse_unsettled, stop_at_unsettled
 
 SECONDS_MIN, SECONDS_MAX, SECONDS_DEFAULT = 5, 3_600, 60
 REPORTER_MAX: Final = 80
@@ -129,6 +131,8 @@ def take(
         raise _refusal(queries.thread(thread_id, workspace=actor.workspace))
     if work.status is Status.ROLLING_BACK and go_back_if_undone(work):
         raise _refusal(queries.thread(thread_id, workspace=actor.workspace))
+    if work.status is Status.RUNNING and stop_at_unsettled(work):
+        raise _refusal(queries.thread(thread_id, workspace=actor.workspace))
     if work.status is Status.RUNNING and stop_before(work, work.next_nodes):
         raise _refusal(queries.thread(thread_id, workspace=actor.workspace))
     row = queries.thread(thread_id, workspace=actor.workspace)
@@ -147,7 +151,10 @@ def _refusal(row: ThreadRow) -> Conflict:
         return refusal
     if row.stopped is not None:
         return NotAllowedNow(row.stopped.sentence, status=str(row.status))
-    return NotAllowedNow("The thread can't be taken now; look at next/.", status=str(row.status))
+    why = "The thread can't be taken now; look at next/."
+    if row.status is Status.ATTENTION:
+        why = f"The thread needs a person. {row.status_reason}"
+    return NotAllowedNow(why, status=str(row.status))
 
 
 @translated()
@@ -163,17 +170,19 @@ def renew(actor: Actor, thread_id: UUID, token: UUID, seconds: float) -> ThreadR
 def release(
     actor: Actor, thread_id: UUID, token: UUID, status: str, reason: str, seconds: float | None
 ) -> ThreadRow:
-    """Give the lease back and leave the thread in this status."""
-    work = lease_of(actor, thread_id, token)
+    """Give the lease back and leave the thread in this status.
+
+    Refused while an effect has begun and is not settled, whatever the status.
+    """
     reason = without_credentials(reason)
     more: dict[str, Any] = {}
     if status == "sleeping":
         more = {"wake_at_seconds": seconds, "data": {"seconds": seconds}}
-    try:
+    with transaction.atomic():
+        work = lease_of(actor, thread_id, token, lock=True)
+        refuse_unsettled(work, queries.unsettled_effects(thread_id))
         if work.status is Status.ROLLING_BACK or status == "queued":
             store.hand_back(work, reason=reason or "the agent hands it back")
         else:
             store.leave(work, LEAVING[status], reason=reason, **more)
-    except ground.LeaseLost:
-        raise _lost(queries.thread(thread_id, workspace=actor.workspace)) from None
     return queries.thread(thread_id, workspace=actor.workspace)

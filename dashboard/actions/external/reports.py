@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, Literal
 from uuid import UUID
 
@@ -30,6 +30,7 @@ from workers.authoring.errors import StepFailed
 from workers.authoring.graph import Gate
 from workers.external import committed, reported, settled
 from workers.external.reported import Answer, tool_of
+from workers.external.unsettled import refuse_unsettled
 from workers.node.forecasts import Forecast
 
 from .leases import lease_of
@@ -85,9 +86,36 @@ def commit(
     sets the head back first, on a new branch. What a wish or a policy wants after a commit that
     was cut off there is done by who sends it again.
     """
-    along = [] if report.id is None else [checkpoint_query(thread_id, report.id)]
-    with _reporting(actor, thread_id, token, None, along=along, lock=False) as work:
-        brought, work.brought = work.brought, []
+    if parent is None:
+        with suppress(_WrittenMeanwhile):
+            return _commit_report(actor, thread_id, token, report, None, state, lock=False)
+    return _commit_report(actor, thread_id, token, report, parent, state, lock=True)
+
+
+class _WrittenMeanwhile(Exception):
+    """Something was written to the thread since it was looked at; look again, under its lock."""
+
+
+def _commit_report(
+    actor: Actor,
+    thread_id: UUID,
+    token: UUID,
+    report: committed.Report,
+    parent: UUID | None,
+    state: Mapping[str, Any] | None,
+    *,
+    lock: bool,
+) -> tuple[Committed, bool]:
+    """`commit`: under the thread's lock, or by one statement that refuses what changed meanwhile.
+
+    A transaction costs more than the step itself, and mostly nobody else writes.
+    """
+    along = [queries.unsettled_query(thread_id)]
+    if report.id is not None:
+        along.append(checkpoint_query(thread_id, report.id))
+    with _reporting(actor, thread_id, token, None, along=along, lock=lock) as work:
+        unsettled, *brought = work.brought
+        work.brought, seen = [], work.last_seq
         ident = committed.id_of(work, report)
         if state is not None:
             report = _with_delta(thread_id, ident, work, report, parent, state)
@@ -102,13 +130,13 @@ def commit(
                     step=work.step + 1,
                     version=work.version,
                 )
+            refuse_unsettled(work, queries.unsettled_effects(thread_id, unsettled))
             try:
-                made = _commit(actor, work, ident, report, parent)
-            except ground.LeaseLost:
-                # Sent twice at once: the other one may have committed it just now.
-                if known := committed.committed(thread_id, ident, report):
-                    return known, False
-                raise
+                made = _commit(actor, work, ident, report, parent, seen=None if lock else seen)
+            except ground.LeaseLost as lost:
+                if lock:
+                    raise
+                raise _WrittenMeanwhile from lost
             committed.stop_where_due(work)
         except committed.PositionTaken as error:
             raise PositionTaken("Another checkpoint has this id.") from error
@@ -121,15 +149,14 @@ def _commit(
     ident: UUID | None,
     report: committed.Report,
     parent: UUID | None,
+    *,
+    seen: int | None,
 ) -> NewCheckpoint:
     """The checkpoint after the head, or after a parent that the head is set back to with it."""
-    if parent is None or parent == work.head:
-        _check(actor, work, report)
-        return committed.commit(work, ident, report)
-    with transaction.atomic():
+    if parent is not None and parent != work.head:
         committed.go_back(work, queries.checkpoint(work.thread, parent))
-        _check(actor, work, report)
-        return committed.commit(work, ident, report)
+    _check(actor, work, report)
+    return committed.commit(work, ident, report, seen=seen)
 
 
 def _with_delta(

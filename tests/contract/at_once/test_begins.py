@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -44,7 +45,7 @@ def agent(cast_: Cast) -> Agent:
 
 def begins(agent: Agent, n: int, body: Any) -> list[Answer]:
     """The answers of n begins that are sent together."""
-    return together([lambda: agent.call("POST", "activities/begin/", body)] * n)
+    return together([partial(agent.call, "POST", "activities/begin/", body)] * n)
 
 
 def events(agent: Agent, kind: EventKind) -> int:
@@ -71,12 +72,12 @@ def test_one_of_n_begins_of_an_effect_is_told_to_call(agent: Agent, n: int, appr
             agent.decide()
             agent.take()
         answers = begins(agent, n, body)
-        said = Counter(a.body["do"] if a.status == 200 else a.code for a in answers)
-        called += said["call"]
-        assert said["call"] == 1, said
+        outcomes = Counter(a.body["do"] if a.status == 200 else a.code for a in answers)
+        called += outcomes["call"]
+        assert outcomes["call"] == 1, outcomes
         # The second finds it begun: nobody knows whether it happens, and the lease is gone.
-        assert said["stop"] == 1, said
-        assert said["lease-lost"] == n - 2, said
+        assert outcomes["stop"] == 1, outcomes
+        assert outcomes["lease-lost"] == n - 2, outcomes
         assert events(agent, EventKind.EFFECT_STARTED) == 1
         assert agent.get("")["status"] == "attention"
         assert is_intact(agent)
@@ -103,15 +104,52 @@ def test_n_settles_at_once_record_one_outcome(agent: Agent, n: int) -> None:
         agent.start(tools={"charge": {}})
         agent.take()
         assert agent.begin("charge#0", args={"cents": 1})["do"] == "call"
-        place = {name: BODY[name] for name in ("node", "key", "kind", "tool")}
-        settles = [place | {"state": "done", "result": {"id": i}} for i in range(n)]
+        effect = {name: BODY[name] for name in ("node", "key", "kind", "tool")}
+        settles = [effect | {"state": "done", "result": {"id": i}} for i in range(n)]
         answers = together(
-            [lambda b=body: agent.call("POST", "activities/settle/", b) for body in settles]
+            [partial(agent.call, "POST", "activities/settle/", body) for body in settles]
         )
         assert {a.status for a in answers} == {200}, answers
         assert len({a.body["activity"]["result"]["id"] for a in answers}) == 1
         assert events(agent, EventKind.EFFECT_FINISHED) == 1
         assert is_intact(agent)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("checkpoints/", {"step": 1, "delta": {"set": {"n": 1}}}),
+        ("lease/release/", {"as": "succeeded"}),
+        ("lease/release/", {"as": "queued"}),
+    ],
+)
+def test_nothing_that_comes_with_a_begin_passes_its_effect(
+    agent: Agent, path: str, body: Any
+) -> None:
+    seen = Counter[tuple[str, str]]()
+    for _ in range(ROUNDS):
+        agent.lease = ""
+        agent.start(tools={"charge": {}})
+        agent.take()
+        effect = {**BODY, "step": 1}
+        begun, passed = together(
+            [
+                partial(agent.call, "POST", "activities/begin/", effect),
+                partial(agent.call, "POST", path, body),
+            ]
+        )
+        outcome = (
+            begun.body["do"] if begun.status == 200 else begun.code,
+            "done" if passed.status < 300 else passed.code,
+        )
+        assert outcome in {
+            ("call", "not-allowed-now"),
+            ("stale", "done"),
+            ("lease-lost", "done"),
+        }, (begun, passed)
+        seen[outcome] += 1
+        assert is_intact(agent)
+    assert seen.total() == ROUNDS
 
 
 @pytest.mark.parametrize("settled", [False, True])

@@ -20,8 +20,9 @@ from tests.cast import Cast
 from ..door import Agent
 
 CHANNELS = {"steps": "merge", "notes": "append"}
-# The token, its user with their roles; the lease, what stands under the id; the commit; the answer.
-STATEMENTS = 6
+# The token, its user with their roles; the lease, and in the same round trip the effects that are
+# not settled and what stands under the id; the commit; the answer.
+STATEMENTS = 7
 
 
 @pytest.fixture

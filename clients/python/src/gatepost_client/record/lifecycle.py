@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..wire.errors import (
     ClientError,
     Ended,
     LeaseLost,
+    Refused,
     StartOver,
     Stop,
     Suspended,
@@ -22,6 +24,7 @@ from ..wire.transports import Closed
 from .values import recordable
 from .work import Work
 
+logger = logging.getLogger(__name__)
 Json = dict[str, Any]
 RESULT = "result"
 GOODBYE_SECONDS = 3.0
@@ -65,7 +68,11 @@ class Execution:
         except Stop:
             raise
         except Exception as error:
-            yield from work.release("failed", f"{type(error).__name__}: {error}")
+            try:
+                yield from work.release("failed", f"{type(error).__name__}: {error}")
+            except Refused as refused:
+                # An effect began and is not settled: who takes the lease next stops for a person.
+                logger.warning("The thread keeps its lease until it expires: %s", refused)
             raise
         except BaseException:  # Ctrl-C, sys.exit, a cancelled task: somebody else may go on
             yield from self._hand_back(work)

@@ -1,0 +1,66 @@
+"""Effects that an agent elsewhere began and nobody settled: whether they happened is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from checkpoints import queries, store
+from checkpoints.errors import NotAllowedNow
+from checkpoints.queries import UnsettledEffect
+from checkpoints.queries.installation.fleet import announced_agent
+from checkpoints.records import Work
+from checkpoints.states import Status
+from checkpoints.verdicts import about_unknown
+
+from ..authoring.errors import Parked
+from ..engine.step_outcomes import park
+from .open_step import ReportedLedger
+
+
+def unknown_outcome(tool: str, activity: UUID, error: str = "") -> Parked:
+    """The stop of a thread of whose effect nobody knows whether it happened."""
+    why = f": {error}" if error else ""
+    return Parked(
+        f"Whether {tool!r} happened is unknown{why}. Check outside, then say what happened.",
+        about_unknown(activity),
+    )
+
+
+def stop_at_unsettled(work: Work) -> bool:
+    """Leave a thread to a person where its former holder left effects open; whether it was left.
+
+    An effect of a tool that is announced as idempotent stays begun: begun again, it is the same
+    call under the same key.
+    """
+    tools = announced_agent(work.agent_version).tools
+    open_ones = [
+        effect
+        for effect in queries.unsettled_effects(work.thread)
+        if effect.state == "unknown" or not tools.get(effect.tool, {}).get("idempotent")
+    ]
+    for effect in open_ones:
+        store.note_unknown(work, effect.id)
+    if open_ones:
+        first = open_ones[0]
+        park(
+            ReportedLedger(),
+            work,
+            unknown_outcome(first.tool, first.id, "it began, and nobody settled it"),
+        )
+    return bool(open_ones)
+
+
+def refuse_unsettled(work: Work, effects: Sequence[UnsettledEffect]) -> None:
+    """Raise NotAllowedNow where an effect of the step in progress has to be settled first."""
+    begun = [effect for effect in effects if effect.state == "started"]
+    if not begun or work.status is Status.ROLLING_BACK:
+        return
+    tool, activity = begun[0].tool, str(begun[0].id)
+    raise NotAllowedNow(
+        f"{tool!r} began and is not settled. Settle it first: done, failed, or unknown where "
+        "nobody knows whether it happened.",
+        status=str(work.status),
+        effect=tool,
+        activity=activity,
+    )
