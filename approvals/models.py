@@ -300,6 +300,23 @@ class SpendCap(models.Model):
         )
 
 
+class SpendReservation(models.Model):
+    """The cost reserved for a call under way; counts until its lease or its step ends."""
+
+    pk = models.CompositePrimaryKey("thread_id", "position")
+    thread_id = models.UUIDField()
+    position = models.CharField(max_length=400)
+    workspace_id = models.UUIDField()
+    lease_token = models.UUIDField()
+    step = models.IntegerField()
+    cost = models.DecimalField(max_digits=18, decimal_places=6)
+    tokens = models.BigIntegerField()
+
+    class Meta:
+        db_table = "gp_spend_reservation"
+        indexes = (models.Index(fields=["workspace_id"], name="gp_spend_reservation_of"),)
+
+
 class CarriedOut(models.Model):
     """The outcome of an approved operation: one row per approval, so it is done at most once."""
 

@@ -27,17 +27,17 @@ AND x.workspace_id = %(workspace)s::uuid {where}
 _TOTAL = "SELECT coalesce(sum(th.cost), 0) FROM gp_thread th WHERE {where}"
 # A thread and all of its family tree: what it starts spends from the same purse.
 _ROOT = "(SELECT coalesce(r.root, r.id) FROM gp_thread r WHERE r.id = %(thread)s::uuid)"
-_IN_TREE: Final = f"(th.id = {_ROOT} OR th.root = {_ROOT})"
+IN_TREE: Final = f"(th.id = {_ROOT} OR th.root = {_ROOT})"
 # In the reason of each thread that pauses at a cap, and of no other.
 AT_CAP: Final = "the spend cap is"
 _JOIN: Final = "JOIN gp_thread th ON th.id = x.thread_id"
 _SPENT: Final = {
-    ("thread", "total"): _TOTAL.format(where=_IN_TREE),
+    ("thread", "total"): _TOTAL.format(where=IN_TREE),
     ("agent", "total"): _TOTAL.format(
         where="th.workspace_id = %(workspace)s::uuid AND th.agent = %(agent)s::varchar"
     ),
     ("workspace", "total"): _TOTAL.format(where="th.workspace_id = %(workspace)s::uuid"),
-    ("thread", "day"): _DAY.format(join=_JOIN, where=f"AND {_IN_TREE}"),
+    ("thread", "day"): _DAY.format(join=_JOIN, where=f"AND {IN_TREE}"),
     ("agent", "day"): _DAY.format(join=_JOIN, where="AND th.agent = %(agent)s::varchar"),
     ("workspace", "day"): _DAY.format(join="", where=""),
 }
@@ -65,13 +65,14 @@ def spend_refusal(
     params = {"workspace": workspace, "thread": thread, "agent": agent}
     order = ("thread", "agent", "workspace")
     for cap in sorted(caps, key=lambda c: (order.index(c.scope), c.per)):
-        spent = _spent(cap, params)
+        spent = spent_of(cap, params)
         if spent >= cap.max_cost:
-            return _sentence(cap, agent, spent, in_tree=cap.scope == "thread" and _has_kin(thread))
+            return _sentence(cap, subject_of(cap, agent, thread), spent)
     return ""
 
 
-def _spent(cap: CapRow, params: dict[str, Any]) -> Decimal:
+def spent_of(cap: CapRow, params: dict[str, Any]) -> Decimal:
+    """The recorded cost that a cap counts; `params`: workspace, thread, agent."""
     with connection.cursor() as cursor:
         cursor.execute(_SPENT[cap.scope, cap.per], params)
         return Decimal(cursor.fetchone()[0])
@@ -88,12 +89,16 @@ def _has_kin(thread: UUID) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def _sentence(cap: CapRow, agent: str, spent: Decimal, *, in_tree: bool) -> str:
-    who = {
-        "thread": "This thread, with its family tree, has" if in_tree else "This thread has",
-        "agent": f"All threads of {agent} together have",
-        "workspace": "All threads of the workspace together have",
-    }[cap.scope]
+def subject_of(cap: CapRow, agent: str, thread: UUID) -> str:
+    """Name those whose spending a cap counts: the subject of a sentence, with its verb."""
+    if cap.scope == "thread":
+        kin = _has_kin(thread)
+        return "This thread, with its family tree, has" if kin else "This thread has"
+    who = f"All threads of {agent}" if cap.scope == "agent" else "All threads of the workspace"
+    return f"{who} together have"
+
+
+def _sentence(cap: CapRow, who: str, spent: Decimal) -> str:
     when, wait = (" today (UTC)", " or wait") if cap.per == "day" else ("", "")
     return (
         f"{who} spent {money(spent)}{when}; {AT_CAP} {money(cap.max_cost)}. "

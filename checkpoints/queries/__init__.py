@@ -119,6 +119,7 @@ from .overview.budgets import (
     budget_standings,
     budgeted_workspaces,
     budgets,
+    has_stop_budget,
 )
 from .overview.figures import FigureRow, figures
 from .participants import hands_on
@@ -313,6 +314,7 @@ __all__ = [
     "folders_due",
     "forks_of",
     "hands_on",
+    "has_stop_budget",
     "head",
     "heads",
     "held_off",

@@ -136,6 +136,7 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_span_export": {"*": "how far spans were exported, for workers and figures; no history"},
     "gp_clock_step": {"*": "what was noticed about clocks, for `doctor`"},
     "gp_carried_out": _all("workspace_id at", "the event of the operation says both"),
+    "gp_spend_reservation": {"*": "what calls under way may cost; their real cost is proved"},
     "gp_hook": {
         "refused_at": "counted at the door, once a minute",
         "refused": "counted at the door, once a minute",

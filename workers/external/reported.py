@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from approvals import queries as approval_queries
+from approvals.policies.reservations import NO_BOUND
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.queries.installation.fleet import announced_agent
@@ -117,6 +118,7 @@ class Reported(Effects):
             return Answer("answer", known.args, result=known.result, activity=known)
         if kind == "model":
             self._afford()
+            self._reserve(self._at, lambda: NO_BOUND)
         return Answer("call", args)
 
     def settle_call(
@@ -139,6 +141,8 @@ class Reported(Effects):
         )
         outcome = {"error": error} if error else {"result": result}
         step.ledger.record(step.work, activity, **outcome, usage=usage or None)
+        if kind == "model":
+            self._release(self._at)
 
     def propose_effect(self, tool: Tool, args: Mapping[str, Any], gate: Gate | None) -> Answer:
         """Ask about an effect that is begun later at this position; answer its decided arguments.

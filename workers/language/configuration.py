@@ -24,14 +24,16 @@ import importlib
 import re
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from approvals.policies.reservations import NO_BOUND, Estimate
 from checkpoints.outbound.own_secrets import is_own
 
 from ..authoring.errors import StepFailed
 from ..authoring.language_models import SETTING, Model, Reply, Request, missing
-from .endpoints import WIRES, WireEndpoint
+from .endpoints import WIRES, Endpoint, WireEndpoint
 from .providers import PROVIDERS, ProviderEndpoint
 
 OF_AGENTS = "GATEPOST_AGENT_MODELS"
@@ -80,6 +82,20 @@ configured = Configured()
 def answering(model: Model) -> Model:
     """The model that really answers: for a configured one, the model that the settings name now."""
     return model.model if isinstance(model, Configured) else model
+
+
+def estimate_of(model: Model, request: Request) -> Estimate:
+    """Estimate the most that a call of a model costs; a function may have `estimate(request)`."""
+    answers = permitted(request.model) if _names_another(model, request) else answering(model)
+    if isinstance(answers, Endpoint):
+        request = replace(request, model="") if _names_another(model, request) else request
+        return answers.estimate(request)
+    own = getattr(answers, "estimate", None)
+    return NO_BOUND if own is None else Estimate(Decimal(own(request)))
+
+
+def _names_another(model: Model, request: Request) -> bool:
+    return isinstance(model, Configured) and is_full(request.model)
 
 
 def is_configured(model: Model, name: str) -> bool:

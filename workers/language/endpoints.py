@@ -6,12 +6,17 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any
 
+from approvals.policies.reservations import Estimate
+from checkpoints.state import deltas
+
 from ..authoring.language_models import Reply, Request
 from ..step.secret_values import read_secret
 from . import anthropic_messages, openai_chat, tool_names
 from .prices import price
 from .transport import ask, post
 
+# A token of text is some four bytes; tables of numbers and other scripts have shorter ones.
+BYTES_PER_TOKEN = 3
 WIRES = {"openai": openai_chat, "anthropic": anthropic_messages}
 
 
@@ -45,6 +50,23 @@ class Endpoint(ABC):
             written=written,
         )
         return tool_names.received(replace(reply, cost=cost), names)
+
+    def estimate(self, request: Request) -> Estimate:
+        """Estimate the most that a call costs: its input by its length, all of its max_tokens."""
+        name = request.model or self.name
+        tokens_in = len(deltas.canonical(request.to_json())) // BYTES_PER_TOKEN + 1
+        tokens_out = request.max_tokens or self.most_tokens
+        if price(self.prices, name, tokens_in=1, tokens_out=1) is None:
+            return Estimate(tokens=tokens_in, unpriced=f"{self.provider}:{name}")
+        if tokens_out is None:
+            return Estimate(tokens=tokens_in)
+        cost = price(self.prices, name, tokens_in=tokens_in, tokens_out=tokens_out)
+        return Estimate(cost, tokens_in + tokens_out)
+
+    @property
+    def most_tokens(self) -> int | None:
+        """Tokens at which an answer ends where the request names none; None where nothing does."""
+        return getattr(WIRES.get(self.provider), "MAX_TOKENS", None)
 
     @abstractmethod
     def _answer(self, request: Request, name: str, key: str) -> tuple[Reply, int]:

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, overload
 
+from approvals.policies.reservations import NO_BOUND, Estimate
 from checkpoints.log.traces import activity_span, step_span
 from checkpoints.records import Position
 from checkpoints.state import deltas
@@ -28,7 +29,7 @@ from ..authoring.frozen import plain
 from ..authoring.messages import ModelAnswer, StoredMessages
 from ..authoring.retry_policy import Retry, policy_of
 from ..authoring.tools import Tool
-from ..language.configuration import answering, is_configured
+from ..language.configuration import answering, estimate_of, is_configured
 from ..language.conversations import ask_in_conversation
 from ..step import token_stream
 from ..step.advice import TOLD_BYTES, check_activity, storable
@@ -191,6 +192,7 @@ class Context(Children):
             cached,
             partial(language_models.recorded_answer, request),
             retry=policy_of(retry, self._step.retry),
+            most=partial(estimate_of, asking, request),
         )
         return ModelAnswer.from_json(result) if request.chat else result
 
@@ -223,6 +225,7 @@ class Context(Children):
         uses: Used | None = None,
         *,
         retry: Retry,
+        most: Callable[[], Estimate] = lambda: NO_BOUND,
     ) -> Any:
         """As `_once`; what is known from elsewhere is recorded without a call."""
         self._looked_at = set()
@@ -248,7 +251,7 @@ class Context(Children):
                 return error, usage  # it was paid for all the same
             return result, usage
 
-        return self._once(position, kind, name, value, sparing, used, retry)
+        return self._once(position, kind, name, value, sparing, used, retry, most)
 
     # ---- what people see ---------------------------------------------------------------------
 

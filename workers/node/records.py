@@ -7,18 +7,21 @@ import random
 import time
 import uuid as uuids
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from django.db import DatabaseError
 from uuid_utils.compat import uuid7
 
+from approvals.policies.reservations import NO_BOUND, Estimate
 from checkpoints.records import CURSOR_BYTES, NewActivity, Position
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
+from checkpoints.views import ActivityRow
 
 from ..authoring.errors import Asleep, Halted, HandBack
 from ..authoring.frozen import plain
@@ -34,6 +37,8 @@ from .scratch import Scratch, stamp_of
 if TYPE_CHECKING:
     from ..step.step import OpenStep
 
+# After so long a call looks once more whether the calls before it have left room under a limit.
+RESERVED_SECONDS = 2.0
 here: ContextVar[Any] = ContextVar("gatepost_context", default=None)
 
 
@@ -185,11 +190,13 @@ class Recording:
         call: Callable[[], Any],
         used: Callable[[Any], tuple[Any, dict[str, Any]]] | None = None,
         retry: Retry | None = None,
+        most: Callable[[], Estimate] = lambda: NO_BOUND,
     ) -> Any:
         """The result recorded at a position, else that of `call`, recorded now.
 
-        `used` parts what `call` returned into the result and what it took. An error that `retry`
-        tries again lets the thread sleep; without a policy every error is the node's.
+        A model call first reserves what it may cost at `most`. `used` parts what `call` returned
+        into the result and what it took. An error that `retry` tries again lets the thread sleep;
+        without a policy every error is the node's.
         """
         known = self._step.record_at(position)
         if (
@@ -204,6 +211,40 @@ class Recording:
             raise Halted(why)
         if kind == "activity" and (why := ledger.over_budget(self._step.work)):
             raise Halted(why)
+        if kind != "model":
+            return self._called(position, kind, name, value, call, used, retry, known)
+        self._reserve(position, most)
+        try:
+            return self._called(position, kind, name, value, call, used, retry, known)
+        finally:
+            self._release(position)
+
+    def _reserve(self, position: Position, most: Callable[[], Estimate]) -> None:
+        """Reserve what a call may cost; raises Halted at a limit, Asleep for calls under way."""
+        refusal = self._step.ledger.reserve(self._step.work, position, most)
+        if refusal is None:
+            return
+        if refusal.for_others:
+            raise Asleep(RESERVED_SECONDS, refusal.reason)
+        raise Halted(refusal.reason)
+
+    def _release(self, position: Position) -> None:
+        # One that cannot be dropped ends with the step or the lease; the outcome counts more.
+        with suppress(DatabaseError):
+            self._step.ledger.release(self._step.work, position)
+
+    def _called(
+        self,
+        position: Position,
+        kind: str,
+        name: str,
+        value: Any,
+        call: Callable[[], Any],
+        used: Callable[[Any], tuple[Any, dict[str, Any]]] | None,
+        retry: Retry | None,
+        known: ActivityRow | None,
+    ) -> Any:
+        """Call it and record the outcome at its position."""
         wait_with_others(self._step, retry, name)
         same = known is not None and known.state != "done"
         if known is None or deltas.canonical(known.args) != deltas.canonical(value):

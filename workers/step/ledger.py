@@ -6,7 +6,7 @@ connection and no transaction while an author's code, a model or a person is awa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 from uuid import UUID
@@ -22,6 +22,7 @@ from approvals.gates.validity import AskedBack
 from approvals.policies import caps
 from approvals.policies import queries as queries_policies
 from approvals.policies.matches import PolicyAnswer
+from approvals.policies.reservations import Estimate, Refusal
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
 from approvals.verification import keep_report
@@ -131,6 +132,10 @@ class Ledger(TreeLedger, Protocol):
     ) -> bool: ...
     def spend_refusal(self, work: Work) -> str: ...
     def over_budget(self, work: Work) -> str: ...
+    def reserve(
+        self, work: Work, position: Position, most: Callable[[], Estimate]
+    ) -> Refusal | None: ...
+    def release(self, work: Work, position: Position) -> None: ...
 
 
 def load_queries(thread: UUID) -> tuple[prepared.Query, ...]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 from approvals import queries as approval_queries
 from approvals.gates import replies, validity
 from approvals.gates.verdict.judgement import window_by_risk
-from approvals.policies import caps, node_policies
+from approvals.policies import caps, node_policies, reservations
 from approvals.policies import matches as policy
+from approvals.policies.reservations import Estimate, Refusal
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
 from checkpoints import queries
 from checkpoints.queries.overview.fork_budgets import fork_budget
-from checkpoints.records import NewActivity, Work
+from checkpoints.records import NewActivity, Position, Work
 from checkpoints.state import deltas
 from checkpoints.views import ActivityRow
 
@@ -108,6 +110,16 @@ class Rules:
         return caps.spend_refusal(
             workspace=work.workspace, thread=work.thread, agent=work.agent, rows=fresh
         )
+
+    def reserve(
+        self, work: Work, position: Position, most: Callable[[], Estimate]
+    ) -> Refusal | None:
+        """Reserve what a call may cost under caps and budgets; why not, None where it may go on."""
+        return reservations.reserve(work, position, most)
+
+    def release(self, work: Work, position: Position) -> None:
+        """Drop the reservation of a call that has ended."""
+        reservations.release(work, position)
 
 
 def _facts(work: Work, **more: Any) -> policy.Facts:

@@ -147,6 +147,11 @@ def budgeted_workspaces() -> list[UUID]:
     return [ident for (ident,) in rows(SQL.budgeted)]
 
 
+def has_stop_budget(workspace: UUID) -> bool:
+    """Answer True if a budget of the workspace stops its threads."""
+    return bool(rows(SQL.stops, {"workspace": workspace})[0][0])
+
+
 def budget_standings(workspace: UUID) -> list[BudgetStanding]:
     """Each budget with what is spent of it this month; one statement where there is none."""
     there = budgets(workspace)

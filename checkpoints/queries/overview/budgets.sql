@@ -16,6 +16,10 @@ SELECT clock_timestamp() AS now, coalesce((SELECT json_object_agg(r.budget_id, r
 -- budgeted -- Workspaces that have a budget which is on.
 SELECT DISTINCT b.workspace_id FROM gp_budget b WHERE b.active ORDER BY 1
 
+-- stops -- Whether a budget of a workspace is on and stops its threads.
+SELECT EXISTS (SELECT 1 FROM gp_budget b WHERE b.workspace_id = %(workspace)s::uuid AND b.active
+  AND b.at_full = 'stop')
+
 -- reached -- Budgets of a workspace of which 80 or 100 per cent is spent this month, as JSON; null for none.
 SELECT json_agg(x ORDER BY x.band DESC, x.scope, x.name)::text FROM (
   SELECT DISTINCT ON (b.id) b.scope, b.name, k.band, k.breaker_id IS NOT NULL AS stopped

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
@@ -11,9 +11,10 @@ from uuid import UUID
 from approvals.gates import Proposal
 from approvals.gates.validity import AskedBack, outlived
 from approvals.policies.matches import Facts, PolicyAnswer
+from approvals.policies.reservations import Estimate, Refusal
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms, terms_of
-from checkpoints.records import NewActivity, Work
+from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 from checkpoints.views import ActivityRow
@@ -139,6 +140,15 @@ class Rules(Once):
         if cap is None or Decimal(spent) < Decimal(cap):
             return ""
         return f"This thread has spent {spent}, and {cap} is its cap."
+
+    def reserve(
+        self, work: Work, position: Position, most: Callable[[], Estimate]
+    ) -> Refusal | None:
+        """Reserve nothing: a play has no other calls under way that its cap would have to hold."""
+        return None
+
+    def release(self, work: Work, position: Position) -> None:
+        """Drop nothing."""
 
     def _withdrawn(self, work: Work, ident: UUID, reason: str) -> NewEvent:
         """Withdraw a request; its event is still to be written."""
