@@ -28,6 +28,7 @@ def clean_environment() -> None:
     # What is measured is the work of a call, not how many one address may make.
     os.environ["GATEPOST_API_PER_ACCOUNT"] = os.environ["GATEPOST_API_PER_ADDRESS"] = "0"
     os.environ["GATEPOST_REPORTS_PER_ACCOUNT"] = os.environ["GATEPOST_REPORTS_PER_ADDRESS"] = "0"
+    os.environ["GATEPOST_MCP_NETWORKS"] = "127.0.0.0/8"
 
 
 @contextmanager

@@ -31,6 +31,7 @@ GATEPOST_CREDENTIALS     refuse (default): what looks like a credential is writt
 GATEPOST_SECRET_NAMES    variables whose values are refused as well wherever they turn up, separated
                          by commas; Gatepost's own secrets always are
 GATEPOST_GUARD           false lets nodes do what belongs into activities (default true)
+GATEPOST_MCP_NETWORKS    networks of your own whose MCP servers are called, by commas (none)
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
 GATEPOST_OUTBOX          where mails are put for delivery (default <data>/outbox)
 GATEPOST_BANK_URL        the bank of `payments`, http://host:port or unix:/path (that of `up`)
@@ -192,6 +193,9 @@ GATEPOST_TRUSTED_PROXIES = mail.networks(
     env.list("GATEPOST_TRUSTED_PROXIES", default=[]), name="GATEPOST_TRUSTED_PROXIES"
 )
 GATEPOST_MCP_COMMANDS = env.list("GATEPOST_MCP_COMMANDS", default=[])
+GATEPOST_MCP_NETWORKS = mail.networks(
+    env.list("GATEPOST_MCP_NETWORKS", default=[]), name="GATEPOST_MCP_NETWORKS"
+)
 GATEPOST_MCP_CALL_SECONDS = env.float("GATEPOST_MCP_CALL_SECONDS", default=300.0)
 GATEPOST_MCP_HOLD_SECONDS = env.float("GATEPOST_MCP_HOLD_SECONDS", default=50.0)
 GATEPOST_MCP_IDLE_SECONDS = env.float("GATEPOST_MCP_IDLE_SECONDS", default=300.0)

@@ -40,6 +40,8 @@ if MARKER not in os.environ or os.environ[OWNER] != worker:
     os.environ["GATEPOST_DATA"] = os.environ[MARKER] = str(start())
     os.environ[OWNER] = worker
     os.environ["GATEPOST_ROLE"] = "test"
+    # MCP servers of the tests, and of what they start, answer on this machine.
+    os.environ["GATEPOST_MCP_NETWORKS"] = "127.0.0.0/8"
     from dashboard.settings import *  # noqa: F403
 
     del os.environ["GATEPOST_ROLE"]  # web and worker children choose their own

@@ -8,7 +8,18 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from dashboard.commands.terminal.console import first_line
 
-from . import anchors, bank, deployment, encryption, installed, lag, policies, reachable, unsafe
+from . import (
+    anchors,
+    bank,
+    deployment,
+    encryption,
+    installed,
+    lag,
+    mcp_servers,
+    policies,
+    reachable,
+    unsafe,
+)
 from . import notifications as telling
 from .findings import Check, Finding, Seen, note, wrong
 
@@ -37,6 +48,7 @@ CHECKS = (
     Check("unsafe", "guard", unsafe.guard),
     Check("unsafe", "demo logins", unsafe.demo_logins, "tables"),
     Check("unsafe", "tokens", unsafe.api_tokens, "tables"),
+    Check("unsafe", "MCP servers", mcp_servers.called, "tables"),
     Check("unsafe", "database role", unsafe.role, "tables"),
     Check("unsafe", "guards of the logs", unsafe.guards, "tables"),
     Check("unsafe", "durability", unsafe.durability, "database"),

@@ -27,6 +27,7 @@ from dashboard.mcp.registry import queries
 from dashboard.mcp.registry.changes import Wanted
 from dashboard.mcp.registry.definitions import GROUPS, MODES, PARTS
 from dashboard.mcp.registry.queries import ServerRow, ToolRow
+from dashboard.mcp.registry.refusals import refusal
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, flash, flash_refusal, words_of
 from dashboard.wording.savings import counted
@@ -42,7 +43,12 @@ def index(request: HttpRequest) -> HttpResponse:
     who = _actor(request)
     waiting = queries.waiting(who.workspace)
     servers = [
-        {"row": row, "at": _address(row), "waiting": waiting.get(row.id, 0)}
+        {
+            "row": row,
+            "at": _address(row),
+            "waiting": waiting.get(row.id, 0),
+            "refusal": refusal(row),
+        }
         for row in actions.mcp_servers(who)
     ]
     return _page(request, "mcp/list.html", "MCP servers", {"servers": servers})
@@ -85,6 +91,7 @@ def server(request: HttpRequest, server_id: UUID) -> HttpResponse:
     address = f"{settings.GATEPOST_BASE_URL.rstrip('/')}/mcp/{row.name}/"
     context = {
         "row": row,
+        "refusal": refusal(row),
         "at": _address(row),
         "address": address,
         "reads": [(group, MODE_LABELS[mode]) for group, mode in row.modes.items()],

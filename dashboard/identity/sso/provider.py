@@ -18,10 +18,12 @@ from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOA
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from requests import RequestException
+from requests import RequestException, Session
 
 from dashboard.configuration.sign_in import Oidc
 from dashboard.errors import ActionError
+
+from .provider_calls import ProviderCalls
 
 log = structlog.get_logger("gatepost.sso")
 PROVIDER: Final = "sso"
@@ -51,6 +53,10 @@ class _Verified(Exception):
 
 class Adapter(DefaultSocialAccountAdapter):
     """Knows the one provider of the settings, and turns the library's failures into ours."""
+
+    def get_requests_session(self) -> Session:
+        """Everything that the library asks goes through this."""
+        return ProviderCalls()
 
     def list_apps(self, request: Any, provider: Any = None, client_id: Any = None) -> list[Any]:
         """The provider of the settings alone: none can be slipped into a table."""

@@ -20,6 +20,7 @@ from uuid_utils.compat import uuid7
 from checkpoints import store
 from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
 from checkpoints.log.recorded import RowChange
+from checkpoints.outbound import addresses
 from checkpoints.outbound.own_secrets import is_own
 from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
@@ -278,7 +279,18 @@ def _url(url: str) -> str:
         raise InvalidValue("url", f"must be http:// or https://, of at most {URL_MAX} characters")
     if "@" in parts.netloc or parts.fragment:
         raise InvalidValue("url", "takes no password and no fragment; name a credential instead")
+    if problem := problem_of(url):
+        raise InvalidValue("url", problem)
     return url
+
+
+def problem_of(url: str) -> str:
+    """Why the address of a server is not called; "" where nothing is wrong with its text."""
+    parts = urlsplit(url)
+    networks = settings.GATEPOST_MCP_NETWORKS
+    if parts.scheme == "http" and not networks:
+        return "must be https://: GATEPOST_MCP_NETWORKS lists no network that is called without it"
+    return addresses.problem_of(parts.hostname or "", networks)
 
 
 def _command(words: Sequence[str]) -> tuple[str, ...]:

@@ -86,6 +86,12 @@ def servers(workspace: UUID) -> list[ServerRow]:
     return [_server(row) for row in rows]
 
 
+def active_everywhere() -> list[ServerRow]:
+    """The active servers of all workspaces."""
+    rows = fetch_named(_SERVER + "WHERE s.active ORDER BY s.workspace_id, s.name", ())
+    return [_server(row) for row in rows]
+
+
 def server(ident: UUID, *, workspace: UUID) -> ServerRow:
     """One server; raises NotFound for unknown ones and those of other workspaces alike."""
     rows = fetch_named(

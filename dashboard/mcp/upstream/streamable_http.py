@@ -14,7 +14,9 @@ import httpx2
 from django.conf import settings
 
 from ..registry.queries import ServerRow
+from ..registry.refusals import refusal
 from . import wire
+from .checked_connections import CheckedTransport
 from .wire import Message
 
 ANSWER_BYTES: Final = 32 * 1024 * 1024
@@ -87,7 +89,10 @@ class HttpServers:
         seconds = float(settings.GATEPOST_MCP_CALL_SECONDS)
         self._client = httpx2.AsyncClient(
             timeout=httpx2.Timeout(seconds, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS),
-            limits=httpx2.Limits(max_connections=500, max_keepalive_connections=100),
+            mounts={
+                "https://": CheckedTransport(only_listed=False),
+                "http://": CheckedTransport(only_listed=True),
+            },
             follow_redirects=False,
             trust_env=False,
         )
@@ -95,6 +100,8 @@ class HttpServers:
     @asynccontextmanager
     async def send(self, server: ServerRow, sending: Sending) -> AsyncIterator[Reply]:
         """Send one message; raises NotSent and Broken."""
+        if why := refusal(server):
+            raise NotSent(why)
         raw = json.dumps(sending.message, separators=(",", ":"), ensure_ascii=False).encode()
         request = self._client.build_request(
             "POST", _url(server.url), content=raw, headers=headers_of(server, sending)
@@ -116,6 +123,8 @@ class HttpServers:
 
     async def close_at(self, server: ServerRow, sending: Sending) -> int:
         """Tell the server that a session is over; its status."""
+        if why := refusal(server):
+            raise NotSent(why)
         headers = headers_of(server, sending)
         try:
             response = await self._client.delete(server.url, headers=headers)
