@@ -244,9 +244,8 @@ class PeopleAdmin(Logged, UserAdmin):  # type: ignore[type-arg]
         value = form.cleaned_data
         if change:
             values = {k: value[k] for k in form.changed_data if k in FIELDS}
-            administration.change_user(who, obj.pk, values)
-            if "roles" in form.changed_data:
-                administration.set_roles(who, obj.pk, value["roles"])
+            roles = value["roles"] if "roles" in form.changed_data else None
+            administration.change_person(who, obj.pk, values, roles)
         else:
             usable = value.get("set_usable_password", True)
             password = value["password1"] if usable else None

@@ -98,6 +98,12 @@ class NeedsSecondFactor(Forbidden):
     code, title = "second-factor", "Set up a second factor first"
 
 
+class NeedsOwnPassword(Forbidden):
+    """Somebody else set the person's password, who has to change it first."""
+
+    code, title = "own-password", "Change your password first"
+
+
 class Missing(ActionError):
     """There is no such thing in the person's workspace."""
 
@@ -175,6 +181,19 @@ class NeedsSecondPerson(ActionError):
     def __init__(self, approval: UUID, url: str) -> None:
         message = f"This needs a second person, who is asked now: {url}"
         super().__init__(message, approval=str(approval), url=url)
+
+
+class NeedsSecondAdmin(ActionError):
+    """Another admin has to confirm it first; facts: change (what waits), url (its page)."""
+
+    status, code, title = 202, "second-admin", "Waiting for another admin"
+
+    def __init__(self, change: UUID, url: str) -> None:
+        message = (
+            f"Another admin has to confirm this at {url}; until then nothing changes. "
+            "Where there is none, the person who runs the installation does it by command."
+        )
+        super().__init__(message, change=str(change), url=url)
 
 
 class VotedAlready(Conflict):

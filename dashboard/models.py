@@ -94,6 +94,41 @@ class Identity(models.Model):
         return self.subject
 
 
+class AccessChange(models.Model):
+    """A change of what a person may do that waits for a second admin; rows stay when it ended.
+
+    `change` holds the arguments of the action until then, a password as its hash. `user_id` is
+    empty for an account that is still to be made.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    action = models.CharField(max_length=40)
+    user_id = models.BigIntegerField(null=True)
+    name = models.CharField(max_length=150)
+    gives = models.JSONField()
+    change = models.TextField(blank=True)
+    asked_by = models.CharField(max_length=200)
+    asked_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField()
+    state = models.CharField(max_length=20, db_default="waiting")
+    decided_by = models.CharField(max_length=200, blank=True, db_default="")
+    decided_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "gp_access_change"
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(state__in=("waiting", "confirmed", "refused", "expired")),
+                name="gp_access_change_state",
+            ),
+        )
+        indexes = (models.Index(fields=("workspace_id", "state"), name="gp_access_change_waits"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class SecondFactor(models.Model):
     """The second factor of a person: codes of an app, or each recovery code once.
 

@@ -2,7 +2,16 @@
 
 from checkpoints.log import recorded
 
-from .models import Identity, McpServer, McpTool, Passkey, SavedView, SecondFactor, Token
+from .models import (
+    AccessChange,
+    Identity,
+    McpServer,
+    McpTool,
+    Passkey,
+    SavedView,
+    SecondFactor,
+    Token,
+)
 
 
 def register() -> None:
@@ -16,6 +25,8 @@ def register() -> None:
         leaves_out=("last_used_at",),
     )
     recorded.register(Identity, noun="identity", label="subject")
+    # What was asked for may hold an address or the hash of a password.
+    recorded.register(AccessChange, noun="change of access", label="name", secrets=("change",))
     recorded.register(
         SecondFactor,
         noun="second factor",

@@ -15,7 +15,7 @@ from .views import (
     violations,
     workspaces,
 )
-from .views.account import second_factor, sign_ins
+from .views.account import access_changes, password, second_factor, sign_ins
 from .views.approvals import deputies, inbox
 from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
@@ -111,6 +111,10 @@ urlpatterns = [
     path("deputies/<uuid:deputy_id>/remove/", deputies.remove, name="deputy_remove"),
     path("artifacts/<str:sha256>/", artifacts.artifact, name="artifact"),
     path("artifacts/<str:sha256>/preview/", artifacts.preview, name="artifact_preview"),
+    path("access/", access_changes.index, name="access_changes"),
+    path("access/<uuid:change_id>/confirm/", access_changes.confirm, name="access_change_confirm"),
+    path("access/<uuid:change_id>/refuse/", access_changes.refuse, name="access_change_refuse"),
+    path("account/password/", password.index, name="own_password"),
     path("account/sign-ins/", sign_ins.index, name="sign_ins"),
     path("account/sign-ins/end-others/", sign_ins.end_others, name="sign_ins_end_others"),
     path("account/sign-ins/<uuid:sign_in_id>/end/", sign_ins.end, name="sign_in_end"),

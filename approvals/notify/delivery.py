@@ -26,10 +26,11 @@ from .channels import signature as signing
 from .devices import DeviceRow
 from .due_deliveries import Claim
 from .texts import bodies, letters
-from .texts.budget_letters import BUDGETS_PATH, budget_letter, budget_news
+from .texts.access_letters import access_letter
+from .texts.budget_letters import BUDGETS_PATH, budget_letter, news_data
 from .texts.incident_kinds import MESSAGES
 from .texts.incident_letters import incident_letter, incident_news, incident_path
-from .texts.kinds import ALARMS, BUDGETS, CALLS, TEST, THREADS, Delivered, NotDelivered
+from .texts.kinds import ACCESS, ALARMS, BUDGETS, CALLS, TEST, THREADS, Delivered, NotDelivered
 from .texts.letters import Alarm, Letter
 from .texts.thread_letters import thread_letter, thread_news
 
@@ -185,11 +186,19 @@ def _body(claimed: Claim) -> bytes:
 def _letter(claimed: Claim) -> Letter:
     if claimed.news[0][1] == TEST:
         return letters.trial(_name(claimed.endpoint), base=base())
+    access = [one for news, kind in claimed.news if kind == ACCESS and (one := news_data(news))]
+    if access:
+        left = tuple(one for one in claimed.news if one[1] != ACCESS)
+        try:
+            other = _letter(replace(claimed, news=left)) if left else None
+        except Useless:
+            other = None
+        return access_letter(access, other, base=base())
     incidents = [news for news, kind in claimed.news if kind in MESSAGES]
     if incidents:
         rest = replace(claimed, news=tuple(one for one in claimed.news if one[1] not in MESSAGES))
         return _incident_letter(incidents, rest)
-    spent = [one for news, kind in claimed.news if kind in BUDGETS and (one := budget_news(news))]
+    spent = [one for news, kind in claimed.news if kind in BUDGETS and (one := news_data(news))]
     if not spent:
         return _other_letter(claimed)
     others = any(kind not in BUDGETS for _, kind in claimed.news)

@@ -25,7 +25,7 @@ from .. import queries
 from ..hooks.stored_secrets import ENDPOINT_ADDRESS
 from ..signals import decision_told
 from .recipients import DECIDES, GUARDS_RECORD, WORKS_ON_THREADS, Person, due, members, wanted
-from .texts.kinds import ALARMS, BUDGETS, CALLS, GOES_WITH, THREADS, TO_PEOPLE
+from .texts.kinds import ACCESS, ALARMS, BUDGETS, CALLS, GOES_WITH, THREADS, TO_PEOPLE
 
 BATCH: Final = 50
 _WAITS: Final = f"n.done_at IS NULL AND {not_set_aside('news', 'n.id')}"
@@ -77,8 +77,8 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
         cursor.execute(
             "SELECT n.id, n.workspace_id, n.kind, n.thread_id, n.approval_id, "
             "CASE WHEN n.kind = 'approval.turn' THEN (n.data ->> 'stage')::integer ELSE 0 END "
-            "AS stage, CASE WHEN n.kind = 'approval.turn' THEN coalesce(n.data ->> 'to', '') "
-            "ELSE '' END AS only_to "
+            "AS stage, CASE WHEN n.kind IN ('approval.turn', 'access.changed') "
+            "THEN coalesce(n.data ->> 'to', '') ELSE '' END AS only_to "
             "FROM gp_outbox n "
             f"WHERE {_WAITS} AND (%s::uuid IS NULL OR n.id = %s::uuid) "
             "ORDER BY n.at, n.id LIMIT %s FOR UPDATE OF n SKIP LOCKED",
@@ -93,6 +93,12 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
         )
         rows: list[tuple[Any, ...]] = []
         for ident, workspace, kind, _, approval, stage, only_to in news:
+            if kind == ACCESS:
+                rows += [
+                    (uuid7(), workspace, one, ident, kind, only_to, f"msg_{ident.hex}", None)
+                    for one in _to_one(endpoints.get(workspace, ()))
+                ]
+                continue
             who = [e for e in endpoints.get(workspace, ()) if GOES_WITH.get(kind, kind) in e.events]
             roles = GUARDS_RECORD if kind in ALARMS | BUDGETS else (DECIDES,)
             if kind in THREADS:
@@ -120,6 +126,15 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
                 ring = partial(decision_told.send_robust, sender=None)
                 transaction.on_commit(partial(ring, thread_id=thread, queue=queue))
     return len(news)
+
+
+def _to_one(endpoints: Sequence[_Endpoint]) -> list[UUID]:
+    """The first endpoint of each kind that writes to people, whatever it chooses."""
+    first: dict[str, UUID] = {}
+    for one in endpoints:
+        if one.kind in TO_PEOPLE and one.address == "":
+            first.setdefault(one.kind, one.id)
+    return list(first.values())
 
 
 def prune(limit: int = 1_000) -> int:

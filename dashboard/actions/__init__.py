@@ -54,7 +54,13 @@ from .mcp_servers import (
     remove_mcp_server,
     set_mcp_tool_mode,
 )
+from .people.access_changes import (
+    confirm_access_change,
+    list_access_changes,
+    refuse_access_change,
+)
 from .people.deputies import hand_over, name_deputy, remove_deputy
+from .people.own_password import change_own_password
 from .people.second_factor import (
     add_second_factor,
     confirm_by_code,
@@ -121,12 +127,14 @@ __all__ = [
     "cancel",
     "change_endpoint",
     "change_mcp_server",
+    "change_own_password",
     "change_subscription",
     "change_view",
     "check_upload_size",
     "choose_code",
     "choose_code_many",
     "close_incident",
+    "confirm_access_change",
     "confirm_by_code",
     "confirm_sign_in",
     "decide",
@@ -147,6 +155,7 @@ __all__ = [
     "import_thread",
     "lift_hold",
     "link_user",
+    "list_access_changes",
     "list_mcp_tools",
     "list_sign_ins",
     "list_tokens",
@@ -172,6 +181,7 @@ __all__ = [
     "preview_roll_back",
     "preview_trip",
     "propose_second_factor",
+    "refuse_access_change",
     "refuse_preview",
     "release_breaker",
     "remove_deputy",

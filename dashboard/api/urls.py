@@ -6,6 +6,7 @@ from django.contrib.auth.decorators import login_required
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
+from .account.access_changes import AccessChanges, ConfirmAccessChange, RefuseAccessChange
 from .account.second_factor import (
     ConfirmByCode,
     OwnSecondFactor,
@@ -16,7 +17,14 @@ from .account.second_factor import (
     RemoveSecondFactorOfUser,
     RequiredSecondFactor,
 )
-from .account.sign_ins import ConfirmSignIn, EndOneSignIn, EndOtherSignIns, SignIns, SignOutUser
+from .account.sign_ins import (
+    ConfirmSignIn,
+    EndOneSignIn,
+    EndOtherSignIns,
+    OwnPassword,
+    SignIns,
+    SignOutUser,
+)
 from .account.workspace import OwnWorkspace, PasswordOfUser, RevokeOneToken, Tokens
 from .agents import Agents, OneAgent
 from .approvals import (
@@ -270,6 +278,17 @@ _v1: list[URLPattern | URLResolver] = [
     path("hooks/<uuid:hook_id>/", include(_hook)),
     path("approvals/<uuid:approval_id>/take-back/", TakeBackApproval.as_view(), name="take_back"),
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
+    path("access-changes/", AccessChanges.as_view(), name="access_changes"),
+    path(
+        "access-changes/<uuid:change_id>/confirm/",
+        ConfirmAccessChange.as_view(),
+        name="access_change_confirm",
+    ),
+    path(
+        "access-changes/<uuid:change_id>/refuse/",
+        RefuseAccessChange.as_view(),
+        name="access_change_refuse",
+    ),
     path("users/", Users.as_view(), name="users"),
     path("users/<int:user_id>/", OneUser.as_view(), name="user"),
     path("users/<int:user_id>/sign-out/", SignOutUser.as_view(), name="user_sign_out"),
@@ -291,6 +310,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("tokens/<str:prefix>/revoke/", RevokeOneToken.as_view(), name="token_revoke"),
     path("sign-ins/", SignIns.as_view(), name="sign_ins"),
     path("sign-ins/confirm/", ConfirmSignIn.as_view(), name="sign_ins_confirm"),
+    path("sign-ins/password/", OwnPassword.as_view(), name="own_password"),
     path("sign-ins/end-others/", EndOtherSignIns.as_view(), name="sign_ins_end_others"),
     path("sign-ins/<uuid:sign_in_id>/end/", EndOneSignIn.as_view(), name="sign_in_end"),
     path("second-factor/", OwnSecondFactor.as_view(), name="second_factor"),

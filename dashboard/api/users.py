@@ -16,6 +16,7 @@ from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import ROLES
 
 from .protocol.base import MemberView, answer, refusals
+from .shapes.previews import SecondAdminAsked
 from .shapes.requests import RequestShape
 from .shapes.texts import NotBlank, OneOf
 
@@ -90,7 +91,7 @@ class Users(MemberView):
     @extend_schema(
         operation_id="users_make",
         request=MakeUser,
-        responses={201: User, **refusals(404, 422)},
+        responses={201: User, 202: SecondAdminAsked, **refusals(404, 422)},
         summary="Make a user with roles",
     )
     def post(self, request: Request) -> Response:
@@ -114,7 +115,7 @@ class OneUser(MemberView):
     @extend_schema(
         operation_id="users_change",
         request=ChangeUser,
-        responses={200: User, **refusals(404, 409, 422)},
+        responses={200: User, 202: SecondAdminAsked, **refusals(404, 409, 422)},
         summary="Change a user and their roles",
     )
     def post(self, request: Request, user_id: int) -> Response:

@@ -13,12 +13,16 @@ from contextlib import contextmanager
 from typing import Final
 
 from django.conf import settings
-from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.contrib.auth.hashers import PBKDF2PasswordHasher, make_password
 from django.db import connection
+from django.utils.crypto import get_random_string
 
 from dashboard.errors import Busy
 
 WAITING_MAX: Final = 16
+# A salt that begins so says that somebody else chose the password; no other salt has a hyphen.
+MARK: Final = "given-"
+SALT_CHARS: Final = 22
 WAIT_SECONDS: Final = 5.0
 
 
@@ -53,6 +57,16 @@ def slot_count() -> int:
 
 
 _slots: Final = Slots(slot_count())
+
+
+def given_hash(password: str | None) -> str:
+    """The hash of a password that its owner did not choose, marked as such in its salt."""
+    return make_password(password, salt=MARK + get_random_string(SALT_CHARS))
+
+
+def is_given(encoded: str) -> bool:
+    """Answer True for a stored password that somebody else set and its owner has not changed."""
+    return any(part.startswith(MARK) for part in encoded.split("$")[1:-1])
 
 
 class BoundedHasher(PBKDF2PasswordHasher):

@@ -19,9 +19,10 @@ from checkpoints.log.closed_threads import ErasedRow
 from checkpoints.states import CANCELLABLE, EDITABLE, TAKES_INPUT, EventKind, Status, sources
 from checkpoints.verdicts import question_of
 from checkpoints.views import ThreadRow
-from dashboard.errors import Conflict, Forbidden, NeedsSecondFactor, NotAllowedNow
+from dashboard.errors import Conflict, Forbidden, NeedsOwnPassword, NeedsSecondFactor, NotAllowedNow
 from gatepost_command import START
 
+from .passwords import is_given
 from .second_factor import requirement
 
 # Of a very long name this much is kept beside what the person did, so that a token's fits as well.
@@ -77,6 +78,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "hook": frozenset({"admin"}),
     "mcp": frozenset({"admin"}),
     "people": frozenset({"admin"}),
+    # To confirm what another admin asked for; no token has a scope for it.
+    "access": frozenset({"admin"}),
     # Everybody ends what they are signed in with themselves.
     "sign_ins": frozenset(ROLES),
     # No token has a scope for it: only somebody who is there shows who they are.
@@ -116,6 +119,14 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     ),
     "scim": frozenset({"scim"}),
 }
+
+# What nobody does by a password that somebody else chose, and so knows.
+OWN_PASSWORD: Final = requirement.DECIDES | {"access", "delegate"}
+_NOT_OWN: Final = (
+    "Somebody else set your password, and knows it. Change it before you decide: your menu, "
+    "Sign-ins, Password (/account/password/)."
+)
+_REFUSALS: Final = {requirement.MESSAGE: NeedsSecondFactor, _NOT_OWN: NeedsOwnPassword}
 
 # What can be done to a thread, in the order of its buttons.
 THREAD_ACTIONS: Final = (
@@ -199,6 +210,8 @@ class Actor:
     represents: Any = field(default=None, compare=False, repr=False)
     # Must have a second factor and has none: a login does nothing then, a token decides nothing.
     lacks_factor: bool = field(default=False, compare=False)
+    # Signed in by a password that somebody else set.
+    password_given: bool = field(default=False, compare=False)
 
     @property
     def person(self) -> str:
@@ -268,6 +281,7 @@ def actor_of(user: Any, grant: Grant | None = None) -> Actor:
         login,
         seat,
         lacks_factor=looked and requirement.is_missing(user, grant, roles, workspace),
+        password_given=login is not None and login.by_password and is_given(user.password),
     )
 
 
@@ -289,7 +303,7 @@ def may(actor: HasRoles, action: str) -> bool:
 def require(actor: HasRoles, action: str) -> None:
     """Raise Forbidden unless roles and token allow `action`."""
     if message := lacks(actor, action):
-        raise (NeedsSecondFactor if message == requirement.MESSAGE else Forbidden)(message)
+        raise _REFUSALS.get(message, Forbidden)(message)
 
 
 def lacks(actor: HasRoles, action: str) -> str:
@@ -299,6 +313,8 @@ def lacks(actor: HasRoles, action: str) -> str:
     grant = getattr(actor, "grant", None)
     if getattr(actor, "lacks_factor", False) and (grant is None or action in requirement.DECIDES):
         return requirement.MESSAGE
+    if getattr(actor, "password_given", False) and action in OWN_PASSWORD:
+        return _NOT_OWN
     if grant is None or any(action in SCOPES.get(scope, ()) for scope in grant.scopes):
         return ""
     scope = scope_of(action)

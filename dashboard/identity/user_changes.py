@@ -21,7 +21,7 @@ from checkpoints import queries, store
 from checkpoints.errors import NotFound
 from checkpoints.states import WorkspaceEventKind as Kind
 
-from .passwords import BoundedHasher
+from .passwords import BoundedHasher, given_hash, is_given
 
 ACTOR = "command:teams"
 _actor: ContextVar[str] = ContextVar("gatepost_teams_changed_by", default=ACTOR)
@@ -45,7 +45,7 @@ def renew_password(user: Any, password: str) -> bool:
     hasher, former = identify_hasher(user.password), user.password
     if not (isinstance(hasher, BoundedHasher) and hasher.is_outdated(former)):
         return False
-    renewed = make_password(password)
+    renewed = given_hash(password) if is_given(former) else make_password(password)
     users = get_user_model()._default_manager
     with transaction.atomic():
         if not users.filter(pk=user.pk, password=former).update(password=renewed):

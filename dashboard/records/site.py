@@ -30,7 +30,7 @@ from dashboard.actions.endpoints import Endpoints
 from dashboard.actions.fleet.subscriptions import SubscriptionForms
 from dashboard.actions.people import administration
 from dashboard.actions.people.administration import Administrator
-from dashboard.errors import ActionError, Forbidden, Missing
+from dashboard.errors import ActionError, Forbidden, Missing, NeedsSecondAdmin
 from dashboard.fields.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
 from dashboard.identity.logins.page_workspace import refuse_other
 from dashboard.views import addresses
@@ -344,7 +344,9 @@ def _with_notices(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespon
         except ActionError as error:
             if error.afterwards is not None:
                 error.afterwards()  # it went with the transaction of the form
-            if request.method != "POST" or isinstance(error, Forbidden | Missing):
+            if request.method != "POST" or isinstance(
+                error, Forbidden | Missing | NeedsSecondAdmin
+            ):
                 return refused(request, error)
             messages.error(request, error.detail)
             return SeeOther(request.get_full_path())

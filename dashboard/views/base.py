@@ -193,6 +193,9 @@ def refused(
             request, "This needs a second person. Nothing happens until someone else approves it."
         )
         return SeeOther(error.facts["url"])
+    if isinstance(error, errors.NeedsSecondAdmin):
+        flash(request, "Another admin has to confirm this. Nothing changes until then.")
+        return SeeOther(error.facts["url"])
     who = getattr(request, "actor", None)
     if wants_regions(request):
         if isinstance(error, errors.OtherWorkspace):
@@ -201,6 +204,8 @@ def refused(
             return _regions(request, InboxPage(who.workspace), who.roles)
         return JsonResponse({"error": words_of(error)}, status=error.status)
     way_back = (back, label) if back else _way_back(request, error.status)
+    if isinstance(error, errors.NeedsOwnPassword):
+        way_back = (reverse("own_password"), "Change your password")
     context = {
         "status": error.status,
         "title": error.title,

@@ -61,6 +61,11 @@ UNKNOWN = Look("t-idle", "queued", "Unknown", "")
 _MEANING = {str(verdict): message for verdict, message in MEANING.items()}
 
 
+def _access(d: Mapping[str, Any]) -> str:
+    gives = ", ".join(str(one) for one in d.get("gives") or ())
+    return _cut(f"{gives or 'access'} for {d.get('name', '?')}")
+
+
 def look(status: object) -> Look:
     """The look of a status, or of "held"; a stranger gets a neutral one instead of an error."""
     return HELD if status == "held" else LOOKS.get(str(status), UNKNOWN)
@@ -325,6 +330,11 @@ _SAY: dict[str, Any] = {
     "role.refused": lambda d, who: (
         f"{who} tried to give themselves the role {d.get('role', '?')}, which was refused"
     ),
+    "access.asked": lambda d, who: f"{who} asked another admin to confirm: {_access(d)}",
+    "access.confirmed": lambda d, who: f"{who} confirmed: {_access(d)}",
+    "access.refused": lambda d, who: f"{who} refused: {_access(d)}",
+    "access.expired": lambda d, who: f"Nobody confirmed in time: {_access(d)}",
+    "access.changed": lambda d, who: f"{who} changed on the machine itself: {_access(d)}",
     "user.created": lambda d, who: f"{who} made the user {_cut(d.get('name', '?'))}",
     "user.changed": lambda d, who: (
         f"{who} changed {', '.join(d.get('changed') or ()) or 'nothing'} "

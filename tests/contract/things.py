@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
+from django.contrib.auth import get_user_model
 from django.db import connection
 from uuid_utils.compat import uuid7
 
@@ -15,6 +17,9 @@ from approvals.notify.endpoints import Wanted
 from checkpoints import store
 from dashboard import actions
 from dashboard.actions import hooks
+from dashboard.actions.people import administration
+from dashboard.actions.people.administration import Administrator
+from dashboard.errors import NeedsSecondAdmin
 from dashboard.identity import permissions, tokens
 from dashboard.identity.second_factor import codes, proposals, records
 from dashboard.identity.sso import identities
@@ -129,6 +134,25 @@ def make_deputy(cast: Cast, person: str, deputy: str) -> UUID:
     begins = datetime.now(UTC) + timedelta(days=300)
     ends = begins + timedelta(days=7)
     return actions.name_deputy(cast.actor(person), deputy, begins, ends).id
+
+
+def make_access_change(cast: Cast, name: str = "") -> UUID:
+    """A change of access that another admin of somebody's workspace has asked for."""
+    workspace = cast.elsewhere if name else cast.workspace
+    user = get_user_model().objects.create_user(f"admin-{uuid4().hex[:8]}")
+    store.grant(workspace, user.pk, "admin", actor="user:0")
+    actor = replace(permissions.actor_of(user), login=permissions.Login("asks"))
+    member = cast.users[name or "viewer"].pk
+    try:
+        administration.grant_role(
+            Administrator(actor, superuser=False),
+            member,
+            "admin" if not name else "reviewer",
+            workspace=None,
+        )
+    except NeedsSecondAdmin as waits:
+        return UUID(waits.facts["change"])
+    raise AssertionError("nobody was asked")
 
 
 def make_inbound(cast: Cast, name: str) -> UUID:

@@ -23,6 +23,7 @@ from workers.external.announcement import Announcement
 from workers.external.committed import Report
 
 from .things import (
+    make_access_change,
     make_breaker,
     make_deputy,
     make_device,
@@ -78,6 +79,7 @@ class World:
     view: UUID  # of the operator, shared
     sign_in: UUID  # another browser of the operator
     device: UUID  # of the operator
+    access: UUID  # a change of the viewer's roles that another admin asked for
     deputy: UUID  # the second manager, of the manager, next year
     factor: str  # the secret of the operator's authenticator app
     passkey: UUID  # of the operator
@@ -136,6 +138,7 @@ def make_world(cast: Cast) -> World:
         view=make_view(cast, "operator"),
         sign_in=make_sign_in(cast, "operator"),
         device=make_device(cast, "operator"),
+        access=make_access_change(cast),
         deputy=make_deputy(cast, "manager", "second_manager"),
         factor=make_factor(cast, "operator"),
         passkey=Authenticator().added(cast.users["operator"]).id,

@@ -16,8 +16,8 @@ from .letters import LISTED, Letter, line, subject
 BUDGETS_PATH: Final = "/overview/budgets/"
 
 
-def budget_news(news: UUID) -> Mapping[str, Any] | None:
-    """Read what a row of the outbox says of a budget; None where it is gone."""
+def news_data(news: UUID) -> Mapping[str, Any] | None:
+    """Read what a row of the outbox says; None where it is gone."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT data::text FROM gp_outbox WHERE id = %s::uuid", (news,))
         row = cursor.fetchone()

@@ -16,6 +16,7 @@ from django.db import IntegrityError, transaction
 from checkpoints import queries, store
 from checkpoints.states import WorkspaceEventKind as Kind
 from dashboard.errors import Missing, translated
+from dashboard.identity.passwords import given_hash
 from dashboard.identity.permissions import ROLES
 
 from .usernames import NameTaken, claim_name, person_name
@@ -23,6 +24,12 @@ from .usernames import NameTaken, claim_name, person_name
 # Fields of a user whose old and new values may stand in a log that nobody can erase.
 OPEN_FIELDS: Final = ("username", "is_active", "is_superuser")
 FIELDS: Final = (*OPEN_FIELDS, "first_name", "last_name", "email")
+
+
+class HashedPassword(str):
+    """A password that was hashed when it was asked for; it is stored as it is."""
+
+    __slots__ = ()
 
 
 def add_account(
@@ -38,7 +45,7 @@ def add_account(
     users = get_user_model()._default_manager
     others = {k: values[k] for k in FIELDS if k in values and k not in ("username", "email")}
     user = get_user_model()(email=users.normalize_email(values.get("email", "")), **others)
-    user.set_password(password)  # takes a while, so it comes before the lock of names
+    _give_password(user, password)  # takes a while, so it comes before the lock of names
     changed: dict[str, Any] = {"is_superuser": [False, True]} if user.is_superuser else {}
     with translated(), transaction.atomic():
         user.username = claim_name(username)
@@ -80,11 +87,22 @@ def change_account(
 
 
 def set_account_password(user: Any, password: str | None, *, actor: str, workspace: UUID) -> None:
-    """Give a locked user another password, or none; all their logins end."""
+    """Give a locked user another password, or none; all their logins end.
+
+    One that somebody else sets is marked: its owner changes it before they decide.
+    """
     with translated(), transaction.atomic():
-        user.set_password(password)
+        if actor.partition("/")[0] == f"user:{user.pk}":
+            user.set_password(password)
+        else:
+            _give_password(user, password)
         user.save(update_fields=["password"])
         log_account(Kind.USER_CHANGED, user, {"password": None}, actor=actor, workspace=workspace)
+
+
+def _give_password(user: Any, password: str | None) -> None:
+    is_hashed = isinstance(password, HashedPassword)
+    user.password = str(password) if is_hashed else given_hash(password)
 
 
 def roles_of(user_id: int, workspace: UUID) -> set[str]:

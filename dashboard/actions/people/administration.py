@@ -8,9 +8,8 @@ people of no other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -20,10 +19,11 @@ from django.db import transaction
 from checkpoints import queries, store
 from dashboard.errors import Conflict, Forbidden, Missing, translated
 from dashboard.identity import tokens
-from dashboard.identity.permissions import RIGHTS, Actor, actor_of, require
+from dashboard.identity.permissions import RIGHTS, Actor, require
 from dashboard.identity.sso import identities
 from dashboard.identity.tokens import TokenRow
 
+from .access_changes import Gift, guarded, of_person, of_roles
 from .accounts import (
     add_account,
     assign_roles,
@@ -32,38 +32,11 @@ from .accounts import (
     roles_of,
     set_account_password,
 )
+from .administrator import AUDIT, Administrator, administrator_of
 
 log = structlog.get_logger("gatepost.admin")
 
-AUDIT: Final = frozenset({"auditor", "admin"})
-
-
-@dataclass(frozen=True, slots=True)
-class Administrator:
-    """Somebody at the admin site: who they are, and whether every workspace is theirs."""
-
-    actor: Actor
-    superuser: bool
-
-    @property
-    def may_audit(self) -> bool:
-        """True if this person may read the records."""
-        return self.superuser or not AUDIT.isdisjoint(self.actor.roles)
-
-    @property
-    def may_administer(self) -> bool:
-        """True if this person may change users, roles and workspaces."""
-        return self.superuser or "admin" in self.actor.roles
-
-    @property
-    def scope(self) -> UUID | None:
-        """The workspace whose rows they may read; None for all."""
-        return None if self.superuser else self.actor.workspace
-
-
-def administrator_of(user: Any) -> Administrator:
-    """Read the person behind a Django user, with current roles; Forbidden for strangers."""
-    return Administrator(actor_of(user), bool(user.is_superuser))
+__all__ = ["AUDIT", "Administrator", "administrator_of"]  # of the people who administer
 
 
 def require_audit(actor: Actor) -> None:
@@ -82,6 +55,12 @@ def people_within_reach(who: Administrator) -> Any:
     return users.filter(pk__in=ids, is_superuser=False)
 
 
+def _gift_of_grant(who: Administrator, user_id: int, role: str, *, workspace: UUID | None) -> Gift:
+    where = workspace or who.actor.workspace
+    return Gift(user_id, name_of(user_id), of_roles([role], roles_of(user_id, where)))
+
+
+@guarded(_gift_of_grant)
 def grant_role(who: Administrator, user_id: int, role: str, *, workspace: UUID | None) -> UUID:
     """Give somebody a role, in one's own workspace unless told otherwise; the workspace."""
     workspace_id = _workspace_to_administer(who, workspace)
@@ -100,6 +79,12 @@ def withdraw_role(who: Administrator, user_id: int, role: str, *, workspace: UUI
         store.withdraw(workspace_id, user_id, role, actor=who.actor.id)
 
 
+def _gift_of_roles(who: Administrator, user_id: int, roles: Iterable[str]) -> Gift:
+    had = roles_of(user_id, who.actor.workspace)
+    return Gift(user_id, name_of(user_id), of_roles(roles, had))
+
+
+@guarded(_gift_of_roles)
 def set_roles(who: Administrator, user_id: int, roles: Iterable[str]) -> None:
     """Give and take roles until somebody has exactly these in one's own workspace; all or none."""
     workspace_id, wanted = _workspace_to_administer(who, None), set(roles)
@@ -110,6 +95,13 @@ def set_roles(who: Administrator, user_id: int, roles: Iterable[str]) -> None:
         assign_roles(workspace_id, user_id, had=had, wanted=wanted, actor=who.actor.id)
 
 
+def _gift_of_account(
+    who: Administrator, username: str, *, roles: Iterable[str] = (), **values: Any
+) -> Gift:
+    return Gift(None, username, [*of_roles(roles), *_superuser(values)])
+
+
+@guarded(_gift_of_account)
 def create_user(
     who: Administrator,
     username: str,
@@ -129,6 +121,25 @@ def create_user(
     return user
 
 
+def _gift_of_values(who: Administrator, user_id: int, values: Mapping[str, Any]) -> Gift:
+    """The gift of other values: a login again, another address or name, all rights."""
+    user = get_user_model()._default_manager.filter(pk=user_id).first()
+    gives: list[str] = []
+    if user is not None:
+        if values.get("is_active") and not user.is_active:
+            gives.append("the login again")
+        gives += [
+            f"another {what}"
+            for field, what in (("email", "mail address"), ("username", "user name"))
+            if values.get(field, getattr(user, field)) != getattr(user, field)
+        ]
+    gift = of_person(who, user_id, *gives)
+    if user is None or user.is_superuser:
+        return gift
+    return Gift(user_id, gift.name, [*gift.gives, *_superuser(values)])
+
+
+@guarded(_gift_of_values)
 def change_user(who: Administrator, user_id: int, values: Mapping[str, Any]) -> bool:
     """Change names, address and flags of a user; False when nothing differs."""
     _own_flag(who, values)
@@ -142,6 +153,37 @@ def change_user(who: Administrator, user_id: int, values: Mapping[str, Any]) -> 
         return bool(change_account(user, values, actor=who.actor.id, workspace=workspace_id))
 
 
+def _gift_of_change(
+    who: Administrator,
+    user_id: int,
+    values: Mapping[str, Any],
+    roles: Iterable[str] | None = None,
+) -> Gift:
+    gift = _gift_of_values(who, user_id, values)
+    more = [] if roles is None else _gift_of_roles(who, user_id, roles).gives
+    return Gift(user_id, gift.name, [*gift.gives, *more])
+
+
+@guarded(_gift_of_change)
+def change_person(
+    who: Administrator,
+    user_id: int,
+    values: Mapping[str, Any],
+    roles: Iterable[str] | None = None,
+) -> None:
+    """Change values of a user and the roles in one's own workspace, all or none."""
+    with transaction.atomic():
+        if values:
+            change_user(who, user_id, values)
+        if roles is not None:
+            set_roles(who, user_id, roles)
+
+
+def _gift_of_password(who: Administrator, user_id: int, password: str | None) -> Gift:
+    return of_person(who, user_id, "another password" if password else "no password")
+
+
+@guarded(_gift_of_password)
 def set_password(who: Administrator, user_id: int, password: str | None) -> None:
     """Give somebody another password, or none; their logins end."""
     if not who.may_administer:
@@ -155,6 +197,11 @@ def set_own_password(who: Administrator, password: str) -> None:
     _set_password(who, who.actor.user_id, password)
 
 
+def _gift_of_link(who: Administrator, user_id: int, issuer: str, subject: str) -> Gift:
+    return of_person(who, user_id, *(["another login at the provider"] if subject else []))
+
+
+@guarded(_gift_of_link)
 def link_identity(who: Administrator, user_id: int, issuer: str, subject: str) -> None:
     """Let a provider of single sign-on vouch for somebody; without a subject, stop that."""
     if not who.may_administer:
@@ -194,6 +241,16 @@ def revoke_token(who: Administrator, token: TokenRow) -> None:
     """End a token for good."""
     _workspace_to_administer(who, token.workspace_id)
     tokens.revoke(token.prefix, by=who.actor.id)
+
+
+def name_of(user_id: int) -> str:
+    """The user name of somebody; empty where there is nobody."""
+    user = get_user_model()._default_manager.filter(pk=user_id).first()
+    return str(user.get_username()) if user else ""
+
+
+def _superuser(values: Mapping[str, Any]) -> list[str]:
+    return ["every right (superuser)"] if values.get("is_superuser") else []
 
 
 def _set_password(who: Administrator, user_id: int, password: str | None) -> None:

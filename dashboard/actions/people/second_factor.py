@@ -25,6 +25,7 @@ from dashboard.identity.second_factor.proposals import Proposal
 from dashboard.identity.second_factor.records import FactorRow
 
 from . import administration
+from .access_changes import Gift, guarded, of_person
 from .administration import Administrator, people_within_reach
 from .users import check_roles
 
@@ -184,6 +185,11 @@ def confirm_by_passkey(actor: Actor, request: Any, answer: str) -> Actor:
     return confirmed(request, actor, clock())
 
 
+def _gift_of_removal(who: Administrator, user_id: int) -> Gift:
+    return of_person(who, user_id, "no second factor")
+
+
+@guarded(_gift_of_removal)
 def remove_factor_of(who: Administrator, user_id: int) -> None:
     """Remove that of a person within an admin's reach, who lost app and codes; passkeys as well.
 

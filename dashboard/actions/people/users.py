@@ -10,7 +10,6 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db import transaction
 
 from checkpoints import queries
 from dashboard.errors import Conflict, Forbidden, Invalid, Missing
@@ -21,14 +20,13 @@ from dashboard.identity.tokens import TokenRow
 
 from .administration import (
     Administrator,
-    change_user,
+    change_person,
     create_user,
     link_identity,
     people_within_reach,
     rename_workspace,
     revoke_token,
     set_password,
-    set_roles,
 )
 from .usernames import USERNAME_MAX
 
@@ -95,19 +93,15 @@ def edit_user(
     user = people_within_reach(who).filter(pk=user_id).first()
     if user is None:
         raise Missing("There is no such user in this workspace.")
+    wanted = None if roles is None else list(roles)
+    check_roles(wanted or ())
     try:
-        with transaction.atomic():
-            if values:
-                change_user(who, user_id, values)
-            if roles is not None:
-                wanted = list(roles)
-                check_roles(wanted)
-                set_roles(who, user_id, wanted)
-            user.refresh_from_db()
+        change_person(who, user_id, values, wanted)
     except Forbidden as error:
         if error.afterwards is not None:
             error.afterwards()
         raise
+    user.refresh_from_db()
     return _row(user, queries.roles_in(who.actor.workspace).get(user_id, set()))
 
 

@@ -141,6 +141,45 @@ class ConfirmSignIn(MemberView):
         return answer(Confirmed.model_validate({"confirmed_at": at}))
 
 
+class ChangePassword(RequestShape):
+    """The password of the caller, and the next one."""
+
+    password: Annotated[str, NotBlank(PASSWORD_MAX)] = Field(description="Is stored nowhere.")
+    new_password: Annotated[str, NotBlank(PASSWORD_MAX)] = Field(
+        description="Is stored as a hash and never answered."
+    )
+
+
+class PasswordChanged(Shape):
+    """The password is another one, and its owner chose it."""
+
+    changed: bool
+
+
+class OwnPassword(MemberView):
+    """The caller's password."""
+
+    changes = "confirm"
+    # A stored call would be a stored password.
+    keyed = False
+
+    @extend_schema(
+        operation_id="sign_ins_password",
+        request=ChangePassword,
+        responses={200: PasswordChanged, **refusals(409, 422)},
+        summary="Change your password",
+        description="Your other sign-ins end. For logins of browsers, not for tokens. A person who "
+        "signs in by a password that somebody else set decides nothing before this (403 "
+        "`own-password`).",
+    )
+    def post(self, request: Request) -> Response:
+        """403 `wrong-password` where the first is not theirs; counted as at the sign-in."""
+        body = self.body(ChangePassword)
+        http = django_request(request)
+        actions.change_own_password(self.actor, http, body.password, body.new_password)
+        return answer(PasswordChanged(changed=True))
+
+
 class SignOutUser(MemberView):
     """All sign-ins of a member."""
 

@@ -18,9 +18,9 @@ from rest_framework.views import APIView
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from checkpoints.state.deltas import LIMITS
-from dashboard.api.shapes.previews import SecondPersonAsked
+from dashboard.api.shapes.previews import SecondAdminAsked, SecondPersonAsked
 from dashboard.api.shapes.rows import Problem
-from dashboard.errors import Fault, Invalid, Malformed, NeedsSecondPerson
+from dashboard.errors import Fault, Invalid, Malformed, NeedsSecondAdmin, NeedsSecondPerson
 from dashboard.identity.permissions import Actor, Grant, actor_of, require
 from dashboard.identity.rate_limits import API_ACCOUNT, API_ADDRESS, Limit
 
@@ -165,7 +165,7 @@ class MemberView(APIView):
 
 
 def _or_asked(act: Callable[[], Response]) -> Response:
-    """The answer of `act`; 202 with the request where a policy lets a second person decide first.
+    """The answer of `act`; 202 with what is asked where a second person or admin decides first.
 
     An answer and no error: what was asked is kept, also beside an Idempotency-Key.
     """
@@ -174,6 +174,9 @@ def _or_asked(act: Callable[[], Response]) -> Response:
     except NeedsSecondPerson as error:
         payload = SecondPersonAsked(detail=error.detail, **error.facts)
         return answer(payload, status=error.status, Location=str(error.facts["url"]))
+    except NeedsSecondAdmin as error:
+        waits = SecondAdminAsked(detail=error.detail, **error.facts)
+        return answer(waits, status=error.status, Location=str(error.facts["url"]))
 
 
 def _grant(request: Request) -> Grant | None:

@@ -52,6 +52,14 @@ class SecondPersonAsked(Shape):
     url: str
 
 
+class SecondAdminAsked(Shape):
+    """Nothing changes yet: another admin confirms the change of access `change` first."""
+
+    detail: str
+    change: UUID
+    url: str
+
+
 class EditAnswer(RootModel[ThreadDetail | EditPreview]):
     """The thread as it is after an edit; with `?preview=1` what the edit would do."""
 

@@ -14,6 +14,7 @@ from checkpoints import queries, store
 from checkpoints.errors import NotFound
 from checkpoints.states import WorkspaceEventKind as Kind
 from dashboard.actions.people.usernames import claim_name
+from dashboard.identity.passwords import given_hash
 
 
 @contextmanager
@@ -29,6 +30,9 @@ def logged(actor: str) -> Iterator[None]:
             writing.enter_context(transaction.atomic())
             if instance._state.adding:
                 instance.username = claim_name(instance.username)
+            elif (chosen := getattr(instance, "_password", None)) is not None:
+                # The person at the machine chose it, and not its owner.
+                instance.password = given_hash(chosen)
 
         def after(instance: Any, created: bool, **_: Any) -> None:
             _log(actor, instance, created=created)

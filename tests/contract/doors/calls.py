@@ -46,7 +46,12 @@ def call(operation: Operation, world: World, foreign: bool) -> Knock:
 # A wrong password or code is counted and logged, so being refused writes; and no token opens these.
 # Their tests stand in actions/people/test_step_up.py and identity/test_second_factor.py
 # and test_passkeys.py.
-BY_PASSWORD = {"sign_ins_confirm", "second_factor_propose", "second_factor_add"}
+BY_PASSWORD = {
+    "sign_ins_password",
+    "sign_ins_confirm",
+    "second_factor_propose",
+    "second_factor_add",
+}
 BY_PASSWORD |= {"second_factor_remove", "second_factor_confirm", "passkeys_remove"}
 
 
@@ -85,6 +90,7 @@ def tokens_of(world: World) -> dict[str | None, str]:
 
 # What holds agents is changed by people who are signed in; no token has a scope for it.
 BY_LOGIN = {"policies_make", "policies_change", "policies_try", "caps_set", "budgets_set"}
+BY_LOGIN |= {"access_changes_confirm", "access_changes_refuse"}
 
 
 def token_calls() -> Iterator[Door]:

@@ -65,7 +65,7 @@ LOOK = {
     *("record search", "record report"),
     *("erase list", "erase preview", "erase holds", "retention list"),
     *("incident list", "incident show", "subscription list", "view list"),
-    *("deputy list", "device list"),
+    *("deputy list", "device list", "access list"),
     *("budget list", "overview"),
 }
 NEW_FILE = "@a file that is not there yet@"
@@ -170,6 +170,8 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "view remove": lambda w: [w.view],
     "deputy name": lambda w: ["second_manager", "--until", "2030-01-01", "--from", "2029-12-01"],
     "deputy remove": lambda w: [w.deputy],
+    "access confirm": lambda w: [w.access],
+    "access refuse": lambda w: [w.access],
     "device remove": lambda w: [w.device],
     "deputy hand-over": lambda w: [w.gate.id, "second_manager"],
     "budget set": lambda w: ["workspace", "--cost", "2.50"],

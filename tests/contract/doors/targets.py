@@ -17,6 +17,7 @@ from dashboard import actions
 from dashboard.actions import hooks
 from dashboard.identity import tokens
 from tests.contract.things import (
+    make_access_change,
     make_breaker,
     make_deputy,
     make_device,
@@ -132,6 +133,15 @@ def deputy(world: World, foreign: bool) -> str:
     return str(make_deputy(cast, "stranger", user.username))
 
 
+def access(world: World, foreign: bool) -> str:
+    if not foreign:
+        return str(world.access)
+    user = get_user_model().objects.create_user(f"viewer-{uuid4().hex[:8]}")
+    store.grant(world.cast.elsewhere, user.pk, "viewer", actor="user:0")
+    world.cast.users[user.username] = user
+    return str(make_access_change(world.cast, user.username))
+
+
 # What the world has of ours beside threads and requests: how something of others is made.
 FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "policy": policy,
@@ -149,4 +159,5 @@ FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "sign_in": sign_in,
     "deputy": deputy,
     "device": device,
+    "access": access,
 }

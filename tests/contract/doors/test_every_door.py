@@ -287,6 +287,7 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
         "view_id": world.view,
         "sign_in_id": world.sign_in,
         "deputy_id": world.deputy,
+        "change_id": world.access,
         "device_id": world.device,
         "passkey_id": world.passkey,
         "activity_id": NOBODY,

@@ -97,6 +97,15 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     ),
     "view": lambda w: ("operator", [w.view], {"name": "All", "address": "", "shared": "1"}),
     "view_remove": lambda w: ("operator", [w.view], {}),
+    "own_password": lambda w: (
+        "operator",
+        [],
+        {
+            "password": "operator-password",
+            "new_password": "another long pass word",
+            "again": "another long pass word",
+        },
+    ),
     "sign_in_end": lambda w: ("operator", [w.sign_in], {}),
     "sign_ins_end_others": lambda w: ("operator", [], {}),
     "second_factor_add": lambda w: ("manager", [], adding(w.cast, "manager")),
@@ -117,6 +126,8 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         [],
         {"deputy": "second_manager", "begins": "2030-01-01", "ends": "2030-01-07"},
     ),
+    "access_change_confirm": lambda w: ("admin", [w.access], {}),
+    "access_change_refuse": lambda w: ("admin", [w.access], {}),
     "deputy_remove": lambda w: ("manager", [w.deputy], {}),
     "approval_hand_over": lambda w: ("manager", [w.gate.id], {"to": "second_manager"}),
     "budgets": lambda w: (
@@ -148,6 +159,7 @@ QUERY = {"thread_rollback": "?checkpoint=0", "thread_fork": "?checkpoint=0"}
 ANSWERS = {"second_factor_add": 200, "thread_reveal": 200}
 # Addresses that only show, and the door itself.
 SHOWS = {
+    "access_changes",
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
     "approval_report", "compare", "erasures", "thread_value", "artifact_preview",

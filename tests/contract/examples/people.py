@@ -13,6 +13,11 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "sign_ins_end": lambda w: Call({"sign_in_id": str(w.sign_in)}, body={}, reach=("operator",)),
     "sign_ins_end_others": lambda w: Call(body={}),
     "sign_ins_confirm": lambda w: Call(body={"password": "operator-password"}, reach=NO_TOKEN),
+    "sign_ins_password": lambda w: Call(
+        body={"password": "operator-password", "new_password": "another long pass word"},
+        who=("operator",),
+        reach=NO_TOKEN,
+    ),
     "second_factor_retrieve": lambda w: Call(),
     "second_factor_propose": lambda w: Call(body={}, who=WITHOUT_FACTOR, reach=NO_TOKEN),
     "second_factor_add": lambda w: Call(
@@ -57,6 +62,13 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "caps_list": lambda w: Call(),
     "caps_set": lambda w: Call(
         body={"scope": "thread", "per": "day", "max_cost": "2.50"}, who=ADMIN, reach=NO_TOKEN
+    ),
+    "access_changes_list": lambda w: Call(who=LOOKS),
+    "access_changes_confirm": lambda w: Call(
+        {"change_id": str(w.access)}, body={}, who=ADMIN, reach=NO_TOKEN
+    ),
+    "access_changes_refuse": lambda w: Call(
+        {"change_id": str(w.access)}, body={}, who=ADMIN, reach=NO_TOKEN
     ),
     "users_list": lambda w: Call(who=LOOKS),
     "users_make": lambda w: Call(

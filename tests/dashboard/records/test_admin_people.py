@@ -21,6 +21,7 @@ from dashboard.identity import tokens
 from dashboard.models import Token
 from dashboard.templatetags.links import notice
 from tests.cast import Cast
+from tests.dashboard.access import confirm_waiting
 
 pytestmark = pytest.mark.django_db
 SECRET = "correct horse 9"
@@ -90,13 +91,16 @@ def change(client: Client, name: str, **values: Any) -> Any:
 
 
 def test_making_a_user_with_roles(cast: Cast, admin: Client) -> None:
-    assert new_user(admin, "ada", "operator", "reviewer").status_code == 302
+    answer = new_user(admin, "ada", "operator", "reviewer")
+    assert (answer.status_code, answer["Location"]) == (303, "/access/")
+    assert not get_user_model().objects.filter(username="ada").exists()
+    assert confirm_waiting(cast) == 1
     assert roles("ada", cast.workspace) == {"operator", "reviewer"}
     ada = user("ada")
     assert ada.check_password(SECRET)
     assert (ada.is_staff, ada.is_superuser, ada.is_active) == (False, False, True)
     who, by = {"user": ada.pk, "name": "ada"}, f"user:{cast.users['admin'].pk}"
-    assert events(cast.workspace)[-4:] == [
+    assert events(cast.workspace)[-5:-1] == [
         ("user.created", by, {**who, "changed": {}}),
         ("member.added", by, who),
         ("role.granted", by, {**who, "role": "operator"}),
@@ -126,11 +130,14 @@ def test_changing_a_user_tells_names_of_fields_and_only_harmless_values(
 
 def test_roles_change_with_the_user_and_are_events(cast: Cast, admin: Client) -> None:
     change(admin, "operator", roles=["reviewer", "auditor"])
+    assert roles("operator", cast.workspace) == {"operator"}
+    assert confirm_waiting(cast) == 1
     assert roles("operator", cast.workspace) == {"reviewer", "auditor"}
-    assert [kind for kind, _, _ in events(cast.workspace)[-3:]] == [
+    assert [kind for kind, _, _ in events(cast.workspace)[-4:]] == [
         "role.granted",
         "role.granted",
         "role.withdrawn",
+        "access.confirmed",
     ]
     # Rights are rows: the next request counts.
     assert cast.client("operator").get("/admin/").status_code == 200
@@ -284,8 +291,10 @@ def test_only_superusers_make_superusers_and_workspaces(
     assert not user("viewer").is_superuser
     assert admin.get("/admin/checkpoints/workspace/add/").status_code == 403
     change(root, "viewer", is_superuser="on")
+    assert not user("viewer").is_superuser
+    assert confirm_waiting(cast) == 1
     assert user("viewer").is_superuser
-    kind, _, data = events(cast.workspace)[-1]
+    kind, _, data = events(cast.workspace)[-2]
     assert (kind, data["changed"]) == ("user.changed", {"is_superuser": [False, True]})
     assert root.post("/admin/checkpoints/workspace/add/", {"name": "third"}).status_code == 302
     third = Workspace.objects.get(name="third")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import Group
@@ -18,8 +19,10 @@ from approvals.policies.budgets import announce_budgets
 from approvals.policies.drafts import Draft
 from checkpoints import store
 from checkpoints.chain import verify_workspace
-from dashboard.actions.people import administration
+from dashboard.actions.people import access_changes, administration
+from dashboard.errors import NeedsSecondAdmin
 from dashboard.identity import tokens
+from dashboard.identity.permissions import Login
 from dashboard.identity.second_factor import codes, records
 from dashboard.identity.sso import identities
 from dashboard.mcp.registry import changes as mcp_servers
@@ -155,6 +158,11 @@ def settled(cast: Cast) -> Cast:
     cast.users["manager"].groups.add(Group.objects.create(name="money"))
     who = administration.administrator_of(cast.users["admin"])
     administration.change_user(who, cast.users["viewer"].pk, {"email": "v@example.org"})
+    signed_in = replace(who, actor=replace(who.actor, login=Login("asks")))
+    for role in ("reviewer", "admin"):
+        with pytest.raises(NeedsSecondAdmin) as waits:
+            administration.grant_role(signed_in, cast.users["viewer"].pk, role, workspace=None)
+    access_changes.refuse_access_change(who.actor, UUID(waits.value.facts["change"]))
     cast.users["nobody"].delete()  # who has no right is in no log
     assert broken() == ""
     return cast

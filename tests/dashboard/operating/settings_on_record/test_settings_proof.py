@@ -35,6 +35,8 @@ def changes(table: str, column: str, kind: str, *, empty: bool) -> str:
     if table == "gp_budget" and column in ("scope", "at_full"):
         words = {"scope": ("agent", "team"), "at_full": ("notify", "stop")}[column]
         return "CASE {} WHEN '{}' THEN '{}' ELSE '{}' END".format(column, *words, words[0])
+    if (table, column) == ("gp_access_change", "state"):
+        return "'expired'"
     if column in ("scope", "per", "kind", "state"):
         words = {"scope": "thread", "per": "total", "kind": "webhook", "state": "refused"}
         return f"'{words[column]}'"

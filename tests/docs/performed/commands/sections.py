@@ -15,7 +15,7 @@ from checkpoints import queries, store
 from checkpoints.states import EventKind
 from tests.checkpoints.builders import new_activity, one
 from tests.contract.example_calls import next_node
-from tests.contract.things import ISSUER, make_erasure, make_token
+from tests.contract.things import ISSUER, make_access_change, make_erasure, make_token
 from tests.contract.world import World, changed_code
 from tests.dashboard import scene
 
@@ -207,6 +207,7 @@ SECTIONS: dict[str, Section] = {
         more={"user link": NO_ISSUER, "user unlink": NO_ISSUER},
         left_out={"./manage.py user remove-second-factor": "performed by test_sign_in.py"},
     ),
+    "access": Section(who="admin", names={"": of("CHANGE", lambda w: make_access_change(w.cast))}),
     "workspace": Section(who="admin"),
     "record": Section(who="auditor", names={"record report": of("ID", lambda w: w.held.id)}),
     "erase": Section(
