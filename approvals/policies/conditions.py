@@ -148,14 +148,21 @@ def _subject(names: Collection[str]) -> Subject:
 
 def subject_of(text: str) -> Subject:
     """Name the subject of a condition, also of one that is refused."""
+    return _subject(_names(text))
+
+
+def names_tool(text: str) -> bool:
+    """Say whether a condition reads the tool's name, also one that is refused."""
+    return "tool" in _names(text)
+
+
+def _names(text: str) -> list[str]:
     tokens = _tokens(text)
-    return _subject(
-        [
-            word
-            for before, word, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False)
-            if before != "." and after != "("
-        ]
-    )
+    return [
+        word
+        for before, word, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False)
+        if before != "." and after != "("
+    ]
 
 
 def _tokens(text: str) -> list[str]:

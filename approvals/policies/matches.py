@@ -10,7 +10,7 @@ from uuid import UUID
 from ..rules.terms import Terms
 from . import facts as known_facts
 from . import queries as queries_policies
-from .conditions import Subject, Unanswered, condition, refusal, subject_of
+from .conditions import Subject, Unanswered, condition, names_tool, refusal, subject_of
 from .queries import VersionRow
 
 
@@ -81,6 +81,19 @@ def ask(facts: Facts) -> PolicyAnswer:
     """
     active = queries_policies.active(facts.workspace)
     return PolicyAnswer(first_match(active, facts), queries_policies.mark_of(active))
+
+
+def asks_of_call(facts: Facts, *, declared: bool) -> bool:
+    """Say whether the policies ask about a call that is recorded as anything but an effect.
+
+    A policy whose condition reads `tool` is about every call of that tool, whatever its author
+    records it as. The other policies are about effects, and about calls of a tool that the agent
+    declares (`declared`), which it does not get rid of by another word.
+    """
+    active = queries_policies.active(facts.workspace)
+    about = [version for version in active if declared or names_tool(version.condition)]
+    rule = first_match(about, facts)
+    return rule is not None and rule.action == "ask"
 
 
 def first_match(versions: Iterable[VersionRow], facts: Facts) -> Rule | None:

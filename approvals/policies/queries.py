@@ -207,8 +207,8 @@ def _versions(sql: str, params: Sequence[Any]) -> list[VersionRow]:
     ]
 
 
-def any_about(workspace: UUID, subject: Literal["operation", "node"]) -> bool:
-    """Tell whether the condition of an active policy has this word."""
+def any_about(workspace: UUID, subject: Literal["operation", "node", ""]) -> bool:
+    """Tell whether the condition of an active policy has this word; "" for any policy."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT 1 FROM gp_policy p JOIN gp_policy_version v "

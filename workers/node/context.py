@@ -37,6 +37,7 @@ from ..step.answers import sha_of
 from ..step.secret_values import read_secret
 from .children import Children
 from .cursors import check_told
+from .held_calls import as_tool, named_args
 from .records import here
 from .reuse import Sparing, Used
 
@@ -96,12 +97,23 @@ class Context(Children):
 
         With `cached` other threads of the workspace that ask the same of the same code within so
         many seconds get this result without a call.
+
+        A call that a policy asks about is carried out as an effect: the thread waits for people,
+        the decided arguments are called, and it raises Rejected or Expired. It keeps no cursor.
         """
         check_activity(call)
         name = getattr(call, "__name__", "activity")
-        position = self._position(name, key)
         values = {"args": plain(list(args)), **({"kwargs": plain(kwargs)} if kwargs else {})}
         storable(values, f"What {name!r} is called with")
+        named = named_args(call, values)
+        if self.is_held(name, values if named is None else named, value=values, key=key):
+            tool = as_tool(name, call, names=named is not None, retry=retry)
+            self._keeps_cursor = False
+            try:
+                return self.effect(tool, values if named is None else named, key=key).result
+            finally:
+                self._keeps_cursor = True
+        position = self._position(name, key)
 
         def carry_out() -> Any:
             # Copies: what the function does to its arguments shall not change what is recorded.
@@ -299,6 +311,8 @@ class Context(Children):
         storable(payload, "This progress", at_most=TOLD_BYTES)
         self._step.refuse_secrets(payload, "This progress")
         visible = None if done is None else payload
+        if not self._keeps_cursor:
+            cursor = None
         step.heart.check()
         stops, saved = False, False
         if cursor is not None:

@@ -85,6 +85,24 @@ class Effects(Interrupts):
 
         return str(self._once(self._position("would_ask"), "value", "would_ask", payload, read))
 
+    def is_held(self, name: str, args: Any, *, value: Any = None, key: str | None = None) -> bool:
+        """Say whether the next call of this name must go through `effect`, since policies ask.
+
+        `args` are what policies read, `value` what an activity records (else `args`). A call that
+        is on record or was asked about keeps the way that it took.
+        """
+        position = self._next_position(name, key)
+        known, recorded = self._step.record_at(position), args if value is None else value
+        if (known and known.kind == "effect") or self._step.approval_at(position) is not None:
+            return True
+        if (
+            known
+            and known.state == "done"
+            and deltas.canonical(known.args) == deltas.canonical(recorded)
+        ):
+            return False
+        return self._step.ledger.asks_of_call(self._step.work, name, args)
+
     def _begin(
         self, tool: Tool, args: Mapping[str, Any], gate: Gate | None, key: str | None = None
     ) -> Outcome | Begun:

@@ -54,16 +54,22 @@ class Recording:
         self._scratch = Scratch()
         self._looked_at: set[str] = set()  # by the working activity, beside its arguments
         self._kept_at = 0.0
+        self._keeps_cursor = True  # not while an activity is carried out as an effect
 
     # ---- positions ---------------------------------------------------------------------------
 
     def _position(self, name: str, key: str | None = None) -> Position:
         label = key or name
         check_key(label)
-        ordinal = self._ordinals.get(label, 0)
-        self._ordinals[label] = ordinal + 1
-        step = self._step
-        return Position(step.work.branch, step.number, self._node, 0, f"{label}#{ordinal}")
+        position = self._next_position(name, key)
+        self._ordinals[label] = self._ordinals.get(label, 0) + 1
+        return position
+
+    def _next_position(self, name: str, key: str | None = None) -> Position:
+        """The position that `_position` returns next."""
+        label, step = key or name, self._step
+        place = f"{label}#{self._ordinals.get(label, 0)}"
+        return Position(step.work.branch, step.number, self._node, 0, place)
 
     def _new(self, position: Position, kind: str, tool: str, args: Any, **more: Any) -> NewActivity:
         # Only what changes the outside world is told its key; the others' is as good as its place.

@@ -16,6 +16,7 @@ from approvals.policies.reservations import Estimate, Refusal
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
 from checkpoints import queries
+from checkpoints.queries.installation.fleet import announced_agent
 from checkpoints.queries.overview.fork_budgets import fork_budget
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.state import deltas
@@ -46,6 +47,16 @@ class Rules:
     def asks_before_nodes(self, work: Work) -> bool:
         """Tell whether a policy may name nodes, by one query a second at most."""
         return node_policies.exist(work.workspace)
+
+    def asks_of_call(self, work: Work, tool: str, args: Any) -> bool:
+        """Tell whether policies ask about a call that its author does not record as an effect.
+
+        Without an active policy one query a second at most.
+        """
+        if not node_policies.any_exist(work.workspace):
+            return False
+        declared = tool in announced_agent(work.agent_version).tools
+        return policy.asks_of_call(_facts(work, tool=tool, args=args), declared=declared)
 
     def state_hash(self, work: Work) -> str:
         """The hash of the state at the head."""

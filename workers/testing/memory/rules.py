@@ -54,6 +54,10 @@ class Rules(Once):
         """The policy of a play is asked about effects only."""
         return False
 
+    def asks_of_call(self, work: Work, tool: str, args: Any) -> bool:
+        """The policy of a play is asked about effects only."""
+        return False
+
     def state_hash(self, work: Work) -> str:
         return self._book.checkpoint(work.thread, work.head).new.state_hash.hex()
 
