@@ -202,6 +202,15 @@ class Superstep:
             results.append(result)
         return result
 
+    def is_held(self, name: str, args: Any, key: str) -> bool:
+        """Say whether a policy asks about a call that the author does not call an effect."""
+        with self._lock:
+            if self._results.get(key):
+                return False
+            if key in self._gates:
+                return True
+        return bool(self._in_node_thread(partial(self._ctx.is_held, name, args, key=key)))
+
     def effect(self, tool: RecordedTool, call: Mapping[str, Any], config: Any) -> Any:
         """Carry out an effect behind its gate and policies; the task waits where people decide."""
         key, args = call_key(tool.name, call), model_args(tool.inner, call["args"])

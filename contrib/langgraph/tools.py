@@ -30,6 +30,9 @@ class RunningSuperstep(Protocol):
     def once(self, name: str, args: Any, key: str, call: Callable[[], Any]) -> Any:
         """Return the recorded result of a call, else make the call and record its result."""
 
+    def is_held(self, name: str, args: Any, key: str) -> bool:
+        """Say whether a policy asks about a call that the author does not call an effect."""
+
     def effect(self, tool: RecordedTool, call: Mapping[str, Any], config: Any) -> Any:
         """Carry out a call that changes the outside world, behind its gate and policies."""
 
@@ -96,6 +99,9 @@ class RecordedTool(BaseTool):
         if self.effect is not None:
             return step.effect(self, input, config)
         args = model_args(self.inner, input["args"])
+        if step.is_held(self.name, args, call_key(self.name, input)):
+            held = Effect(idempotent=True).tool(self.inner)
+            return step.effect(self.model_copy(update={"effect": held}), input, config)
         result = step.once(
             self.name,
             {"args": args},

@@ -85,7 +85,7 @@ def announce(agent: str, made: Announcement, *, workspace: UUID) -> UUID:
 def _tool(announced: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "schema": announced.get("schema") or {"type": "object"},
-        "effect": True,
+        "effect": bool(announced.get("effect", True)),
         "idempotent": bool(announced.get("idempotent")),
         "once": False,
         "undo": announced.get("undo") or "",

@@ -90,6 +90,9 @@ class Reported(Effects):
     def _position(self, name: str, key: str | None = None) -> Position:
         return self._at
 
+    def _next_position(self, name: str, key: str | None = None) -> Position:
+        return self._at
+
     def start_effect(self, tool: Tool, args: Mapping[str, Any], gate: Gate | None) -> Any:
         """The effect begun, or its recorded outcome; raises what leaves a node."""
         return self._begin(tool, args, gate)
@@ -196,7 +199,7 @@ def begin(
     """Let an agent begin what it would do, as a node of ours would; raises LeaseLost, StepFailed.
 
     1. Look at what is recorded and requested at the position.
-    2. Ask the policies that name the node.
+    2. Ask the policies that name the node; for the kind `node` nothing else.
     3. Ask gates, policies and caps; an effect starts in the statement that compares them once more.
     4. Where people have to be asked, or somebody has to look, leave the thread.
     """
@@ -206,7 +209,7 @@ def begin(
         reported = Reported(step, at)
         try:
             check_node(step, node)
-            if kind == "effect":
+            if kind == "effect" or (kind != "node" and reported.is_held(tool.name, args)):
                 return reported.begin_effect(tool, args, gate)
             return reported.begin_call(kind, args)
         except Rejected as no:
@@ -227,9 +230,12 @@ def is_recorded(work: Work, node: str, index: int, key: str) -> bool:
     return known is not None and known.state != "started"
 
 
-def check(work: Work, node: str, tool: str, args: Any, gate: Gate | None) -> Forecast:
-    """Predict what would stop a call at this node; an empty `tool` is one that changes nothing."""
-    return forecast(open_step(work), node, tool, args, gate)
+def check(work: Work, node: str, kind: str, tool: str, args: Any, gate: Gate | None) -> Forecast:
+    """Predict what would stop a call at this node, of a kind that is no effect as well."""
+    step = open_step(work)
+    if kind != "effect" and not step.ledger.asks_of_call(work, tool, args):
+        tool, gate = "", None
+    return forecast(step, node, tool, args, gate)
 
 
 def stop_before(work: Work, nodes: Collection[str]) -> bool:

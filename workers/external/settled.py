@@ -10,6 +10,7 @@ from uuid_utils.compat import uuid7
 
 from checkpoints import leases, queries, store, undo
 from checkpoints.errors import NotAllowedNow, NotFound
+from checkpoints.queries.installation.fleet import announced_agent
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.state import deltas
 from checkpoints.states import EventKind, Status
@@ -45,11 +46,17 @@ def settle(
     step = open_step(work)
     position = Position(work.branch, step.number, at["node"], at["index"], at["key"])
     known = step.record_at(position)
-    if kind != "effect":
+    begun = known is not None and known.kind == "effect"  # also what policies made one
+    if kind != "effect" and not begun:
+        is_new = known is None or known.state != "done"
+        if is_new and step.ledger.asks_of_call(work, tool, args):
+            raise NotAllowedNow(
+                f"A policy asks about {tool!r}: begin the call first.", status=str(work.status)
+            )
         message = error or ("" if state == "done" else "It failed.")
         reported = Reported(step, position)
         reported.settle_call(kind, tool, args, result=result, error=message, usage=usage)
-    elif known is None or known.kind != "effect":
+    elif known is None or not begun:
         raise NotAllowedNow("Nothing was begun at this position.", status=str(work.status))
     elif known.state == "started":
         made = store.effect_as_written(work.thread, known.id)
@@ -81,6 +88,7 @@ def record(
         point = queries.checkpoint(work.thread, after)
         branch, number = point.branch, point.step + 1
     known = answered(queries.step_activities(work.thread, branch=branch, step=number))
+    ledger = ReportedLedger()
     made: dict[Position, tuple[NewActivity, Outcome]] = {}
     for value in values:
         position = Position(branch, number, value["node"], value["index"], value["key"])
@@ -89,6 +97,11 @@ def record(
             continue
         if before is not None and before.kind == "effect":
             raise NotAllowedNow("An effect stands at this position.", status=str(work.status))
+        if _is_call(work, value) and ledger.asks_of_call(work, value["tool"], value["args"]):
+            raise NotAllowedNow(
+                f"A policy asks about {value['tool']!r}: begin the call, so that it can be held.",
+                status=str(work.status),
+            )
         activity = NewActivity(
             id=uuid7(),
             position=position,
@@ -105,6 +118,11 @@ def record(
     if made:
         store.record_activities(work, list(made.values()))
     return recorded(work.thread, branch, number)
+
+
+def _is_call(work: Work, value: Mapping[str, Any]) -> bool:
+    """Say whether a record is of a call: a value is none, unless it names a tool of the agent."""
+    return value["kind"] != "value" or value["tool"] in announced_agent(work.agent_version).tools
 
 
 def recorded(thread: UUID, branch: int, step: int) -> list[ActivityRow]:

@@ -1,6 +1,6 @@
 """Activities that a policy asks about: carried out as effects, behind the same gate.
 
-The author called it an activity, and whoever made the policy has the last word: from the request
+The author calls it an activity, and the policy has the last word: from the request
 on it is an effect like any other, approved, edited or refused, with a key and one execution per
 approval. It may be repeated after a crash, as an activity may.
 """

@@ -68,8 +68,8 @@ class Recording:
     def _next_position(self, name: str, key: str | None = None) -> Position:
         """The position that `_position` returns next."""
         label, step = key or name, self._step
-        place = f"{label}#{self._ordinals.get(label, 0)}"
-        return Position(step.work.branch, step.number, self._node, 0, place)
+        ordinal = self._ordinals.get(label, 0)
+        return Position(step.work.branch, step.number, self._node, 0, f"{label}#{ordinal}")
 
     def _new(self, position: Position, kind: str, tool: str, args: Any, **more: Any) -> NewActivity:
         # Only what changes the outside world is told its key; the others' is as good as its place.

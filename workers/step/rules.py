@@ -55,7 +55,7 @@ class Rules:
         """
         if not node_policies.any_exist(work.workspace):
             return False
-        declared = tool in announced_agent(work.agent_version).tools
+        declared = bool(announced_agent(work.agent_version).tools.get(tool, {}).get("effect"))
         return policy.asks_of_call(_facts(work, tool=tool, args=args), declared=declared)
 
     def state_hash(self, work: Work) -> str:

@@ -253,8 +253,7 @@ def check(
 ) -> Forecast:
     """Read what would stop a call; nothing is asked, begun or recorded."""
     with _reporting(actor, thread_id, token, step) as work:
-        effect = kind == "effect"
-        return reported.check(work, node, tool if effect else "", args, gate if effect else None)
+        return reported.check(work, node, kind, tool, args, gate)
 
 
 def _check_new(work: Work, at: Mapping[str, Any], values: Mapping[str, Any]) -> None:

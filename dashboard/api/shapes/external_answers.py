@@ -40,6 +40,9 @@ class ThreadNow(Shape):
         description="A policy of the workspace may stop the thread before a node: where you don't "
         "report `next_nodes`, send a begin at a node before its work."
     )
+    policies_ask: bool = Field(
+        description="The workspace has active policies: begin each call before you make it."
+    )
 
     @classmethod
     def of(cls, row: ThreadRow | ThreadSummary) -> Self:
@@ -49,6 +52,7 @@ class ThreadNow(Shape):
             "seq": row.last_seq,
             "status": str(row.status),
             "policies_name_nodes": node_policies.exist(row.workspace),
+            "policies_ask": node_policies.any_exist(row.workspace),
         }
         return cls(**own | more)
 

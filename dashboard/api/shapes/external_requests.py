@@ -29,6 +29,7 @@ YEAR_SECONDS = 366 * 86_400
 
 # Patterns: a document names each list of words once, and `kind` has several elsewhere.
 Kind = Annotated[str, Field(max_length=8, pattern="^(activity|model|effect)$")]
+BegunKind = Annotated[str, Field(max_length=8, pattern="^(activity|model|effect|node)$")]
 PureKind = Annotated[str, Field(max_length=8, pattern="^(activity|model|value)$")]
 Key = Annotated[str, NotBlank(KEY_MAX)]
 Index = Annotated[int, Field(ge=0, le=INDEX_MAX)]
@@ -148,7 +149,9 @@ class ReportedGate(RequestShape):
 class BeginActivity(AtPosition):
     """A call that the agent is about to make."""
 
-    kind: Kind = "activity"
+    kind: BegunKind = Field(
+        "activity", description="`node`: no call, only what policies say of the node itself."
+    )
     tool: Tool
     args: Json = Field(default_factory=dict)
     gate: ReportedGate | None = Field(None, description="Of an effect: ask people first.")

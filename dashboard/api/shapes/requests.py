@@ -88,8 +88,11 @@ Channels = Annotated[
 
 
 class AnnouncedTool(RequestShape):
-    """A tool that changes the outside world."""
+    """A tool that changes the outside world, or with `effect: false` one that does not."""
 
+    effect: bool = Field(
+        True, description="False: it changes nothing. A policy that names it holds it all the same."
+    )
     idempotent: bool = Field(False, description="Calling it again with the same key does no harm.")
     undo: Annotated[str, Field(max_length=TOOL_MAX)] = Field(
         "", description="What takes it back; you are asked to call it after a rollback."

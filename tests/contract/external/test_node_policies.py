@@ -121,7 +121,8 @@ def test_what_would_hold_a_call_is_read_and_nothing_changes(held: Agent, cast: C
     assert (answer["by"], answer["risk"]) == ("gate", "medium")
     policies.make(cast.workspace, Draft("Cards", "tool == 'charge'"), actor="user:0")
     assert check()["by"] == "tool policy"
-    assert check(kind="activity")["asks"] is False
+    assert check(kind="activity")["by"] == "tool policy"
+    assert check(kind="activity", tool="read")["asks"] is False
     after = queries.thread(UUID(held.thread), workspace=cast.workspace)
     assert (after.last_seq, after.version, after.status) == (
         before.last_seq,

@@ -28,12 +28,15 @@ async def once(
     call: calls.PureCall,
     body: Callable[[], Awaitable[Any]],
     *,
+    edited: Callable[[Json], Awaitable[Any]] | None = None,
+    refused: Callable[[str], Any] | None = None,
     usage: Callable[[Any], Json] | None = None,
     is_deferred: Callable[[Any], bool] = lambda returned: False,
 ) -> tuple[Any, bool]:
     """(what a call answers, whether it was made now); a finished one answers from the record.
 
-    What `is_deferred` is not recorded: the call is made later.
+    What `is_deferred` is not recorded: the call is made later. A policy may hold the call: `edited`
+    makes it with the arguments that people decided on, `refused` turns a refusal into an answer.
     """
     work = scope.work
     if work.is_recorded(call.key) and work.inputs(call.key) in ("", call.inputs):
@@ -42,9 +45,21 @@ async def once(
     if begun["do"] == "answer":
         await settle(scope, calls.save_call(work, call, begun["result"]))
         return begun["result"], False
+    if begun["do"] == "refused":
+        if refused is None:
+            verdict = {**begun, "comment": begun["reason"]}
+            raise work.refused(call.key, verdict, expired=not begun["by"])
+        answer = refused(begun["reason"] or "A reviewer rejected this call.")
+        await settle(scope, calls.save_call(work, call, answer))
+        return answer, False
+    decided = begun.get("args", call.args)
 
     async def perform() -> Any:
-        return await body()
+        if decided == call.args:
+            return await body()
+        if edited is None:
+            raise ClientError("It was to be called with other arguments than people decided on.")
+        return await edited(decided)
 
     try:
         returned = await part(scope, call.node, perform)()

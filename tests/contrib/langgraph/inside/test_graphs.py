@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from approvals.policies.matches import Facts, Rule
+from approvals.rules.terms import Terms
 from contrib.langgraph import from_langgraph
 from gatepost import Edit, GraphError, Harness, Reject, Respond
+from workers.testing.memory.rules import Rules
 
 from . import compiled_agents as agents
 
@@ -70,6 +73,27 @@ def test_a_refused_effect_is_an_answer_for_the_model(tmp_path: Path) -> None:
     assert thread.status == "succeeded", thread
     assert "not ours" in thread.state["messages"][-2]["value"]["data"]["content"]
     assert not (tmp_path / "1.refund").exists()
+
+
+def test_a_policy_holds_a_tool_that_its_author_calls_no_effect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asks_of_call(ledger: Any, work: Any, tool: str, args: Any) -> bool:
+        return tool == "find_order"
+
+    def policy(facts: Facts) -> Rule | None:
+        return Rule("ask", "p@1", "Orders", Terms()) if facts.tool == "find_order" else None
+
+    monkeypatch.setattr(Rules, "asks_of_call", asks_of_call)
+    start = {"messages": [{"role": "user", "content": "It is broken."}], "folder": str(tmp_path)}
+    thread = Harness(agents.shop, policy=policy).play(start)
+    assert thread.status == "waiting", thread
+    assert {request.tool for request in thread.open} == {"find_order"}
+    assert not list(tmp_path.glob("find-*.log"))
+    thread = Harness(agents.shop, policy=policy).play(start, decide=Reject("no orders"))
+    assert thread.status == "succeeded", thread
+    assert not list(tmp_path.glob("find-*.log"))
+    assert "no orders" in str(thread.state["messages"])
 
 
 @pytest.mark.parametrize("n", range(1, 24))

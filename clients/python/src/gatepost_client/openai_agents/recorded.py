@@ -119,5 +119,9 @@ class RecordedTool:
         else:
             key = f"{self.name} {context.tool_call_id}"[:190]
             call = calls.PureCall(self.name, key, "activity", self.name, args, digest(args))
-            answer, _ = await once(scope, call, invoke)
+
+            async def edited(decided: Json) -> Any:
+                return plain(await self.wrapped(context, json.dumps(decided)))
+
+            answer, _ = await once(scope, call, invoke, edited=edited, refused=str)
         return answer

@@ -89,7 +89,10 @@ class Activities(JournalCallableOperationBackend[None]):
         inputs = digest(args)
         call_ = calls.PureCall(node, key, kind, tool, args, inputs)
         usage = _usage if kind == "model" else None
-        result, is_new = await once(scope, call_, body, usage=usage, is_deferred=_is_deferred)
+        refused = _failed if executing is not None else None
+        result, is_new = await once(
+            scope, call_, body, usage=usage, is_deferred=_is_deferred, refused=refused
+        )
         record_durable_unit(executed=is_new)
         return result
 

@@ -68,9 +68,9 @@ def begin_call(work: Work, call: PureCall) -> Flow[Json]:
             begun = yield from work.call(
                 work.door.begin_call(call.position, call.kind, call.tool, call.args, work.step)
             )
-            if begun["do"] in ("call", "answer"):
+            if begun["do"] in ("call", "answer", "refused"):
                 return begun
-            yield from work.retake()  # a limit was reached, and people have to say something
+            yield from work.retake()  # people have to say something: a policy, or a limit
 
     return (yield from alone(begin()))
 

@@ -28,8 +28,54 @@ def perform_step(
     if work.is_recorded(key) and work.inputs(key) in ("", inputs):
         return work.answer(key)
     yield from alone(work.boundary(name, key))
+    if work.now.get("policies_ask"):
+        return (yield from _perform_asked(work, name, key, function, args, kwargs))
     result = recordable((yield Call(function, args, kwargs)), f"What {name!r} returned")
     yield from alone(finish(work, name, key, result, inputs))
+    return result
+
+
+def _perform_asked(
+    work: Work, name: str, key: str, function: Callable[..., Any], args: Any, kwargs: Any
+) -> Flow[Any]:
+    """A step of a workspace with policies: one of them may hold it as it holds an effect."""
+    value: Json = recordable(named(function, args, kwargs), f"What {name!r} is called with")
+    position = {"node": name, "index": 0, "key": key}
+
+    def begin() -> Flow[Json]:
+        while True:
+            begun = yield from work.call(
+                work.door.begin_call(position, "activity", name, value, work.step)
+            )
+            if begun["do"] in ("call", "answer", "refused"):
+                return begun
+            yield from work.retake()
+
+    work.refuse_again(key)
+    begun = yield from alone(begin())
+    if begun["do"] == "refused":
+        raise work.refused(key, {**begun, "comment": begun["reason"]}, expired=not begun["by"])
+    result = begun["result"]
+    if begun["do"] == "call":
+        decided = begun["args"]
+        call = Call(function, args, kwargs) if decided == value else Call(function, (), decided)
+        result = yield from _called(work, position, call, value)
+    yield from alone(finish(work, name, key, result, digest(value)))
+    return result
+
+
+def _called(work: Work, position: Json, call: Call, value: Json) -> Flow[Any]:
+    """Call a step, and record what came of it."""
+    name, settle = position["node"], work.door.settle_call
+    try:
+        result = recordable((yield call), f"What {name!r} returned")
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"[:2000]
+        outcome = {"state": "failed", "error": text, "args": value}
+        yield from alone(work.call(settle(position, "activity", name, outcome, work.step)))
+        raise
+    outcome = {"state": "done", "result": result, "args": value}
+    yield from alone(work.call(settle(position, "activity", name, outcome, work.step)))
     return result
 
 

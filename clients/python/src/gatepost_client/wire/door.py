@@ -140,7 +140,7 @@ class Door:
 
     def begin_node(self, node: str, key: str, step: int) -> Flow[Json]:
         """Ask whether the work of a node may begin now."""
-        body = {"node": node, "key": key, "step": step, "kind": "activity", "tool": node}
+        body = {"node": node, "key": key, "step": step, "kind": "node", "tool": node}
         return self._post("activities/begin/", body)
 
     def settle_effect(

@@ -1,0 +1,96 @@
+"""A policy on a tool holds its calls at the door, whatever kind the agent gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from approvals.policies import changes as policies
+from approvals.policies.drafts import Draft
+from checkpoints import queries
+from dashboard.operating.proof import verify
+from tests.cast import Cast
+
+from .door import Agent
+
+pytestmark = pytest.mark.django_db
+KINDS = ["activity", "model", "effect"]
+ARGS = {"amount": "10.00"}
+
+
+def demand(cast: Cast, condition: str = "tool == 'charge'", **more: Any) -> Any:
+    draft = Draft("Charges", condition, **more)
+    return policies.make(cast.workspace, draft, actor="user:0")
+
+
+@pytest.fixture
+def held(agent: Agent, cast: Cast) -> Agent:
+    demand(cast)
+    agent.start(tools={"charge": {"idempotent": True}})
+    agent.take()
+    return agent
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_call_waits_is_edited_and_is_settled_as_an_effect(held: Agent, kind: str) -> None:
+    begun = held.begin("charge#0", kind=kind, args=ARGS)
+    assert (begun["do"], begun["thread"]["status"]) == ("wait", "waiting")
+    held.decide("edit", args={"amount": "9.00"})
+    held.take()
+    begun = held.begin("charge#0", kind=kind, args=ARGS)
+    assert (begun["do"], begun["args"]) == ("call", {"amount": "9.00"})
+    saved = held.settle("charge#0", kind=kind, result="ok")
+    assert (saved["kind"], saved["state"], saved["args"]) == ("effect", "done", {"amount": "9.00"})
+    assert held.begin("charge#0", kind=kind, args=ARGS)["result"] == "ok"
+    assert verify(UUID(held.thread)).intact
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refusal_is_heard_whatever_the_kind(held: Agent, kind: str) -> None:
+    held.begin("charge#0", kind=kind, args=ARGS)
+    held.decide("reject", comment="too much")
+    held.take()
+    begun = held.begin("charge#0", kind=kind, args=ARGS)
+    assert (begun["do"], begun["reason"]) == ("refused", "too much")
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_settled_that_was_not_begun(held: Agent, kind: str) -> None:
+    body = {"node": "work", "key": "charge#0", "kind": kind, "tool": "charge", "args": ARGS}
+    answer = held.call("POST", "activities/settle/", {**body, "state": "done", "result": 1})
+    assert answer.code == "not-allowed-now"
+    assert queries.activities(UUID(held.thread)) == []
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize("kind", ["activity", "model", "value"])
+def test_nothing_is_recorded_beside_the_gate(held: Agent, kind: str) -> None:
+    one = {"node": "work", "key": "c", "kind": kind, "tool": "charge", "args": ARGS, "result": 1}
+    answer = held.call("POST", "activities/record/", {"records": [one]})
+    assert answer.code == "not-allowed-now"
+    assert queries.activities(UUID(held.thread)) == []
+
+
+def test_a_policy_that_names_no_tool_holds_announced_tools_of_any_kind(
+    agent: Agent, cast: Cast
+) -> None:
+    demand(cast, f"agent == '{agent.agent}'")
+    agent.start(tools={"charge": {}, "read": {"effect": False}})
+    agent.take()
+    assert agent.begin("read#0", kind="activity", tool="read")["do"] == "call"
+    assert agent.begin("charge#0", kind="activity", args=ARGS)["do"] == "wait"
+
+
+def test_a_check_and_the_lease_say_so_before(held: Agent) -> None:
+    body = {"node": "work", "key": "c", "kind": "activity", "tool": "charge", "args": ARGS}
+    assert held.post("activities/check/", body)["by"] == "tool policy"
+    assert held.get("next/")["thread"]["policies_ask"] is True
+
+
+def test_a_begin_of_a_node_asks_about_no_tool(held: Agent) -> None:
+    assert held.begin("before#0", kind="node", args={})["do"] == "call"
+    assert queries.activities(UUID(held.thread)) == []
