@@ -18,6 +18,7 @@ from checkpoints.errors import CannotDecrypt, InvalidValue, NotFound
 from checkpoints.state import deltas
 
 from .. import queries
+from ..gates.prior_effects import prior_effects
 from ..hooks.stored_secrets import ENDPOINT_ADDRESS, ENDPOINT_SECRETS
 from ..queries import ApprovalRow
 from . import devices
@@ -232,7 +233,13 @@ def _other_letter(claimed: Claim) -> Letter:
     newest = {row.id: (row, kind) for row, kind in rows}
     if len(newest) == 1:
         last = rows[-1]
-        return letters.letter(*last, base=base(), now=claimed.now, approved=_approved(last[0]))
+        return letters.letter(
+            *last,
+            base=base(),
+            now=claimed.now,
+            approved=_approved(last[0]),
+            prior=prior_effects(last[0]),
+        )
     return letters.digest(list(newest.values()), base=base(), now=claimed.now)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -32,6 +33,12 @@ _UNPRICED = "SELECT count(*) FROM gp_activity WHERE thread_id = %s::uuid AND usa
 _AT_STEP = (
     ACTIVITY + "WHERE thread_id = %s::uuid AND branch = %s::integer AND step = %s::integer "
     "ORDER BY started_at, revision"
+)
+
+_EFFECTS_BEFORE = (
+    ACTIVITY + "WHERE thread_id = %s::uuid AND branch = %s::integer AND step = %s::integer "
+    "AND node = %s::varchar AND kind = 'effect' AND started_at < %s::timestamptz "
+    "ORDER BY started_at, revision LIMIT %s"
 )
 
 _AT_NEXT_STEP = (
@@ -162,6 +169,14 @@ def unsettled_effects(thread_id: UUID, rows: Sequence[Any] | None = None) -> lis
     if rows is None:
         rows = prepared.fetch(*unsettled_query(thread_id))
     return [UnsettledEffect(*row) for row in rows]
+
+
+def effects_before(
+    thread_id: UUID, *, branch: int, step: int, node: str, at: datetime, limit: int
+) -> list[ActivityRow]:
+    """List the effects that a node had begun in one step before a time, oldest first."""
+    params = (thread_id, branch, step, node, at, limit)
+    return [activity_of(r) for r in prepared.fetch(_EFFECTS_BEFORE, params)]
 
 
 def before_skip(thread_id: UUID, node: str) -> Any:

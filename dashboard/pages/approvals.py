@@ -9,6 +9,7 @@ from uuid import UUID
 
 from approvals import queries as gates
 from approvals.gates import verdicts_of
+from approvals.gates.prior_effects import PriorEffects, prior_effects
 from approvals.policies import queries as queries_policies
 from approvals.queries import ApprovalRow
 from approvals.rules.votes import person
@@ -192,6 +193,11 @@ class ApprovalPage:
         return repeat_of(self.approval, workspace=self.workspace)
 
     @cached_property
+    def prior(self) -> PriorEffects:
+        """The effects of the same node that were done before it asked."""
+        return prior_effects(self.approval)
+
+    @cached_property
     def receipts(self) -> ProposalReceipts | None:
         """The source of each value of the proposal."""
         return receipts_of(self.approval, self.thread)
@@ -256,6 +262,7 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "history": page.history[: evidence.SHOWN],
         "questions": page.questions,
         "repeat": page.repeat,
+        "prior": page.prior,
         "lasting": page.lasting,
         "operation": operation(row) if row.kind == "operation" else None,
         "plan": operation_plan(row, page.thread),

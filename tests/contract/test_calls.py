@@ -28,7 +28,7 @@ QUERIES: dict[str, int] = {
     "approvals_decide": 10,
     "approvals_decide_many": 18,
     "approvals_list": 3,
-    "approvals_retrieve": 12,  # with calls, entries and verdicts that its values are compared with
+    "approvals_retrieve": 13,  # with calls, entries and verdicts that its values are compared with
     "approvals_take_back": 14,
     "artifacts_upload": 3,
     "erasures_list": 3,
@@ -147,7 +147,7 @@ QUERIES: dict[str, int] = {
     "endpoints_rotate": 12,
     "endpoints_switch": 14,  # with the row as it was stored, which the event binds by its hash
     "endpoints_test": 12,
-    "approvals_report": 20,  # each part of the report is one
+    "approvals_report": 21,  # each part of the report is one
     "records_export": 14,  # with the chain of each thread, and two events of the workspace
     "records_list": 6,
     "states_load": 9,

@@ -14,12 +14,15 @@ from html import escape
 from typing import Any, Final
 from uuid import UUID
 
+from approvals.gates.prior_effects import PriorEffect, PriorEffects
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import terms_of
 from checkpoints.unseen import plain
 
 SUBJECT_MAX: Final = 120
 LISTED: Final = 50
+PRIOR_SHOWN: Final = 5
+NONE_BEFORE: Final = PriorEffects()
 _HEADS: Final = {
     "approval.requested": "Approval needed",
     "approval.turn": "Your turn to approve",
@@ -79,10 +82,19 @@ def link(base: str, approval: UUID) -> str:
 
 
 def letter(
-    row: ApprovalRow, kind: str, *, base: str, now: datetime, approved: tuple[int, int] = (0, 1)
+    row: ApprovalRow,
+    kind: str,
+    *,
+    base: str,
+    now: datetime,
+    approved: tuple[int, int] = (0, 1),
+    prior: PriorEffects = NONE_BEFORE,
 ) -> Letter:
-    """One news of one request; `approved` are how many people have, and how many are needed."""
-    facts = _facts(row, kind, now)
+    """One news of one request; `approved` are how many people have, and how many are needed.
+
+    `prior` are the effects of the same node that were done before it asked.
+    """
+    facts = _facts(row, kind, now) + _done_before(prior)
     if row.open and approved[1] > 1:
         facts.append(("Approved so far", f"{approved[0]} of {approved[1]} people"))
     head, address = line(row.headline), link(base, row.id)
@@ -186,6 +198,22 @@ def _facts(
         if why := terms_of(row.terms).rule:
             results.append(("Why you are asked", line(why)))
     return [(name, value) for name, value in results if value]
+
+
+def _done_before(prior: PriorEffects) -> list[tuple[str, str]]:
+    shown = [
+        ("Done before by the same node", f"{line(one.sentence or one.tool, 160)}, {_when(one)}")
+        for one in prior.rows[:PRIOR_SHOWN]
+    ]
+    left = len(prior.rows) - PRIOR_SHOWN
+    if left > 0:
+        more = f"{left} more" if prior.complete else f"more than {left} more"
+        shown.append(("Done before by the same node", more))
+    return shown
+
+
+def _when(one: PriorEffect) -> str:
+    return f"{one.at.astimezone(UTC):%d %B %Y, %H:%M} UTC: {one.fate}"
 
 
 def _risk(row: ApprovalRow, short: bool) -> str:

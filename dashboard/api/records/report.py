@@ -19,6 +19,7 @@ from dashboard.documents.state_shape import Shape
 from dashboard.pages.report.decision import DecisionReport, Difference, Proved, Verdict
 from dashboard.pages.report.file import attachment
 
+from ..shapes.approval_detail import Prior
 from .search import CAME_OF_ALL, CameOf
 
 HTML = "text/html"
@@ -162,6 +163,9 @@ class Report(Shape):
     looks: list[ReportedLook]
     votes: list[ReportedVote]
     execution: ReportedExecution | None
+    done_before: list[Prior] = Field(
+        description="Effects of the same node that were done before it asked, at most 50."
+    )
     came_of: list[CameOf]
     came_of_all: bool = Field(description=CAME_OF_ALL)
     undo: str
@@ -206,6 +210,7 @@ class Report(Shape):
             looks=[ReportedLook(person=who, at=look.at) for who, look in report.looks],
             votes=[ReportedVote.of(one) for one in report.verdicts],
             execution=_execution(report),
+            done_before=[Prior.model_validate(one) for one in report.page.prior.rows],
             came_of=[CameOf.of(one) for one in report.came_of],
             came_of_all=report.outcomes.complete,
             undo=row.undo,

@@ -10,6 +10,7 @@ from uuid import UUID
 from pydantic import Field
 
 from approvals import queries as gates
+from approvals.gates.prior_effects import prior_effects
 from approvals.queries import ApprovalRow
 from approvals.rules.votes import Vote as VoteRow
 from checkpoints import queries
@@ -130,6 +131,18 @@ class Repeated(Shape):
     )
 
 
+class Prior(Shape):
+    """An effect of the same node and step that began before the request was made."""
+
+    activity: UUID
+    tool: str
+    sentence: str = Field(description="The tool's description of the call, or empty.")
+    state: str
+    at: datetime
+    result: str = Field(description="The beginning of its result, as JSON.")
+    undo: str = Field(description="The tool that undoes it; empty: it cannot be undone.")
+
+
 class Parent(Shape):
     """A thread in whose tree the one that asks is."""
 
@@ -157,6 +170,9 @@ class ApprovalDetail(Approval):
     questions: list[AskedBack]
     former: Former | None
     repeats: Repeated | None
+    done_before: list[Prior] = Field(
+        description="Effects of the same node that were done before it asked, at most 50."
+    )
     origin: list[Parent] = Field(
         description="On whose behalf a child asks: its parents, from the root down."
     )
@@ -191,6 +207,7 @@ class ApprovalDetail(Approval):
             "questions": _questions(row, now),
             "former": before,
             "repeats": None if earlier is None else Repeated.model_validate(earlier),
+            "done_before": [Prior.model_validate(one) for one in prior_effects(row).rows],
             "origin": row.origin or [],
             "receipts": receipts_of(row, queries.thread(row.thread, workspace=row.workspace)),
         }

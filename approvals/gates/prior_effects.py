@@ -1,0 +1,79 @@
+"""The effects of a node that were done before it asked, for page, mail, API and report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from checkpoints import queries as threads
+from checkpoints.state import deltas
+from checkpoints.views import ActivityRow
+
+from ..queries import ApprovalRow
+
+PRIOR_MAX: Final = 50
+RESULT_MAX: Final = 300
+_STATES: Final = {
+    "done": "done",
+    "started": "started, outcome not known yet",
+    "failed": "failed",
+    "unknown": "outcome unknown",
+    "compensated": "done, then undone",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PriorEffect:
+    """An effect of the same node and step that began before the request was made.
+
+    `result` is the beginning of its result as JSON; `undo` names the tool that undoes it.
+    """
+
+    activity: UUID
+    tool: str
+    sentence: str
+    state: str
+    at: datetime
+    result: str
+    undo: str
+
+    @property
+    def fate(self) -> str:
+        """How it ended and whether it can be undone, in words."""
+        state = _STATES.get(self.state, self.state)
+        if self.state in ("failed", "compensated"):
+            return state
+        return f"{state}; {'it can be undone' if self.undo else 'it cannot be undone'}"
+
+
+@dataclass(frozen=True, slots=True)
+class PriorEffects:
+    """The first PRIOR_MAX of them, oldest first; `complete`: there are no more."""
+
+    rows: tuple[PriorEffect, ...] = ()
+    complete: bool = True
+
+
+def prior_effects(row: ApprovalRow) -> PriorEffects:
+    """Read what the node of a request had done before it asked; none for a person's operation."""
+    if row.kind == "operation" or not row.node:
+        return PriorEffects()
+    some = threads.effects_before(
+        row.thread,
+        branch=row.branch,
+        step=row.step,
+        node=row.node,
+        at=row.requested_at,
+        limit=PRIOR_MAX + 1,
+    )
+    return PriorEffects(tuple(_prior(one) for one in some[:PRIOR_MAX]), len(some) <= PRIOR_MAX)
+
+
+def _prior(row: ActivityRow) -> PriorEffect:
+    result = "" if row.result is None else deltas.canonical(row.result).decode()
+    if len(result) > RESULT_MAX:
+        result = f"{result[: RESULT_MAX - 1]}…"
+    at = row.finished_at or row.started_at
+    return PriorEffect(row.id, row.tool, row.sentence, row.state, at, result, row.undo)

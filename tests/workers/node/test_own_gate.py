@@ -1,0 +1,70 @@
+"""No effect of a node starts before its own gate is decided, whatever was approved beside it."""
+
+from __future__ import annotations
+
+import pytest
+
+from approvals.gates.prior_effects import prior_effects
+from checkpoints import leases, queries, store
+from checkpoints.errors import LeaseLost
+from checkpoints.records import Position
+from checkpoints.states import Status
+from tests.checkpoints.builders import new_activity, rows
+from tests.workers.conftest import Bench, bench_of
+from tests.workers.graphs.effects import three_gates
+from workers.step.ledger import DatabaseLedger
+
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("C32")]
+
+
+@pytest.fixture
+def bench(db: None) -> Bench:
+    three_gates.made.clear()
+    return bench_of(three_gates)
+
+
+def started(thread: object) -> list[str]:
+    """Tools of the effects on record."""
+    sql = "SELECT tool FROM gp_activity WHERE thread_id = %s AND kind = 'effect' ORDER BY id"
+    return [tool for (tool,) in rows(sql, (thread,))]
+
+
+def test_each_effect_of_a_node_waits_for_its_own_gate_and_shows_those_before(bench: Bench) -> None:
+    thread = bench.start()
+    did = ["bank.reserve"]
+    for tool in ("bank.pay", "mail.tell"):
+        row = bench.advance(thread)
+        assert row.status is Status.WAITING
+        request = bench.open(thread)
+        assert request.tool == tool
+        before = prior_effects(request)
+        assert [one.tool for one in before.rows] == did == started(thread)
+        assert before.rows[0].fate == "done; it can be undone"
+        # A worker that comes again does not get the thread, so nothing of it starts.
+        assert leases.acquire(thread, owner="worker:other") is None
+        assert started(thread) == did
+        bench.decide(thread, "approve")
+        did = [*did, tool]
+    assert bench.advance(thread).status is Status.SUCCEEDED
+    assert three_gates.made == ["reserve", "pay", "tell"]
+    assert started(thread) == did
+
+
+def test_an_effect_is_refused_under_a_request_that_nobody_decided(bench: Bench) -> None:
+    """The statement that starts it is tried directly, with the lease of a worker that went on."""
+    thread = bench.start()
+    work = leases.acquire(thread, owner="worker:test")
+    assert work is not None
+    ledger = DatabaseLedger()
+    first = new_activity(work, "bank.reserve#0", kind="effect", tool="bank.reserve")
+    assert ledger.begin_effect(work, first, []) == ""
+    store.finish_activity(work, first, state="done", result="reserved")
+    store.hand_back(work, reason="for the gate")
+    bench.advance(thread)
+    request = bench.open(thread)
+    at = Position(request.branch, request.step, request.node, request.index, request.key)
+    effect = new_activity(work, at.key, kind="effect", tool=request.tool, approval=request.id)
+    with pytest.raises(LeaseLost):
+        ledger.begin_effect(work, effect, [], request)
+    assert request.tool not in started(thread)
+    assert queries.activity_under(request.id) is None
