@@ -50,8 +50,8 @@ def on_thread(thread: UUID, **more: Any) -> Call:
     return Call({"thread_id": str(thread)}, **more)
 
 
-def reported(w: World, **more: Any) -> Call:
-    thread, token = w.reporting
+def reported(w: World, at: tuple[UUID, UUID] | None = None, **more: Any) -> Call:
+    thread, token = at or w.reporting
     return on_thread(thread, headers={"Gatepost-Lease": str(token)}, who=OPERATOR, **more)
 
 

@@ -66,6 +66,7 @@ class World:
     mcp: UUID  # an MCP server whose tool `add` nobody has accepted
     elsewhere: UUID  # of an agent that works elsewhere, queued
     reporting: tuple[UUID, UUID]  # another one of it, and the lease of the operator's agent
+    settled: tuple[UUID, UUID]  # another one, and its lease: no effect has begun
     undoing: tuple[UUID, UUID, UUID]  # one that is rolled back, the lease, the effect to undo
     saved: str  # the name of a state that the operator's agent has saved
     breaker: UUID  # an open one, of an agent that has no threads
@@ -125,6 +126,7 @@ def make_world(cast: Cast) -> World:
         mcp=make_mcp_server(cast.workspace),
         elsewhere=_elsewhere(cast),
         reporting=_reporting(cast),
+        settled=_settled(cast),
         undoing=_undoing(cast),
         saved=_saved(cast),
         breaker=make_breaker(cast.workspace),
@@ -185,6 +187,12 @@ def _reporting(cast: Cast) -> tuple[UUID, UUID]:
     token = external.take(operator, thread, "host-1", 60).work.token
     _begin(operator, thread, token, "charge#0")
     return thread, token
+
+
+def _settled(cast: Cast) -> tuple[UUID, UUID]:
+    """One that such an agent has taken, and nothing more."""
+    thread = _elsewhere(cast)
+    return thread, external.take(cast.actor("operator"), thread, "host-1", 60).work.token
 
 
 def _begin(actor: Any, thread: UUID, token: UUID, key: str) -> UUID:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from checkpoints import leases, queries, store
 from checkpoints.agent_versions import is_of_gateway
@@ -129,14 +130,29 @@ def take(
     work = work or leases.take_over(thread_id, owner=owner, seconds=seconds)
     if work is None:
         raise _refusal(queries.thread(thread_id, workspace=actor.workspace))
-    if work.status is Status.ROLLING_BACK and go_back_if_undone(work):
-        raise _refusal(queries.thread(thread_id, workspace=actor.workspace))
-    if work.status is Status.RUNNING and stop_at_unsettled(work):
-        raise _refusal(queries.thread(thread_id, workspace=actor.workspace))
-    if work.status is Status.RUNNING and stop_before(work, work.next_nodes):
-        raise _refusal(queries.thread(thread_id, workspace=actor.workspace))
+    if _is_stopped(work):
+        refused = _refusal(queries.thread(thread_id, workspace=actor.workspace))
+        if connection.in_atomic_block:
+            # The code that opened that transaction rolls it back now, and the stop with it.
+            refused.afterwards = partial(_stop, thread_id, owner, seconds)
+        raise refused
     row = queries.thread(thread_id, workspace=actor.workspace)
     return Held(work, row.lease_until or row.last_at, row)
+
+
+def _is_stopped(work: Work) -> bool:
+    """Leave a thread that was just taken where its agent may not go on; whether it was left."""
+    if work.status is Status.ROLLING_BACK:
+        return go_back_if_undone(work)
+    return stop_at_unsettled(work) or stop_before(work, work.next_nodes)
+
+
+def _stop(thread_id: UUID, owner: str, seconds: float) -> None:
+    """Take a thread to leave it where it has to stop; give it back where it need not any more."""
+    work = leases.acquire(thread_id, owner=owner, seconds=seconds)
+    work = work or leases.take_over(thread_id, owner=owner, seconds=seconds)
+    if work is not None and not _is_stopped(work):
+        store.hand_back(work, reason="it need not stop any more")
 
 
 def _refusal(row: ThreadRow) -> Conflict:

@@ -10,11 +10,14 @@ from tests.contract.world import World
 EXAMPLES: dict[str, Callable[[World], Call]] = {
     "external_take": lambda w: on_thread(w.elsewhere, body={"name": "host-2"}, who=OPERATOR),
     "external_renew": lambda w: reported(w, body={"seconds": 30}),
-    "external_release": lambda w: reported(w, body={"as": "failed", "reason": "no money"}),
+    "external_release": lambda w: reported(
+        w, w.settled, body={"as": "failed", "reason": "no money"}
+    ),
     "external_next": lambda w: on_thread(w.reporting[0], query={"after": "1"}),
     "external_record_read": lambda w: on_thread(w.reporting[0], query={"start": "0", "limit": "5"}),
     "external_commit": lambda w: reported(
         w,
+        w.settled,
         body={"step": 1, "nodes": ["work"], "next_nodes": ["work"], "delta": {"set": {"n": 2}}},
         status=201,
     ),

@@ -81,6 +81,15 @@ def test_whoever_takes_the_lease_next_stops_for_a_person(begun: Agent) -> None:
     assert is_intact(begun)
 
 
+def test_a_take_under_a_key_leaves_the_thread_to_a_person_too(begun: Agent) -> None:
+    expire(begun)
+    body = {"name": "host-2", "seconds": 60}
+    refused = begun.call("POST", "lease/", body, Idempotency_Key="take-1")
+    assert refused.code == "not-allowed-now"
+    assert begun.get("")["status"] == "attention"
+    assert is_intact(begun)
+
+
 @pytest.mark.parametrize("way", BESIDE)
 def test_no_report_passes_it(begun: Agent, way: str) -> None:
     path = way.partition(" ")[0]

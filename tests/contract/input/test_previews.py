@@ -68,7 +68,15 @@ def bodies(operation: Operation, call: Call) -> Iterator[Any]:
 def threads(w: World) -> list[UUID]:
     """One in each condition, one of another workspace, and none at all."""
     of_all = (w.queued, w.paused, w.failed, w.changed, w.ended, w.gate.thread, w.asking[0])
-    elsewhere = (w.elsewhere, w.reporting[0], w.undoing[0], w.on_hold, w.encrypted, w.foreign)
+    elsewhere = (
+        w.elsewhere,
+        w.reporting[0],
+        w.settled[0],
+        w.undoing[0],
+        w.on_hold,
+        w.encrypted,
+        w.foreign,
+    )
     return [*of_all, *elsewhere, UUID(int=1)]
 
 
