@@ -31,7 +31,12 @@ from .anatomy.outputs import (
     recorded_at,
 )
 from .code_questions import asking_alike, code_questions
-from .conversations.numbered import newest_numbered, threads_past_lease
+from .conversations.numbered import (
+    idle_numbered,
+    newest_numbered,
+    threads_in_doubt,
+    threads_past_lease,
+)
 from .erasures.rules import any_active as any_retention_rule
 from .event_log import (
     COUNTED,
@@ -321,6 +326,7 @@ __all__ = [
     "heads",
     "held_off",
     "held_off_longest",
+    "idle_numbered",
     "ids_beginning",
     "ids_named",
     "imports",
@@ -389,6 +395,7 @@ __all__ = [
     "thread_row",
     "threads",
     "threads_below",
+    "threads_in_doubt",
     "threads_past_lease",
     "threads_to_verify",
     "titles",

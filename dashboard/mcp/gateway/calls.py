@@ -20,6 +20,7 @@ from approvals import gates
 from approvals import queries as requests
 from approvals.policies import matches
 from approvals.policies.matches import PolicyAnswer
+from approvals.states import ALLOWING
 from checkpoints import errors as ground
 from checkpoints import leases, queries, store
 from checkpoints.errors import NotFound
@@ -177,7 +178,14 @@ class Ended:
     reason: str = ""
 
 
-type Begin = Dispatch | Held | Ended
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A held call that people approved: its server lists the tool once more before it goes out."""
+
+    call: Call
+
+
+type Begin = Dispatch | Held | Ended | Decided
 
 
 def url(path: str) -> str:
@@ -217,11 +225,14 @@ def checked_read(client: Client, method: str, params: Mapping[str, Any]) -> Call
     return Call(client, method, dict(params), None, method)
 
 
-def begin(conversations: Conversations, call: Call, *, plain: bool) -> Begin:
+def begin(conversations: Conversations, call: Call, *, plain: bool, listed: bool = False) -> Begin:
     """Begin a call on its conversation's thread; held where people have to decide.
 
-    `plain`: name and arguments are all that decides what it does. Raises Stopped, StepFailed.
+    `plain`: name and arguments are all that decides what it does. `listed`: the server has just
+    listed its tools. Raises Stopped, StepFailed.
     """
+    if not call.tool.idempotent:
+        conversations.refuse_repeat(call.client, call.name, call.args)
     with conversations.entered(call.client) as (stretch, work):
         step = OpenStep(
             work,
@@ -249,10 +260,10 @@ def begin(conversations: Conversations, call: Call, *, plain: bool) -> Begin:
     conversations.leave(stretch, wish)
     if not plain:
         raise StepFailed("A call that people have to decide takes a name and arguments only.")
-    return hold(call)
+    return hold(call, listed=listed)
 
 
-def hold(call: Call) -> Begin:
+def hold(call: Call, *, listed: bool = False) -> Begin:
     """Go on with the call's own thread, or begin one; a call that has ended is asked anew."""
     row, number = newest(call.client, call.prefix)
     if row is None or row.status in FINISHED:
@@ -270,15 +281,25 @@ def hold(call: Call) -> Begin:
             },
         )
         row = queries.thread(thread, workspace=call.client.actor.workspace)
-    return advance(call, row)
+    return advance(call, row, listed=listed)
 
 
-def advance(call: Call, row: ThreadRow) -> Begin:
-    """Begin a held call where it was decided; else how it stands. Raises Stopped."""
+def advance(call: Call, row: ThreadRow, *, listed: bool = False) -> Begin:
+    """Begin a held call where it was decided; else how it stands. Raises Stopped.
+
+    A tool that people approved begins only where its server has `listed` it after that: people take
+    minutes, in which a server may make another tool of it.
+    """
     client = call.client
+    is_bound = listed or call.row is None
+    if not is_bound and row.status is Status.QUEUED and is_approved(row):
+        return Decided(call)
     work = lease(row.id, client.owner)
     if work is None:
         return status_of(client, queries.thread(row.id, workspace=client.actor.workspace))
+    if not is_bound and is_approved(row):  # since it was read
+        store.hand_back(work, reason="the server lists the tool once more")
+        return Decided(call)
     answer = reported.begin(
         work,
         NODE,
@@ -303,6 +324,11 @@ def advance(call: Call, row: ThreadRow) -> Begin:
         finish(work, "rejected", reason=reason)
         return Ended(row.id, reason=reason)
     return status_of(client, queries.thread(row.id, workspace=client.actor.workspace))
+
+
+def is_approved(row: ThreadRow) -> bool:
+    """True where people let the call of a thread happen."""
+    return any(one.outcome in ALLOWING for one in requests.for_thread(row.id))
 
 
 def status_of(client: Client, row: ThreadRow) -> Begin:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -25,6 +25,7 @@ from checkpoints.agent_versions import EXTERNAL_QUEUE, GATEWAY_AGENT
 from checkpoints.errors import AlreadyStarted
 from checkpoints.limits import lease_seconds
 from checkpoints.records import Work
+from checkpoints.state import deltas
 from checkpoints.states import FINISHED, EventKind, Status
 from checkpoints.verdicts import about_unknown
 from checkpoints.views import ThreadRow
@@ -159,6 +160,25 @@ def park(work: Work, activity: UUID, tool: str, why: str) -> None:
     )
 
 
+def is_in_doubt(row: ThreadRow) -> bool:
+    """True for a thread that waits only for a person to say whether a call of it happened."""
+    waits = row.waiting_on if isinstance(row.waiting_on, Mapping) else {}
+    return row.status is Status.ATTENTION and waits.get("kind") == "unknown"
+
+
+def _refuse_repeat(
+    client: Client, tool: str, args: Mapping[str, Any], also: Sequence[UUID]
+) -> None:
+    alike, prefix = deltas.canonical(dict(args)), client.prefix + CALLS
+    for thread, branch, step in queries.threads_in_doubt(
+        prefix, tool, agent=client.agent, workspace=client.actor.workspace, also=also
+    ):
+        for row in queries.step_activities(thread, branch=branch, step=step):
+            same = row.tool == tool and deltas.canonical(row.args) == alike
+            if same and row.state == "unknown":
+                raise Stopped(thread, f"Whether this very call of {tool!r} happened is unknown.")
+
+
 def _refuse_stopped(row: ThreadRow) -> None:
     if row.stopped is not None:
         raise Stopped(row.id, row.stopped.sentence)
@@ -175,6 +195,11 @@ class Stretch:
     calls: int = 0
     used_at: float = field(default_factory=time.monotonic)
     unknown: tuple[UUID, str, str] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """True while it takes further calls; else it ends with those at work."""
+        return self.unknown is None and self.calls < CALLS_MAX
 
 
 class Conversations:
@@ -200,8 +225,6 @@ class Conversations:
                 if work is None:
                     self._forget(stretch)
                     continue
-                if stretch.unknown is not None:
-                    raise Stopped(stretch.thread, "The outcome of another call is unknown.")
                 if work.wish == "pause":
                     raise Stopped(stretch.thread, "Paused by a person.")
                 if work.is_stopped:
@@ -212,6 +235,12 @@ class Conversations:
                 raise
             return
         raise ground.NotAllowedNow("The conversation's thread is taken away again and again.")
+
+    def refuse_repeat(self, client: Client, tool: str, args: Mapping[str, Any]) -> None:
+        """Refuse the very call of which nobody knows whether it happened; raises Stopped."""
+        with self._lock:
+            doubt = [s.thread for s in self._stretches.values() if s.unknown is not None]
+        _refuse_repeat(client, tool, args, doubt)
 
     def leave(self, stretch: Stretch, wish: str = "pause") -> None:
         """A call has ended; the last one leaves the thread where a person has to look at it.
@@ -246,16 +275,16 @@ class Conversations:
         key = self._key(client)
         with self._lock:
             stretch = self._stretches.get(key)
-            if stretch is not None and stretch.calls < CALLS_MAX:
+            if stretch is not None and stretch.is_open:
                 return self._counted(stretch)
             opening = self._opening.setdefault(key, threading.Lock())
         with opening:
             with self._lock:
                 stretch = self._stretches.get(key)
-                if stretch is not None and stretch.calls < CALLS_MAX:
+                if stretch is not None and stretch.is_open:
                     return self._counted(stretch)
             if stretch is not None:
-                self._full(stretch)
+                self._set_aside(stretch)
             opened = self._open(client)
             with self._lock:
                 self._stretches[key] = opened
@@ -267,8 +296,8 @@ class Conversations:
         stretch.used_at = time.monotonic()
         return stretch
 
-    def _full(self, stretch: Stretch) -> None:
-        """Set a thread with many calls aside; it ends with its last call."""
+    def _set_aside(self, stretch: Stretch) -> None:
+        """Set a thread aside that takes no further calls; it ends with its last one."""
         with self._lock:
             self._stretches[stretch.thread, "full"] = stretch
             stretch.used_at = 0.0
@@ -278,6 +307,8 @@ class Conversations:
         prefix = client.prefix + CALLS
         for _ in range(ROUNDS):
             row, number = newest(client, prefix)
+            if row is not None and is_in_doubt(row):
+                row = None  # a person looks at that call; the others go on
             if row is not None and row.status not in (*FINISHED, Status.QUEUED, Status.RUNNING):
                 raise Stopped(row.id, row.status_reason or f"The thread is {row.status}.")
             if row is not None and row.status not in FINISHED:
@@ -357,4 +388,11 @@ def look_for_lost(owner: str) -> int:
             finish(work, "the gateway's process ended")
         else:  # a held call: its client comes back for it
             store.hand_back(work, reason="the gateway's process ended")
+    # A person said what happened, and the conversation went on elsewhere meanwhile.
+    for thread, name in queries.idle_numbered(
+        GATEWAY_AGENT, queue=EXTERNAL_QUEUE, seconds=2 * lease_seconds(), limit=50
+    ):
+        if CALLS in name and (work := leases.acquire(thread, owner=owner, seconds=lease_seconds())):
+            done += 1
+            finish(work, "a person said what happened")
     return done

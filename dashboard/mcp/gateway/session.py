@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import structlog
 from django.conf import settings
@@ -22,7 +23,9 @@ from workers.authoring.errors import StepFailed
 from workers.step.answers import bounded_text
 from workers.step.secret_values import masked, read_secret, without_secrets
 
+from ..registry import changes
 from ..upstream import methods, wire
+from ..upstream.inquiry import PAGES_MAX
 from ..upstream.streamable_http import (
     PROTOCOL,
     SESSION,
@@ -36,7 +39,7 @@ from ..upstream.streamable_http import (
 )
 from ..upstream.wire import Message
 from . import calls, tasks
-from .calls import Begin, Dispatch, Ended, Held
+from .calls import Begin, Call, Decided, Dispatch, Ended, Held
 from .conversations import Client, Stopped
 from .door import client_of
 from .gateway import Gateway
@@ -46,6 +49,8 @@ from .responses import Responder
 log = structlog.get_logger("gatepost.mcp")
 # How often a held call is looked at though no news came.
 POLL_SECONDS: Final = 2.0
+# A server that lists its tools before an approved call goes out.
+LIST_SECONDS: Final = 45.0
 
 
 class Session:
@@ -194,7 +199,7 @@ class Session:
         begin = self._begin_tool(message)
         status = 200
         try:
-            begun = await self._gateway.in_thread(begin)
+            begun = await self._begun(message, begin)
             if isinstance(begun, Held):
                 if wire.knows_tasks(message) and message["method"] == methods.CALL:
                     thread = begun
@@ -228,7 +233,56 @@ class Session:
             return wire.Refused(code, text).answer(message["id"])
         return wire.result(message["id"], wire.text_result(text, modern=wire.is_modern(message)))
 
-    def _begin_tool(self, message: Message) -> Callable[[], Begin]:
+    async def _begun(self, message: Message, begin: Callable[[bool], Begin]) -> Begin:
+        """Begin in a thread; a decided call once its server has listed the tool again.
+
+        Raises StepFailed where it does not list it.
+        """
+        begun = await self._gateway.in_thread(begin, False)
+        if not isinstance(begun, Decided):
+            return begun
+        if why := await self._list_again(begun.call, message):
+            raise StepFailed(f"The call did not happen: {why} It is still approved.")
+        return await self._gateway.in_thread(begin, True)
+
+    async def _list_again(self, call: Call, message: Message) -> str:
+        """Note what the server lists now; says why an approved call can't go out, else empty.
+
+        Where the definition is another one by now, the hold on changed tools applies.
+        """
+        client, tools, secrets = call.client, [], set[str]()
+        meta = {k: v for k, v in wire.meta_of(message).items() if k in wire.META_OF_REQUEST}
+        params: Message = {"_meta": meta} if meta else {}
+        try:
+            async with asyncio.timeout(LIST_SECONDS):
+                for _ in range(PAGES_MAX):
+                    query = {"jsonrpc": "2.0", "id": uuid4().hex, "method": "tools/list"}
+                    sending = self._sending(client, query | {"params": params})
+                    secrets = secrets_of(sending)
+                    answer = await self._answer_of(client, sending, None)
+                    page = answer.get("result")
+                    if not isinstance(page, dict) or not isinstance(page.get("tools"), list):
+                        raise Broken(f"{client.server.name} does not list its tools.")
+                    tools += without_secrets(page["tools"], secrets)
+                    if not page.get("nextCursor"):
+                        break
+                    params = {**params, "cursor": page["nextCursor"]}
+                else:
+                    raise Broken(f"{client.server.name} lists no end of tools.")
+            await self._gateway.in_thread(
+                lambda: changes.note_listed(client.server, tools, actor=client.owner)
+            )
+        except TimeoutError:
+            return f"{client.server.name} took too long to list its tools."
+        except NoSession:
+            raise  # the client begins a new session by itself
+        except (NotSent, Broken, ground.InvalidValue) as error:
+            return masked(str(error), secrets)
+        if call.name not in {tool["name"] for tool in tools}:
+            return f"{client.server.name} no longer lists the tool {call.name!r}."
+        return ""
+
+    def _begin_tool(self, message: Message) -> Callable[[bool], Begin]:
         """Read a call or a read; what looks at everything in a thread, then begins it."""
         method = message["method"]
         if method == methods.CALL:
@@ -236,22 +290,22 @@ class Session:
         else:
             name, args, plain = method, methods.read_params(message), True
 
-        def begin() -> Begin:
+        def begin(listed: bool) -> Begin:
             if method == methods.CALL:
                 call = calls.checked(self.client(name), name, args)
             else:
                 call = calls.checked_read(self.client(), name, args)
             if isinstance(call, Ended):
                 return call
-            return calls.begin(self._gateway.conversations, call, plain=plain)
+            return calls.begin(self._gateway.conversations, call, plain=plain, listed=listed)
 
         return begin
 
-    def again(self, thread: UUID) -> Begin:
+    def again(self, thread: UUID, listed: bool) -> Begin:
         """In a thread: look at everything anew, then begin a held call where it was decided."""
         client = self.client()
         row, call = calls.own(client, str(thread))
-        return tasks.proceed(client, row, call)
+        return tasks.proceed(client, row, call, listed=listed)
 
     async def _hold(self, message: Message, held: Held) -> Begin:
         """Keep a held call open for a while, with progress where the client wants it."""
@@ -265,7 +319,7 @@ class Session:
                     await self._respond.note(_progress(token, time.monotonic() - began, held))
                 await wait_for_news(news, min(left, POLL_SECONDS))
                 news.clear()
-                begun = await self._gateway.in_thread(self.again, held.thread)
+                begun = await self._begun(message, partial(self.again, held.thread))
                 if not isinstance(begun, Held):
                     return begun
                 held = begun
@@ -366,16 +420,26 @@ class Session:
             return
         task, method = tasks.checked(message), message["method"]
 
-        def act() -> tasks.Acted:
+        def act(listed: bool) -> tasks.Acted:
             client = self.client()
             try:
-                return tasks.act(client, method, task)
+                return tasks.act(client, method, task, listed=listed)
             except (ground.NotFound, StepFailed) as error:
                 raise wire.Refused(wire.INVALID_PARAMS, error.message) from error
             except (ground.NotAllowedNow, ground.ConcurrentModificationError) as error:
                 raise wire.Refused(wire.INTERNAL_ERROR, error.message) from error
 
-        acted = await self._gateway.in_thread(act)
+        acted = await self._gateway.in_thread(act, False)
+        if acted.decided is not None:
+            try:
+                why = await self._list_again(acted.decided.call, message)
+            except NoSession as error:
+                why = str(error)
+            if not why:
+                acted = await self._gateway.in_thread(act, True)
+            else:
+                waits = f"Approved, and not sent yet: {why}"
+                acted = tasks.Acted(acted.result | {"statusMessage": waits})
         if acted.dispatch is not None:
             # Its own message: the one that asks how the task stands says nothing of the call.
             meta = wire.meta_of(message)

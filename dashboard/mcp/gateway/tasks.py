@@ -12,7 +12,7 @@ from checkpoints.views import ThreadRow
 from ..upstream import wire
 from ..upstream.wire import Message
 from . import calls
-from .calls import Begin, Call, Dispatch, Ended, Held
+from .calls import Begin, Call, Decided, Dispatch, Ended, Held
 from .conversations import Client, Stopped
 
 POLL_MS: Final = 2_000
@@ -22,10 +22,14 @@ METHODS: Final = ("tasks/get", "tasks/update", "tasks/cancel")
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """The result of a request about a task, and the call that has begun with it."""
+    """The result of a request about a task, and the call that has begun with it.
+
+    `decided`: the call goes out once its server has listed the tool again.
+    """
 
     result: Message
     dispatch: Dispatch | None = None
+    decided: Decided | None = None
 
 
 def checked(message: Message) -> str:
@@ -49,7 +53,7 @@ def created(client: Client, held: Held) -> Message:
     return {"resultType": "task", **_task(row, "working", _waits(held))}
 
 
-def act(client: Client, method: str, task: str) -> Acted:
+def act(client: Client, method: str, task: str, *, listed: bool = False) -> Acted:
     """Do what a request wants of a task of this client; raises NotFound for any other task."""
     row, call = calls.own(client, task)
     if method == "tasks/cancel":
@@ -58,26 +62,31 @@ def act(client: Client, method: str, task: str) -> Acted:
     if method == "tasks/update":
         # People decide on our page; the agent's own user is asked nothing.
         return Acted({"resultType": "complete"})
-    dispatch, shown = _status(client, row, call)
-    return Acted({"resultType": "complete", **shown}, dispatch)
+    begun, shown = _status(client, row, call, listed=listed)
+    result = {"resultType": "complete", **shown}
+    if isinstance(begun, Decided):
+        return Acted(result, decided=begun)
+    return Acted(result, begun)
 
 
-def proceed(client: Client, row: ThreadRow, call: Call | Ended) -> Begin:
+def proceed(client: Client, row: ThreadRow, call: Call | Ended, *, listed: bool = False) -> Begin:
     """Begin a held call where it was decided; one that may no longer be called is withdrawn.
 
     One that is at work already goes on to its end. Raises Stopped.
     """
     if isinstance(call, Call):
-        return calls.advance(call, row)
+        return calls.advance(call, row, listed=listed)
     calls.cancel(client, row, _uncalled(call.reason))
     row = queries.thread(row.id, workspace=client.actor.workspace)
     return call if row.status is Status.CANCELLED else calls.status_of(client, row)
 
 
-def _status(client: Client, row: ThreadRow, call: Call | Ended) -> tuple[Dispatch | None, Message]:
+def _status(
+    client: Client, row: ThreadRow, call: Call | Ended, *, listed: bool
+) -> tuple[Dispatch | Decided | None, Message]:
     """Say how a task stands; a call that was decided begins now."""
     try:
-        begun = proceed(client, row, call) if row.live else None
+        begun = proceed(client, row, call, listed=listed) if row.live else None
     except Stopped as stopped:
         now = queries.thread(row.id, workspace=client.actor.workspace)
         message = f"{stopped.reason} {calls.thread_url(row.id)}"
@@ -86,6 +95,8 @@ def _status(client: Client, row: ThreadRow, call: Call | Ended) -> tuple[Dispatc
             return None, _task(now, "failed", message) | {"error": error}
         return None, _task(now, "working", message)
     row = queries.thread(row.id, workspace=client.actor.workspace)
+    if isinstance(begun, Decided):
+        return begun, _task(row, "working", "Approved.")
     if isinstance(begun, Dispatch):
         return begun, _task(row, "working", "Approved; the call is at work.")
     if row.status is Status.CANCELLED:

@@ -85,11 +85,11 @@ def route(message: Message) -> Route | None:
     method = message["method"]
     if method == CALL:
         return "call"  # which refuses the call that no answer is wanted of
+    if method in TASKS:
+        return "task"
     if not wire.is_request(message):
         if method in CLIENT_NOTIFICATIONS:
             return "passed"
-    elif method in TASKS:
-        return "task"
     elif method in READS:
         return "read"
     elif method in PASSED:

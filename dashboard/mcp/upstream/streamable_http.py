@@ -152,8 +152,9 @@ async def _messages(
 ) -> AsyncIterator[Message]:
     """The messages of a response as they come; raises NotSent and Broken.
 
-    One JSON message is the answer, also where a server that refuses names no request in it; but 404
-    to a session says that the session is over, whatever words come with it.
+    One JSON message is the answer where it names the request, and an error also where it names
+    none: a server that refuses may not have read the id. 404 to a session says that the session is
+    over, whatever words come with it.
     """
     status, kind = response.status_code, response.headers.get("content-type", "").lower()
     try:
@@ -171,8 +172,12 @@ async def _messages(
         return
     answer = _decoded(raw) if kind.startswith("application/json") else None
     is_over = status == 404 and bool(sending.session)
-    if answer is not None and ("result" in answer or "error" in answer) and not is_over:
-        yield answer | {"id": sending.message.get("id")}
+    if answer is not None and answer.get("id") is None and "error" in answer:
+        answer |= {"id": sending.message.get("id")}
+    if answer is not None and is_answer(answer, sending.message.get("id")) and not is_over:
+        yield answer
+    elif answer is not None and "result" in answer:
+        raise Broken(f"{server.name} answered another request.")
     elif status == 404:
         raise NoSession(f"{server.name} does not know the session; begin a new one.")
     elif 300 <= status < 500:
@@ -222,5 +227,7 @@ def secrets_of(sending: Sending) -> set[str]:
 
 
 def is_answer(message: Mapping[str, Any], ident: Any) -> bool:
-    """True for the answer to the request of this id."""
-    return "method" not in message and message.get("id") == ident
+    """True for the answer to the request of this id: 1, "1" and true are three ids."""
+    number = message.get("id")
+    is_whole = ("result" in message) is not ("error" in message)
+    return "method" not in message and is_whole and type(number) is type(ident) and number == ident

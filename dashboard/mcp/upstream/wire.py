@@ -24,6 +24,7 @@ TASKS: Final = "io.modelcontextprotocol/tasks"
 CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 META_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
+META_OF_REQUEST: Final = frozenset({VERSION, CAPABILITIES, META_CLIENT})
 # Of `_meta` what the protocol itself defines goes on to the server: anything else could change
 # what a call does, and nobody was shown it.
 _META_PREFIX: Final = "io.modelcontextprotocol/"
@@ -89,9 +90,9 @@ def is_request(message: Message) -> bool:
     return "method" in message and message.get("id") is not None
 
 
-def result(ident: Any, value: Mapping[str, Any]) -> Message:
+def result(ident: Any, value: Any) -> Message:
     """The answer to a request."""
-    return {"jsonrpc": "2.0", "id": ident, "result": dict(value)}
+    return {"jsonrpc": "2.0", "id": ident, "result": value}
 
 
 def meta_of(message: Message) -> Message:

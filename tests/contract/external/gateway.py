@@ -36,7 +36,7 @@ class Gateway:
         """The client calls the tool."""
         call = calls.checked(self.client, "add", ARGS)
         assert isinstance(call, Call)
-        return calls.begin(self.conversations, call, plain=True)
+        return calls.begin(self.conversations, call, plain=True, listed=True)
 
     def held(self) -> UUID:
         """A call that people are asked about; its thread."""

@@ -51,7 +51,7 @@ def call(g: Gateway, client: Client | None = None, args: Any = None, tool: str =
         made = calls.checked(client, tool, ARGS if args is None else args)
         if isinstance(made, Ended):
             return made
-        return calls.begin(Conversations(), made, plain=True)
+        return calls.begin(Conversations(), made, plain=True, listed=True)
     except (Stopped, ActionError, NotFound) as refusal:
         return type(refusal).__name__
 
@@ -59,7 +59,7 @@ def call(g: Gateway, client: Client | None = None, args: Any = None, tool: str =
 def poll(g: Gateway, task: str, client: Client | None = None) -> Any:
     """What the gateway makes of a look at a task."""
     try:
-        acted = tasks.act(client or g.client, "tasks/get", task)
+        acted = tasks.act(client or g.client, "tasks/get", task, listed=True)
     except (Stopped, ActionError, NotFound) as refusal:
         return type(refusal).__name__
     return acted.dispatch or acted.result["status"]

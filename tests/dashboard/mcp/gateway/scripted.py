@@ -16,11 +16,15 @@ TOOL: Message = {"name": "say", "description": "Say.", "inputSchema": {"type": "
 
 @dataclass
 class Scripted:
-    """Its address, and what it answers to each method; several messages are a stream."""
+    """Its address, and what it answers to each method; several messages are a stream.
+
+    An answer gets the id of its request, unless it says that it has its `own id`.
+    """
 
     url: str = ""
     answers: dict[str, Callable[[Message], list[Message]]] = field(default_factory=dict)
     calls: list[Message] = field(default_factory=list)
+    streams: bool = False
     seen: list[Message] = field(default_factory=list)
 
 
@@ -41,9 +45,11 @@ def scripted() -> Iterator[Scripted]:
             named = {"jsonrpc": "2.0"}
             messages = [
                 named | one | ({} if "method" in one else {"id": message.get("id")})
+                if "own id" not in one
+                else named | {name: value for name, value in one.items() if name != "own id"}
                 for one in answer(message)
             ]
-            streams = len(messages) > 1
+            streams = made.streams or len(messages) > 1
             raw = "".join(f"data: {json.dumps(one)}\n\n" for one in messages)
             body = (raw if streams else json.dumps(messages[0])).encode()
             self.send_response(200)

@@ -131,8 +131,11 @@ def test_an_unknown_outcome_is_left_to_a_person(gateway: Gate) -> None:
     (thread,) = gateway.threads()
     assert thread.status is Status.ATTENTION
     assert [a.state for a in gateway.effects()] == ["unknown"]
-    # Until somebody has looked the conversation goes on with nothing.
-    assert str(thread.id) in text_of(gateway.call("add", {"a": 1, "b": 2}))
+    # Until somebody has looked this very call is refused; the server that it ended is not asked.
+    again = text_of(gateway.call("fall_over", {}))
+    assert "this very call" in again
+    assert str(thread.id) in again
+    assert "reached" in text_of(gateway.call("add", {"a": 1, "b": 2}))
 
 
 def test_a_pause_holds_the_conversation(gateway: Gate) -> None:
