@@ -30,6 +30,8 @@ GATEPOST_MODELS          other models that threads and forks may name, separated
 GATEPOST_CREDENTIALS     refuse (default): what looks like a credential is written nowhere; off
 GATEPOST_SECRET_NAMES    variables whose values are refused as well wherever they turn up, separated
                          by commas; Gatepost's own secrets always are
+GATEPOST_WORKSPACE_SECRETS  which secrets admins may choose for MCP servers, and where each may go,
+                         as JSON (or ..._FILE): docs/howto/mcp-gateway.md
 GATEPOST_GUARD           false lets nodes do what belongs into activities (default true)
 GATEPOST_MCP_NETWORKS    networks of your own whose MCP servers are called, by commas (none)
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
@@ -211,6 +213,7 @@ GATEPOST_AGENT_MODELS = env.list("GATEPOST_AGENT_MODELS", default=[])
 GATEPOST_WORKSPACE_MODELS = env.list("GATEPOST_WORKSPACE_MODELS", default=[])
 GATEPOST_MODELS = env.list("GATEPOST_MODELS", default=[])
 GATEPOST_CREDENTIALS = secrets.mode(env("GATEPOST_CREDENTIALS", default="refuse"))
+GATEPOST_WORKSPACE_SECRETS = secrets.of_workspaces()
 GATEPOST_GUARD = env.bool("GATEPOST_GUARD", default=True)
 GATEPOST_TOKEN_EXPIRES = env("GATEPOST_TOKEN_EXPIRES", default="90d")
 GATEPOST_IDEMPOTENCY_HOURS = env.float("GATEPOST_IDEMPOTENCY_HOURS", default=24.0)

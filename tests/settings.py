@@ -4,10 +4,27 @@ A child process of a test inherits the marker and finds the same servers. With `
 the processes that share the tests has servers of its own.
 """
 
+import json
 import os
+import sys
 
 MARKER, OWNER = "GATEPOST_TEST_SERVERS", "GATEPOST_TEST_WORKER"
 worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+
+
+def secrets_of_workspaces() -> str:
+    """What the casts of tests may choose for MCP servers: of this machine, and of examples."""
+    here = ["http://127.0.0.1:*", f"command:{sys.executable}"]
+    secrets = {
+        "GATEPOST_SECRET_UPSTREAM": here,
+        "GATEPOST_SECRET_BROKEN": here,
+        "GATEPOST_SECRET_MAIL": [*here, "mail.example"],
+        "GATEPOST_SECRET_A": ["a.example"],
+        "GATEPOST_SECRET_GITHUB": ["example.org"],
+    }
+    casts = ["default", *(f"default-{number}" for number in range(200))]
+    return json.dumps(dict.fromkeys(casts, secrets))
+
 
 if MARKER not in os.environ or os.environ[OWNER] != worker:
     from tests.servers import start
@@ -42,6 +59,7 @@ if MARKER not in os.environ or os.environ[OWNER] != worker:
     os.environ["GATEPOST_ROLE"] = "test"
     # MCP servers of the tests, and of what they start, answer on this machine.
     os.environ["GATEPOST_MCP_NETWORKS"] = "127.0.0.0/8"
+    os.environ["GATEPOST_WORKSPACE_SECRETS"] = secrets_of_workspaces()
     from dashboard.settings import *  # noqa: F403
 
     del os.environ["GATEPOST_ROLE"]  # web and worker children choose their own

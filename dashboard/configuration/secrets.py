@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from checkpoints.outbound.bound_secrets import NAME, Lists, place_of
+from checkpoints.outbound.own_secrets import is_own
 from checkpoints.state import credentials
 
 from .sources import Misconfigured
@@ -27,6 +30,34 @@ def registered(names: Iterable[str], own: Iterable[str]) -> tuple[str, ...]:
     that another process has is none here.
     """
     return credentials.registrable([*own, *map(_read, names)])
+
+
+def of_workspaces() -> Lists:
+    """GATEPOST_WORKSPACE_SECRETS, or the file that it names with _FILE; raises Misconfigured."""
+    text = _read(NAME)
+    if not text.strip():
+        return {}
+    try:
+        raw = json.loads(text)
+    except ValueError as error:
+        raise Misconfigured(NAME, f"is no JSON: {error}.") from None
+    if not isinstance(raw, dict) or not all(isinstance(one, dict) for one in raw.values()):
+        raise Misconfigured(NAME, 'reads {"workspace": {"GATEPOST_SECRET_NAME": ["host"]}}.')
+    return {
+        workspace: {name: _places(name, places) for name, places in secrets.items()}
+        for workspace, secrets in raw.items()
+    }
+
+
+def _places(name: str, places: object) -> frozenset[str]:
+    if not name.startswith("GATEPOST_SECRET_") or is_own(name):
+        raise Misconfigured(NAME, f"lists {name}, which is no name below GATEPOST_SECRET_.")
+    if not isinstance(places, list) or not all(isinstance(one, str) for one in places):
+        raise Misconfigured(NAME, f"{name}: takes a list of hosts.")
+    try:
+        return frozenset(map(place_of, places))
+    except ValueError as error:
+        raise Misconfigured(NAME, f"{name}: one of its places {error}.") from None
 
 
 def _read(name: str) -> str:

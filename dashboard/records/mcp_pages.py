@@ -19,6 +19,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from checkpoints.outbound import bound_secrets
 from dashboard import actions
 from dashboard.errors import ActionError, Forbidden, Invalid, Missing
 from dashboard.identity.people import people
@@ -61,6 +62,7 @@ def add(request: HttpRequest) -> HttpResponse:
         "values": values,
         "modes": _modes(values),
         "programs": settings.GATEPOST_MCP_COMMANDS,
+        "secrets": bound_secrets.names_of(_actor(request).workspace_name),
     }
     status = 200
     if request.method == "POST":
@@ -111,6 +113,7 @@ def change(request: HttpRequest, server_id: UUID) -> HttpResponse:
         "values": values,
         "modes": _modes(values),
         "programs": settings.GATEPOST_MCP_COMMANDS,
+        "secrets": bound_secrets.names_of(_actor(request).workspace_name),
     }
     status = 200
     if request.method == "POST":

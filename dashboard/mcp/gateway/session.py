@@ -24,6 +24,7 @@ from workers.step.answers import bounded_text
 from workers.step.secret_values import masked, read_secret, without_secrets
 
 from ..registry import changes
+from ..registry.refusals import refusal
 from ..upstream import methods, wire
 from ..upstream.inquiry import PAGES_MAX
 from ..upstream.streamable_http import (
@@ -111,6 +112,8 @@ class Session:
 
     def _sending(self, client: Client, message: Message, schema: Any = None) -> Sending:
         name = client.server.credential
+        if why := refusal(client.server):
+            raise NotSent(why)
         try:
             secret = read_secret(name) if name else ""
         except StepFailed as error:

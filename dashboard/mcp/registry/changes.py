@@ -20,7 +20,7 @@ from uuid_utils.compat import uuid7
 from checkpoints import store
 from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
 from checkpoints.log.recorded import RowChange
-from checkpoints.outbound import addresses
+from checkpoints.outbound import addresses, bound_secrets
 from checkpoints.outbound.own_secrets import is_own
 from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
@@ -88,6 +88,7 @@ def add(workspace: UUID, name: str, wanted: Wanted, *, actor: str) -> ServerRow:
         if not added:
             raise InvalidValue("name", "is the name of another MCP server")
         row = queries.server(ident, workspace=workspace)
+        _check_credential(row)
         change = RowChange({"gp_mcp_server": [ident]})
         _log(K.MCP_SERVER_ADDED, row, actor, change, transport=values.transport)
     return row
@@ -121,6 +122,8 @@ def change(ident: UUID, wanted: Wanted, *, workspace: UUID, actor: str) -> Serve
             columns.append("transport")
             rows["gp_mcp_tool"] = _forget_accepted(ident)
             columns += ["accepted", "accepted_hash", "accepted_by"]
+        if {"url", "command", "credential"} & changed.keys():
+            _check_credential(queries.server(ident, workspace=workspace))
         change = RowChange(rows, columns=columns)
         _log(K.MCP_SERVER_CHANGED, row, actor, change, changed=changed)
     return queries.server(ident, workspace=workspace)
@@ -306,6 +309,24 @@ def _command(words: Sequence[str]) -> tuple[str, ...]:
             "command", f"begins with a program that GATEPOST_MCP_COMMANDS lists: {known}"
         )
     return tuple(words)
+
+
+def _check_credential(row: ServerRow) -> None:
+    if problem := credential_problem(row):
+        raise InvalidValue("credential", problem)
+
+
+def credential_problem(row: ServerRow) -> str:
+    """Why a server does not get its credential; "" where it may, or has none."""
+    if not row.credential:
+        return ""
+    if is_own(row.credential):
+        return "names a setting of Gatepost itself: choose another"
+    try:
+        place = bound_secrets.place_of(f"command:{row.command[0]}" if row.command else row.url)
+    except ValueError:  # saved before addresses were checked
+        return "has no place to go to"
+    return bound_secrets.refusal(row.credential, row.workspace_name, place)
 
 
 def _params(values: _Values) -> tuple[Any, ...]:

@@ -16,7 +16,8 @@ from .definitions import GROUPS, changed_parts
 
 _SERVER_COLUMNS = (
     "s.id, s.workspace_id, s.name, s.transport, s.url, s.command::text, s.credential, "
-    "s.credential_to, s.active, s.resources, s.prompts, s.completions, s.made_by, s.created_at"
+    "s.credential_to, s.active, s.resources, s.prompts, s.completions, s.made_by, s.created_at, "
+    "(SELECT w.name FROM gp_workspace w WHERE w.id = s.workspace_id) AS workspace_name"
 )
 _TOOL_PARTS = {
     **dict.fromkeys(("id", "server_id", "name", "mode"), ""),
@@ -50,6 +51,7 @@ class ServerRow:
     modes: Mapping[str, Literal["policies", "ask", "refuse"]]
     made_by: str
     created_at: datetime
+    workspace_name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,7 @@ def _server(row: Any) -> ServerRow:
         modes={group: getattr(row, group) for group in GROUPS},
         made_by=row.made_by,
         created_at=row.created_at,
+        workspace_name=row.workspace_name,
     )
 
 

@@ -14,6 +14,7 @@ import structlog
 from django.conf import settings
 
 from ..registry.queries import ServerRow
+from ..registry.refusals import refusal
 from . import methods, wire
 from .streamable_http import Broken, NoSession, NotSent, Reply, Sending
 from .wire import Message
@@ -177,6 +178,8 @@ class CommandServers:
     @asynccontextmanager
     async def send(self, server: ServerRow, owner: str, sending: Sending) -> AsyncIterator[Reply]:
         """Send one message to the client's program, starting it where there is none."""
+        if why := refusal(server):
+            raise NotSent(why)
         message, session = sending.message, sending.session
         begins = message.get("method") == "initialize"
         if begins:

@@ -12,6 +12,7 @@ from workers.authoring.errors import StepFailed
 from workers.step.secret_values import masked, read_secret, without_secrets
 
 from ..registry.queries import ServerRow
+from ..registry.refusals import refusal
 from . import wire
 from .commands import CommandServers
 from .streamable_http import Broken, HttpServers, NotSent, Sending, is_answer
@@ -33,6 +34,8 @@ class Unanswered(Conflict):
 
 def listed_tools(server: ServerRow) -> list[Any]:
     """The tools that a server lists now; blocking. Raises Unanswered."""
+    if why := refusal(server):
+        raise Unanswered(why)
     try:
         secret = read_secret(server.credential) if server.credential else ""
     except StepFailed as error:

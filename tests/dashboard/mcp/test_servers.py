@@ -93,7 +93,7 @@ def test_a_setting_of_gatepost_is_no_credential(
             save()
     with connection.cursor() as cursor:
         cursor.execute("UPDATE gp_mcp_server SET credential = %s WHERE id = %s", (name, server))
-    with pytest.raises(Conflict, match="is a setting of Gatepost itself"):
+    with pytest.raises(Conflict, match="a setting of Gatepost itself"):
         actions.list_mcp_tools(admin, server)
 
 
