@@ -44,6 +44,16 @@ SEARCHED = 5_000
 COUNTED = 1_000
 
 
+def pause_reason(thread: UUID) -> str:
+    """The reason of whoever asked for a pause of a thread last; empty where there is none."""
+    result = rows(
+        "SELECT coalesce(data ->> 'reason', '') FROM gp_event WHERE thread_id = %s::uuid "
+        "AND kind = 'pause.requested' ORDER BY seq DESC LIMIT 1",
+        (thread,),
+    )
+    return str(result[0][0]) if result else ""
+
+
 def events_after(
     thread_id: UUID, seq: int, *, limit: int = 500, kinds: Sequence[str] = ()
 ) -> list[EventRow]:

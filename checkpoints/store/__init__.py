@@ -11,7 +11,7 @@ from .activities import (
 )
 from .clock_steps import bring_back_sleepers, note_clock_step
 from .code import accept, pin, unpin
-from .control import cancel, edit, pause, rename, resume, retry, skip
+from .control import cancel, edit, pause, paused_by_person, rename, resume, retry, skip
 from .cursors import keep_cursor
 from .encrypted.keys import opened, reading_cipher, sealing_cipher
 from .encrypted.values import sealed
@@ -203,6 +203,7 @@ __all__ = [
     "owe_folder",
     "park_crash_loops",
     "pause",
+    "paused_by_person",
     "pin",
     "place_file",
     "postpone_folder",

@@ -39,34 +39,46 @@ from .steps import release
 IDLE = (Status.QUEUED, Status.WAITING, Status.SLEEPING)
 
 
+def paused_by_person(reason: str) -> str:
+    """The status reason of a thread that a person paused, with theirs if they named one."""
+    return f"Paused by a person: {reason}" if reason else "Paused by a person"
+
+
 def pause(
-    thread: UUID, *, actor: str, before_node: str = "", expected_version: int | None = None
+    thread: UUID,
+    *,
+    actor: str,
+    before_node: str = "",
+    reason: str = "",
+    expected_version: int | None = None,
 ) -> str:
     """Stop a thread: at once where nobody works on it, else at the next step ("requested").
 
     With `before_node` it goes on, now or when it is resumed, and stops before that node; a worker
-    that holds it sees that with its next commit. Returns "paused" or "requested".
+    that holds it sees that with its next commit. The event carries the person's `reason`. Returns
+    "paused" or "requested".
     """
+    why = {"reason": reason} if reason else {}
     if before_node:
         check_texts(before_node=before_node)
         ahead = versioned(Move(thread, in_statuses(STOPS_AHEAD)), expected_version)
         ahead.set("pause_at", before_node)
-        ahead.events = [NewEvent(EventKind.PAUSE_REQUESTED, {"before": before_node}, actor)]
+        ahead.events = [NewEvent(EventKind.PAUSE_REQUESTED, {"before": before_node, **why}, actor)]
         if perform(ahead) is None:
             refuse(thread, expected_version=expected_version, wanted="Pausing before a node")
         return "requested"
     for _ in range(3):  # The thread may change hands between the two looks.
         idle = Move(thread, in_statuses(IDLE))
         versioned(idle, expected_version)
-        idle.to_status(Status.PAUSED, reason="Paused by a person")
-        idle.events = [NewEvent(EventKind.THREAD_PAUSED, {}, actor)]
+        idle.to_status(Status.PAUSED, reason=paused_by_person(reason))
+        idle.events = [NewEvent(EventKind.THREAD_PAUSED, why, actor)]
         if perform(idle) is not None:
             return "paused"
         busy = Move(thread, "th.status = 'running' AND th.wish <> 'pause'")
         versioned(busy, expected_version)
         busy.set("wish", "pause")
         busy.set("wish_by", actor)
-        busy.events = [NewEvent(EventKind.PAUSE_REQUESTED, {}, actor)]
+        busy.events = [NewEvent(EventKind.PAUSE_REQUESTED, why, actor)]
         if perform(busy) is not None:
             return "requested"
         rows = fetch_named(

@@ -58,6 +58,7 @@ def pause(
     actor: Actor,
     thread_id: UUID,
     before_node: str = "",
+    reason: str = "",
     *,
     children: bool = False,
     expected_version: int | None = None,
@@ -67,6 +68,7 @@ def pause(
     With `children` the pause reaches all that it started as well, one generation after the other.
     """
     thread = thread_for(actor, "pause", thread_id)
+    check_text("$.reason", reason, REASON_MAX)
     if before_node:
         check_node("$.before_node", before_node, queries.agent_version(thread.agent_version_id))
     with transaction.atomic() if children else nullcontext():
@@ -74,6 +76,7 @@ def pause(
             thread_id,
             actor=actor.id,
             before_node=before_node,
+            reason=reason,
             expected_version=expected_version,
         )
         if children:

@@ -196,7 +196,7 @@ class PauseThread(Control):
     def post(self, request: Request, thread_id: UUID) -> Response:
         """At once where no worker holds it, else `wish` is pause until the step is done."""
         body = self.body(Pause)
-        return self.done(thread_id, body.before_node, children=body.children)
+        return self.done(thread_id, body.before_node, body.reason, children=body.children)
 
 
 class ResumeThread(Control):

@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 from approvals.deputies.changes import REASON_MAX as DEPUTY_REASON_MAX
 from approvals.states import COMMENT_MAX
 from checkpoints.limits import TITLE_MAX
+from checkpoints.views import ThreadRow
 from dashboard.drawing import differences, event_looks, file_links, list_pairs, step_times, trees
 from dashboard.drawing.charts.symbols import address, symbol
 from dashboard.drawing.model_calls import model_call_of
@@ -95,6 +96,14 @@ def status_badge(status: object, label: str = "", pill: bool = False) -> SafeStr
     """Shape, colour and word of a status."""
     seen = sentences.look(status)
     return _badge(seen.tone, seen.icon, label or seen.word, pill=pill)
+
+
+@register.simple_tag
+def thread_badge(row: ThreadRow, pill: bool = False) -> SafeString:
+    """The badge of a thread's status; one whose agent elsewhere fell silent says so."""
+    if sentences.is_silent(row):
+        return _badge("t-stuck", "stuck", "Agent silent", pill=pill)
+    return status_badge(row.status, pill=pill)
 
 
 @register.simple_tag
@@ -276,6 +285,12 @@ def person(actor: str, people: Any = None, imported: bool = False) -> SafeString
 
 
 register.filter("decider", sentences.decider)
+
+
+@register.filter
+def is_silent(row: ThreadRow) -> bool:
+    """True if the agent of a thread that works elsewhere let its lease run out."""
+    return sentences.is_silent(row)
 
 
 @register.filter

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from checkpoints.log.remains import is_blank
@@ -126,6 +127,12 @@ def _tail(data: Mapping[str, Any]) -> str:
     return f": {_cut(message)}" if message else ""
 
 
+def _paused(data: Mapping[str, Any], who: str) -> str:
+    """Tell a pause: what its worker says of it, else the person with their reason."""
+    by_worker = "pause_at" in data and _tail(data)
+    return f"Paused{_tail(data)}" if by_worker else f"Paused by {who}{_tail(data)}"
+
+
 def _transition(node: Any, to: Any, because: Any) -> str:
     """Describe a transition and the reason noted for it; a capsule may note anything."""
     names = to if isinstance(to, list) else [to]
@@ -230,7 +237,7 @@ _SAY: dict[str, Any] = {
     "thread.suspended": lambda d, who: "Waiting at an approval gate" + _tail(d),
     "thread.slept": lambda d, who: "Went to sleep" + _tail(d),
     "thread.woken": lambda d, who: "Woke up" + (f" by {d['by']}" if d.get("by") else ""),
-    "thread.paused": lambda d, who: "Paused" + (_tail(d) or f" by {who}"),
+    "thread.paused": lambda d, who: _paused(d, who),
     "thread.resumed": lambda d, who: (
         f"{who} resumed the thread" + _limits(" and raised its budget to", d.get("budget"))
     ),
@@ -299,7 +306,7 @@ _SAY: dict[str, Any] = {
     "artifact.stored": lambda d, who: f"Stored {_cut(d.get('name') or 'a file')}",
     **of_decisions.SAY,
     "pause.requested": lambda d, who: (
-        f"{who} asked to pause" + (f" before {d['before']}" if d.get("before") else "")
+        f"{who} asked to pause" + (f" before {d['before']}" if d.get("before") else "") + _tail(d)
     ),
     "checkpoint.skipped": lambda d, who: (
         f"Checkpoint {d.get('from')} does not match its hash and was skipped; "
@@ -368,6 +375,16 @@ _SAY: dict[str, Any] = {
 }
 
 
+def is_silent(row: ThreadRow) -> bool:
+    """Answer True if the agent of a thread that works elsewhere let its lease run out."""
+    return (
+        row.external is not None
+        and row.status in (Status.RUNNING, Status.ROLLING_BACK)
+        and row.lease_until is not None
+        and row.lease_until < datetime.now(UTC)
+    )
+
+
 def thread_line(row: ThreadRow) -> str:
     """Describe what a thread is doing, for its row on the board; from the row alone."""
     where = ", ".join(row.next_nodes)
@@ -382,6 +399,8 @@ def thread_line(row: ThreadRow) -> str:
         titles = row.waiting_on.get("titles") or ()
         if message := row.waiting_on.get("sentence") or next(iter(titles), ""):
             return _cut(message) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")
+    if is_silent(row) and row.lease_until is not None:
+        return f"Its agent has been silent since its lease ran out at {row.lease_until:%H:%M} UTC"
     return {
         "queued": f"Next: {where}" if where else "Waiting for a worker",
         "running": f"Working on {where}" if where else "Working",

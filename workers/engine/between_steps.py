@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from checkpoints.records import Work
 from checkpoints.states import EventKind
+from checkpoints.store import paused_by_person
 
 from ..authoring.graph import Graph
 from ..step.ledger import Ledger
@@ -42,15 +43,20 @@ def obey_wish(work: Work, ready: Collection[str], ledger: Ledger) -> bool:
     A person pauses it. A breaker has it given back: it stays queued until it is released.
     """
     if work.wish == "pause":
-        by = {"by": work.wish_by}
-        ledger.leave(work, EventKind.THREAD_PAUSED, reason="Paused by a person", data=by)
+        by, why = {"by": work.wish_by}, paused_by_person(ledger.pause_reason(work))
+        ledger.leave(work, EventKind.THREAD_PAUSED, reason=why, data=by)
     elif work.is_stopped and work.next_nodes:
         ledger.hand_back(work, why_handed_back(work))
     elif work.pause_at and work.pause_at in ready:
-        ledger.leave(work, EventKind.THREAD_PAUSED, reason=f"Paused before {work.pause_at}")
+        ledger.leave(work, EventKind.THREAD_PAUSED, reason=_paused_before(work, ledger))
     else:
         return False
     return True
+
+
+def _paused_before(work: Work, ledger: Ledger) -> str:
+    why = ledger.pause_reason(work)
+    return f"Paused before {work.pause_at}" + (f": {why}" if why else "")
 
 
 def why_handed_back(work: Work) -> str:

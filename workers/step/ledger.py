@@ -133,6 +133,7 @@ class Ledger(TreeLedger, Protocol):
     ) -> bool: ...
     def spend_refusal(self, work: Work) -> str: ...
     def over_budget(self, work: Work) -> str: ...
+    def pause_reason(self, work: Work) -> str: ...
     def reserve(
         self, work: Work, position: Position, most: Callable[[], Estimate]
     ) -> Refusal | None: ...
@@ -250,6 +251,10 @@ class DatabaseLedger(Rules, Tree):
 
     def events(self, work: Work, events: Sequence[NewEvent], *, taken: Sequence[int] = ()) -> None:
         store.record(work, events, taken=taken)
+
+    def pause_reason(self, work: Work) -> str:
+        """The reason of whoever asked for the pause last; empty where there is none."""
+        return queries.pause_reason(work.thread)
 
     def inputs(self, work: Work) -> list[InputRow]:
         """Messages that the thread has not taken yet, oldest first; `commit(taken=)` settles."""

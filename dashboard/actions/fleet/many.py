@@ -151,7 +151,7 @@ def _act(actor: Actor, deed: Deed, ident: UUID, version: int | None) -> Outcome:
 
 
 _CALLS: Final[dict[str, Callable[[Actor, Deed, ThreadRow, dict[str, Any]], object]]] = {
-    "pause": lambda who, deed, row, seen: pause(who, row.id, **seen),
+    "pause": lambda who, deed, row, seen: pause(who, row.id, reason=deed.reason, **seen),
     "resume": lambda who, deed, row, seen: resume(who, row.id, **seen),
     "retry": lambda who, deed, row, seen: retry(who, row.id, **seen),
     "cancel": lambda who, deed, row, seen: cancel(who, row.id, deed.reason, deed.undo, **seen),

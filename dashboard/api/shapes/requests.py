@@ -185,6 +185,7 @@ class Pause(RequestShape):
     before_node: Annotated[str, Field(max_length=NODE_MAX)] = Field(
         "", description="A node of the agent."
     )
+    reason: Reason = Field("", description="Kept in the log.")
     children: bool = Field(False, description="Let it reach the threads that it started as well.")
 
 

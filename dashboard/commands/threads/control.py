@@ -176,8 +176,8 @@ DOING = (
     Verb(
         "pause",
         "pause a thread at its next step, or before a node",
-        _control("pause", "before"),
-        on_thread(_pause_options, takes_version),
+        _control("pause", "before", "reason"),
+        on_thread(_pause_options, takes_reason, takes_version),
     ),
     Verb(
         "resume",

@@ -165,7 +165,12 @@ def pause(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         request,
         thread_id,
         lambda version: actions.pause(
-            actor(request), thread_id, node, children=children, expected_version=version
+            actor(request),
+            thread_id,
+            node,
+            request.POST.get("reason", ""),
+            children=children,
+            expected_version=version,
         ),
         done,
         opposite="" if node else "thread_resume",

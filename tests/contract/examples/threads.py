@@ -27,7 +27,9 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "threads_activities_retrieve": lambda w: on_thread(w.ended),
     "threads_diff_retrieve": lambda w: on_thread(w.ended, query={"from": str(w.first)}),
     "threads_rename": lambda w: on_thread(w.queued, body={"title": "October"}, who=OPERATOR),
-    "threads_pause": lambda w: on_thread(w.queued, body={"before_node": "publish"}, who=OPERATOR),
+    "threads_pause": lambda w: on_thread(
+        w.queued, body={"before_node": "publish", "reason": "look first"}, who=OPERATOR
+    ),
     "threads_resume": lambda w: on_thread(w.paused, body={}, who=OPERATOR),
     "threads_retry": lambda w: on_thread(w.failed, body={}, who=OPERATOR),
     "threads_skip": lambda w: on_thread(

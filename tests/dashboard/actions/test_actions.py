@@ -22,6 +22,7 @@ from dashboard.errors import (
     Stale,
 )
 from dashboard.fields.validation import clean_name
+from dashboard.wording.sentences import event_sentence
 from tests.cast import Cast
 from tests.dashboard import scene
 
@@ -137,6 +138,27 @@ def test_pause_resume_cancel(cast: Cast, agent: UUID) -> None:
         actions.cancel(who, thread)
     with pytest.raises(Conflict):
         actions.pause(who, thread)
+
+
+def test_a_pause_carries_its_reason_to_the_event_and_the_status(cast: Cast, agent: UUID) -> None:
+    operator = cast.actor("operator")
+    idle, busy, ahead = (scene.start(cast.workspace, agent) for _ in range(3))
+    assert actions.pause(operator, idle, reason="no figures yet") == "paused"
+    row = queries.thread(idle, workspace=cast.workspace)
+    assert row.status_reason == "Paused by a person: no figures yet"
+    last = queries.events_after(idle, 0)[-1]
+    assert (last.kind, last.data["reason"]) == ("thread.paused", "no figures yet")
+    assert "no figures yet" in event_sentence(last)
+    scene.lease(busy)
+    assert actions.pause(operator, busy, reason="no figures yet") == "requested"
+    last = queries.events_after(busy, 0)[-1]
+    assert (last.kind, last.data["reason"]) == ("pause.requested", "no figures yet")
+    assert queries.pause_reason(busy) == "no figures yet"
+    node = queries.thread(ahead, workspace=cast.workspace).next_nodes[0]
+    actions.pause(operator, ahead, node, "no figures yet")
+    assert queries.events_after(ahead, 0)[-1].data == {"before": node, "reason": "no figures yet"}
+    with pytest.raises(Invalid):
+        actions.pause(operator, ahead, reason="x" * 10_001)
 
 
 def test_pause_before_a_node(cast: Cast, agent: UUID) -> None:

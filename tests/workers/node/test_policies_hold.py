@@ -12,6 +12,7 @@ from approvals.gates import reopened_requests
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
+from checkpoints import store
 from checkpoints.states import Status
 from tests.checkpoints.builders import rows
 from tests.workers.conftest import Bench, bench_of
@@ -47,6 +48,16 @@ def test_a_thread_pauses_at_a_cap_and_says_why(scope: str, per: str, settings: A
     bench.resume(thread)
     assert bench.advance(thread).status is Status.WAITING
     assert len(asking.answering.requests) == 3
+    assert bench.intact(thread)
+
+
+def test_a_thread_that_a_person_stops_before_a_node_says_their_reason() -> None:
+    bench = bench_of(gated)
+    thread = bench.start(asks=False)
+    [node] = bench.row(thread).next_nodes
+    store.pause(thread, actor=ADMIN, before_node=node, reason="count first")
+    row = bench.advance(thread)
+    assert (row.status, row.status_reason) == (Status.PAUSED, f"Paused before {node}: count first")
     assert bench.intact(thread)
 
 

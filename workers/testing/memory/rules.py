@@ -145,6 +145,10 @@ class Rules(Once):
             return ""
         return f"This thread has spent {spent}, and {cap} is its cap."
 
+    def pause_reason(self, work: Work) -> str:
+        """No reason: a play is paused without one."""
+        return ""
+
     def reserve(
         self, work: Work, position: Position, most: Callable[[], Estimate]
     ) -> Refusal | None:
