@@ -41,7 +41,7 @@ class PriorEffect:
 
     @property
     def fate(self) -> str:
-        """How it ended and whether it can be undone, in words."""
+        """Outcome, and whether it can be undone, in words."""
         state = _STATES.get(self.state, self.state)
         if self.state in ("failed", "compensated"):
             return state

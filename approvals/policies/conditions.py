@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -281,7 +281,12 @@ def _lower(text: Any) -> str:
     return text.lower()
 
 
-_HELPERS: Final = {"amount": amount, "money": money, "total": total, "lower": _lower}
+_HELPERS: Final[dict[str, Callable[..., Any]]] = {
+    "amount": amount,
+    "money": money,
+    "total": total,
+    "lower": _lower,
+}
 
 
 def _decimal(value: Any) -> Decimal:

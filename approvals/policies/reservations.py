@@ -71,7 +71,7 @@ NO_BOUND: Final = Estimate()
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a call may not be made now. `for_others`: only calls under way leave no room."""
+    """Reason that a call may not be made now. `for_others`: only calls under way leave no room."""
 
     reason: str
     for_others: bool = False

@@ -50,7 +50,7 @@ def did(
 
 
 @pytest.fixture
-def asked(people: Cast) -> Any:
+def request_after(people: Cast) -> Any:
     """A request of a node that did three effects before; another node and step did others."""
     work = scene.lease(scene.start(people.workspace, scene.make_agent()))
     did(work, "step.before")
@@ -62,10 +62,12 @@ def asked(people: Cast) -> Any:
     return scene.gate(work)
 
 
-def test_page_api_and_report_list_what_the_node_did_before(people: Cast, asked: Any) -> None:
+def test_page_api_and_report_list_what_the_node_did_before(
+    people: Cast, request_after: Any
+) -> None:
     client = people.client("manager")
-    page = client.get(reverse("approval", args=[asked.id])).content.decode()
-    report = people.client("auditor").get(reverse("approval_report", args=[asked.id]))
+    page = client.get(reverse("approval", args=[request_after.id])).content.decode()
+    report = people.client("auditor").get(reverse("approval_report", args=[request_after.id]))
     for text in (page, report.content.decode()):
         part = text.partition("Done before by the same node")[2].partition("</ol>")[0]
         shown = [part.index(name) for name in ("bank.reserve", "mail.send", "sms.send")]
@@ -76,7 +78,7 @@ def test_page_api_and_report_list_what_the_node_did_before(people: Cast, asked: 
         assert "of mail.send &lt;b&gt;" in part
         assert "step.before" not in part
         assert "other.node" not in part
-    address = f"/api/v1/approvals/{asked.id}/"
+    address = f"/api/v1/approvals/{request_after.id}/"
     for payload in (client.get(address), people.client("auditor").get(f"{address}report/")):
         rows = payload.json()["done_before"]
         assert [(r["tool"], r["state"], r["undo"]) for r in rows] == [
@@ -89,9 +91,9 @@ def test_page_api_and_report_list_what_the_node_did_before(people: Cast, asked: 
 
 
 @pytest.mark.usefixtures("loopback")
-def test_mail_lists_them_too(people: Cast, asked: Any, box: Mailbox) -> None:
+def test_mail_lists_them_too(people: Cast, request_after: Any, box: Mailbox) -> None:
     endpoint(people, "email")
-    tell(asked)
+    tell(request_after)
     Sender().drain()
     text = box.text()
     assert "Done before by the same node: Reserve 9 EUR <i>, " in text

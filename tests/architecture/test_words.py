@@ -37,6 +37,8 @@ KNOWN = {
     "clear_session",
     "get_default_run_id",
     "wrap_run",
+    # The name that allauth calls an adapter by.
+    "get_requests_session",
     # Names that LangGraph calls a saver by.
     "delete_for_runs",
     "adelete_for_runs",

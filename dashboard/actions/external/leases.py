@@ -148,11 +148,11 @@ def _is_stopped(work: Work) -> bool:
 
 
 def _stop(thread_id: UUID, owner: str, seconds: float) -> None:
-    """Take a thread to leave it where it has to stop; give it back where it need not any more."""
+    """Take a thread to leave it where it has to stop; give it back where it no longer has to."""
     work = leases.acquire(thread_id, owner=owner, seconds=seconds)
     work = work or leases.take_over(thread_id, owner=owner, seconds=seconds)
     if work is not None and not _is_stopped(work):
-        store.hand_back(work, reason="it need not stop any more")
+        store.hand_back(work, reason="it no longer has to stop")
 
 
 def _refusal(row: ThreadRow) -> Conflict:

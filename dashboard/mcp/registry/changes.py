@@ -288,7 +288,7 @@ def _url(url: str) -> str:
 
 
 def problem_of(url: str) -> str:
-    """Why the address of a server is not called; "" where nothing is wrong with its text."""
+    """Reason that the address of a server is not called; "" where its text is sound."""
     parts = urlsplit(url)
     networks = settings.GATEPOST_MCP_NETWORKS
     if parts.scheme == "http" and not networks:

@@ -23,8 +23,10 @@ class CheckedTransport(httpx2.AsyncHTTPTransport):
 
     def __init__(self, *, only_listed: bool) -> None:
         super().__init__(limits=LIMITS, trust_env=False)
-        # The pool takes one, its wrapper has no argument for it.
-        self._pool._network_backend = _Checked(self._pool._network_backend, only_listed)  # noqa: SLF001
+        pool: Any = self._pool
+        # The pool takes a backend when it is made; the transport has no argument for it.
+        own = _Checked(pool._network_backend, only_listed)  # noqa: SLF001 - no public place
+        pool._network_backend = own  # noqa: SLF001 - no public place
 
 
 class _Checked(httpcore2.AsyncNetworkBackend):

@@ -90,16 +90,16 @@ def test_a_take_under_a_key_leaves_the_thread_to_a_person_too(begun: Agent) -> N
     assert is_intact(begun)
 
 
-@pytest.mark.parametrize("way", BESIDE)
-def test_no_report_passes_it(begun: Agent, way: str) -> None:
-    path = way.partition(" ")[0]
-    refused = begun.call("POST", path, BESIDE[way])
+@pytest.mark.parametrize("report", BESIDE)
+def test_no_report_passes_it(begun: Agent, report: str) -> None:
+    path = report.partition(" ")[0]
+    refused = begun.call("POST", path, BESIDE[report])
     assert (refused.status, refused.code) == (409, "not-allowed-now"), refused
     assert "'charge' began and is not settled" in refused.body["detail"]
     assert refused.body["effect"] == "charge"
     assert begun.get("")["status"] == "running"
     begun.settle("charge#0", result={"id": "ch_1"})
-    assert begun.call("POST", path, BESIDE[way]).status in (200, 201)
+    assert begun.call("POST", path, BESIDE[report]).status in (200, 201)
     assert is_intact(begun)
 
 
