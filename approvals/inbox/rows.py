@@ -16,6 +16,7 @@ from ..rules.headlines import SENTENCE, headline
 from ..rules.terms import Terms, readable_terms
 from ..rules.verdicts import GATES, REPEAT
 from ..rules.votes import Progress
+from ..rules.weight import Weight, weight_of
 from ..states import WITH_ARGS
 from ..uncounted import Uncounted, count_votes
 
@@ -40,6 +41,7 @@ class InboxRow:
     kind: str
     tool: str
     risk: str
+    undo: str  # how its tool undoes it; empty where nothing does
     status: str
     outcome: str
     standing_hash: str
@@ -62,6 +64,11 @@ class InboxRow:
     def headline(self) -> str:
         """The request in one line."""
         return headline(self.title, self.sentence)
+
+    @property
+    def weight(self) -> Weight:
+        """Why approving it is asked for a second time; empty where one answer is enough."""
+        return weight_of(kind=self.kind, risk=self.risk, tool=self.tool, undo=self.undo)
 
     @property
     def votes(self) -> int:

@@ -1,6 +1,6 @@
 -- requests -- Requests as a list shows them; `args` only where they are not too large for a list.
 SELECT a.id, a.thread_id AS thread, th.title AS thread_title, th.agent, a.title, a.kind, a.tool,
-  a.risk, a.status, a.outcome,
+  a.risk, a.undo, a.status, a.outcome,
   coalesce(nullif(a.standing_hash, ''), a.proposal_hash) AS standing_hash,
   coalesce(a.decide_by, a.deadline) AS decide_by, a.requested_at, a.decided_at, a.decided_by,
   a.decided_by_name, a.imported, a.terms::text, a.escalated_at IS NOT NULL AS escalated,

@@ -16,6 +16,7 @@ from ..rules.headlines import headline
 from ..rules.terms import readable_terms
 from ..rules.verdicts import GATES, REPEAT
 from ..rules.votes import Progress
+from ..rules.weight import Weight, weight_of
 from ..uncounted import Uncounted, count_votes
 
 SQL = sql_file(__file__)
@@ -111,6 +112,11 @@ class ApprovalRow:
     def effect(self) -> bool:
         """Answer True if approving it makes something happen outside."""
         return self.gate and bool(self.tool)
+
+    @property
+    def weight(self) -> Weight:
+        """Why approving it is asked for a second time; empty where one answer is enough."""
+        return weight_of(kind=self.kind, risk=self.risk, tool=self.tool, undo=self.undo)
 
     @property
     def gate(self) -> bool:

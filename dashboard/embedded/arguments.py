@@ -135,6 +135,9 @@ def into_environment(options: UpOptions) -> None:
     if options.fleet and not secret("EMAIL_URL"):
         # Mail of a demo goes nowhere: it lies in a folder, where one can read it.
         os.environ["EMAIL_URL"] = f"filemail:///{options.mail_folder}"
+    if options.fleet:
+        # Somebody who tries the demo can take each decision back, whatever its risk.
+        os.environ.setdefault("GATEPOST_UNDO_WINDOWS", "10,10,10")
     if options.demo:
         named = filter(None, os.environ.get("GATEPOST_AGENTS", "").split(","))
         os.environ["GATEPOST_AGENTS"] = ",".join(dict.fromkeys([*named, DEMO_AGENT]))

@@ -7,9 +7,12 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+from django.urls import reverse
+
 from approvals import queries as gates
 from approvals.gates import verdicts_of
 from approvals.gates.prior_effects import PriorEffects, prior_effects
+from approvals.inbox.boxes import WALKED
 from approvals.policies import queries as queries_policies
 from approvals.queries import ApprovalRow
 from approvals.rules.votes import person
@@ -34,9 +37,19 @@ from dashboard.wording.young_accounts import young_accounts
 
 from . import evidence
 from .damage import damage_of
+from .inbox import InboxPage
 from .repeats import Repeat, repeat_of
 from .reviewers import RequestProgress, Viewer, own, progress_of
 from .rights import Class, Roles, rights_of
+
+
+@dataclass(frozen=True, slots=True)
+class Onward:
+    """The link on from a request: its words, and how many requests are left, "" for none."""
+
+    address: str
+    words: str
+    left: str
 
 
 @dataclass
@@ -48,10 +61,32 @@ class ApprovalPage:
     _thread_id: UUID | None = field(default=None, repr=False)
     viewer: Viewer | None = field(default=None, repr=False)
     seen: str = ""  # the hash of what the person has looked at; empty: what stands
-    trail: str = ""  # the list that the page was opened from, as a query
+    opened: InboxPage | None = None  # the list that the page was opened from
+    wanted_next: str = ""  # the id of the request that came after this one in that list
     exact: bool = False  # whether JSON is wanted that is longer than what pages have
 
     topic = "approval"
+
+    @property
+    def trail(self) -> str:
+        """The list that the page was opened from, as a query; empty where from none."""
+        return self.opened.trail if self.opened else ""
+
+    @property
+    def onward(self) -> Onward | None:
+        """The way on from a request that this person is done with; None while it waits for them."""
+        row, opened = self.approval, self.opened or InboxPage(self.workspace, sort="age")
+        if opened.box == "done":
+            return None  # a list to read: its arrows lead on
+        following, left = opened.following(row.id, self.wanted_next)
+        if following is None:
+            return Onward(f"{reverse('approvals')}?{opened.trail}", "Back to the list", "")
+        held = f"&held={row.id}" if row.status == "held" else ""
+        n_left = f"{WALKED:,}+ requests" if left >= WALKED else f"{left:,} request"
+        n_left += "" if left == 1 or left >= WALKED else "s"
+        return Onward(
+            f"{reverse('approval', args=[following])}?{opened.trail}{held}", "Next request", n_left
+        )
 
     @cached_property
     def thread(self) -> ThreadRow:
@@ -218,6 +253,14 @@ class ApprovalPage:
         return self.approval.open and self.looked != self.approval.standing_hash
 
     @property
+    def second_question(self) -> str:
+        """Why an approval is asked for a second time: last, lasting or high; empty where it isn't.
+
+        The one rule of the page with scripts and without.
+        """
+        return "last" if self.progress.last else self.approval.weight
+
+    @property
     def ended(self) -> bool:
         """True if somebody else ended the request while this person had it open."""
         row = self.approval
@@ -292,6 +335,7 @@ def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
     row = page.approval
     decides, verdicts = may(Class(roles), "decide"), verdicts_of(row)
     mine = own(row, page.viewer)
+    done = decides and page.viewer is not None and (not row.open or mine.why)
     return {
         "approval": row,
         "thread": page.thread,
@@ -305,6 +349,8 @@ def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "editable": "edit" in verdicts and isinstance(row.shown_args, dict),
         "what": recognised(row.shown_args),
         "standing": page.progress,
+        "second_question": page.second_question,
+        "onward": page.onward if done else None,
         "accounts": page.accounts,
         "nobody": page.nobody,
         "ended": page.ended,

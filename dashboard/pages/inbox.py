@@ -174,11 +174,15 @@ class InboxPage:
             ids[i + 1] if i + 1 < len(ids) else None,
         )
 
-    def following(self, approval_id: UUID) -> tuple[UUID | None, int]:
-        """(what is to be decided next once this one is, how many are left then, up to WALKED)."""
+    def following(self, approval_id: UUID, wanted: str = "") -> tuple[UUID | None, int]:
+        """(what is to be decided next once this one is, how many are left then, up to WALKED).
+
+        `wanted` is the id of the one that came next when it was decided; it may be gone by now.
+        """
         ids = inbox.in_order(self.wanted)
         i = ids.index(approval_id) if approval_id in ids else 0
         rest = [ident for ident in ids if ident != approval_id]
+        i = next((n for n, ident in enumerate(rest) if str(ident) == wanted), i)
         return (rest[i] if i < len(rest) else rest[0]) if rest else None, len(rest)
 
 

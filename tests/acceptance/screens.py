@@ -86,6 +86,11 @@ class Screen:
         """Wait until the badge says that the page follows."""
         expect(self.one("#live-badge")).to_have_attribute("data-state", "live")
 
+    def see_ready(self) -> None:
+        """Wait until the first second of the verbs that decide has passed."""
+        self.page.wait_for_load_state("domcontentloaded")
+        expect(self.one("[data-early]")).to_have_count(0)
+
     def see_status(self, *statuses: str, timeout: float = PATIENCE) -> None:
         """Wait until the thread's page shows one of the statuses, by itself."""
         pattern = re.compile(f"^({'|'.join(statuses)})$")

@@ -30,13 +30,13 @@ def page_for(request: HttpRequest, approval_id: UUID, *, seen: str = "") -> Appr
     """The page of a request as this person sees it, who has looked at the proposal `seen`."""
     who = actor(request)
     opened = flow.opened_from(request)
-    trail = opened.trail if opened else ""
     return ApprovalPage(
         who.workspace,
         approval_id,
         viewer=Viewer(who),
         seen=seen,
-        trail=trail,
+        opened=opened,
+        wanted_next=request.GET.get(flow.NEXT, ""),
         exact=bool(request.GET.get("exact")),
     )
 
@@ -56,17 +56,17 @@ def context(request: HttpRequest, page: ApprovalPage) -> dict[str, Any]:
 def onward(
     request: HttpRequest, row: ApprovalRow, text: str, following: flow.NextRequest | None
 ) -> SeeOther:
-    """Back to the request, or to the next one of the list that it was opened from.
+    """Back to the request, which stays under the finger that decided it, with the way onward.
 
-    There a bar lets the person take back what they have just decided.
+    Its page leads to the next request of the list that it was opened from.
     """
-    if following is None:
-        flash(request, text)
-        return SeeOther(reverse("approval", args=[row.id]))
-    answer = flow.onward(request, following, text)
-    if row.status == "held" and following.next is not None:
-        answer["Location"] += f"&{flow.HELD}={row.id}"
-    return answer
+    flash(request, text)
+    address = reverse("approval", args=[row.id])
+    if following is not None:
+        address += f"?{following.page.trail}"
+        if following.next is not None:
+            address += f"&{flow.NEXT}={following.next}"
+    return SeeOther(address)
 
 
 def notice(page: ApprovalPage, row: ApprovalRow, verdict: str, void: int = 0) -> str:

@@ -15,7 +15,13 @@ from dashboard.identity.second_factor import ceremonies
 from dashboard.identity.second_factor.records import has_factor
 from dashboard.views.base import actor
 
-_OURS: Final = ("password", "confirm_code", "confirm_passkey", "csrfmiddlewaretoken", "acts_in")
+NEVER_SENT_BACK: Final = (
+    "password",
+    "confirm_code",
+    "confirm_passkey",
+    "csrfmiddlewaretoken",
+    "acts_in",
+)
 
 
 def confirmed(request: HttpRequest) -> Actor:
@@ -48,7 +54,7 @@ def needed(request: HttpRequest, error: errors.ActionError) -> dict[str, Any]:
             "fields": [
                 (name, value)
                 for name, values in request.POST.lists()
-                if name not in _OURS
+                if name not in NEVER_SENT_BACK
                 for value in values
             ],
         }

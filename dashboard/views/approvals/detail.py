@@ -20,7 +20,7 @@ from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, live_page, show, wants_regions
 
-from . import after_verdict, confirmation, flow
+from . import after_verdict, confirmation, flow, second_question
 from . import edit as editing
 from .after_verdict import notice, page_for
 
@@ -70,7 +70,7 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     seen = request.POST.get("proposal_hash", "")
     page = page_for(request, approval_id, seen=seen)
     following = flow.next_request(request, approval_id)  # before the request leaves its box
-    verdict = request.POST.get("verdict", "")
+    verdict = second_question.verdict_in(request)
     if verdict == "edit":
         return editing.send(request, page, following)
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
@@ -83,6 +83,8 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         draft["notice"] = problems.get(forms.WHOLE, "")
         return _page(request, approval_id, draft, status=422)
     try:
+        if question := second_question.ask(request, page, verdict):
+            return question
         who = confirmation.confirmed(request)
         row = actions.decide(who, approval_id, verdict, seen, comment, args, what_next=what_next)
     except errors.Missing:

@@ -22,7 +22,7 @@ from dashboard.pages.approvals import ApprovalPage
 from dashboard.views import forms
 from dashboard.views.base import actor, member, refused
 
-from . import confirmation, flow
+from . import confirmation, flow, second_question
 from .after_verdict import notice, onward, page_for
 
 PAGE = "approval/edit.html"
@@ -62,6 +62,8 @@ def send(
         if page.changed:  # The form comes back with the changes of both first.
             return _form(request, page, {}, 409)
         return _form(request, page, {}, 200, _changes(page, args))
+    if question := second_question.ask(request, page, "edit", args):
+        return question
     void = page.progress.got
     try:
         done = actions.decide(

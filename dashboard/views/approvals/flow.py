@@ -11,17 +11,17 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.http import HttpRequest
-from django.urls import reverse
 
 from approvals import gates
-from approvals.inbox.boxes import BOXES, SORTS, WALKED
+from approvals.inbox.boxes import BOXES, SORTS
 from dashboard.actions import may
 from dashboard.fields.parameters import ID, TEXT, Values, one_of
 from dashboard.identity.seats import person_of
 from dashboard.pages.inbox import BOX, OLD_NAMES, InboxPage, page_from
-from dashboard.views.base import SeeOther, actor, flash, wants_regions
+from dashboard.views.base import actor, wants_regions
 
 HELD: Final = "held"  # names in an address what its reader decided on the page before
+NEXT: Final = "next"  # names in an address the request that came after it in its list
 # A list, and what the address of a request carries of the list that it was opened from.
 LIST_PARAMETERS: Final[dict[str, Values]] = {
     "box": one_of(BOXES, also=OLD_NAMES),
@@ -31,6 +31,7 @@ LIST_PARAMETERS: Final[dict[str, Values]] = {
     "q": TEXT,
     "alike": ID,
     HELD: ID,
+    NEXT: ID,
 }
 
 
@@ -66,18 +67,6 @@ def next_request(request: HttpRequest, approval_id: UUID) -> NextRequest | None:
     """Find the next request in the list that this one was opened from; None if from no list."""
     page = opened_from(request)
     return NextRequest(page, *page.following(approval_id)) if page is not None else None
-
-
-def onward(request: HttpRequest, following: NextRequest, text: str) -> SeeOther:
-    """Go to the next request of the list, or back to the list when it is empty."""
-    if following.next is None:
-        flash(request, f"{text} That was the last one here.")
-        query = following.page.query(cursor="") or f"box={BOX}"
-        return SeeOther(f"{reverse('approvals')}?{query}")
-    n = f"{WALKED:,}+" if following.left >= WALKED else f"{following.left:,}"
-    left = f"{n} request{'' if following.left == 1 else 's'} left to review."
-    flash(request, f"{text} {left}")
-    return SeeOther(f"{reverse('approval', args=[following.next])}?{following.page.trail}")
 
 
 def note_look(request: HttpRequest, approval_id: UUID) -> None:

@@ -115,8 +115,10 @@ def together(request: HttpRequest) -> HttpResponse:
         return SeeOther(back)
     if verdict not in bulk.TOGETHER:
         raise errors.Invalid("$.verdict", f"together it is {' or '.join(bulk.TOGETHER)} only")
-    if not request.POST.get("confirmed"):
-        return _sheet(request, bulk.preview(who, items, verdict), context)
+    shown = bulk.preview(who, items, verdict)
+    if not request.POST.get("confirmed") or _asks_again(request, shown, verdict):
+        context["lasting_error"] = bool(request.POST.get("confirmed"))
+        return _sheet(request, shown, context)
     try:
         results = bulk.decide_together(who, items, verdict, comment)
     except errors.Invalid as error:
@@ -129,6 +131,16 @@ def together(request: HttpRequest) -> HttpResponse:
         return render(request, SHEET, context, status=200 if done else 409)
     flash(request, _notice(results, DONE[verdict]))
     return SeeOther(back)
+
+
+def _asks_again(request: HttpRequest, shown: list[bulk.ItemResult], verdict: str) -> bool:
+    """True while nobody has said that they know which of these can't be undone."""
+    return bool(verdict == "approve" and _lasting(shown) and not request.POST.get("lasting"))
+
+
+def _lasting(shown: list[bulk.ItemResult]) -> int:
+    """The number of requests to approve whose action can't be undone."""
+    return sum(one.good and one.row is not None and one.row.weight == "lasting" for one in shown)
 
 
 def _notice(results: list[bulk.ItemResult], did: str) -> str:
@@ -163,6 +175,7 @@ def _sheet(
         "sum": _sum(rows),
         "n_summed": sum(amounts.money_of(row.args) is not None for row in rows),
         "refused": [one for one in messages if not one.good],
+        "lasting": _lasting(messages) if context["verdict"] == "approve" else 0,
         "results": False,
     }
     return render(request, SHEET, context, status=status)

@@ -59,6 +59,7 @@ def test_a_deputy_is_named_and_decides_under_both_names(house: House, people: Pe
     assert faults(deputy, Axe()) == {}
     deputy.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
     deputy.one("#decision button[data-decide=approve]").click()
+    expect(deputy.one("#outcome")).to_be_visible()
     deputy.open(f"/approvals/{row.id}/")
     expect(deputy.one("#approval-main")).to_contain_text("second_manager for manager")
 

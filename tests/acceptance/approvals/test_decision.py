@@ -30,6 +30,7 @@ def now(row: ApprovalRow) -> ApprovalRow:
 def open_page(screen: Screen, row: ApprovalRow) -> None:
     screen.open(f"/approvals/{row.id}/")
     screen.see_live()
+    screen.see_ready()
 
 
 def button(screen: Screen, verdict: str, *, phone: bool) -> None:
@@ -108,6 +109,7 @@ def test_the_last_of_two_is_asked_once_more_and_can_take_it_back(
         "LT603250042177160248", row.standing_hash[:4], "It cannot be undone.",
     ):  # fmt: skip
         expect(sheet).to_contain_text(item)
+    screen.see_ready()
     if phone:
         box = sheet.bounding_box()
         assert box is not None
@@ -117,6 +119,7 @@ def test_the_last_of_two_is_asked_once_more_and_can_take_it_back(
     screen.page.keyboard.press("Enter")
     expect(screen.one("#outcome")).to_contain_text("It takes effect in 0:2")
     assert now(row).status == "held"
+    screen.see_ready()
     if phone:
         screen.one(".mbar").get_by_role("button", name="Undo decision").tap()
     else:
@@ -195,6 +198,7 @@ def test_an_edit_is_checked_at_its_field_and_makes_other_approvals_void(
     assert now(row).standing_args is None
     raw.fill(json.dumps(payments.NEW | {"amount": "4820.00"}))
     screen.press("Approve these values")
+    screen.one("#second-question button.primary").click()
     expect(screen.one("#banners")).to_contain_text("1 approval so far is void")
     expect(screen.one("#edited .chg")).to_contain_text("4820.00")
     expect(screen.one("#votes")).to_contain_text("Approved, void")
@@ -272,6 +276,7 @@ def test_signed_out_meanwhile_the_text_is_there_after_signing_in(
     screen.page.request.get(f"{screen.base}/login/")
     screen.context.clear_cookies()
     screen.one("#decision button[data-decide=approve]").click()
+    screen.one("#approve-sheet button.primary").click()
     expect(screen.one("h1")).to_have_text("You’re signed out")
     expect(screen.one("[data-keeps-draft]")).to_contain_text("your text is still here")
     screen.one(".error-page").get_by_role("link", name="Sign in").click()
@@ -285,12 +290,17 @@ def test_signed_out_meanwhile_the_text_is_there_after_signing_in(
 def test_on_the_way_through_a_box_the_last_click_can_be_taken_back(
     house: House, people: People
 ) -> None:
-    first = payments.pay(house, title="The first of two", terms=Terms(undo_window=60))
-    payments.pay(house, title="The second of two", terms=Terms(undo_window=60))
+    terms, undo = Terms(undo_window=60), "bank.transfer.recall"
+    first = payments.pay(house, title="The first of two", terms=terms, undo=undo)
+    payments.pay(house, title="The second of two", terms=terms, undo=undo)
     screen = people("manager")
     screen.open(f"/approvals/{first.id}/?box=open&sort=age")
     screen.see_live()
+    screen.see_ready()
     screen.page.keyboard.press("a")
+    expect(screen.one("#outcome")).to_be_visible()
+    screen.see_ready()
+    screen.page.keyboard.press("j")
     bar = screen.one(".held-bar")
     expect(bar).to_contain_text("The first of two")
     assert now(first).status == "held"
@@ -346,8 +356,11 @@ def test_what_comes_of_it_is_said(house: House, people: People) -> None:
     expect(screen.one("#questions")).to_contain_text("answers no questions")
     expect(screen.one("#approval-side")).to_have_attribute("data-status", "pending")
     case.wait_status("waiting", seconds=60)
+    screen.see_ready()
     screen.page.keyboard.press("a")
-    screen.page.keyboard.press("Enter")
+    if case.open().weight:
+        screen.see_ready()
+        screen.page.keyboard.press("Enter")
     resumed = screen.one("#resumed")
     expect(resumed).to_contain_text(re.compile(r"Resumed on\s+.+, checkpoint \d+ saved\."))
 
@@ -357,6 +370,7 @@ def test_what_comes_of_it_is_said(house: House, people: People) -> None:
     other.page.clock.install()
     open_page(other, row)
     button(other, "approve", phone=False)
+    other.one("#approve-sheet button.primary").click()
     late = other.one("#not-resumed")
     expect(late).to_be_hidden()
     expect(other.one("#outcome")).to_be_visible()
@@ -372,6 +386,7 @@ def test_all_of_it_works_without_scripts(house: House, people: People) -> None:
     screen = people("second_manager", java_script_enabled=False)
     screen.open(f"/approvals/{row.id}/")
     button(screen, "approve", phone=False)
+    screen.one("#second-question button.primary").click()
     expect(screen.one("#outcome")).to_contain_text("It takes effect in")
     screen.press("Undo decision")
     expect(screen.one("#decision")).to_be_visible()
@@ -379,6 +394,7 @@ def test_all_of_it_works_without_scripts(house: House, people: People) -> None:
     screen.press("Edit first")
     screen.one("#edit-first").get_by_label("amount").fill("4820.00")
     screen.press("Approve these values")
+    screen.one("#second-question button.primary").click()
     expect(screen.one("#edited .chg")).to_contain_text("4820.00")
     screen.one("#comment").fill("Who confirmed the account?")
     screen.press("Ask the agent")

@@ -290,7 +290,7 @@ def test_the_request_says_what_became_of_it(cast: Cast, agent: UUID) -> None:
     good = second_request(lambda: actions.fork(operator, thread, head))
     client = cast.client("manager")
     row = request_of(cast, good)
-    form = {"verdict": "approve", "proposal_hash": row.standing_hash}
+    form = {"verdict": "approve", "confirmed": "1", "proposal_hash": row.standing_hash}
     answer = client.post(f"/approvals/{good}/decide/", form, follow=True)
     assert answer.status_code == 200
     message = queries_policies.carried_out(good)
@@ -298,7 +298,7 @@ def test_the_request_says_what_became_of_it(cast: Cast, agent: UUID) -> None:
     assert message[1].rstrip(".").rpartition(" ")[2] in answer.content.decode()
     bad = second_request(lambda: actions.roll_back(operator, thread, first, "wrong"))
     actions.resume(operator, thread)
-    form = {"verdict": "approve", "proposal_hash": request_of(cast, bad).standing_hash}
+    form["proposal_hash"] = request_of(cast, bad).standing_hash
     page = client.post(f"/approvals/{bad}/decide/", form, follow=True).content.decode()
     assert "Not done: " in page
     assert proof.verify(thread).intact
@@ -321,7 +321,8 @@ def test_what_became_of_an_operation_is_compared_with_the_log(
     thread, operator = paused(cast, agent), cast.actor("operator")
     head = threads.thread(thread, workspace=cast.workspace).head
     request = second_request(lambda: actions.fork(operator, thread, head))
-    form = {"verdict": "approve", "proposal_hash": request_of(cast, request).standing_hash}
+    seen = request_of(cast, request).standing_hash
+    form = {"verdict": "approve", "confirmed": "1", "proposal_hash": seen}
     cast.client("manager").post(f"/approvals/{request}/decide/", form)
     assert proof.verify(thread).intact
     with transaction.atomic(), connection.cursor() as cursor:

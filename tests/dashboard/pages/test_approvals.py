@@ -189,7 +189,7 @@ def test_a_fork_that_needs_a_second_person_is_asked_for_and_told(cast: Cast) -> 
     ):  # fmt: skip
         assert words in shown, words
     client = cast.client("manager")
-    form = {"verdict": "approve", "proposal_hash": row.standing_hash}
+    form = {"verdict": "approve", "confirmed": "1", "proposal_hash": row.standing_hash}
     answer = client.post(f"/approvals/{row.id}/decide/", form)
     assert answer.status_code == 303, text_of(answer.content.decode())
     shown = look(cast, row)

@@ -159,27 +159,29 @@ def test_bad_forms_are_refused_in_words(
 # --- the way through a box --------------------------------------------------------------------
 
 
-def test_after_a_decision_the_next_request_of_the_box_opens(
+def test_after_a_decision_the_request_stays_and_leads_to_the_next_of_the_box(
     cast: Cast, manager: Client, agent: UUID
 ) -> None:
     first, second, third = (made(cast, agent, title=f"Do {w}")[0] for w in ("a", "b", "c"))
     page = manager.get(f"/approvals/{second.id}/?box=mine&sort=age").content.decode()
     assert "2 of 3" in page
     assert f'href="/approvals/{first.id}/?box=mine&amp;sort=age" data-key="k"' in page
-    seen: list[str] = []
+    box, ways = "box=mine&amp;sort=age", []
     for row in (second, third, first):
         answer = manager.post(
             f"/approvals/{row.id}/decide/?box=mine&sort=age",
             {"verdict": "approve", "proposal_hash": row.proposal_hash},
         )
-        seen.append(answer["Location"])
-    assert seen == [
-        f"/approvals/{third.id}/?box=mine&sort=age",
-        f"/approvals/{first.id}/?box=mine&sort=age",
-        "/approvals/?box=mine&sort=age",
+        assert answer["Location"].startswith(f"/approvals/{row.id}/?box=mine&sort=age")
+        decided = manager.get(answer["Location"]).content.decode()
+        assert 'id="outcome"' in decided
+        ways += re.findall(r'id="next-request" href="([^"]+)"', decided)
+    assert ways == [
+        f"/approvals/{third.id}/?{box}",
+        f"/approvals/{first.id}/?{box}",
+        f"/approvals/?{box}",
     ]
-    last = manager.get(seen[-1]).content.decode()
-    assert "That was the last one here." in last
+    last = manager.get("/approvals/?box=mine&sort=age").content.decode()
     assert "Nothing is waiting for you" in last
 
 
@@ -250,7 +252,7 @@ def test_who_approves_unseen_hears_of_it_and_so_do_auditors(
     for row in made(cast, agent, 5, risk="high"):
         manager.post(
             f"/approvals/{row.id}/decide/",
-            {"verdict": "approve", "proposal_hash": row.proposal_hash},
+            {"verdict": "approve", "proposal_hash": row.proposal_hash, "confirmed": "1"},
         )
     message = "Your last 5 approvals of requests that need opening came without opening them."
     assert message in manager.get("/approvals/").content.decode()

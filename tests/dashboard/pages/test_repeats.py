@@ -108,7 +108,7 @@ def test_the_page_says_what_was_done_before_line_by_line(cast: Cast, bench: Benc
 def test_only_the_new_ones_are_an_edit_and_are_all_that_happens(cast: Cast, bench: Bench) -> None:
     row = repeated(cast, bench)
     client = cast.client("manager")
-    body = {"verdict": "edit", "only": "new", "proposal_hash": row.standing_hash}
+    body = {"verdict": "edit", "only": "new", "proposal_hash": row.standing_hash, "confirmed": "1"}
     answer = client.post(f"/approvals/{row.id}/decide/", body)
     assert answer.status_code == 303
     after = queries.approval(row.id, workspace=row.workspace)
@@ -131,7 +131,7 @@ def test_the_api_carries_the_overlap_and_the_arguments_of_the_new_ones(
 def test_where_all_of_it_was_done_nothing_is_new(cast: Cast, bench: Bench) -> None:
     row = repeated(cast, bench, now=(1, 2, 3))
     assert "Approve only" not in look(cast, row)
-    body = {"verdict": "edit", "only": "new", "proposal_hash": row.standing_hash}
+    body = {"verdict": "edit", "only": "new", "proposal_hash": row.standing_hash, "confirmed": "1"}
     answer = cast.client("manager").post(f"/approvals/{row.id}/decide/", body)
     assert answer.status_code == 422
     assert queries.approval(row.id, workspace=row.workspace).open

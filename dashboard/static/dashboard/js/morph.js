@@ -4,7 +4,7 @@
 window.gatepost ??= {};
 gatepost.morph = (() => {
   // Set by the page or by other scripts, never by the server's fragment.
-  const KEEP = new Set(["data-at", "data-mine", "data-updates", "data-off", "data-region", "data-topic", "data-refetch"]);
+  const KEEP = new Set(["data-at", "data-mine", "data-updates", "data-off", "data-early", "data-region", "data-topic", "data-refetch"]);
   const FIELD = /^(INPUT|TEXTAREA|SELECT)$/;
 
   const typed = (el) =>
@@ -21,7 +21,10 @@ gatepost.morph = (() => {
 
   function attributes(from, to) {
     const mine = from.nodeName === "DIALOG" || from.hasAttribute("data-mine");
-    const kept = (name) => KEEP.has(name) || (name === "open" && mine);
+    // What verbs.js holds for a second stays off; what the server switches off stays so for longer.
+    if (to.hasAttribute("aria-disabled")) from.removeAttribute("data-early");
+    const early = from.hasAttribute("data-early");
+    const kept = (name) => KEEP.has(name) || (name === "open" && mine) || (name === "aria-disabled" && early);
     for (const { name, value } of [...to.attributes]) {
       if (!kept(name) && from.getAttribute(name) !== value) from.setAttribute(name, value);
     }
