@@ -157,6 +157,7 @@ def _undone(workspace: UUID, row: Any) -> Undone:
         labels=deltas.decode(row.labels),
         started_by=row.started_by,
         node=row.node,
+        undo=row.undo,
     )
     demand = met(row.risk, terms_of(decoded(row.terms)), row.escalated, row.decided_by)
     return Undone(row.id, row.thread, row.status, row.policy_version, demand, facts)

@@ -1,6 +1,6 @@
 -- columns -- What policies look at, and what the request met.
 a.id, a.thread_id AS thread, a.status, a.policy_version, a.risk, a.decided_by,
-  a.terms::text AS terms, a.escalated_at IS NOT NULL AS escalated, a.tool,
+  a.terms::text AS terms, a.escalated_at IS NOT NULL AS escalated, a.tool, a.undo,
   coalesce(a.decided_args, a.standing_args, a.args)::text AS args, th.agent,
   th.cost::text AS cost, th.labels::text AS labels, th.started_by,
   CASE WHEN a.kind = 'gate' AND a.tool = '' THEN a.node ELSE '' END AS node

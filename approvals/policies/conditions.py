@@ -37,7 +37,7 @@ CURRENCY: Final = re.compile(r"[A-Z]{3}")
 VARIABLES: Final = tuple(facts.FACTS)
 type Subject = Literal["effect", "operation", "node"]
 # What a node that has not begun does not have.
-NOT_OF_NODES: Final = frozenset({"tool", "args", "risk", "operation"})
+NOT_OF_NODES: Final = frozenset({"tool", "args", "undo", "risk", "operation"})
 MACROS: Final = frozenset({"all", "exists", "exists_one", "filter"})
 FUNCTIONS: Final = frozenset(
     {"amount", "money", "total", "lower", "has", "size", "int", "double", "string", "contains"}
@@ -323,6 +323,7 @@ def _message_of(error: BaseException) -> str:
 _SAMPLE: Final[dict[str, Any]] = {
     "tool": "tool",
     "args": {},
+    "undo": "none",
     "agent": "agent",
     "cost": 0.0,
     "risk": "medium",

@@ -22,6 +22,10 @@ class Fact:
 FACTS: Final[dict[str, Fact]] = {
     "tool": Fact("what the agent calls"),
     "args": Fact("the arguments of the call, as they will be used"),
+    "undo": Fact(
+        "'none' where what the call does cannot be undone, 'tool' where its tool has an undo",
+        claimed_elsewhere="an agent that works elsewhere announces its undo itself",
+    ),
     "agent": Fact("which agent"),
     "cost": Fact("what the thread has spent so far, a number", "what calls report adds it up"),
     "risk": Fact("low, medium, high or empty", "the author names it at the call"),

@@ -18,6 +18,7 @@ from .queries import VersionRow
 class Facts:
     """The facts that a rule may read; `cost` is the thread's spend so far, a decimal string.
 
+    `undo` is the name of what undoes the call; empty where nothing does.
     `operation` is an operation of a person on a thread, `node` the node that a thread comes to;
     both are empty for an effect of an agent. `elsewhere`: the agent works elsewhere and reports
     what it does, so more of this is what it claims.
@@ -34,6 +35,7 @@ class Facts:
     operation: Literal["", "fork", "roll_back", "edit", "retry", "skip"] = ""
     started_by: str = ""
     node: str = ""
+    undo: str = ""
     elsewhere: bool = False
 
     @property
@@ -133,6 +135,7 @@ def values_of(facts: Facts) -> dict[str, Any]:
     return {
         "tool": facts.tool,
         "args": facts.args,
+        "undo": ("tool" if facts.undo else "none") if facts.subject == "effect" else "",
         "agent": facts.agent,
         "cost": float(facts.cost or "0"),
         "risk": facts.risk,

@@ -19,7 +19,7 @@ SECONDS_MAX: Final = 5.0
 
 _FACTS = "th.agent, th.title AS thread_title, th.cost::text, th.labels::text, th.started_by"
 _REQUESTS = f"""
-SELECT a.id AS approval, a.thread_id AS thread, a.tool, a.args::text, a.risk,
+SELECT a.id AS approval, a.thread_id AS thread, a.tool, a.undo, a.args::text, a.risk,
   a.requested_at AS at, a.kind, a.title, coalesce(nullif(a.outcome, ''), a.status) AS outcome,
   CASE WHEN a.kind = 'gate' AND a.tool = '' THEN a.node ELSE '' END AS node, {_FACTS}
 FROM (SELECT * FROM gp_approval WHERE workspace_id = %(workspace)s::uuid
@@ -30,7 +30,7 @@ JOIN gp_thread th ON th.id = a.thread_id ORDER BY a.requested_at DESC, a.id DESC
 # What had a request is among the requests already. By the database's time (index
 # gp_activity_effects): an id begins with the time of a worker, which may be days off.
 _EFFECTS = f"""
-SELECT NULL AS approval, x.thread_id AS thread, x.tool, x.args::text, '' AS risk,
+SELECT NULL AS approval, x.thread_id AS thread, x.tool, x.undo, x.args::text, '' AS risk,
   x.started_at AS at, 'effect' AS kind, x.tool AS title, x.state AS outcome, '' AS node, {_FACTS}
 FROM (SELECT * FROM gp_activity WHERE workspace_id = %(workspace)s::uuid
   AND kind = 'effect' AND approval_id IS NULL
@@ -123,6 +123,7 @@ def _facts(workspace: UUID, row: Any) -> Facts:
         operation=operation,
         started_by=row.started_by,
         node=row.node,
+        undo=row.undo,
     )
 
 

@@ -235,7 +235,8 @@ def check(work: Work, node: str, kind: str, tool: str, args: Any, gate: Gate | N
     step = open_step(work)
     if kind != "effect" and not step.ledger.asks_of_call(work, tool, args):
         tool, gate = "", None
-    return forecast(step, node, tool, args, gate)
+    announced = announced_agent(work.agent_version).tools.get(tool, {})
+    return forecast(step, node, tool, args, gate, undo=str(announced.get("undo") or ""))
 
 
 def stop_before(work: Work, nodes: Collection[str]) -> bool:

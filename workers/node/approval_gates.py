@@ -217,7 +217,7 @@ class Gates(Recording):
     def _rule(self, act: Act, gate: Gate | None, *, strict: bool) -> PolicyAnswer:
         """The policies' decision on the action now."""
         risk = "" if gate is None else gate.risk
-        answer = self._step.ledger.rule(self._step.work, act.tool, act.args, risk)
+        answer = self._step.ledger.rule(self._step.work, act.tool, act.args, risk, undo=act.undo)
         allows = answer.rule is not None and answer.rule.action == "allow"
         return replace(answer, rule=None) if allows and strict else answer
 

@@ -81,7 +81,8 @@ class Effects(Interrupts):
         storable(payload, f"What {tool.name!r} is called with")
 
         def read() -> str:
-            return forecast(self._step, self._node, tool.name, value, gate).why
+            undo = tool.undo.__name__ if tool.undo else ""
+            return forecast(self._step, self._node, tool.name, value, gate, undo=undo).why
 
         return str(self._once(self._position("would_ask"), "value", "would_ask", payload, read))
 

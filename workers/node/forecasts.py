@@ -34,16 +34,20 @@ class Forecast:
         return bool(self.by)
 
 
-def forecast(step: OpenStep, node: str, tool: str, args: Any, gate: Gate | None) -> Forecast:
+def forecast(
+    step: OpenStep, node: str, tool: str, args: Any, gate: Gate | None, *, undo: str = ""
+) -> Forecast:
     """Predict what would stop an effect at this node; without a `tool` a call that changes nothing.
 
-    Policies are asked as they are now. Reads only: no request is opened, nothing is recorded.
+    `undo` names what undoes it. Policies are asked as they are now. Reads only: no request is
+    opened, nothing is recorded.
     """
     if (held := _before_node(step, node)) is not None or not tool:
         return held or Forecast()
-    rule = step.ledger.rule(step.work, tool, args, "" if gate is None else gate.risk).rule
+    risk = "" if gate is None else gate.risk
+    rule = step.ledger.rule(step.work, tool, args, risk, undo=undo).rule
     if rule is not None and rule.action == "ask":
-        return _of(rule, "tool policy", "" if gate is None else gate.risk)
+        return _of(rule, "tool policy", risk)
     if gate is not None and rule is None:
         return Forecast("gate", why="The agent itself asks for it.", risk=gate.risk)
     if gate is None and step.work.effects == "ask":

@@ -36,9 +36,11 @@ class Rules:
     _caps = NO_CAPS
     _has_no_budget = False
 
-    def rule(self, work: Work, tool: str, args: Any, risk: str) -> policy.PolicyAnswer:
-        """The policies' decision on this action now."""
-        return policy.ask(_facts(work, tool=tool, args=args, risk=risk))
+    def rule(
+        self, work: Work, tool: str, args: Any, risk: str, *, undo: str = ""
+    ) -> policy.PolicyAnswer:
+        """The policies' decision on this action now; `undo` names what undoes it."""
+        return policy.ask(_facts(work, tool=tool, args=args, risk=risk, undo=undo))
 
     def node_rule(self, work: Work, node: str) -> policy.PolicyAnswer:
         """Ask the policies of the workspace about a node that the thread comes to."""

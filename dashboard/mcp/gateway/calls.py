@@ -128,7 +128,7 @@ class CallLedger(ReportedLedger):
         super().__init__()
         self._labels = dict(labels)
 
-    def rule(self, work: Work, tool: str, args: Any, risk: str) -> PolicyAnswer:
+    def rule(self, work: Work, tool: str, args: Any, risk: str, *, undo: str = "") -> PolicyAnswer:
         """Ask the policies. Nothing that the gateway records has a cost."""
         return matches.ask(
             matches.Facts(
@@ -138,6 +138,7 @@ class CallLedger(ReportedLedger):
                 tool=tool,
                 args=args,
                 risk=risk,
+                undo=undo,
                 labels=dict(self._labels),
                 started_by=work.started_by,
                 elsewhere=True,

@@ -124,6 +124,11 @@ def test_the_examples_about_actions(cast: Cast, bench: Bench) -> None:
     make_policy(cast, "Dear", page.code("cost > 20").strip())
     assert not stops(bench, total="1")
     assert bench.advance(spent(bench)).status == "waiting"
+    switch_off(cast)
+
+    # 7. A tool without an undo.
+    make_policy(cast, "Lasting", page.code("undo == 'none' &&").strip())
+    assert stops(bench, total="1")
 
 
 def spent(bench: Bench) -> UUID:
@@ -225,6 +230,7 @@ def test_the_examples_about_people_and_nodes(cast: Cast, bench: Bench) -> None:
             "has(args.payments)": above,
             "tool == 'send_mail'": above,
             "cost > 20": above,
+            "undo == 'none' &&": above,
             "/admin/policies/": above,
         }
     )

@@ -30,7 +30,7 @@ TOUCHING: Final = ("edit", "fork")
 class Rules(Once):
     """One worker's side of a book, where people have a say."""
 
-    def rule(self, work: Work, tool: str, args: Any, risk: str) -> PolicyAnswer:
+    def rule(self, work: Work, tool: str, args: Any, risk: str, *, undo: str = "") -> PolicyAnswer:
         if self._book.policy is None:
             return PolicyAnswer(None)
         rule = self._book.policy(
@@ -41,6 +41,7 @@ class Rules(Once):
                 tool=tool,
                 args=args,
                 risk=risk,
+                undo=undo,
                 cost=self._book.row(work.thread).cost,
                 started_by=work.started_by,
             )
