@@ -16,9 +16,12 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 
 from checkpoints.errors import InvalidValue
+from checkpoints.names import escaped
+from checkpoints.unseen import HIDDEN
 
 from . import facts
 from .condition_cost import SECONDS_MAX, Cost, check_patterns, volumes
+from .look_alikes import texts_of
 
 # The library logs each error of a helper; what has no answer is told where it counts.
 logging.getLogger("cel").setLevel(logging.CRITICAL)
@@ -67,6 +70,7 @@ class Condition:
     subject: Subject
     cost: Cost
     names: frozenset[str]
+    texts: tuple[str, ...] = ()
 
     def holds(self, values: Mapping[str, Any]) -> bool:
         """Evaluate the condition; `values` has each of VARIABLES. Raises Unanswered."""
@@ -100,6 +104,11 @@ def condition(text: str) -> Condition:
     if len(text) > LENGTH_MAX:
         raise InvalidValue("condition", f"is longer than {LENGTH_MAX:,} characters")
     names, cost = _looked_through(text)
+    texts = texts_of(_tokens(text))
+    if hidden := next((one for one in texts if HIDDEN.search(one)), None):
+        raise InvalidValue(
+            "condition", f"has a character that nobody sees, in the text {escaped(hidden)}"
+        )
     check_patterns(cost.patterns)
     if "node" in names and (other := sorted(names & NOT_OF_NODES)):
         raise InvalidValue(
@@ -114,7 +123,7 @@ def condition(text: str) -> Condition:
         if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
             raise
         raise InvalidValue("condition", f"cannot be read: {_message_of(error)}") from error
-    condition = Condition(text, program, _subject(names), cost, frozenset(names))
+    condition = Condition(text, program, _subject(names), cost, frozenset(names), texts)
     try:
         condition.holds(_SAMPLE)
     except Unanswered as error:

@@ -9,8 +9,9 @@ from uuid import UUID
 
 from ..rules.terms import Terms
 from . import facts as known_facts
+from . import look_alikes
 from . import queries as queries_policies
-from .conditions import Subject, Unanswered, condition, names_tool, refusal, subject_of
+from .conditions import Condition, Subject, Unanswered, condition, names_tool, refusal, subject_of
 from .queries import VersionRow
 
 
@@ -125,9 +126,23 @@ def matches(version: VersionRow, values: Mapping[str, Any], subject: Subject) ->
         request = condition(version.condition)
         if request.subject != subject:
             return False, ""
-        return request.holds(values), ""
+        if request.holds(values):
+            return True, ""
+        if version.action == "ask":
+            return _names_alike(request, values)
+        return False, ""
     except Unanswered as error:
         return version.action == "ask", f"its condition has no answer here: {error}"
+
+
+def _names_alike(request: Condition, values: Mapping[str, Any]) -> tuple[bool, str]:
+    """(whether a name only differs in its spelling from one that the condition holds, which)."""
+    if problem := look_alikes.twin(values, request.names, request.texts):
+        return True, problem
+    for reading in look_alikes.readings(values, request.names, request.texts):
+        if request.holds(reading):
+            return True, "a name is another spelling of one that it names"
+    return False, ""
 
 
 def values_of(facts: Facts) -> dict[str, Any]:

@@ -10,9 +10,16 @@ from django.db import transaction
 
 from checkpoints import queries, store
 from checkpoints.agent_versions import EXTERNAL_QUEUE, GATEWAY_AGENT, is_of_gateway
-from checkpoints.errors import AlreadyStarted, ConcurrentModificationError, NotAllowedNow, NotFound
+from checkpoints.errors import (
+    AlreadyStarted,
+    ConcurrentModificationError,
+    InvalidValue,
+    NotAllowedNow,
+    NotFound,
+)
 from checkpoints.limits import AGENT_MAX, NAME_MAX, TITLE_MAX
 from checkpoints.log.traces import read_traceparent
+from checkpoints.names import escaped
 from checkpoints.state import deltas
 from checkpoints.states import Status
 from checkpoints.views import AgentRow, ThreadRow
@@ -113,7 +120,14 @@ def _version(actor: Actor, agent: str, external: Announcement | None) -> AgentRo
     require(actor, "work")
     _check_schemas(external)
     check_announced(external)
-    return queries.agent_version(announce(agent, external, workspace=actor.workspace))
+    if twice := next((n for n in external.nodes if external.nodes.count(n) > 1), None):
+        raise Invalid("$.external.nodes", f"has two nodes named {escaped(twice)}")
+    try:
+        version_id = announce(agent, external, workspace=actor.workspace)
+    except InvalidValue as error:
+        path = error.path if error.path == "$.agent" else f"$.external{error.path[1:]}"
+        raise Invalid(path, error.reason) from error
+    return queries.agent_version(version_id)
 
 
 def _check_schemas(external: Announcement) -> None:

@@ -16,6 +16,7 @@ from django.conf import settings
 
 from checkpoints import queries, store
 from checkpoints.agent_versions import version_id
+from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from checkpoints.state.schema_texts import without_descriptions
 
@@ -78,7 +79,18 @@ def discover(
                     "its threads under this name. Choose another one."
                 )
             seen[graph.name] = graph, name
-            yield graph, {t.name: t for t in (*held_tools, *graph.tools)}, parts
+            yield graph, _by_name((*held_tools, *graph.tools), name), parts
+
+
+def _by_name(tools: Iterable[Tool], module: str) -> dict[str, Tool]:
+    """The tools by name; GraphError where two have one name."""
+    results: dict[str, Tool] = {}
+    for tool in tools:
+        if results.setdefault(tool.name, tool) != tool:
+            raise GraphError(
+                f"The module {module!r} holds two tools named {tool.name!r}. Rename one of them."
+            )
+    return results
 
 
 def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) -> Agent:
@@ -99,13 +111,19 @@ def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) 
         "graph": graph.describe_graph(),
         "tools": {name: tool.describe_tool() for name, tool in tools.items()},
     }
-    version: UUID = store.announce_version(
-        **content,
-        label=graph.label or graph.name.replace("-", " ").capitalize(),
-        description=graph.description,
-        queue=graph.queue,
-        code=code,
-    )
+    try:
+        version: UUID = store.announce_version(
+            **content,
+            label=graph.label or graph.name.replace("-", " ").capitalize(),
+            description=graph.description,
+            queue=graph.queue,
+            code=code,
+        )
+    except InvalidValue as error:
+        raise GraphError(
+            f"A name in the agent {graph.name!a} can't be used: {error.reason}. Names are visible "
+            "text of one script, in the form NFC, without outer blanks."
+        ) from error
     # The former rule sees comments as well, so what it gave when this code was new counts too.
     former = {code["former"], (queries.code_of_version(version) or code)["former"]}
     same = queries.same_code(graph.name, graph.version, [fingerprint, *former])

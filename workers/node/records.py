@@ -17,13 +17,14 @@ from django.db import DatabaseError
 from uuid_utils.compat import uuid7
 
 from approvals.policies.reservations import NO_BOUND, Estimate
+from checkpoints.names import escaped, name_fault
 from checkpoints.records import CURSOR_BYTES, NewActivity, Position
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 from checkpoints.views import ActivityRow
 
-from ..authoring.errors import Asleep, Halted, HandBack
+from ..authoring.errors import Asleep, Halted, HandBack, StepFailed
 from ..authoring.frozen import plain
 from ..authoring.retry_policy import Retry
 from ..step import secret_values
@@ -59,15 +60,16 @@ class Recording:
     # ---- positions ---------------------------------------------------------------------------
 
     def _position(self, name: str, key: str | None = None) -> Position:
-        label = key or name
-        check_key(label)
-        position = self._next_position(name, key)
+        label, position = key or name, self._next_position(name, key)
+        if (fault := name_fault(label)) and self._step.record_at(position) is None:
+            raise StepFailed(f"The key {escaped(label)} {fault}.")
         self._ordinals[label] = self._ordinals.get(label, 0) + 1
         return position
 
     def _next_position(self, name: str, key: str | None = None) -> Position:
         """The position that `_position` returns next."""
         label, step = key or name, self._step
+        check_key(label)
         ordinal = self._ordinals.get(label, 0)
         return Position(step.work.branch, step.number, self._node, 0, f"{label}#{ordinal}")
 

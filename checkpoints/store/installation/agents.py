@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import connection
 
 from checkpoints.agent_versions import version_id
+from checkpoints.names import check_name, name_fault
 from checkpoints.state import deltas
 
 
@@ -31,8 +32,10 @@ def announce_version(
 
     The id follows from what is announced, so that every installation gives the same code the same
     one: checkpoints name it in their hashes, also after a thread was carried elsewhere. Where a
-    capsule brought this very version before, it becomes one that is known here.
+    capsule brought this very version before, it becomes one that is known here. Raises InvalidValue
+    for a name that is none (`checkpoints.names`), unless a version of this agent has it already.
     """
+    _check_names(agent, channels, graph, tools)
     ident = version_id(
         {
             "agent": agent,
@@ -79,6 +82,38 @@ def announce_version(
             (ident, label, description, queue),
         )
     return ident
+
+
+def _check_names(
+    agent: str, channels: dict[str, Any], graph: dict[str, Any], tools: dict[str, Any]
+) -> None:
+    if name_fault(agent) and not _known_names(agent):
+        check_name(agent, "$.agent")
+    for path, names in _names(channels, graph, tools).items():
+        faulty = [name for name in names if name_fault(name)]
+        for name in faulty:
+            if name not in _known_names(agent):
+                check_name(name, path)
+
+
+def _names(
+    channels: dict[str, Any], graph: dict[str, Any], tools: dict[str, Any]
+) -> dict[str, list[str]]:
+    nodes = [node["name"] for node in graph.get("nodes", [])]
+    return {"$.nodes": nodes, "$.tools": list(tools), "$.channels": list(channels)}
+
+
+def _known_names(agent: str) -> set[str]:
+    """The names that versions of this agent have here; its own is among them where there is one."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT channels::text, graph::text, tools::text FROM gp_agent_version "
+            "WHERE agent = %s::varchar AND imported_into IS NULL",
+            (agent,),
+        )
+        versions = [[deltas.decode(text) for text in row] for row in cursor.fetchall()]
+    known = {name for row in versions for names in _names(*row).values() for name in names}
+    return known | ({agent} if versions else set())
 
 
 def announce_worker(

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from checkpoints import errors as ground
 from checkpoints import queries, store
+from checkpoints.names import escaped, name_fault
 from checkpoints.postgres import reads
 from checkpoints.queries.installation.fleet import announced_agent
 from checkpoints.queries.past import checkpoint_query
@@ -223,6 +224,7 @@ def begin(
     check_credentials("$", {**at, "tool": tool})
     with _reporting(actor, thread_id, token, step) as work:
         announced = _announced(work, tool)
+        _check_names(work, at, tool)
         if kind == "effect":
             _check_args(announced, args, within="args")
         else:
@@ -264,6 +266,20 @@ def _check_new(work: Work, at: Mapping[str, Any], values: Mapping[str, Any]) -> 
     except Invalid:
         if not reported.is_recorded(work, at["node"], at["index"], at["key"]):
             raise
+
+
+def _check_names(work: Work, at: Mapping[str, Any], tool: str) -> None:
+    """Refuse a tool, node or key that is no name; what has one already goes on under it."""
+    agent = announced_agent(work.agent_version)
+    nodes = [node["name"] for node in agent.graph.get("nodes", [])]
+    if tool not in agent.tools and (fault := name_fault(tool)):
+        raise Invalid("$.tool", f"{fault}: {escaped(tool)}")
+    if at["node"] not in nodes and (fault := name_fault(at["node"])):
+        raise Invalid("$.node", f"{fault}: {escaped(at['node'])}")
+    if (fault := name_fault(at["key"])) and not reported.is_recorded(
+        work, at["node"], at["index"], at["key"]
+    ):
+        raise Invalid("$.key", f"{fault}: {escaped(at['key'])}")
 
 
 def _announced(work: Work, tool: str) -> Mapping[str, Any]:

@@ -1,0 +1,118 @@
+"""Each kind of a call times each spelling of its names, generated: none escapes a policy."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from approvals.policies import changes as policies
+from approvals.policies import matches
+from approvals.policies.drafts import Draft
+from approvals.policies.matches import Facts
+from checkpoints import queries
+from tests.cast import Cast
+
+from .door import Agent
+
+pytestmark = pytest.mark.django_db
+KINDS = ["activity", "model", "effect"]
+# Other spellings of `charge`: each is another name, or none.
+SPELLINGS = [
+    *("Charge", "CHARGE", "charge ", " charge", "cha\u200brge", "charge\u00a0", "ch\u0430rge"),
+    *("\u202echarge", "cha\u00adrge", "ｃｈａｒｇｅ", "char\u0261e", "сһагɡе", "charge\u2060"),
+]
+CONDITIONS = [
+    "tool == 'charge'",
+    "tool in ['refund', 'charge']",
+    "tool.startsWith('char')",
+    "tool.endsWith('arge')",
+    "tool.contains('harg')",
+    "lower(tool) == 'charge' && agent != 'x'",
+    "tool.startsWith('ch') && tool != 'choose'",
+]
+
+
+def demand(cast: Cast, condition: str = "tool == 'charge'") -> Any:
+    return policies.make(cast.workspace, Draft("Charges", condition), actor="user:0")
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_spelling_of_any_kind_escapes_at_the_door(agent: Agent, cast: Cast, kind: str) -> None:
+    demand(cast)
+    held = refused = 0
+    for n, tool in enumerate(SPELLINGS):
+        agent.start(name=f"{kind} {n}", status=201)
+        agent.lease = ""
+        agent.take()
+        body = {"node": "work", "key": "c#0", "kind": kind, "tool": tool, "args": {}}
+        answer = agent.call("POST", "activities/begin/", body)
+        if answer.status == 200:
+            assert answer.body["do"] == "wait", ascii(tool)
+            held += 1
+        else:
+            assert answer.status in (400, 422), (ascii(tool), answer)
+            refused += 1
+        assert queries.activities(UUID(agent.thread)) == [], ascii(tool)
+    assert held + refused == len(SPELLINGS)
+    assert held >= 3
+    assert refused >= 5
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_no_spelling_escapes_a_condition(cast: Cast, condition: str) -> None:
+    demand(cast, condition)
+    asked = [tool for tool in ["charge", *SPELLINGS] if _asks(cast, tool=tool)]
+    assert asked == ["charge", *SPELLINGS]
+    assert not _asks(cast, tool="choose")
+    assert not _asks(cast, tool="look_up")
+
+
+@pytest.mark.parametrize(("field", "name"), [("agent", "Payments"), ("agent", "p\u0430yments")])
+def test_agents_that_look_alike_are_held(cast: Cast, field: str, name: str) -> None:
+    demand(cast, f"{field} == 'payments' && tool == 'charge'")
+    assert _asks(cast, **{field: name})
+    assert not _asks(cast, **{field: "repayments"})
+
+
+def test_a_policy_that_allows_takes_the_name_as_it_is(cast: Cast) -> None:
+    draft = Draft("Small", "tool == 'charge'", action="allow")
+    policies.make(cast.workspace, draft, actor="user:0")
+    demand(cast, "tool.startsWith('c')")
+    assert not _asks(cast, tool="charge")
+    assert all(_asks(cast, tool=tool) for tool in SPELLINGS)
+
+
+def test_an_admin_confirms_a_spelling_by_naming_it(cast: Cast) -> None:
+    demand(cast)
+    assert _asks(cast, tool="Charge")
+    draft = Draft("Another", "tool == 'Charge'", action="allow")
+    made = policies.make(cast.workspace, draft, actor="user:0")
+    policies.move(made.policy, 1, workspace=cast.workspace, actor="user:0")
+    assert not _asks(cast, tool="Charge")
+    assert _asks(cast, tool="CHARGE")
+
+
+def test_names_that_are_none_are_not_announced(agent: Agent) -> None:
+    for external, path in [
+        ({"nodes": ["p\u0430y"]}, "$.external.nodes"),
+        ({"nodes": ["pay", "pay"]}, "$.external.nodes"),
+        ({"tools": {"pay\u200b": {}}}, "$.external.tools"),
+        ({"channels": {" sums": "append"}}, "$.external.channels"),
+    ]:
+        body = {"agent": agent.agent, "external": external}
+        answer = agent.send("POST", "/threads/", body, {})
+        assert answer.status in (400, 422), answer
+        assert path in str(answer.body)
+    answer = agent.send("POST", "/threads/", {"agent": "p\u0430y", "external": {}}, {})
+    assert answer.status in (400, 422)
+    assert "U+0430" in str(answer.body)
+
+
+def _asks(cast: Cast, **names: str) -> bool:
+    facts = {"agent": "an-agent", "tool": "charge", **names}
+    rule = matches.rule_for(Facts(cast.workspace, UUID(int=1), args={}, **facts))
+    return rule is not None and rule.action == "ask"
