@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 from approvals.deputies.changes import REASON_MAX as DEPUTY_REASON_MAX
 from approvals.states import COMMENT_MAX
 from checkpoints.limits import TITLE_MAX
+from checkpoints.state import marked
 from checkpoints.views import ThreadRow
 from dashboard.drawing import differences, event_looks, file_links, list_pairs, step_times, trees
 from dashboard.drawing.charts.symbols import address, symbol
@@ -331,6 +332,12 @@ register.simple_tag(differences.changed_channels)
 def message_text(message: Any) -> str:
     """A message or a member of a config as people wrote it: text as it is, all else as JSON."""
     return message if isinstance(message, str) else sentences.as_json(message)
+
+
+@register.filter
+def marked_kinds(result: Any) -> str:
+    """The kinds of what stands in a marked form in a recorded result; empty without such parts."""
+    return ", ".join(sorted({kind for _, kind in marked.marks(result)}))
 
 
 @register.filter

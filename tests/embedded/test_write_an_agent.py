@@ -262,11 +262,11 @@ MISTAKES: dict[str, Callable[[], str]] = {
         lambda: Harness(broken(('then="check"', 'then="chekc"')))
     ),
     "is not among its ways": lambda: reason(('return "pay" if', 'return "pya" if')),
-    "What 'read_rows' returned cannot be kept: $[0].total: Decimal is not a JSON type": lambda: (
+    "What 'read_rows' returned cannot be kept: $[0].file: PosixPath is not a JSON type": lambda: (
         reason(
             (
                 "return list(csv.DictReader(opened))",
-                "return [r | {'total': Decimal(r['total'])} for r in csv.DictReader(opened)]",
+                "return [r | {'file': PAYMENTS} for r in csv.DictReader(opened)]",
             )
         )
     ),

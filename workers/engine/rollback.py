@@ -13,6 +13,7 @@ import structlog
 from checkpoints import undo
 from checkpoints.errors import GatepostError
 from checkpoints.records import Work
+from checkpoints.state import marked
 from checkpoints.states import EventKind
 from checkpoints.store import rollback_checkpoint
 from checkpoints.views import ActivityRow
@@ -21,7 +22,7 @@ from ..authoring.errors import StepFailed
 from ..authoring.frozen import plain
 from ..authoring.graph import Tool
 from ..authoring.time_limits import within
-from ..step.advice import storable
+from ..step.advice import kept
 from ..step.answers import describe, result_of
 from ..step.ledger import Ledger
 from ..step.secret_values import what_is_secret
@@ -165,9 +166,10 @@ def _called(call: Callable[..., Any] | None, activity: ActivityRow, exempt: Coll
     if call is None:
         raise UndoMissing("its undo is not installed")
     key = f"undo:{activity.idempotency_key}"
-    result = plain(result_of(partial(call, activity.args, activity.result, key=key)))
-    storable(result, f"What the undo of {activity.tool!r} returned")
-    if why := what_is_secret(result, exempt=exempt, of=activity.tool):
+    came = marked.unmark(activity.result)
+    returned = plain(result_of(partial(call, activity.args, came, key=key)))
+    result = kept(returned, f"What the undo of {activity.tool!r} returned")
+    if why := what_is_secret(marked.readable(result), exempt=exempt, of=activity.tool):
         # It has happened and is on record as that; only what it returned is not kept.
         return {"withheld": f"What the undo returned holds {why}."}
     return result

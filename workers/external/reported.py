@@ -16,7 +16,7 @@ from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.queries.installation.fleet import announced_agent
 from checkpoints.records import Position, Work
-from checkpoints.state import deltas
+from checkpoints.state import deltas, marked
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ActivityRow
 
@@ -102,7 +102,9 @@ class Reported(Effects):
         begun = self._begin(tool, args, gate)
         if not isinstance(begun, Begun):
             saved = self._recorded()
-            return Answer("answer", begun.args, result=begun.result, activity=saved)
+            # As it is recorded: what JSON cannot hold goes out in its marked form.
+            result = marked.mark(begun.result) if saved is None else saved.result
+            return Answer("answer", begun.args, result=result, activity=saved)
         activity = begun.activity
         approval = begun.approval
         return Answer(

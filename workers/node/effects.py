@@ -9,7 +9,7 @@ from typing import Any, Final
 from approvals.queries import ApprovalRow
 from approvals.states import ALLOWING, DEFAULT_RISK
 from checkpoints.records import NewActivity, Position
-from checkpoints.state import deltas
+from checkpoints.state import deltas, marked
 from checkpoints.verdicts import about_unknown
 from checkpoints.views import ActivityRow
 
@@ -129,7 +129,7 @@ class Effects(Interrupts):
             else unknown_effects.continuation_of(self._step, tool, known, expected)
         )
         if known is not None and continuation is unknown_effects.Continuation.ANSWER:
-            return outcome_of(deltas.copied(known.result), approval, deltas.copied(known.args))
+            return outcome_of(marked.unmark(known.result), approval, deltas.copied(known.args))
         sentence, undescribed = describe_call(tool, value)
         act = replace(act, sentence=sentence, undescribed=undescribed)
         repeated = known if continuation is unknown_effects.Continuation.REPEAT else None
@@ -189,9 +189,10 @@ class Effects(Interrupts):
         try:
             with self._inside(activity):
                 returned = result_of(lambda: tool.call(**expected, key=activity.idempotency_key))
-                result = self._result(returned)
-            storable(result, f"What {tool.name!r} returned")
-            self._step.refuse_secrets(result, f"What {tool.name!r} returned", of=tool.name)
+                result = self._result(returned, tool.name)
+            self._step.refuse_secrets(
+                marked.readable(result), f"What {tool.name!r} returned", of=tool.name
+            )
         except MemoryError:
             raise  # it stays started: whether it happened shows when it is looked at again
         except Exception as error:
@@ -218,15 +219,16 @@ class Effects(Interrupts):
             if sleep is not None:
                 raise sleep from error
             raise
+        came = marked.unmark(result)
         self._step.ledger.end_effect(
             self._step.work,
             activity,
             state="done",
             result=result,
-            usage=recorded(described(tool, expected, result)),
+            usage=recorded(described(tool, expected, came)),
             events=self._step.take_events(),
         )
-        return outcome_of(deltas.copied(result), begun.approval, deltas.copied(expected))
+        return outcome_of(came, begun.approval, deltas.copied(expected))
 
     def _never_again(
         self, position: Position, tool: Tool, value: Any, before: ActivityRow
@@ -234,7 +236,7 @@ class Effects(Interrupts):
         """The recorded result of a tool that acts once, kept for this position as well."""
         payload = {"args": value, "activity": str(before.id), "thread": str(before.thread)}
         saved = self._once(
-            position, "value", tool.name, payload, lambda: deltas.copied(before.result)
+            position, "value", tool.name, payload, lambda: marked.unmark(before.result)
         )
         return Outcome(saved)
 

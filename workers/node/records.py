@@ -19,7 +19,7 @@ from uuid_utils.compat import uuid7
 from approvals.policies.reservations import NO_BOUND, Estimate
 from checkpoints.names import escaped, name_fault
 from checkpoints.records import CURSOR_BYTES, NewActivity, Position
-from checkpoints.state import deltas
+from checkpoints.state import deltas, marked
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 from checkpoints.views import ActivityRow
@@ -28,7 +28,7 @@ from ..authoring.errors import Asleep, Halted, HandBack, StepFailed
 from ..authoring.frozen import plain
 from ..authoring.retry_policy import Retry
 from ..step import secret_values
-from ..step.advice import check_file, check_key, check_seconds, storable
+from ..step.advice import check_file, check_key, check_seconds, kept, storable
 from ..step.answers import chunks_of, describe, result_of, was_known
 from ..step.guard import unguarded, watched
 from ..step.retries import again, wait_with_others
@@ -152,10 +152,10 @@ class Recording:
         with unguarded():
             return self._scratch.with_artifacts(value, self.artifact)
 
-    def _result(self, returned: Any) -> Any:
-        """The value that a call returned, in the form of the record; removes its scratch folder."""
+    def _result(self, returned: Any, name: str) -> Any:
+        """What a call returned, in the form of the record; removes its scratch folder."""
         try:
-            return deltas.as_stored(self._as_artifacts(plain(returned)))
+            return kept(self._as_artifacts(plain(returned)), f"What {name!r} returned")
         finally:
             with unguarded():
                 self._scratch.remove()
@@ -212,7 +212,7 @@ class Recording:
             and known.state == "done"
             and deltas.canonical(known.args) == deltas.canonical(value)
         ):
-            return deltas.copied(known.result)
+            return marked.unmark(known.result)
         self._boundary()
         ledger = self._step.ledger
         if kind == "model" and (why := ledger.spend_refusal(self._step.work)):
@@ -278,9 +278,8 @@ class Recording:
                 returned, usage = used(returned)
                 if isinstance(returned, Exception):
                     raise returned
-            result = self._result(returned)
-            storable(result, f"What {name!r} returned")
-            self._step.refuse_secrets(result, f"What {name!r} returned", of=name)
+            result = self._result(returned, name)
+            self._step.refuse_secrets(marked.readable(result), f"What {name!r} returned", of=name)
         except MemoryError:
             raise  # there may be none left to write it down with
         except Exception as error:
@@ -308,7 +307,7 @@ class Recording:
             usage=usage or None,
             events=self._step.take_events(),
         )
-        return deltas.copied(result)
+        return marked.unmark(result)
 
     def recorded(self, name: str, args: Any, *, key: str | None = None) -> list[Any]:
         """Return the results that `record` has saved under a key for these arguments, oldest first.
@@ -324,7 +323,7 @@ class Recording:
             if known is None or known.state != "done" or deltas.canonical(known.args) != value:
                 self._ordinals[label] = ordinal
                 break
-            results.append(deltas.copied(known.result))
+            results.append(marked.unmark(known.result))
         if not results:
             self._boundary()
         return results
@@ -333,14 +332,13 @@ class Recording:
         """Record an activity that has already finished; `recorded` returns its result.
 
         For adapters whose framework calls functions by itself. It also works while the worker is
-        stopping, so that nothing finished is lost. Arguments and result must be JSON.
+        stopping, so that nothing finished is lost. Arguments must be JSON.
         """
         position = self._position(name, key)
-        value, stored = plain(args), deltas.as_stored(plain(result))
+        value, stored = plain(args), kept(plain(result), f"What {name!r} returned")
         storable(value, f"What {name!r} is called with")
-        storable(stored, f"What {name!r} returned")
         self._step.refuse_secrets(value, f"What {name!r} is called with", of=name)
-        self._step.refuse_secrets(stored, f"What {name!r} returned", of=name)
+        self._step.refuse_secrets(marked.readable(stored), f"What {name!r} returned", of=name)
         self._step.heart.check()
         revision = self._step.revision(position, same=False)
         activity = self._new(position, "activity", name, value, revision=revision)

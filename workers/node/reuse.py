@@ -22,7 +22,7 @@ import structlog
 
 from checkpoints.errors import InvalidValue
 from checkpoints.records import Position
-from checkpoints.state import deltas
+from checkpoints.state import deltas, marked
 from checkpoints.views import ActivityRow
 
 from ..authoring.checks import shown
@@ -102,7 +102,9 @@ class Sparing:
         request = deltas.canonical(self.args)
         for row in self.step.elsewhere:
             if self._stands_here(row) and deltas.canonical(row.args) == request:
-                return Known(row.result, {"reused_from": str(row.id), **spared(row.usage)})
+                return Known(
+                    marked.unmark(row.result), {"reused_from": str(row.id), **spared(row.usage)}
+                )
         return None
 
     def _stands_here(self, row: ActivityRow) -> bool:
@@ -143,7 +145,9 @@ class Sparing:
         result = self.step.ledger.cached(self._cache_key) if self._cache_key else None
         if not isinstance(result, dict) or result.keys() != {"result", "usage"}:
             return None
-        return Known(result["result"], {"from_cache": True, **spared(result["usage"])})
+        return Known(
+            marked.unmark(result["result"]), {"from_cache": True, **spared(result["usage"])}
+        )
 
     async def _awaited(self, returned: Awaitable[Any]) -> Any:
         return self._cached(await returned)
@@ -152,7 +156,7 @@ class Sparing:
         """Give a result to the cache; one that cannot be recorded fails afterwards, not here."""
         try:
             result, usage = self.uses(returned) if self.uses else (returned, {})
-            value = {"result": plain(result), "usage": usage}
+            value = {"result": marked.mark(plain(result)), "usage": usage}
             deltas.check(value)
             small = len(deltas.canonical(value)) <= CACHED_BYTES
             if small and self.looked_at.isdisjoint(("thread", "scratch")):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from checkpoints.state import deltas
+from checkpoints.state import deltas, marked
 from checkpoints.state.schema_texts import with_definitions
 
 from ..authoring.errors import Expired, GraphError, OutsideActivity, Rejected
@@ -145,9 +145,9 @@ def carry_out(ctx: Context, tools: Mapping[str, LoopTool], call: Mapping[str, An
 
 def _result(ctx: Context, tool: LoopTool, arguments: dict[str, Any]) -> str:
     if not tool.is_effect:
-        return text_of(plain(ctx.activity(tool.function, **arguments)))
+        return text_of(marked.mark(plain(ctx.activity(tool.function, **arguments))))
     outcome = ctx.effect(tool.tool, arguments, gate=tool.gate)
-    text = text_of(plain(outcome.result))
+    text = text_of(marked.mark(plain(outcome.result)))
     if deltas.canonical(outcome.args) != deltas.canonical(arguments):
         text = f"{text}\n\n{outcome.decided_by} changed the arguments to {text_of(outcome.args)}."
     return f"{text}\n\n{outcome.decided_by}: {outcome.comment}" if outcome.comment else text

@@ -12,7 +12,7 @@ from django.db import DatabaseError
 
 from approvals.states import RISKS
 from checkpoints.errors import InvalidValue
-from checkpoints.state import deltas
+from checkpoints.state import deltas, marked
 
 from ..authoring.checks import check_text, is_number, shown
 from ..authoring.errors import StepFailed
@@ -47,6 +47,22 @@ def storable(value: Any, what: str, *, at_most: int = RECORD_BYTES) -> None:
         raise StepFailed(
             f"{what} cannot be kept: {path}: {error.reason}. Keep what is large with ctx.artifact."
         ) from error
+
+
+def kept(value: Any, what: str) -> Any:
+    """The form in which what a call returned is recorded, exactly as it was; `what` begins the
+    sentence of a refusal.
+
+    It has happened, so nothing is refused for its type: see `checkpoints.state.marked`.
+    """
+    try:
+        form = marked.mark(value)
+    except InvalidValue as error:
+        raise StepFailed(
+            f"{what} cannot be kept: {error}. Keep a file with ctx.artifact, or below ctx.scratch."
+        ) from error
+    storable(form, what)
+    return form
 
 
 def check_gate(gate: Any) -> None:

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from approvals import queries
 from dashboard.actions import external
 from dashboard.api.protocol.base import answer, refusals
+from dashboard.api.protocol.parsers import ResultParser
 from dashboard.api.shapes.external_answers import (
     AnswerOne,
     Answers,
@@ -170,6 +171,8 @@ def _activity(result: Answer) -> Activity | None:
 class SettleCall(LeasedView):
     """Settle an activity."""
 
+    parser_classes = (ResultParser,)
+
     @extend_schema(
         operation_id="external_settle",
         request=SettleActivity,
@@ -229,6 +232,8 @@ class RecordCalls(LeasedView):
 
 class UndoCall(LeasedView):
     """Report an undo."""
+
+    parser_classes = (ResultParser,)
 
     @extend_schema(
         operation_id="external_undo",

@@ -9,6 +9,7 @@ from rest_framework.parsers import BaseParser
 
 from checkpoints.errors import InvalidValue
 from checkpoints.state.deltas import LIMITS, decode_request
+from checkpoints.state.spelled import decode_with_exact
 from dashboard.errors import Malformed, TooLarge
 
 
@@ -28,6 +29,18 @@ class StrictJSONParser(BaseParser):
         if len(raw) > LIMITS.request_bytes:
             raise TooLarge("$", f"has more than the {LIMITS.request_bytes:,} bytes that are taken")
         try:
-            return decode_request(raw)
+            return self.decoded(raw)
         except InvalidValue as error:
             raise Malformed(str(error), path=error.path) from error
+
+    def decoded(self, raw: bytes) -> Any:
+        """Decode a body; raises InvalidValue."""
+        return decode_request(raw)
+
+
+class ResultParser(StrictJSONParser):
+    """JSON whose `result` has happened: what cannot be stored as it is comes in its marked form."""
+
+    def decoded(self, raw: bytes) -> Any:
+        """Decode a body; raises InvalidValue."""
+        return decode_with_exact(raw, "result")

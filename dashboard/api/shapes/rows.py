@@ -316,7 +316,9 @@ class Activity(Shape):
     state: str
     approval: UUID | None = Field(description="the request under which it was carried out")
     args: Any
-    result: Any
+    result: Any = Field(
+        description='a part that JSON cannot hold exactly stands as `{"$exact": {kind: text}}`'
+    )
     error: str
     attempts: int
     idempotency_key: str

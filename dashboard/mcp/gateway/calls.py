@@ -25,7 +25,7 @@ from checkpoints import errors as ground
 from checkpoints import leases, queries, store
 from checkpoints.errors import NotFound
 from checkpoints.records import NewActivity, Position, Work
-from checkpoints.state import deltas
+from checkpoints.state import deltas, marked
 from checkpoints.states import FINISHED, Status
 from checkpoints.views import ActivityRow, ThreadRow
 from workers.authoring.errors import GateReached, Halted, HandBack, StepFailed
@@ -318,7 +318,7 @@ def advance(call: Call, row: ThreadRow, *, listed: bool = False) -> Begin:
         return Dispatch(call, answer.args, work, written[0], None)
     if answer.do == "answer":
         finish(work, "done")
-        return Ended(row.id, result=answer.result)
+        return Ended(row.id, result=marked.unmark(answer.result))
     if answer.do == "refused":
         by = f" by {answer.by}" if answer.by else ""
         reason = f"Rejected{by}: {answer.reason}" if answer.by else answer.reason
@@ -350,7 +350,7 @@ def outcome(row: ThreadRow) -> Ended:
     """Read what came of a held call whose thread has ended."""
     for activity in reversed(effects(row)):
         if activity.state == "done":
-            return Ended(row.id, result=activity.result)
+            return Ended(row.id, result=marked.unmark(activity.result))
         if activity.state == "failed":
             return Ended(row.id, reason=activity.error)
     return Ended(row.id, reason=row.status_reason or f"The thread has {row.status}.")
@@ -432,16 +432,22 @@ def settle(
     return True
 
 
-def recordable(value: Any, secrets: set[str]) -> str:
-    """Say why a result can't be recorded; empty where it can."""
-    try:
-        storable(value, "The result")
-    except StepFailed as error:
-        return error.message
+def secret_in(form: Any, secrets: set[str]) -> str:
+    """Say why a result is kept from everybody; empty where it is not. `form`: as it is recorded."""
+    value = marked.readable(form)
     if path := path_of_secret(value, secrets):
         return f"The result holds the server's credential at {path}."
     if why := what_is_secret(value):
         return f"The result holds {why}."
+    return ""
+
+
+def too_large(form: Any) -> str:
+    """Say why a result can't be recorded, though its client gets it; empty where it can."""
+    try:
+        storable(form, "The result")
+    except StepFailed as error:
+        return error.message
     return ""
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any
 
 from dashboard.http.body_limits import Send
 
+from ..upstream.answers import encoded
 from ..upstream.wire import Message
 
 
@@ -38,7 +37,7 @@ class Responder:
         if self.status:
             await self._body(b"" if message is None else _event(message), more=False)
             return
-        raw = b"" if message is None else _json(message)
+        raw = b"" if message is None else encoded(message)
         more = {"content-length": str(len(raw)), **(headers or {})}
         await self._start(status, "application/json" if raw else "", more)
         await self._body(raw, more=False)
@@ -57,9 +56,6 @@ class Responder:
         await self._send({"type": "http.response.body", "body": raw, "more_body": more})
 
 
-def _json(message: Any) -> bytes:
-    return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode()
-
-
 def _event(message: Message) -> bytes:
-    return b"event: message\ndata: " + _json(message) + b"\n\n"
+    # A result is passed on as its server spelled it, with its line breaks.
+    return b"event: message\ndata: " + b"\ndata: ".join(encoded(message).splitlines()) + b"\n\n"

@@ -15,7 +15,7 @@ import structlog
 from django.conf import settings
 
 from checkpoints import errors as ground
-from checkpoints.state import deltas
+from checkpoints.state import marked
 from dashboard.http.body_limits import Receive
 from dashboard.live import process
 from dashboard.live.followers import wait_for_news
@@ -155,8 +155,7 @@ class Session:
                     if not is_answer(one, message["id"]):
                         await self._note(client, sending, one, self._respond.note)
                         continue
-                    shown = without_secrets(one, secrets) | {"id": message["id"]}
-                    answer = await self._shown(client, message, shown)
+                    answer = await self._shown(client, message, _without(one, secrets))
                     await self._respond.end(answer, reply.status)
                     return
             raise Broken(f"{client.server.name} ended its answer too early.")
@@ -168,16 +167,16 @@ class Session:
 
     async def _shown(self, client: Client, message: Message, answer: Message) -> Message:
         """An answer as the client gets it."""
-        result = answer.get("result")
-        if not isinstance(result, dict):
+        result, method = answer.get("result"), message["method"]
+        if method == "ping" or "result" not in answer:
             return answer
-        if message["method"] == "tools/list":
+        if not isinstance(result, dict):
+            raise Broken(f"{client.server.name} answered {method} with something else.")
+        if method == "tools/list":
             shown = await self._gateway.in_thread(shown_tools, client, result)
             return answer | {"result": shown}
-        if message["method"] in ("initialize", "server/discover"):
-            modern = message["method"] == "server/discover"
-            return answer | {"result": shown_capabilities(client.server, result, modern=modern)}
-        return answer
+        modern = method == "server/discover"
+        return answer | {"result": shown_capabilities(client.server, result, modern=modern)}
 
     async def _note(self, client: Client, sending: Sending, one: Message, note: Any) -> None:
         """Pass on what a server says before its answer where it is listed, else refuse it."""
@@ -379,18 +378,20 @@ class Session:
     async def _recorded(
         self, at: Dispatch, message: Message, result: Any, secrets: set[str], *, modern: bool
     ) -> Message:
-        """The answer with a result that is on record; one that can't be recorded is withheld."""
-        record: Any
-        if at.call.method != methods.CALL:
+        """The answer with the result as it came, which is on record exactly so.
+
+        One that holds a secret is withheld from the record, and from the client of a tool.
+        """
+        is_call = at.call.method == methods.CALL
+        if not is_call:
             result = without_secrets(result, secrets)
-            why = calls.recordable(result, secrets)
-            record, shown = ({"withheld": why} if why else deltas.as_stored(result)), result
-        elif why := masked(calls.recordable(result, secrets), secrets):
-            record = {"withheld": why}
+        form, shown = marked.mark(result), result
+        why = masked(calls.secret_in(form, secrets), secrets)
+        if why and (is_call or isinstance(result, marked.Raw)):
             shown = wire.text_result(f"The call happened. {why}", modern=modern)
-        else:
-            record = shown = deltas.as_stored(result)
-        if not await self._settle(at, "done", result=record):
+        if why := why or calls.too_large(form):
+            form = {"withheld": why}
+        if not await self._settle(at, "done", result=form):
             where = calls.thread_url(at.work.thread)
             text = f"A person took the thread away while the call was at work: {where}"
             return self._says(message, text)
@@ -465,6 +466,15 @@ def _sentence(begun: Begin, method: str) -> str:
     if isinstance(begun, Ended):
         return f"The call did not happen. {begun.reason}".strip()
     raise TypeError(f"{begun!r} is at work")
+
+
+def _without(answer: Message, secrets: set[str]) -> Message:
+    """An answer without the server's credential; raises Broken where it can't be taken out."""
+    result = answer.get("result")
+    if isinstance(result, marked.Raw) and calls.secret_in(marked.mark(result), secrets):
+        raise Broken("The answer holds a credential.")
+    shown: Message = without_secrets(answer, secrets)
+    return shown
 
 
 def _progress(token: Any, seconds: float, held: Held) -> Message:

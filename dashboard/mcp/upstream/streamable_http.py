@@ -16,6 +16,7 @@ from django.conf import settings
 from ..registry.queries import ServerRow
 from ..registry.refusals import refusal
 from . import wire
+from .answers import decoded
 from .checked_connections import CheckedTransport
 from .wire import Message
 
@@ -170,7 +171,7 @@ async def _messages(
         raise Broken(f"{server.name} broke off: {_why(error)}") from error
     if not raw and status < 300:
         return
-    answer = _decoded(raw) if kind.startswith("application/json") else None
+    answer = decoded(raw) if kind.startswith("application/json") else None
     is_over = status == 404 and bool(sending.session)
     if answer is not None and answer.get("id") is None and "error" in answer:
         answer |= {"id": sending.message.get("id")}
@@ -207,18 +208,10 @@ async def _events(response: httpx2.Response) -> AsyncIterator[Message]:
             if size > ANSWER_BYTES:
                 raise httpx2.RemoteProtocolError("an event is too large")
         elif not line and data:
-            message = _decoded("\n".join(data).encode())
+            message = decoded("\n".join(data).encode())
             data, size = [], 0
             if message is not None:
                 yield message
-
-
-def _decoded(raw: bytes) -> Message | None:
-    try:
-        message = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return message if isinstance(message, dict) else None
 
 
 def secrets_of(sending: Sending) -> set[str]:

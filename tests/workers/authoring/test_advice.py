@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import decimal
 import functools
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,7 +31,7 @@ def look_up(goal: str) -> Any:
 
 
 def price(goal: str) -> Any:
-    return {"price": decimal.Decimal("3.50")}
+    return {"price": Path("price.txt")}
 
 
 @tool("pay", idempotent=True)
@@ -145,7 +144,7 @@ def test_two_writers_of_one_channel_are_told_to_name_a_reducer() -> None:
 
 def test_an_undo_may_wait_and_what_it_returns_is_checked(tmp_path: Path) -> None:
     async def undo(args: dict[str, Any], result: Any, *, key: str) -> Any:
-        return {"key": key} if args["to"] == "Ada" else {1}
+        return {"key": key} if args["to"] == "Ada" else Path("receipt.pdf")
 
     @tool("send", undo=undo)
     async def send(to: str, *, key: str) -> str:

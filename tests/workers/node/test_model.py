@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from checkpoints.state import marked
 from checkpoints.state.deltas import canonical
 from checkpoints.states import Status
 from tests.workers.conftest import Bench, bench_of
@@ -114,15 +115,20 @@ def test_an_error_of_the_model_fails_the_step_and_a_retry_asks_again(
     assert bench.row(thread).cost == "0.0375"
 
 
-def test_what_cannot_be_kept_was_paid_for_all_the_same(bench: Bench | MemoryBench) -> None:
+def test_an_answer_that_json_cannot_hold_is_kept_and_paid_for_once(
+    bench: Bench | MemoryBench,
+) -> None:
     answering.then = lambda request: Reply("half of \ud83d", "tiny-1", 7, 1, "0.5")
     thread = bench.start()
     row = bench.advance(thread)
     assert row.status is Status.FAILED
-    assert "What 'model' returned cannot be kept" in row.status_reason
+    assert "What the model is asked cannot be kept: $.parts[0]" in row.status_reason
     assert (row.tokens, row.cost) == (8, "0.5")
-    (failed,) = bench.activities(thread)
-    assert (failed.state, failed.usage["cost"], failed.result) == ("failed", "0.5", None)
+    (done,) = bench.activities(thread)
+    assert (done.state, done.usage["cost"]) == ("done", "0.5")
+    assert marked.marks(done.result) == [("$", "text")]
+    bench.retry(thread)
+    assert bench.advance(thread).cost == "0.5"
     assert bench.intact(thread)
 
 

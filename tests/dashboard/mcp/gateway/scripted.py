@@ -18,7 +18,8 @@ TOOL: Message = {"name": "say", "description": "Say.", "inputSchema": {"type": "
 class Scripted:
     """Its address, and what it answers to each method; several messages are a stream.
 
-    An answer gets the id of its request, unless it says that it has its `own id`.
+    An answer gets the id of its request, unless it says that it has its `own id`; `spelled` is the
+    JSON of its result as it is sent.
     """
 
     url: str = ""
@@ -26,6 +27,12 @@ class Scripted:
     calls: list[Message] = field(default_factory=list)
     streams: bool = False
     seen: list[Message] = field(default_factory=list)
+
+
+def _text(message: Message) -> str:
+    spelled = message.pop("spelled", None)
+    text = json.dumps(message)
+    return text if spelled is None else f'{text[:-1]},"result":{spelled}}}'
 
 
 @contextmanager
@@ -50,8 +57,9 @@ def scripted() -> Iterator[Scripted]:
                 for one in answer(message)
             ]
             streams = made.streams or len(messages) > 1
-            raw = "".join(f"data: {json.dumps(one)}\n\n" for one in messages)
-            body = (raw if streams else json.dumps(messages[0])).encode()
+            texts = [_text(one) for one in messages]
+            raw = "".join(f"data: {text}\n\n" for text in texts)
+            body = (raw if streams else texts[0]).encode()
             self.send_response(200)
             kind = "text/event-stream" if streams else "application/json"
             self.send_header("content-type", kind)

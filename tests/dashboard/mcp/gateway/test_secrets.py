@@ -70,7 +70,7 @@ def _errors_of_calls(at: Gate, server: Scripted) -> None:
     server.answers["tools/call"] = _answers(NOT_KEPT)
     result = at.call("say", {})
     assert SECRET not in str(result)
-    assert '$["***"].text' in text_of(result)
+    assert '$["***"]' in text_of(result)
 
 
 def _what_passes_through(at: Gate, server: Scripted) -> None:

@@ -1,0 +1,162 @@
+"""Every value comes back from its marked form as it was, and the form is what the store takes."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas, marked
+from checkpoints.state.marked import MARK, Raw, mark, unmark
+
+pytestmark = pytest.mark.requirement("F03")
+TEXTS = st.text(st.characters(), max_size=6) | st.text("\0\\u0041\ud83d\ude00", max_size=6)
+HASHABLE = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-(2**80), 2**80)
+    | st.floats(allow_nan=False)
+    | TEXTS
+    | st.binary(max_size=6)
+    | st.decimals(allow_nan=False)
+    | st.dates()
+    | st.datetimes()
+    | st.times()
+    | st.uuids()
+)
+KEYS = TEXTS | st.just(MARK) | st.integers() | st.none() | st.just("k" * 2_000)
+VALUES = st.recursive(
+    HASHABLE,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(KEYS, inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.sets(HASHABLE, max_size=3)
+        | st.frozensets(HASHABLE, max_size=3)
+        | inner.map(lambda value: {MARK: value})
+        | inner.map(lambda value: {MARK: {"int": value}})
+    ),
+    max_leaves=12,
+)
+
+
+def stored(value: Any) -> Any:
+    """The marked form after PostgreSQL had it."""
+    form = mark(value)
+    deltas.check(form)
+    raw = deltas.canonical(form)
+    assert deltas.canonical(deltas.decode(raw.decode())) == raw
+    return deltas.decode(raw.decode())
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal, and of the same types all the way down; JSON's one zero and 2.0 as 2 are equal."""
+    number = {int, float}
+    if type(one) is not type(other) and {type(one), type(other)} != number:
+        return False
+    if isinstance(one, dict):
+        pairs = zip(one.items(), other.items(), strict=True)
+        if all(type(key) is str for key in one):  # the store orders them
+            pairs = zip(sorted(one.items()), sorted(other.items()), strict=True)
+        return all(same(a, b) and same(x, y) for (a, x), (b, y) in pairs)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+@given(VALUES)
+def test_each_value_comes_back_as_it_was(value: Any) -> None:
+    form = stored(value)
+    assert same(unmark(form), value)
+    assert deltas.canonical(mark(unmark(form))) == deltas.canonical(form)
+
+
+@given(st.recursive(st.none() | st.integers(-9, 9) | st.text("ab"), st.lists, max_leaves=9))
+def test_what_the_store_takes_is_its_own_form(value: Any) -> None:
+    assert mark(value) == value
+    assert marked.marks(value) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("a\0b", "text"),
+        ("half \ud83d", "text"),
+        (2**60, "int"),
+        (-(10**5_000), "int"),
+        (math.inf, "float"),
+        (-math.inf, "float"),
+        (b"\0\xff", "bytes"),
+        ((1, (2,)), "tuple"),
+        ({1, "a"}, "set"),
+        (Decimal("1.20"), "decimal"),
+        (datetime(2026, 1, 1, tzinfo=UTC), "datetime"),
+        (date(2026, 1, 1), "date"),
+        (time(1, 2), "time"),
+        (UUID(int=1), "uuid"),
+        (Raw('{"a":1,"a":1.10}'), "raw"),
+        ({1: "a", None: "b"}, "object"),
+        ({MARK: 1}, "object"),
+    ],
+    ids=[*map(str, range(17))],
+)
+def test_a_page_can_say_what_is_marked(value: Any, kind: str) -> None:
+    form = stored({"x": [value]})
+    assert marked.marks(form)[0] == ("$.x[0]", kind)
+    assert same(unmark(form), {"x": [value]})
+
+
+def test_not_a_number_comes_back_as_one() -> None:
+    assert math.isnan(unmark(stored({"x": math.nan}))["x"])
+
+
+@pytest.mark.parametrize("depth", [79, 80, 81, 99, 100, 101, 500, 20_000])
+def test_any_depth_comes_back(depth: int) -> None:
+    value: Any = {"end": b"x"}
+    for number in range(depth):
+        value = [value] if number % 2 else {"a": value, "n\0": number}
+    back = unmark(stored(value))
+    for number in reversed(range(depth)):
+        if number % 2:
+            (back,) = back
+        else:
+            assert back["n\0"] == number
+            back = back["a"]
+    assert back == {"end": b"x"}
+
+
+def test_a_value_that_contains_itself_and_any_other_object_are_described() -> None:
+    value: list[Any] = [1]
+    value.append(value)
+    assert stored(value)[1][MARK]["other"]["text"] == "it contains itself"
+
+    class Odd:
+        def __repr__(self) -> str:
+            raise RuntimeError("\0")
+
+    for one in (object(), Odd(), len, type("Half", (), {"__repr__": lambda s: "\ud83d"})()):
+        form = stored({"x": one})
+        assert marked.marks(form) == [("$.x", "other")]
+        assert unmark(form) == form
+
+
+def test_a_path_is_refused() -> None:
+    for value in (Path("/etc/hostname"), {"a": [Path("x")]}):
+        with pytest.raises(InvalidValue, match="not a JSON type"):
+            mark(value)
+
+
+def test_a_mark_that_nobody_wrote_so_stays_as_it_is() -> None:
+    for value in ({MARK: {"nothing": 1}}, {MARK: {}}, {MARK: 1, "b": 2}, {MARK: [1]}):
+        assert unmark(json.loads(json.dumps(value))) == value
+        assert unmark(stored(value)) == value
