@@ -22,7 +22,7 @@ from django.db import connection, transaction
 from checkpoints import queries
 from checkpoints.postgres import roles
 from checkpoints.states import EventKind
-from dashboard.doctor import installed, lag, reachable, unsafe
+from dashboard.doctor import installed, lag, names, reachable, unsafe
 from dashboard.doctor.checks import CHECKS, PARTS, examine
 from dashboard.doctor.findings import Finding, Seen
 from dashboard.embedded import web_address
@@ -507,3 +507,16 @@ def test_disk_and_clock(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
     for off, level in ((0.2, "ok"), (-3.0, "warning"), (60.0, "wrong")):
         seen.clock_off = off
         assert only(lag.clock(seen)).level == level
+
+
+def test_names_from_before_the_rule_are_named_with_their_characters(seen: Seen) -> None:
+    graph = {"nodes": [{"name": "p\u0430y"}, {"name": "look"}]}
+    sql(
+        "INSERT INTO gp_agent_version (id, agent, version, fingerprint, label, description, "
+        "schema_version, schema, channels, graph, tools, queue) VALUES (gen_random_uuid(), "
+        "'from-before', 1, 'f', '', '', 1, '{}', '{}', %s::jsonb, '{}', 'default')",
+        json.dumps(graph),
+    )
+    finding = worst(names.plain(seen))
+    assert (finding.level, finding.name) == ("warning", "name 'p{U+0430}y'")
+    assert "'from-before'" in str(finding.value)

@@ -1,0 +1,42 @@
+"""Names of agents, nodes, tools and channels that would be refused today, from before the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checkpoints import queries
+from checkpoints.names import escaped, name_fault
+from checkpoints.views import AgentRow
+
+from .findings import Finding, Seen, ok, warning
+
+NAMED = 5
+
+
+def plain(seen: Seen) -> Iterator[Finding]:
+    """Every name of the newest version of each agent is one that people can tell apart."""
+    newest: dict[str, AgentRow] = {}
+    for row in queries.agent_versions():
+        if row.agent not in newest or row.created_at > newest[row.agent].created_at:
+            newest[row.agent] = row
+    faulty = [
+        (agent, name, fault)
+        for agent, row in sorted(newest.items())
+        for name in _names(row)
+        if (fault := name_fault(name))
+    ]
+    for agent, name, fault in faulty[:NAMED]:
+        yield warning(
+            f"name {escaped(name)}",
+            f"of the agent {escaped(agent)}: it {fault}",
+            "Rename it in its code. A policy that names what it looks like holds it meanwhile.",
+        )
+    if len(faulty) > NAMED:
+        yield warning("names", f"{len(faulty):,} in all", "Rename them in the code of the agents.")
+    if not faulty:
+        yield ok("names", f"{len(newest):,} agents, each with plain names")
+
+
+def _names(row: AgentRow) -> list[str]:
+    nodes = [node["name"] for node in row.graph.get("nodes", [])]
+    return [row.agent, *nodes, *row.tools, *row.channels]
