@@ -152,6 +152,7 @@ class WorkspaceEventKind(StrEnum):
     HOOK_DISABLED = "hook.disabled"
     HOOK_ENABLED = "hook.enabled"
     HOOK_MAPPED = "hook.mapped"
+    HOOK_CONFIRMED = "hook.confirmed"
     HOOK_UNMAPPED = "hook.unmapped"
     HOOK_REFUSED = "hook.refused"
     MCP_SERVER_ADDED = "server.added"

@@ -113,6 +113,11 @@ urlpatterns = [
     path("artifacts/<str:sha256>/preview/", artifacts.preview, name="artifact_preview"),
     path("access/", access_changes.index, name="access_changes"),
     path("access/<uuid:change_id>/confirm/", access_changes.confirm, name="access_change_confirm"),
+    path(
+        "access/identities/<uuid:identity_id>/confirm/",
+        access_changes.confirm_identity,
+        name="identity_confirm",
+    ),
     path("access/<uuid:change_id>/refuse/", access_changes.refuse, name="access_change_refuse"),
     path("account/password/", password.index, name="own_password"),
     path("account/sign-ins/", sign_ins.index, name="sign_ins"),

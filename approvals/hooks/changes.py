@@ -58,6 +58,7 @@ class IdentityRow:
     user_id: int
     made_by: str
     created_at: datetime
+    confirmed_by: str
 
 
 _HOLDS = "(s ->> 'until' IS NULL OR (s ->> 'until')::timestamptz > clock_timestamp())"
@@ -143,14 +144,40 @@ def map_identity(
                 "INSERT INTO gp_hook_identity (id, workspace_id, hook_id, identity, user_id, "
                 "made_by) VALUES (%s::uuid, %s::uuid, %s::uuid, %s::varchar, %s::bigint, "
                 "%s::varchar) ON CONFLICT (hook_id, identity) DO UPDATE SET user_id = "
-                "excluded.user_id, made_by = excluded.made_by, created_at = clock_timestamp()",
+                "excluded.user_id, made_by = excluded.made_by, created_at = clock_timestamp(), "
+                "confirmed_by = ''",
                 (uuid7(), workspace, ident, identity, user, actor),
             )
-            columns = None if former is None else ("user_id", "made_by", "created_at")
+            columns = (
+                None if former is None else ("user_id", "made_by", "created_at", "confirmed_by")
+            )
             mapped = RowChange(_identity_rows(ident, identity), columns=columns)
             payload = {"identity": identity, "user": user, "former": former}
             _log(K.HOOK_MAPPED, workspace, ident, row.name, actor, mapped, **payload)
     return next(one for one in identities(workspace, hook=ident) if one.identity == identity)
+
+
+def confirm_identity(ident: UUID, *, workspace: UUID, user: int, actor: str) -> IdentityRow:
+    """Let a word count, as its person does; raises NotFound. Twice changes nothing."""
+    none = NotFound("No word of a hook stands for you under this id.")
+    with transaction.atomic():
+        row = next((one for one in identities(workspace) if one.id == ident), None)
+        if row is None or row.user_id != user:
+            raise none
+        _locked(row.hook, workspace)
+        done = _do(
+            "UPDATE gp_hook_identity SET confirmed_by = %s::varchar WHERE id = %s::uuid AND "
+            "user_id = %s::bigint AND confirmed_by IN ('', 'before')",
+            (actor, ident, user),
+        )
+        if done:
+            change = RowChange({"gp_hook_identity": [ident]}, columns=("confirmed_by",))
+            payload = {"identity": row.identity, "user": user}
+            _log(K.HOOK_CONFIRMED, workspace, row.hook, row.hook_name, actor, change, **payload)
+        row = next((one for one in identities(workspace) if one.id == ident), None)
+        if row is None or row.user_id != user:
+            raise none
+    return row
 
 
 def unmap_identity(ident: UUID, identity: str, *, workspace: UUID, actor: str) -> None:
@@ -198,21 +225,36 @@ def named(name: str, *, workspace: UUID) -> HookRow:
 def identities(workspace: UUID, *, hook: UUID | None = None) -> list[IdentityRow]:
     """The people to whom names in the workspace's hooks are mapped."""
     rows = _rows(
-        "SELECT i.id, i.hook_id, h.name, i.identity, i.user_id, i.made_by, i.created_at "
-        "FROM gp_hook_identity i JOIN gp_hook h ON h.id = i.hook_id WHERE i.workspace_id = "
-        "%s::uuid AND (%s::uuid IS NULL OR i.hook_id = %s::uuid) ORDER BY h.name, i.identity",
+        "SELECT i.id, i.hook_id, h.name, i.identity, i.user_id, i.made_by, i.created_at, "
+        "i.confirmed_by FROM gp_hook_identity i JOIN gp_hook h ON h.id = i.hook_id "
+        "WHERE i.workspace_id = %s::uuid AND (%s::uuid IS NULL OR "
+        "i.hook_id = %s::uuid) ORDER BY h.name, i.identity",
         (workspace, hook, hook),
     )
     return [IdentityRow(*row) for row in rows]
 
 
+def unconfirmed() -> int:
+    """The number of words, in all workspaces, that count without their person's confirmation."""
+    return int(
+        _rows("SELECT count(*) FROM gp_hook_identity WHERE confirmed_by = 'before'", ())[0][0]
+    )
+
+
 def user_of(ident: UUID, identity: str) -> int | None:
-    """The id of the user whom a hook's word stands for."""
+    """The id of the user whom a hook's word stands for, confirmed or not."""
+    mapped = mapped_user(ident, identity)
+    return mapped[0] if mapped else None
+
+
+def mapped_user(ident: UUID, identity: str) -> tuple[int, bool] | None:
+    """(the id of the user whom a hook's word stands for, whether the word counts)."""
     rows = _rows(
-        "SELECT user_id FROM gp_hook_identity WHERE hook_id = %s::uuid AND identity = %s::varchar",
+        "SELECT user_id, confirmed_by <> '' FROM gp_hook_identity WHERE hook_id = %s::uuid AND "
+        "identity = %s::varchar",
         (ident, identity),
     )
-    return int(rows[0][0]) if rows else None
+    return (int(rows[0][0]), bool(rows[0][1])) if rows else None
 
 
 # --- hands ----------------------------------------------------------------------------------------

@@ -39,7 +39,10 @@ class Hook(models.Model):
 
 
 class HookIdentity(models.Model):
-    """Whom a hook's word for a person stands for here; an admin has made sure of it."""
+    """Whom a hook's word for a person stands for here; it counts once that person confirmed it.
+
+    `confirmed_by` is empty until then, and "before" where the word counted before this was asked.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
@@ -48,6 +51,7 @@ class HookIdentity(models.Model):
     user_id = models.BigIntegerField()
     made_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(db_default=Now())
+    confirmed_by = models.CharField(max_length=200, blank=True, db_default="")
 
     class Meta:
         db_table = "gp_hook_identity"

@@ -11,15 +11,18 @@ from typing import Final
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
+from django.db import transaction
 
 from approvals.hooks import changes as hooks
 from approvals.hooks.changes import HookRow, IdentityRow
 from checkpoints import queries
-from dashboard.errors import Invalid, Missing, translated
+from dashboard.errors import Invalid, Missing, clip, translated
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
 
-from .people.administration import require_audit
+from .people.access_changes import Gift, guarded, notify
+from .people.accounts import roles_of
+from .people.administration import name_of, require_audit
 
 KEEP_MAX: Final = timedelta(days=30)
 # Of a hook by its id: its sender posts decisions here.
@@ -82,17 +85,46 @@ def disable_hook(actor: Actor, hook: UUID) -> HookRow:
     return hooks.set_active(hook, False, workspace=actor.workspace, actor=actor.id)
 
 
-@translated()
-def map_identity(actor: Actor, hook: UUID, identity: str, user_id: int) -> IdentityRow:
-    """Let a hook's word for a person stand for a member of the workspace.
+def _gift_of_identity(actor: Actor, hook: UUID, identity: str, user_id: int) -> Gift:
+    decides = "reviewer" in roles_of(user_id, actor.workspace)
+    gives = [f"decisions by a hook as {clip(identity, 60)}"]
+    return Gift(user_id, name_of(user_id), gives if decides else [])
 
-    The admin has made sure that they are one and the same: the hook decides as this user.
+
+@translated()
+@guarded(_gift_of_identity)
+def map_identity(actor: Actor, hook: UUID, identity: str, user_id: int) -> IdentityRow:
+    """Let a hook's word for a person stand for a member of the workspace, once they confirm it.
+
+    The hook then decides as this user, who gets a mail.
     """
     require(actor, "hook")
     check_text("$.identity", identity, hooks.IDENTITY_MAX, required=True)
     if user_id not in queries.people_of(actor.workspace):
         raise Missing("There is no such user in this workspace.")
-    return hooks.map_identity(hook, identity, user_id, workspace=actor.workspace, actor=actor.id)
+    with transaction.atomic():
+        row = hooks.map_identity(hook, identity, user_id, workspace=actor.workspace, actor=actor.id)
+        gives = [f"decisions by {row.hook_name} as {identity}"]
+        notify(actor, "mapped", Gift(user_id, "", gives))
+    return row
+
+
+def own_identities(actor: Actor) -> list[IdentityRow]:
+    """The words of hooks that stand for the person who asks."""
+    require(actor, "read")
+    return [one for one in hooks.identities(actor.workspace) if one.user_id == actor.user_id]
+
+
+@translated()
+def confirm_identity(actor: Actor, identity_id: UUID) -> IdentityRow:
+    """Confirm that a hook's word stands for oneself: it decides in one's name from now on.
+
+    No token does it, and nobody by a password that somebody else set. Raises Missing.
+    """
+    require(actor, "stand_for")
+    return hooks.confirm_identity(
+        identity_id, workspace=actor.workspace, user=actor.user_id, actor=actor.id
+    )
 
 
 @translated()

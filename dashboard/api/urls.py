@@ -101,9 +101,11 @@ from .gateway.servers import (
     SetModeOfMcpTool,
 )
 from .hooks.changes import (
+    ConfirmIdentity,
     Hooks,
     IdentitiesOfHook,
     OneHook,
+    OwnIdentityList,
     RemoveIdentityOfHook,
     RotateOneHook,
     SwitchOneHook,
@@ -273,6 +275,12 @@ _v1: list[URLPattern | URLResolver] = [
     path("records/", Records.as_view(), name="records"),
     path("records/export/", ExportRecords.as_view(), name="records_export"),
     path("otlp/v1/traces", TakeSpans.as_view(), name="otlp_traces"),
+    path("identities/", OwnIdentityList.as_view(), name="identities"),
+    path(
+        "identities/<uuid:identity_id>/confirm/",
+        ConfirmIdentity.as_view(),
+        name="identity_confirm",
+    ),
     path("hooks/", Hooks.as_view(), name="hooks"),
     path("hooks/decide/", DecideHook.as_view(), name="hook"),
     path("hooks/<uuid:hook_id>/", include(_hook)),

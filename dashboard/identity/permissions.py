@@ -84,6 +84,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "sign_ins": frozenset(ROLES),
     # No token has a scope for it: only somebody who is there shows who they are.
     "confirm": frozenset(ROLES),
+    # That a hook's word stands for oneself; no token says so.
+    "stand_for": frozenset(ROLES),
     # A directory keeps people and groups; the door asks for a superuser's token besides.
     "scim": frozenset({"admin"}),
 }
@@ -121,7 +123,7 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
 }
 
 # What nobody does by a password that somebody else chose, and so knows.
-OWN_PASSWORD: Final = requirement.DECIDES | {"access", "delegate"}
+OWN_PASSWORD: Final = requirement.DECIDES | {"access", "delegate", "stand_for"}
 _NOT_OWN: Final = (
     "Somebody else set your password, and knows it. Change it before you decide: your menu, "
     "Sign-ins, Password (/account/password/)."

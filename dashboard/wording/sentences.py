@@ -342,6 +342,10 @@ _SAY: dict[str, Any] = {
     "access.refused": lambda d, who: f"{who} refused: {_access(d)}",
     "access.expired": lambda d, who: f"Nobody confirmed in time: {_access(d)}",
     "access.changed": lambda d, who: f"{who} changed on the machine itself: {_access(d)}",
+    "hook.confirmed": lambda d, who: (
+        f"{who} confirmed that “{_cut(d.get('identity', '?'))}” in the hook "
+        f"{_cut(d.get('name', '?'))} stands for them"
+    ),
     "user.created": lambda d, who: f"{who} made the user {_cut(d.get('name', '?'))}",
     "user.changed": lambda d, who: (
         f"{who} changed {', '.join(d.get('changed') or ()) or 'nothing'} "

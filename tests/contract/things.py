@@ -164,6 +164,13 @@ def make_inbound(cast: Cast, name: str) -> UUID:
     return hook
 
 
+def make_identity(cast: Cast, name: str) -> UUID:
+    """A word of a new hook that stands for a person of the cast, who has not confirmed it."""
+    who = cast.actor("stranger" if name == "stranger" else "admin")
+    hook = hooks.create_hook(who, f"inbound-{uuid4().hex[:8]}")[0].id
+    return hooks.map_identity(who, hook, "U1", cast.users[name].pk).id
+
+
 def make_mcp_server(workspace: UUID, name: str = "notes") -> UUID:
     """An MCP server that lists one tool."""
     wanted = mcp_servers.Wanted(url=listing.address())

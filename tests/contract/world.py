@@ -30,6 +30,7 @@ from .things import (
     make_encrypted,
     make_erasure,
     make_factor,
+    make_identity,
     make_inbound,
     make_incident,
     make_mail,
@@ -80,6 +81,7 @@ class World:
     view: UUID  # of the operator, shared
     sign_in: UUID  # another browser of the operator
     device: UUID  # of the operator
+    identity: UUID  # a hook's word for the operator, not confirmed
     access: UUID  # a change of the viewer's roles that another admin asked for
     deputy: UUID  # the second manager, of the manager, next year
     factor: str  # the secret of the operator's authenticator app
@@ -140,6 +142,7 @@ def make_world(cast: Cast) -> World:
         view=make_view(cast, "operator"),
         sign_in=make_sign_in(cast, "operator"),
         device=make_device(cast, "operator"),
+        identity=make_identity(cast, "operator"),
         access=make_access_change(cast),
         deputy=make_deputy(cast, "manager", "second_manager"),
         factor=make_factor(cast, "operator"),

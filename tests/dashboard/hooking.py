@@ -52,7 +52,8 @@ def made(cast: Cast, name: str = "slack", **words: str) -> tuple[UUID, str]:
     admin = cast.actor("admin")
     row, secret = hooks.create_hook(admin, name)
     for word, person in words.items():
-        hooks.map_identity(admin, row.id, word, cast.users[person].pk)
+        mapped = hooks.map_identity(admin, row.id, word, cast.users[person].pk)
+        hooks.confirm_identity(cast.actor(person), mapped.id)
     return row.id, secret
 
 

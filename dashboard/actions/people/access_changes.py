@@ -109,7 +109,7 @@ def confirm_access_change(actor: Actor, change_id: UUID) -> AccessChangeRow:
         made = _carry_out(_ACTIONS[row.action], who, _typed(values))
         row = access_changes.end(row, "confirmed", actor=_decider(actor))
         user_id = row.user_id or int(getattr(made, "pk", 0))
-        _notify(actor, "confirmed", Gift(user_id, row.name, row.gives))
+        notify(actor, "confirmed", Gift(user_id, row.name, row.gives))
     return row
 
 
@@ -194,7 +194,7 @@ def _keep(
             asked_by=actor.id,
         )
         if made:
-            _notify(actor, "asked", what)
+            notify(actor, "asked", what)
 
 
 def _at_machine(action: Callable[..., Any], who: Any, values: dict[str, Any], what: Gift) -> Any:
@@ -207,7 +207,7 @@ def _at_machine(action: Callable[..., Any], who: Any, values: dict[str, Any], wh
             access_changes.log_done(
                 workspace, user_id=user_id, name=what.name, gives=what.gives, actor=MACHINE
             )
-        _notify(actor, "changed", Gift(user_id, what.name, what.gives))
+        notify(actor, "changed", Gift(user_id, what.name, what.gives))
     return made
 
 
@@ -258,7 +258,7 @@ def _asker(row: AccessChangeRow, stored: Mapping[str, Any]) -> Any:
 OF_ACTORS: Final = frozenset({"map_identity"})
 
 
-def _notify(actor: Actor, what: str, gift: Gift) -> None:
+def notify(actor: Actor, what: str, gift: Gift) -> None:
     """Put a mail to the person concerned into the outbox."""
     if not gift.user_id:
         return

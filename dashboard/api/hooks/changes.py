@@ -13,6 +13,8 @@ from rest_framework.response import Response
 from approvals.hooks.changes import HookRow, IdentityRow
 from dashboard.actions import hooks
 from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.api.shapes.previews import SecondAdminAsked
+from dashboard.api.shapes.requests import Nothing
 from dashboard.identity.people import people
 
 from .shapes import (
@@ -23,6 +25,7 @@ from .shapes import (
     HookMade,
     MakeHook,
     MapIdentity,
+    OwnIdentities,
     RotateHook,
     SwitchHook,
     UnmapIdentity,
@@ -117,10 +120,10 @@ class IdentitiesOfHook(MemberView):
     @extend_schema(
         operation_id="hooks_map",
         request=MapIdentity,
-        responses={200: HookIdentity, **refusals(404, 422)},
+        responses={200: HookIdentity, 202: SecondAdminAsked, **refusals(404, 422)},
         summary="Say whom a hook's word for a person stands for",
         description="In place of a former person. The hook decides as this member of the "
-        "workspace: make sure that they are one and the same.",
+        "workspace once they have confirmed it; of a reviewer another admin confirms it first.",
     )
     def post(self, request: Request, hook_id: UUID) -> Response:
         """404 also for a user who is no member here."""
@@ -128,6 +131,38 @@ class IdentitiesOfHook(MemberView):
         user = hooks.user_named(self.actor, body.user)
         row = hooks.map_identity(self.actor, hook_id, body.identity, user)
         return answer(_identities([row])[0])
+
+
+class OwnIdentityList(MemberView):
+    """Those of the caller."""
+
+    @extend_schema(
+        operation_id="identities_list",
+        responses={200: OwnIdentities, **refusals()},
+        summary="The words of hooks that stand for you",
+    )
+    def get(self, request: Request) -> Response:
+        """Confirmed or not."""
+        rows = hooks.own_identities(self.actor)
+        return answer(OwnIdentities(results=_identities(rows)))
+
+
+class ConfirmIdentity(MemberView):
+    """A word that stands for the caller."""
+
+    changes = "stand_for"
+
+    @extend_schema(
+        operation_id="identities_confirm",
+        request=Nothing,
+        responses={200: HookIdentity, **refusals(404, 422)},
+        summary="Confirm that a hook's word stands for you",
+        description="From then on the hook decides in your name. For logins of browsers.",
+    )
+    def post(self, request: Request, identity_id: UUID) -> Response:
+        """404 for a word that stands for somebody else."""
+        self.body(Nothing)
+        return answer(_identities([hooks.confirm_identity(self.actor, identity_id)])[0])
 
 
 class RemoveIdentityOfHook(MemberView):

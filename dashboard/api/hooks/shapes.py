@@ -112,6 +112,12 @@ class HookIdentity(Shape):
     user_name: str
     made_by: str
     created_at: datetime
+    id: UUID
+    hook_name: str
+    confirmed_by: str = Field(
+        description="Empty until its person confirms it: until then it decides nothing. `before`: "
+        "it was mapped before that was asked."
+    )
 
     @classmethod
     def of(cls, row: IdentityRow, names: Mapping[str, str]) -> Self:
@@ -123,7 +129,16 @@ class HookIdentity(Shape):
             user_name=names.get(user, ""),
             made_by=row.made_by,
             created_at=row.created_at,
+            id=row.id,
+            hook_name=row.hook_name,
+            confirmed_by=row.confirmed_by,
         )
+
+
+class OwnIdentities(Shape):
+    """The words of hooks that stand for the caller."""
+
+    results: list[HookIdentity]
 
 
 class HookDetail(Hook):

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final
 from uuid import UUID
 
 import structlog
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import OperationalError, transaction
 from psycopg.errors import LockNotAvailable
@@ -197,13 +198,20 @@ def _read(body: bytes) -> Carried:
 
 def _actor(hook: Presented, word: str) -> Actor:
     """The person behind the sender's word, with their roles of now; Forbidden for strangers."""
-    user_id = hooks.user_of(hook.id, word)
+    mapped = hooks.mapped_user(hook.id, word)
+    user_id = mapped[0] if mapped else None
     users = get_user_model()._default_manager
     user = None if user_id is None else users.filter(pk=user_id, is_active=True).first()
     if user is None:
         raise Forbidden(
             "The hook's word for this person stands for no active user here; an admin says whom "
             "it stands for.",
+            path="$.by",
+        )
+    if mapped is not None and not mapped[1]:
+        raise Forbidden(
+            "The person has not confirmed that this word stands for them: they do it once, under "
+            f"{settings.GATEPOST_BASE_URL.rstrip('/')}/access/.",
             path="$.by",
         )
     grant = Grant(

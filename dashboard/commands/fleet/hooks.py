@@ -1,4 +1,4 @@
-"""Verbs of `hook`: create, list, rotate, enable, disable, map, unmap."""
+"""Verbs of `hook`: create, list, rotate, enable, disable, map, confirm, unmap."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dashboard.actions import hooks
 from dashboard.actions.people.administration import AUDIT
 from dashboard.commands.terminal.console import PersonalCommand, Verb, translated
 from dashboard.commands.terminal.tables import Table, facts, table
-from dashboard.errors import Forbidden
+from dashboard.errors import Forbidden, Missing
 from dashboard.identity import tokens
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
@@ -52,6 +52,7 @@ class Identity(BaseModel):
     user_id: int
     made_by: str
     created_at: datetime
+    confirmed_by: str
 
 
 class Listed(BaseModel):
@@ -94,6 +95,17 @@ def map_(command: PersonalCommand) -> None:
     o, actor = command.options, command.actor("hook")
     hook = _hook(actor, o["name"])
     row = hooks.map_identity(actor, hook.id, o["identity"], hooks.user_named(actor, o["user"]))
+    command.tell(Identity.model_validate(row), _identities([row]))
+
+
+def confirm(command: PersonalCommand) -> None:
+    """Confirm that a word stands for the person of --as."""
+    o, actor = command.options, command.actor("stand_for")
+    own = hooks.own_identities(actor)
+    words = [one for one in own if (one.hook_name, one.identity) == (o["name"], o["identity"])]
+    if not words:
+        raise Missing(f"{o['identity']} of the hook {o['name']} stands for somebody else.")
+    row = hooks.confirm_identity(actor, words[0].id)
     command.tell(Identity.model_validate(row), _identities([row]))
 
 
@@ -175,7 +187,7 @@ def _identities(rows: list[IdentityRow]) -> Table:
     names = people(f"user:{row.user_id}" for row in rows)
     return table(
         "Outside identities",
-        ("hook", "identity", "stands for", "since", "said by"),
+        ("hook", "identity", "stands for", "since", "said by", "confirmed by"),
         (
             (
                 row.hook_name,
@@ -183,6 +195,7 @@ def _identities(rows: list[IdentityRow]) -> Table:
                 names.get(f"user:{row.user_id}", f"user:{row.user_id}"),
                 _time(row.created_at),
                 row.made_by,
+                row.confirmed_by or "not yet",
             )
             for row in rows
         ),
@@ -235,6 +248,13 @@ VERBS = (
         map_,
         _map_options,
         "hook map slack U024BE7LH manager",
+    ),
+    Verb(
+        "confirm",
+        "confirms that a hook's word stands for the person of --as",
+        confirm,
+        _identity,
+        "hook confirm slack U024BE7LH --as manager",
     ),
     Verb("unmap", "takes such a word away", unmap, _identity, "hook unmap slack U024BE7LH"),
 )

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard import actions
+from dashboard.actions import hooks
 from dashboard.actions.people.access_changes import may_confirm
 from dashboard.identity.people import people
 from dashboard.identity.permissions import may
@@ -24,9 +25,10 @@ HOME = "access_changes"
 @member
 @takes()
 def index(request: HttpRequest) -> HttpResponse:
-    """List the waiting ones, then those that ended; for auditors and admins."""
+    """List the words of hooks that stand for the person; for auditors and admins all changes."""
     who = actor(request)
-    rows = actions.list_access_changes(who)
+    oversees = not who.roles.isdisjoint(("auditor", "admin"))
+    rows = actions.list_access_changes(who) if oversees else []
     names = people({row.asked_by for row in rows} | {row.decided_by for row in rows})
     shown: list[dict[str, Any]] = [
         {
@@ -43,6 +45,8 @@ def index(request: HttpRequest) -> HttpResponse:
         "waiting": waiting,
         "ended": [one for one in shown if one not in waiting],
         "may_decide": may(who, "access"),
+        "oversees": oversees,
+        "identities": hooks.own_identities(who),
     }
     return render(request, "account/access_changes.html", context)
 
@@ -53,6 +57,15 @@ def confirm(request: HttpRequest, change_id: UUID) -> HttpResponse:
     """Carry out what another admin asked for."""
     row = actions.confirm_access_change(actor(request), change_id)
     flash(request, f"Confirmed: {', '.join(row.gives)} for {row.name}.")
+    return SeeOther(reverse(HOME))
+
+
+@require_POST
+@member
+def confirm_identity(request: HttpRequest, identity_id: UUID) -> HttpResponse:
+    """Let a word of a hook stand for oneself."""
+    row = hooks.confirm_identity(actor(request), identity_id)
+    flash(request, f"Confirmed: {row.identity} in {row.hook_name} decides in your name.")
     return SeeOther(reverse(HOME))
 
 

@@ -90,7 +90,7 @@ def tokens_of(world: World) -> dict[str | None, str]:
 
 # What holds agents is changed by people who are signed in; no token has a scope for it.
 BY_LOGIN = {"policies_make", "policies_change", "policies_try", "caps_set", "budgets_set"}
-BY_LOGIN |= {"access_changes_confirm", "access_changes_refuse"}
+BY_LOGIN |= {"identities_confirm", "access_changes_confirm", "access_changes_refuse"}
 
 
 def token_calls() -> Iterator[Door]:

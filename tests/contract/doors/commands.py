@@ -84,6 +84,13 @@ def _mapped(world: World) -> str:
     return name
 
 
+def _unconfirmed(world: World) -> str:
+    who = world.cast.actor("admin")
+    hook, _ = hooks.create_hook(who, f"door-{uuid4().hex[:8]}")
+    hooks.map_identity(who, hook.id, "U1", world.cast.users["operator"].pk)
+    return hook.name
+
+
 def _capped(world: World) -> list[Any]:
     actions.set_cap(world.cast.actor("admin"), "agent", "total", "9")
     return ["agent", "total"]
@@ -135,6 +142,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "hook disable": lambda w: [_named(w)],
     "hook map": lambda w: [_named(w), "U1", "manager"],
     "hook unmap": lambda w: [_mapped(w), "U1"],
+    "hook confirm": lambda w: [_unconfirmed(w), "U1"],
     "user create": lambda w: [f"door-{uuid4().hex[:8]}", "--role", "viewer"],
     "user roles": lambda w: ["viewer", "viewer,operator"],
     "user change": lambda w: ["viewer", "--email", "v@example.com"],
@@ -222,7 +230,10 @@ THE_OPERATORS = dict.fromkeys(
     ("operator", "admin"),
 )
 THE_OPERATORS |= {"second_factor_add": ("manager",), "second_factor_remove": ("operator",)}
-THE_OPERATORS |= {"passkey_remove": ("operator",)}
+THE_OPERATORS |= {"passkey_remove": ("operator",), "own_password": ("operator",)}
+THE_OPERATORS |= dict.fromkeys(
+    ("identity_confirm", "identities_confirm", "hook confirm"), ("operator",)
+)
 THE_OPERATORS |= dict.fromkeys(("sign_in_end", "sign_ins_end"), ("operator",))
 
 # An admin names deputies for reviewers only, and is none.

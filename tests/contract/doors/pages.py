@@ -40,7 +40,7 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 NO_NAMES = (
     *("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets", "view_new"),
     *("threads_many", "sign_ins_end_others", "deputies", "device_add"),
-    *("second_factor_add", "second_factor_remove", "passkey_remove"),
+    *("second_factor_add", "second_factor_remove", "passkey_remove", "own_password"),
 )
 
 

@@ -22,6 +22,7 @@ from tests.contract.things import (
     make_deputy,
     make_device,
     make_erasure,
+    make_identity,
     make_inbound,
     make_incident,
     make_mail,
@@ -133,6 +134,10 @@ def deputy(world: World, foreign: bool) -> str:
     return str(make_deputy(cast, "stranger", user.username))
 
 
+def own_identity(world: World, foreign: bool) -> str:
+    return str(make_identity(world.cast, "stranger") if foreign else world.identity)
+
+
 def access(world: World, foreign: bool) -> str:
     if not foreign:
         return str(world.access)
@@ -160,4 +165,5 @@ FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "deputy": deputy,
     "device": device,
     "access": access,
+    "identity": own_identity,
 }

@@ -93,6 +93,7 @@ COMMANDS_OF_PAGES: Final = {
     "sign_ins_end_others": "user sign-out",
     "device_remove": "device remove",
     "access_change_confirm": "access confirm",
+    "identity_confirm": "hook confirm",
     "access_change_refuse": "access refuse",
     "deputies": "deputy name",
     "deputy_remove": "deputy remove",

@@ -125,6 +125,7 @@ def test_nobody_comes_in_without_the_right(world: World, door: Door) -> None:
     else:
         assert set(answers.values()) <= {FORBIDDEN}, (rights, answers)
     for_all = {"verify", "read", "reveal", "subscribe", "save_view", "sign_ins", "confirm"}
+    for_all |= {"stand_for"}
     keeps_out = 2 if rights == {"incident"} else 3
     assert len(refused) >= keeps_out or rights <= for_all, "whom does it keep out?"
 
@@ -288,6 +289,7 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
         "sign_in_id": world.sign_in,
         "deputy_id": world.deputy,
         "change_id": world.access,
+        "identity_id": world.identity,
         "device_id": world.device,
         "passkey_id": world.passkey,
         "activity_id": NOBODY,

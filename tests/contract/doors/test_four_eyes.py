@@ -92,7 +92,8 @@ def ways(cast: Cast, row: ApprovalRow) -> dict[str, Callable[[str], tuple[int, s
         return 200, ""
 
     def carried(name: str) -> tuple[int, str]:
-        hooks.map_identity(admin, hook.id, name, cast.users[name].pk)
+        mapped = hooks.map_identity(admin, hook.id, name, cast.users[name].pk)
+        hooks.confirm_identity(cast.actor(name), mapped.id)
         payload = hooking.verdict(row, by=name)
         return answer(hooking.send(Client(), hook.id, payload, secret=secret))
 

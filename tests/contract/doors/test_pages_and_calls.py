@@ -126,6 +126,7 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         [],
         {"deputy": "second_manager", "begins": "2030-01-01", "ends": "2030-01-07"},
     ),
+    "identity_confirm": lambda w: ("operator", [w.identity], {}),
     "access_change_confirm": lambda w: ("admin", [w.access], {}),
     "access_change_refuse": lambda w: ("admin", [w.access], {}),
     "deputy_remove": lambda w: ("manager", [w.deputy], {}),
@@ -176,6 +177,7 @@ HOOKS = (
     "enable_hook",
     "disable_hook",
     "map_identity",
+    "confirm_identity",
     "unmap_identity",
 )
 DOOR = {"login", "login_code", "logout", "welcome", "workspace", "violations"}

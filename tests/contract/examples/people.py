@@ -15,7 +15,6 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "sign_ins_confirm": lambda w: Call(body={"password": "operator-password"}, reach=NO_TOKEN),
     "sign_ins_password": lambda w: Call(
         body={"password": "operator-password", "new_password": "another long pass word"},
-        who=("operator",),
         reach=NO_TOKEN,
     ),
     "second_factor_retrieve": lambda w: Call(),
@@ -63,6 +62,8 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "caps_set": lambda w: Call(
         body={"scope": "thread", "per": "day", "max_cost": "2.50"}, who=ADMIN, reach=NO_TOKEN
     ),
+    "identities_list": lambda w: Call(),
+    "identities_confirm": lambda w: Call({"identity_id": str(w.identity)}, body={}, reach=NO_TOKEN),
     "access_changes_list": lambda w: Call(who=LOOKS),
     "access_changes_confirm": lambda w: Call(
         {"change_id": str(w.access)}, body={}, who=ADMIN, reach=NO_TOKEN

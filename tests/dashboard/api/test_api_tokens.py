@@ -32,7 +32,7 @@ from tests.dashboard.calls import V1, post, refused
 
 Make = Callable[..., str]
 # Rights without a scope: only somebody who is signed in has them.
-SIGNED_IN = {"confirm", "policy", "access"}
+SIGNED_IN = {"confirm", "policy", "access", "stand_for"}
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from django.test import Client
 from checkpoints import queries
 from tests.cast import Cast
 from tests.dashboard import hooking, scene
+from tests.dashboard.access import confirm_waiting
 from tests.docs.performing import Performance
 
 pytestmark = pytest.mark.django_db
@@ -35,6 +36,7 @@ def test_hooks_are_made_and_kept_as_the_page_says(cast: Cast) -> None:
     secret = howto.run("./manage.py hook create slack", "admin")["secret"]
     assert secret.startswith("whsec_")
     howto.run("./manage.py hook map slack U024BE7LH manager", "admin")
+    howto.run("./manage.py hook confirm slack U024BE7LH --as manager", "")
 
     scope: dict[str, Any] = {"scopes": ("read", "administer")}
     pager = body_of(howto, "POST /api/v1/hooks/") | {"name": "pager"}
@@ -43,8 +45,19 @@ def test_hooks_are_made_and_kept_as_the_page_says(cast: Cast) -> None:
     assert [one["name"] for one in listed] == ["pager", "slack"]
     assert "whsec_" not in str(listed), "no list shows a secret"
     start, names = "POST /api/v1/hooks/{id}/identities/", {"ID": made["id"]} | scope
-    howto.call(start, "admin", body_of(howto, start), **names)
+    howto.call(start, "admin", body_of(howto, start), 202, **names)
+    assert confirm_waiting(cast) == 1
     one = howto.call("GET /api/v1/hooks/{id}/", "auditor", ID=made["id"])
+    [own] = [
+        one
+        for one in howto.call("GET /api/v1/identities/", "manager")["results"]
+        if one["hook_name"] == "pager"
+    ]
+    assert "This is me" in howto.page("/access/", "manager")
+    path = howto.unit("POST /api/v1/identities/{id}/confirm/").partition(" ")[2]
+    manager = cast.client("manager")
+    answer = manager.post(path.replace("{id}", own["id"]), {}, content_type="application/json")
+    assert answer.json()["confirmed_by"] == f"user:{cast.users['manager'].pk}"
     assert [who["identity"] for who in one["identities"]] == ["U024BE7LH"]
     start = "POST /api/v1/hooks/{id}/identities/remove/"
     howto.call(start, "admin", body_of(howto, start), **names)

@@ -56,7 +56,8 @@ class Sender:
         self.path = f"{hooking.PATH}?hook={row.id}"
         user = get_user_model().objects.create_user(f"{name}-person")
         store.grant(workspace, user.pk, "reviewer", actor="user:0")
-        hooks.map_identity(row.id, "U1", user.pk, workspace=workspace, actor="user:0")
+        mapped = hooks.map_identity(row.id, "U1", user.pk, workspace=workspace, actor="user:0")
+        hooks.confirm_identity(mapped.id, workspace=workspace, user=user.pk, actor="user:0")
         self.person = f"user:{user.pk}/hook:{name}"
         self.http = [httpx.Client(base_url=web.address, timeout=20) for web in webs]
 

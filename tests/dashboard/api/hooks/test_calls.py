@@ -11,6 +11,7 @@ from django.db import connection
 from approvals.queries import ApprovalRow
 from dashboard.identity import tokens
 from tests.cast import Cast
+from tests.dashboard.access import confirm_waiting
 from tests.dashboard.hooking import send, verdict
 
 from .helpers import CLIENT, kinds
@@ -38,8 +39,20 @@ def test_a_hook_is_made_mapped_rotated_and_kept_out(cast: Cast, row: ApprovalRow
     at = f"{hook['id']}/"
     mapped = post(admin, f"{at}identities/", {"identity": "U1", "user": "manager"})
     manager = f"user:{cast.users['manager'].pk}"
-    assert mapped.status_code == 200, mapped.content
-    assert (mapped.json()["user"], mapped.json()["user_name"]) == (manager, "manager")
+    assert mapped.status_code == 202, mapped.content
+    assert confirm_waiting(cast) == 1
+    own = cast.client("manager")
+    [word] = own.get("/api/v1/identities/").json()["results"]
+    assert (word["user"], word["user_name"], word["confirmed_by"]) == (manager, "manager", "")
+    path = f"/api/v1/identities/{word['id']}/confirm/"
+    for who in ("admin", "second_manager"):
+        assert cast.client(who).post(path, {}, content_type="application/json").status_code == 404
+    _, token = tokens.make(cast.users["manager"], made_by="user:0", scopes=["read", "decide"])
+    by_token = {"Authorization": f"Bearer {token}"}
+    tried = CLIENT.post(path, {}, content_type="application/json", headers=by_token)
+    assert tried.status_code == 403, tried.content
+    confirmed = own.post(path, {}, content_type="application/json")
+    assert confirmed.json()["confirmed_by"] == manager, confirmed.content
     rotated = post(admin, f"{at}rotate/", {"keep": 60}).json()
     assert (rotated["secrets"], rotated["secret"] != hook["secret"]) == (2, True)
     # The former secret still holds: its sender has a minute to change it.
@@ -54,7 +67,14 @@ def test_a_hook_is_made_mapped_rotated_and_kept_out(cast: Cast, row: ApprovalRow
     assert (left.status_code, left.json()["identities"]) == (200, [])
     assert post(admin, f"{at}identities/remove/", {"identity": "U1"}).status_code == 404
     assert kinds(cast.workspace) == [
-        *("hook.created", "hook.mapped", "hook.rotated", "hook.rotated", "hook.disabled"),
+        *(
+            "hook.created",
+            "hook.mapped",
+            "hook.confirmed",
+            "hook.rotated",
+            "hook.rotated",
+            "hook.disabled",
+        ),
         *("hook.enabled", "hook.unmapped"),
     ]
 
@@ -112,5 +132,6 @@ def test_mapping_is_done_once_per_key(cast: Cast, hook: tuple[UUID, str]) -> Non
     admin = cast.client("admin")
     body, key = {"identity": "U7", "user": "manager"}, {"Idempotency-Key": "map-1"}
     first, again = (post(admin, f"{hook[0]}/identities/", body, **key) for _ in range(2))
+    assert first.status_code == 202
     assert first.json() == again.json()
     assert again["Idempotency-Replayed"] == "true"

@@ -13,6 +13,7 @@ from approvals.queries import ApprovalRow
 from dashboard.actions import hooks
 from dashboard.errors import ActionError, Forbidden
 from tests.cast import Cast
+from tests.dashboard.access import confirm_waiting
 from tests.dashboard.hooking import send, verdict
 
 from .helpers import CLIENT, kinds
@@ -74,7 +75,15 @@ def test_the_admin_site_makes_changes_and_maps(cast: Cast, row: ApprovalRow) -> 
         "/admin/approvals/hookidentity/add/",
         {"hook": str(one.id), "identity": "U1", "user": cast.users["manager"].pk},
     )
-    assert mapped.status_code == 302, mapped.content
+    assert (mapped.status_code, mapped["Location"]) == (303, "/access/")
+    assert hooks.hooks.identities(cast.workspace) == []
+    assert confirm_waiting(cast) == 1
+    refused = send(CLIENT, one.id, verdict(row), secret=secret)
+    assert (refused.status_code, "/access/" in refused.json()["detail"]) == (403, True)
+    (identity,) = hooks.hooks.identities(cast.workspace)
+    for who, status in (("second_manager", 404), ("admin", 404), ("manager", 303)):
+        answer = cast.client(who).post(f"/access/identities/{identity.id}/confirm/")
+        assert answer.status_code == status, who
     assert send(CLIENT, one.id, verdict(row), secret=secret).status_code == 200
     changed = f"/admin/approvals/hook/{one.id}/change/"
     shown = client.get(changed).content.decode()
@@ -94,6 +103,8 @@ def test_the_admin_site_makes_changes_and_maps(cast: Cast, row: ApprovalRow) -> 
     assert kinds(cast.workspace) == [
         "hook.created",
         "hook.mapped",
+        "hook.refused",  # not confirmed yet
+        "hook.confirmed",
         "hook.rotated",
         "hook.disabled",
         "hook.unmapped",
@@ -125,7 +136,8 @@ def test_the_command(cast: Cast, row: ApprovalRow, capsys: Any) -> None:
     assert secret.startswith("whsec_")
     (one,) = hooks.hooks.hooks(cast.workspace)
     assert f"/api/v1/hooks/decide/?hook={one.id}" in payload
-    assert "manager" in command("map", "slack", "U1", "manager")[0]
+    assert "not yet" in command("map", "slack", "U1", "manager")[0]
+    assert "manager" in command("confirm", "slack", "U1", "--as", "manager")[0]
     assert send(CLIENT, one.id, verdict(row), secret=secret.strip()).status_code == 200
     new = json.loads(command("rotate", "slack", "--keep", "0", "--json")[0])
     assert (new["secrets"], new["secret"] == secret.strip()) == (1, False)

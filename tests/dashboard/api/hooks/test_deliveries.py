@@ -201,7 +201,9 @@ def test_what_was_mended_may_be_sent_again(
     body = json.dumps(verdict(row, by="U9")).encode()
     headers = signed(secret, body, ident="msg_9")
     assert send(CLIENT, ident, body, headers).status_code == 403
-    hooks.map_identity(cast.actor("admin"), ident, "U9", cast.users["manager"].pk)
+    mapped = hooks.map_identity(cast.actor("admin"), ident, "U9", cast.users["manager"].pk)
+    assert send(CLIENT, ident, body, headers).status_code == 403
+    hooks.confirm_identity(cast.actor("manager"), mapped.id)
     assert send(CLIENT, ident, body, headers).status_code == 200
 
 
@@ -258,7 +260,7 @@ def test_secrets_overlap_while_they_change(cast: Cast, hook: tuple[UUID, str]) -
     assert send(CLIENT, ident, body, headers).status_code == 200
     third = hooks.rotate_hook(admin, ident, timedelta())
     assert [opens(one) for one in (first, second, third)] == [False, False, True]
-    assert kinds(cast.workspace)[:2] == ["hook.created", "hook.mapped"]
+    assert kinds(cast.workspace)[:3] == ["hook.created", "hook.mapped", "hook.confirmed"]
     assert kinds(cast.workspace).count("hook.rotated") == 2
     for _ in range(4):
         hooks.rotate_hook(admin, ident)

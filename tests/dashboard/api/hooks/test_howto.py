@@ -29,6 +29,7 @@ def test_the_sender_of_the_page_decides_and_is_answered_again(
     call_command("hook", "create", "slack", "--as", "admin")
     secret = capsys.readouterr().out.strip()
     call_command("hook", "map", "slack", "U024BE7LH", "manager", "--as", "admin")
+    call_command("hook", "confirm", "slack", "U024BE7LH", "--as", "manager")
     (hook,) = hooks.hooks(cast.workspace)
     define, use = (compile(block, "hooks.md", "exec") for block in BLOCKS)
     names: dict[str, Any] = {

@@ -74,6 +74,7 @@ NONE = {
     "deputies": "words and a form",
     "access_changes": "words and a form",
     "access_change_confirm": "posts only",
+    "identity_confirm": "posts only",
     "access_change_refuse": "posts only",
     "deputy_remove": "posts only",
     "approval_hand_over": "a form",
