@@ -1,7 +1,7 @@
 # One image for web, worker and migrations; docker-compose.yml says which is which.
 # Agents of your own: mount them and set PYTHONPATH and GATEPOST_AGENTS, or begin an image with
 # FROM gatepost and copy them in (docs/howto/deploy.md).
-FROM python:3.13-slim AS build
+FROM python:3.13.11-slim-trixie AS build
 WORKDIR /app
 COPY requirements.lock ./
 # The two packages that bring servers along are for `make up`; here the servers are your own.
@@ -23,7 +23,7 @@ RUN GATEPOST_DATA=/tmp/data GATEPOST_STATIC=/app/static \
     /opt/gatepost/bin/python manage.py collectstatic --no-input --verbosity 0 \
  && /opt/gatepost/bin/python -m compileall -q /app
 
-FROM python:3.13-slim
+FROM python:3.13.11-slim-trixie
 LABEL org.opencontainers.image.title="Gatepost" \
       org.opencontainers.image.description="The control room for AI agents" \
       org.opencontainers.image.licenses="Apache-2.0"

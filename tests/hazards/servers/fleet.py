@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,8 +140,16 @@ class Fleet:
         self.valkey_port, self.nobody_port = free_port(), free_port()
         for name, password in (*PASSWORDS.items(), ("key", "k" * 50)):
             (self.folder / f"{name}.secret").write_text(f"{password}\n")
-        server = filled(SERVICES["valkey"]["command"], {"VALKEY_PASSWORD": PASSWORDS["valkey"]})
+        (self.folder / "encryption.secret").write_text(f"{b64encode(b'e' * 32).decode()}\n")
+        conf = places.valkey / "password.conf"
+        conf.write_text(f'requirepass "{PASSWORDS["valkey"]}"\n')
+        conf.chmod(0o444)
+        server = [
+            str(conf) if word == "/run/secrets/valkey_conf" else word
+            for word in SERVICES["valkey"]["command"]
+        ]
         assert server[0] == "valkey-server"
+        assert str(conf) in server
         self.parts["valkey"] = Part(
             "valkey",
             [
@@ -175,9 +184,10 @@ class Fleet:
         payload = {
             "DATABASE_URL": url.format(RUNTIME),
             "DATABASE_PASSWORD_FILE": secret.format(RUNTIME),
-            "REDIS_URL": f"rediss://:v%40lkey%2Fpass@localhost:{self.valkey_port}/0"
-            f"?ssl_ca_certs={self.certificate}",
+            "REDIS_URL": f"rediss://localhost:{self.valkey_port}/0?ssl_ca_certs={self.certificate}",
+            "REDIS_PASSWORD_FILE": secret.format("valkey"),
             "GATEPOST_SECRET_KEY_FILE": secret.format("key"),
+            "GATEPOST_ENCRYPTION_KEYS_FILE": secret.format("encryption"),
         }
         if "GATEPOST_MIGRATE_DATABASE_URL" in values:
             payload["GATEPOST_MIGRATE_DATABASE_URL"] = url.format(OWNER)
