@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from signal import SIGKILL, SIGTERM
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -16,11 +18,14 @@ from django.conf import settings
 from ..registry.queries import ServerRow
 from ..registry.refusals import refusal
 from . import methods, wire
-from .streamable_http import Broken, NoSession, NotSent, Reply, Sending
+from .answers import decoded, encoded
+from .streamable_http import ANSWER_BYTES, Broken, NoSession, NotSent, Reply, Sending
 from .wire import Message
 
 log = structlog.get_logger("gatepost.mcp")
 PROCESSES_MAX: Final = 50
+# So long a program may take to end by itself, and then by a signal.
+END_SECONDS: Final = 2.0
 _END: Final[Message] = {}
 
 
@@ -56,22 +61,31 @@ class Process:
     async def _live(self) -> None:
         """Start the program, read what it says until it ends or is stopped."""
         try:
-            from mcp.client.stdio import StdioServerParameters, stdio_client
+            from mcp.client.stdio import get_default_environment
         except ImportError:
             why = "Servers that are commands need the extra `mcp`: pip install 'gatepost[mcp]'."
             self._ready.set_exception(NotSent(why))
             return
         program, *args = self._server.command
         carried = {self._server.credential_to: self._secret} if self._secret else {}
-        parameters = StdioServerParameters(command=program, args=args, env=carried)
+        process = None
         try:
-            async with stdio_client(parameters) as (reading, writing):
-                self._ready.set_result(writing)
-                reader = asyncio.create_task(self._read(reading))
-                stopper = asyncio.create_task(self._stop.wait())
-                await asyncio.wait((reader, stopper), return_when=asyncio.FIRST_COMPLETED)
-                reader.cancel()
-                stopper.cancel()
+            process = await asyncio.create_subprocess_exec(
+                program,
+                *args,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                env=get_default_environment() | carried,
+                limit=ANSWER_BYTES,
+                start_new_session=True,
+            )
+            self._ready.set_result(process.stdin)
+            reader = asyncio.create_task(self._read(process.stdout))
+            stopper = asyncio.create_task(self._stop.wait())
+            await asyncio.wait((reader, stopper), return_when=asyncio.FIRST_COMPLETED)
+            for task in (reader, stopper):
+                task.cancel()
+            await asyncio.gather(reader, stopper, return_exceptions=True)
         except (OSError, ValueError) as error:
             if not self._ready.done():
                 self._ready.set_exception(NotSent(f"{program} can't be started: {error}"))
@@ -82,39 +96,38 @@ class Process:
                 self._ready.set_exception(NotSent(f"{program} ended."))
             for queue in self._waiting.values():
                 queue.put_nowait(_END)
+            if process is not None:
+                await _ended(process)
 
     async def _read(self, reading: Any) -> None:
-        async for item in reading:
-            if isinstance(item, Exception):
-                continue  # a line that is no message
-            message = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-            await self._take(message)
+        """Read lines, each a message; one that is none is left out."""
+        while line := await reading.readline():
+            message = decoded(line)
+            if message is not None:
+                await self._take(message)
 
     async def _take(self, message: Message) -> None:
         number = message.get("id")
         if "method" not in message:
-            if isinstance(number, int) and (queue := self._waiting.get(number)):
+            if type(number) is int and (queue := self._waiting.get(number)):
                 queue.put_nowait(message)
         elif number is not None:
             # What it asks of its client has no way there: this answer is the end of it.
             pong: Message = {"jsonrpc": "2.0", "id": number, "result": {}}
             await self._write(pong if message["method"] == "ping" else methods.no_method(message))
         elif methods.passes_to_client(message):
-            token = message.get("params", {}).get("progressToken")
+            params = message.get("params")
+            token = params.get("progressToken") if isinstance(params, dict) else None
             at = self._tokens.get(token) if isinstance(token, str | int) else None
             if at is not None and (queue := self._waiting.get(at)):
                 queue.put_nowait(message)
 
     async def _write(self, message: Mapping[str, Any]) -> None:
-        from anyio import BrokenResourceError, ClosedResourceError
-        from mcp.shared.message import SessionMessage
-        from mcp_types import jsonrpc_message_adapter
-
         writing = await asyncio.shield(self._ready)
-        parsed = jsonrpc_message_adapter.validate_python(dict(message), by_name=False)
         try:
-            await writing.send(SessionMessage(parsed))
-        except (ClosedResourceError, BrokenResourceError) as error:
+            writing.write(encoded(message) + b"\n")
+            await writing.drain()
+        except (ConnectionError, RuntimeError) as error:
             raise NotSent(f"{self._server.name} has ended.") from error
 
     @asynccontextmanager
@@ -162,6 +175,19 @@ class Process:
         """End the program and wait for it."""
         self._stop.set()
         await asyncio.wait((self._task,))
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """End a program and all that it started: first by the end of its input."""
+    if process.stdin is not None:
+        process.stdin.close()
+    for signal in (None, SIGTERM, SIGKILL):
+        if signal is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), END_SECONDS)
+            return
 
 
 async def _nothing() -> AsyncIterator[Message]:

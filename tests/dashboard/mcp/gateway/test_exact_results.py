@@ -17,6 +17,7 @@ from .bench import Gate, gate
 from .scripted import Scripted, scripted
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("F03"), pytest.mark.requirement("G10")]
+RECORDER = Path(__file__).with_name("recorder.py")
 DEEP = "[" * 20_000 + "]" * 20_000
 # The result as the server spells it, and the kinds of the marks in its record.
 RESULTS: dict[str, tuple[str, set[str]]] = {
@@ -75,6 +76,16 @@ def test_a_result_is_passed_on_and_kept_as_it_came(
             assert _alike(form, spelled)
         (thread,) = at.threads()
         assert chain.verify_thread(thread.id).intact
+
+
+def test_a_program_is_read_as_exactly(real_db: str, tmp_path: Path) -> None:
+    with gate(tmp_path, command=True, program=RECORDER) as at:
+        for number, (spelled, kinds) in enumerate(RESULTS.values()):
+            (tmp_path / "result.txt").write_text(spelled)
+            assert _sent(at, number) == f'{{"jsonrpc":"2.0","id":1,"result":{spelled}}}'
+            form = _recorded(at)
+            assert {kind for _, kind in marked.marks(form)} == kinds, spelled[:60]
+            assert _alike(form, spelled)
 
 
 def test_a_held_call_answers_it_again_as_it_came(real_db: str, tmp_path: Path) -> None:
