@@ -55,10 +55,14 @@ def name_deputy(
     whose = _reviewer(actor, "$.person", person) if person else actor.person
     if whose != actor.person and not may(actor, "people"):
         raise Forbidden(ADMINS_ONLY)
+    acts = _reviewer(actor, "$.deputy", deputy)
+    if acts == actor.person != whose:
+        # An admin who is a reviewer as well would decide in another's place by their own word.
+        raise Forbidden("You cannot name yourself somebody's deputy: another admin has to.")
     made = changes.name_deputy(
         actor.workspace,
         whose,
-        _reviewer(actor, "$.deputy", deputy),
+        acts,
         Period(begins, ends),
         reason=reason,
         actor=actor.id,
