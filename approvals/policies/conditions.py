@@ -165,6 +165,25 @@ def names_tool(text: str) -> bool:
     return "tool" in _names(text)
 
 
+def literals(text: str) -> dict[str, list[str]]:
+    """List the names that a condition compares `tool`, `agent` or `node` with, by fact."""
+    tokens, result = _tokens(text), dict[str, list[str]]()
+    for i, word in enumerate(tokens):
+        if word not in ("tool", "agent", "node") or (i and tokens[i - 1] == "."):
+            continue
+        after, before = tokens[i + 1 : i + 4], tokens[max(0, i - 3) : i]
+        compared: list[str] = []
+        if after[:2] == ["=", "="]:
+            compared = after[2:]
+        elif before[-2:] == ["=", "="]:
+            compared = before[:1]
+        elif after[:2] == ["in", "["] and "]" in tokens[i:]:
+            compared = tokens[i + 3 : tokens.index("]", i)]
+        texts = [one[1:-1] for one in compared if one[:1] in ("'", '"') and len(one) > 2]
+        result.setdefault(word, []).extend(one for one in texts if one not in result[word])
+    return {name: texts for name, texts in result.items() if texts}
+
+
 def _names(text: str) -> list[str]:
     tokens = _tokens(text)
     return [

@@ -67,6 +67,9 @@ class Desk(Protocol):
     def damage(self, row: Any) -> str:
         """Describe the damage of the record that a row is part of; empty where none is known."""
 
+    def more_of(self, request: HttpRequest, row: Any) -> list[tuple[str, list[tuple[str, str]]]]:
+        """(headline, (label, text) pairs) of what other floors know of a row; mostly nothing."""
+
 
 class Logged:
     """For rows that are edited: the workspace's own log is the record of it, not Django's."""
@@ -309,7 +312,8 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
                 (headline, [(self.called(n), self.value_of(row, n)) for n in group])
                 for headline, group in groups
                 if group
-            ],
+            ]
+            + self.desk.more_of(request, row),
         }
         return TemplateResponse(request, "records/detail.html", context)
 

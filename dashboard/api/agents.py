@@ -6,11 +6,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from approvals.policies.coverage import held_tools
 from checkpoints import queries
 from checkpoints.state import deltas
 
 from .protocol.base import MemberView, answer, refusals
-from .shapes.rows import Agent, AgentList
+from .shapes.rows import Agent, AgentDetail, AgentList, HeldTool
 
 
 class Agents(MemberView):
@@ -33,10 +34,14 @@ class OneAgent(MemberView):
     """One agent."""
 
     @extend_schema(
-        responses={200: Agent, **refusals(404)},
+        responses={200: AgentDetail, **refusals(404)},
         summary="The version that a new thread would take",
     )
     def get(self, request: Request, name: str) -> Response:
         """The version of live workers, else the newest."""
         deltas.check(name, "name")
-        return answer(Agent.model_validate(queries.agent(name, workspace=self.actor.workspace)))
+        workspace = self.actor.workspace
+        row = queries.agent(name, workspace=workspace)
+        held = [HeldTool.model_validate(one) for one in held_tools(row, workspace=workspace)]
+        basis = Agent.model_validate(row).model_dump(by_alias=True)
+        return answer(AgentDetail(**basis, held_tools=held))

@@ -20,6 +20,7 @@ from approvals.policies import queries as queries_policies
 from approvals.policies.affected_requests import Touched
 from approvals.policies.changes import SCOPES, SPANS
 from approvals.policies.conditions import claims, refusal
+from approvals.policies.coverage import escapes_of
 from approvals.policies.facts import FACTS
 from approvals.policies.queries import VersionRow
 from checkpoints.errors import NotFound
@@ -104,6 +105,7 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
                 context["ask_waiting"] = True
                 context["touched"] = _touched(who, form, row)
     if row is not None:
+        context["escapes"] = escapes_of(row)
         versions = queries_policies.versions(row.policy, workspace=who.workspace)
         names = people(v.made_by for v in versions)
         older: list[VersionRow | None] = [*versions[1:], None]

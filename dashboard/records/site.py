@@ -25,6 +25,7 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.decorators import method_decorator
 
+from approvals.policies.coverage import held_tools
 from checkpoints import queries
 from dashboard.actions.endpoints import Endpoints
 from dashboard.actions.fleet.subscriptions import SubscriptionForms
@@ -193,6 +194,14 @@ class RecordsSite(HookAdminService, admin.AdminSite):
     def damage(self, row: Any) -> str:
         """Describe the damage of the record that a row is part of; empty if none is known."""
         return showing.damage(row)
+
+    def more_of(self, request: HttpRequest, row: Any) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Of an agent's version: its tools, with the policies that would hold them here."""
+        if row._meta.model_name != "agentversion":
+            return []
+        version = queries.agent_version(row.pk)
+        held = held_tools(version, workspace=self.member(request).actor.workspace)
+        return [("What holds its tools", [(one.tool, one.words) for one in held])] if held else []
 
     # --- what the forms below do (checkpoints.admin.Editor) --------------------------------------
     def choose_from(self, request: HttpRequest) -> QuerySet[Any]:

@@ -386,6 +386,29 @@ class Agent(Shape):
     live_workers: int
 
 
+class Holding(Shape):
+    """An active policy that would ask about calls of a tool."""
+
+    policy: UUID
+    name: str
+    when: Literal["always", "depends on the call"]
+
+
+class HeldTool(Shape):
+    """A tool that the agent announces, and what holds it."""
+
+    tool: str
+    undo: str = Field(description="What undoes a call; empty: it cannot be undone.")
+    holdings: list[Holding] = Field(description="In the order of the policies.")
+    escapes: str = Field(description="Why no policy can hold it; empty where one can.")
+
+
+class AgentDetail(Agent):
+    """An agent version with what holds its tools in this workspace."""
+
+    held_tools: list[HeldTool]
+
+
 class AgentList(Shape):
     """The newest version of each agent."""
 

@@ -1,0 +1,132 @@
+"""Which policies would hold which tools of an agent, and what no policy can hold; reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+from uuid import UUID
+
+from checkpoints import queries as ground
+from checkpoints.views import AgentRow
+
+from . import queries
+from .conditions import Unanswered, condition, literals, refusal, subject_of
+from .queries import VersionRow
+
+WATCHED: Final = "the agent is watched: it reports what it did, and waits for nobody"
+NAMED_MAX: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A policy that would ask about a tool: about each call, or depending on the call."""
+
+    policy: UUID
+    name: str
+    when: Literal["always", "depends on the call"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTool:
+    """A tool of an agent; `escapes` says why no policy can hold it, empty where one can."""
+
+    tool: str
+    undo: str
+    holdings: tuple[Holding, ...]
+    escapes: str
+
+    @property
+    def words(self) -> str:
+        """All of it in one line."""
+        if self.escapes:
+            return f"No policy can hold it: {self.escapes}."
+        shown = ", ".join(f"{one.name} ({one.when})" for one in self.holdings)
+        return shown or "No active policy asks about it."
+
+
+def held_tools(agent: AgentRow, *, workspace: UUID) -> list[HeldTool]:
+    """List the tools that an agent announces, by name, with the active policies on them."""
+    active = queries.active(workspace)
+    escapes = _escapes(agent)
+    return [
+        HeldTool(
+            name,
+            str(tool.get("undo") or ""),
+            () if escapes else _holdings(active, agent, name, str(tool.get("undo") or "")),
+            escapes,
+        )
+        for name, tool in sorted(agent.tools.items())
+    ]
+
+
+def escapes_of(row: VersionRow) -> list[str]:
+    """Say who escapes a policy: names in it that nobody announces, and agents that are watched."""
+    if refusal(row.condition):
+        return []
+    agents = ground.agents(workspace=row.workspace)
+    named = literals(row.condition)
+    known = {
+        "agent": {one.agent for one in agents},
+        "tool": {tool for one in agents for tool in one.tools},
+        "node": {str(node["name"]) for one in agents for node in one.graph.get("nodes", ())},
+    }
+    result = [
+        f"No agent announces the {what} {name!r}. It is held once one does, and only by this "
+        "very name."
+        for what in ("agent", "tool", "node")
+        for name in named.get(what, ())
+        if name not in known[what]
+    ]
+    return (result + list(_watched(agents, row, named.get("agent", ()))))[:NAMED_MAX]
+
+
+def _watched(agents: Sequence[AgentRow], row: VersionRow, named: Sequence[str]) -> Iterable[str]:
+    for agent in agents:
+        if not _escapes(agent) or (named and agent.agent not in named):
+            continue
+        tools = [
+            name
+            for name, tool in sorted(agent.tools.items())
+            if _holdings([row], agent, name, str(tool.get("undo") or ""))
+        ]
+        if tools or subject_of(row.condition) == "node":
+            what = f" ({', '.join(tools)})" if tools else ""
+            yield f"Agent {agent.agent!r}{what}: {WATCHED}."
+
+
+def _escapes(agent: AgentRow) -> str:
+    external = agent.external
+    return WATCHED if external is not None and external.watched else ""
+
+
+def _holdings(
+    active: Sequence[VersionRow], agent: AgentRow, tool: str, undo: str
+) -> tuple[Holding, ...]:
+    """The policies that ask about a tool, in order, up to the first that decides each call."""
+    # What differs from call to call is left out, so a condition that needs it has no answer.
+    values = {
+        "tool": tool,
+        "agent": agent.agent,
+        "undo": "tool" if undo else "none",
+        "operation": "",
+        "node": "",
+    }
+    result = []
+    for row in active:
+        if subject_of(row.condition) != "effect":
+            continue
+        when: Literal["always", "depends on the call"] = "always"
+        try:
+            if refusal(row.condition):
+                if row.action == "allow":
+                    continue
+            elif not condition(row.condition).holds(values):
+                continue
+        except Unanswered:
+            when = "depends on the call"
+        if row.action == "ask":
+            result.append(Holding(row.policy, row.name, when))
+        if when == "always":
+            break
+    return tuple(result)
