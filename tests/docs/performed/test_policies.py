@@ -198,6 +198,10 @@ def test_the_examples_about_people_and_nodes(cast: Cast, bench: Bench) -> None:
     answer = calls.post(client, unit.removeprefix("POST "), check, **{"Gatepost-Lease": str(token)})
     assert (answer.json()["asks"], answer.json()["policy"]) == (True, "Cards"), answer.content
 
+    # What holds the tools of an agent.
+    held = page.call("GET /agents/{name}/", "viewer", NAME="market-payments")["held_tools"]
+    assert [one["tool"] for one in held] == ["pay", "send_mail"]
+
     # Calls and commands that the page names at its end.
     listed = page.client("viewer").get("/api/v1/policies/").json()["results"]
     body = {"name": "Made", "condition": "tool == 'x'"}
