@@ -199,7 +199,8 @@ def test_the_examples_about_people_and_nodes(cast: Cast, bench: Bench) -> None:
     assert (answer.json()["asks"], answer.json()["policy"]) == (True, "Cards"), answer.content
 
     # What holds the tools of an agent.
-    held = page.call("GET /agents/{name}/", "viewer", NAME="market-payments")["held_tools"]
+    answer = page.call("GET /agents/{name}/", "viewer", **{"{name}": "market-payments"})
+    held = answer["held_tools"]
     assert [one["tool"] for one in held] == ["pay", "send_mail"]
 
     # Calls and commands that the page names at its end.
