@@ -115,7 +115,7 @@ class ApprovalRow:
 
     @property
     def weight(self) -> Weight:
-        """Why approving it is asked for a second time; empty where one answer is enough."""
+        """The reason for a second question before its approval; empty where one is enough."""
         return weight_of(kind=self.kind, risk=self.risk, tool=self.tool, undo=self.undo)
 
     @property

@@ -10,7 +10,7 @@ type Weight = Literal["lasting", "high", ""]
 
 
 def weight_of(*, kind: str, risk: str, tool: str, undo: str) -> Weight:
-    """Why an approval is asked for a second time; empty where one answer is enough.
+    """The reason for a second question before an approval; empty where one answer is enough.
 
     `lasting`: the tool has no undo, so a slip stays. `high`: by the risk that the policy or author
     gave. What can be undone and isn't of high risk needs one answer.

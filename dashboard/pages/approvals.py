@@ -254,7 +254,7 @@ class ApprovalPage:
 
     @property
     def second_question(self) -> str:
-        """Why an approval is asked for a second time: last, lasting or high; empty where it isn't.
+        """The reason for a second question: last, lasting or high; empty where there is none.
 
         The one rule of the page with scripts and without.
         """
