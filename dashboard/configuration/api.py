@@ -20,7 +20,10 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Gatepost API",
-    "DESCRIPTION": "The control room for AI agents: threads, checkpoints, approvals.",
+    "DESCRIPTION": (
+        "The control room for AI agents: threads, checkpoints, approvals. No text holds a NUL "
+        "character, and an integer beyond 2^53 is sent as text. A whole number may be written 3.0."
+    ),
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,

@@ -22,7 +22,7 @@ from .base import ExternalView
 
 NAME = OpenApiParameter(
     "name",
-    {"type": "string", "maxLength": NAME_MAX},
+    {"type": "string", "minLength": 1, "maxLength": NAME_MAX},
     required=True,
     description="What it was saved under.",
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 from pydantic.config import JsonDict
@@ -40,10 +41,34 @@ Changes = Annotated[
 ]
 
 
+def _takes_whole(annotation: Any) -> bool:
+    """Answer True if a whole number is one of the types that an annotation takes, at its top."""
+    if get_origin(annotation) is Annotated:
+        return _takes_whole(get_args(annotation)[0])
+    if isinstance(annotation, UnionType) or get_origin(annotation) is Union:
+        return any(_takes_whole(one) for one in get_args(annotation))
+    return annotation is int
+
+
 class RequestShape(BaseModel):
-    """A body without unknown members."""
+    """A body without unknown members. A whole number may be written 3.0, as JSON Schema has it."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_numbers(cls, value: Any) -> Any:
+        """Take 3.0 for 3 where a whole number is expected."""
+        if not isinstance(value, dict):
+            return value
+        whole = {
+            key: int(value[key])
+            for name, field in cls.model_fields.items()
+            if isinstance(value.get(key := field.alias or name), float)
+            and _takes_whole(field.annotation)
+            and value[key].is_integer()
+        }
+        return {**value, **whole} if whole else value
 
     @model_validator(mode="before")
     @classmethod

@@ -300,7 +300,9 @@ def _command(words: Sequence[str]) -> tuple[str, ...]:
     deltas.check(list(words), "command")
     if not words:
         return ()
-    if len(words) > WORDS_MAX or not words[0] or any(len(word) > URL_MAX for word in words):
+    if not words[0]:
+        raise InvalidValue("command", "begins with a program, and its first word is empty")
+    if len(words) > WORDS_MAX or any(len(word) > URL_MAX for word in words):
         raise InvalidValue("command", f"takes at most {WORDS_MAX} words of {URL_MAX} characters")
     # An admin of a workspace is not thereby somebody who may start any program on the machine.
     if words[0] not in settings.GATEPOST_MCP_COMMANDS:
