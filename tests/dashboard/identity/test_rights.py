@@ -67,6 +67,8 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "subscribe": lambda who: actions.remove_subscription(who, approval),
         "save_view": lambda who: actions.remove_view(who, approval),
         "delegate": lambda who: actions.remove_deputy(who, approval),
+        "access": lambda who: actions.refuse_access_change(who, approval),
+        "stand_for": lambda who: hooks.confirm_identity(who, approval),
         "sign_ins": lambda who: actions.end_sign_in(who, approval),
         "people": lambda who: actions.edit_user(Administrator(who, False), 2**31 - 1, {}),
     }
@@ -93,8 +95,10 @@ def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
         "hook",
         "mcp",
         "people",
+        "access",
         "sign_ins",
         "confirm",
+        "stand_for",
         "scim",
     ]
     assert set(attempts(uuid4(), uuid4(), uuid4())) == set(permissions.RIGHTS) - ELSEWHERE
@@ -132,14 +136,14 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
         "manager": {"fork", "roll_back", "decide", "incident", "delegate"},
         "auditor": {"export"},
         "admin": {"policy", "notify", "hook", "mcp", "people", "breaker", "incident"}
-        | {"request_erasure", "erase", "hold", "retention", "delegate"},
-    }.get(name, set()) | {"verify", "subscribe", "save_view", "sign_ins", "reveal"}
+        | {"access", "request_erasure", "erase", "hold", "retention", "delegate"},
+    }.get(name, set()) | {"verify", "subscribe", "save_view", "sign_ins", "reveal", "stand_for"}
     assert may(actor, action) is (action in allowed)
     call = attempts(row.thread, before.head, row.id)[action]
     if action in allowed:
         # No policy, hook or user has that id: whoever may is told just that.
         unknown = {"policy", "hook", "mcp", "people", "breaker", "incident", "subscribe", "erase"}
-        unknown |= {"save_view", "delegate", "sign_ins", "reveal"}
+        unknown |= {"save_view", "delegate", "sign_ins", "reveal", "access", "stand_for"}
         missing = [Missing] if action in unknown else []
         with contextlib.suppress(Conflict, *missing):
             call(actor)
