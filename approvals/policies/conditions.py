@@ -104,7 +104,7 @@ def condition(text: str) -> Condition:
     if len(text) > LENGTH_MAX:
         raise InvalidValue("condition", f"is longer than {LENGTH_MAX:,} characters")
     names, cost = _looked_through(text)
-    texts = texts_of(_tokens(text))
+    texts = texts_of(tokens_of(text))
     if hidden := next((one for one in texts if HIDDEN.search(one)), None):
         raise InvalidValue(
             "condition", f"has a character that nobody sees, in the text {escaped(hidden)}"
@@ -167,7 +167,7 @@ def names_tool(text: str) -> bool:
 
 def literals(text: str) -> dict[str, list[str]]:
     """List the names that a condition compares `tool`, `agent` or `node` with, by fact."""
-    tokens, result = _tokens(text), dict[str, list[str]]()
+    tokens, result = tokens_of(text), dict[str, list[str]]()
     for i, word in enumerate(tokens):
         if word not in ("tool", "agent", "node") or (i and tokens[i - 1] == "."):
             continue
@@ -185,7 +185,7 @@ def literals(text: str) -> dict[str, list[str]]:
 
 
 def _names(text: str) -> list[str]:
-    tokens = _tokens(text)
+    tokens = tokens_of(text)
     return [
         word
         for before, word, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False)
@@ -193,13 +193,14 @@ def _names(text: str) -> list[str]:
     ]
 
 
-def _tokens(text: str) -> list[str]:
+def tokens_of(text: str) -> list[str]:
+    """Split a condition into its words, without blanks and comments."""
     return [t for t in _TOKEN.findall(text) if not t.isspace() and not t.startswith("//")]
 
 
 def _looked_through(text: str) -> tuple[set[str], Cost]:
     """(its variables, what it costs); refuses what is unknown or not bounded."""
-    tokens = _tokens(text)
+    tokens = tokens_of(text)
     if tokens.count("+") > SUMS_MAX:
         raise InvalidValue("condition", f"adds more than {SUMS_MAX} times; `total` adds a list")
     names: set[str] = set()

@@ -13,6 +13,7 @@ from checkpoints.state import deltas
 
 from .conditions import Unanswered, claims, condition
 from .matches import Facts, values_of
+from .surprises import warnings
 
 PAST: Final = 500
 SECONDS_MAX: Final = 5.0
@@ -62,7 +63,8 @@ class Tried:
     """`looked_at` of `there` past actions were tried; what matched, newest first.
 
     All actions after `since` were tried, those before it not or not all; None: all on record.
-    `claims` are the claimed facts that the condition looks at.
+    `claims` are the claimed facts that the condition looks at, `warnings` what it does that its
+    author may not expect.
     """
 
     looked_at: int
@@ -70,6 +72,7 @@ class Tried:
     since: datetime | None
     matched: tuple[Past, ...]
     claims: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def against_the_past(
@@ -102,7 +105,8 @@ def against_the_past(
             holds, problem = action == "ask", str(error)
         if holds:
             matched.append(_past(row, problem))
-    return Tried(looked_at, len(rows), max(ends, default=None), tuple(matched), claims(text))
+    since = max(ends, default=None)
+    return Tried(looked_at, len(rows), since, tuple(matched), claims(text), warnings(text))
 
 
 def _facts(workspace: UUID, row: Any) -> Facts:

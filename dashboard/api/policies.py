@@ -18,6 +18,7 @@ from approvals.policies.changes import POLICIES_MAX
 from approvals.policies.conditions import LENGTH_MAX, claims, refusal
 from approvals.policies.preview import Tried as TriedRows
 from approvals.policies.queries import VersionRow
+from approvals.policies.surprises import warnings
 from approvals.rules.terms import VALID_FOR
 from approvals.states import Risk
 from dashboard import actions
@@ -33,6 +34,9 @@ Names = Annotated[
     list[Annotated[str, NotBlank(drafts.PERSON_MAX)]],
     Field(max_length=drafts.PEOPLE_MAX, json_schema_extra={"uniqueItems": True}),
 ]
+
+
+WARNINGS = "What the condition does that its author may not expect, such as 7 / 2 being 3."
 
 
 class Seat(RequestShape):
@@ -133,6 +137,7 @@ class PolicyVersion(Shape):
         description="Facts in the condition that the controlled party writes itself. A policy that "
         "allows on one, saved by an older version, asks instead."
     )
+    warnings: list[str] = Field(description=WARNINGS)
 
 
 class Policy(PolicyVersion):
@@ -217,6 +222,7 @@ class Tried(Shape):
         description="Facts in the condition that the controlled party writes itself; `allow` is "
         "refused with one."
     )
+    warnings: list[str] = Field(description=WARNINGS)
     n_matched: int
     matched: list[Past]
 
@@ -321,6 +327,7 @@ def tried_of(result: TriedRows) -> Tried:
         there=result.there,
         since=result.since,
         claims=list(result.claims),
+        warnings=list(result.warnings),
         n_matched=len(result.matched),
         matched=[Past.model_validate(one) for one in result.matched],
     )
@@ -343,6 +350,7 @@ def _version(row: VersionRow) -> dict[str, Any]:
         "made_at": row.made_at,
         "refused": refusal(row.condition),
         "claims": list(claims(row.condition)),
+        "warnings": list(warnings(row.condition)),
     }
 
 

@@ -23,6 +23,7 @@ from approvals.policies.conditions import claims, refusal
 from approvals.policies.coverage import escapes_of
 from approvals.policies.facts import FACTS
 from approvals.policies.queries import VersionRow
+from approvals.policies.surprises import warnings
 from checkpoints.errors import NotFound
 from dashboard import actions
 from dashboard.actions.policies import WAITING
@@ -83,6 +84,7 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
     context["refused"] = refusal(row.condition) if row else ""
     context["claims"] = _claims(row) if row else ()
     context["facts"] = list(FACTS.items())
+    context["warnings"] = warnings(str(form["condition"].value() or ""))
     status = 200
     if posted and not form.is_valid():
         status = 422

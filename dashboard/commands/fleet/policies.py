@@ -118,6 +118,8 @@ def try_condition(command: PersonalCommand) -> None:
         f"Complete back to {result.since:%Y-%m-%d %H:%M:%S}." if result.since else "All on record."
     )
     command.say(f"Would have matched {len(result.matched)} of {result.looked_at}. {back}")
+    for text in result.warnings:
+        command.say(f"Warning: {text}")
 
 
 def _preview_options(parser: argparse.ArgumentParser) -> None:
