@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import time
-from typing import Final, Literal
+from typing import Final
 from uuid import UUID
 
 from . import queries
 
-type Word = Literal["node", ""]
-
 SECONDS: Final = 1.0
 WORKSPACES_MAX: Final = 1_000
-_known: dict[tuple[UUID, Word], tuple[float, bool]] = {}
+_known: dict[UUID, tuple[float, tuple[bool, bool]]] = {}
 
 
 def exist(workspace: UUID) -> bool:
     """Tell whether one about nodes may be active; changes elsewhere show after SECONDS."""
-    return _exist(workspace, "node")
+    return _read(workspace)[1]
 
 
 def any_exist(workspace: UUID) -> bool:
     """Tell whether any policy may be active; changes elsewhere show after SECONDS."""
-    return _exist(workspace, "")
+    return _read(workspace)[0]
 
 
-def _exist(workspace: UUID, word: Word) -> bool:
-    until, answer = _known.get((workspace, word), (0.0, False))
+def _read(workspace: UUID) -> tuple[bool, bool]:
+    until, answer = _known.get(workspace, (0.0, (False, False)))
     if time.monotonic() < until:
         return answer
     if len(_known) >= WORKSPACES_MAX:
         _known.clear()
-    answer = queries.any_about(workspace, word)
-    _known[workspace, word] = (time.monotonic() + SECONDS, answer)
+    answer = queries.any_active(workspace)
+    _known[workspace] = (time.monotonic() + SECONDS, answer)
     return answer
 
 

@@ -207,8 +207,22 @@ def _versions(sql: str, params: Sequence[Any]) -> list[VersionRow]:
     ]
 
 
-def any_about(workspace: UUID, subject: Literal["operation", "node", ""]) -> bool:
-    """Tell whether the condition of an active policy has this word; "" for any policy."""
+def any_active(workspace: UUID) -> tuple[bool, bool]:
+    """(whether any policy is active, whether the condition of one has the word `node`)."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) > 0, coalesce(bool_or(position('node' IN v.condition) > 0), false) "
+            "FROM gp_policy p JOIN gp_policy_version v "
+            "ON v.policy_id = p.id AND v.number = p.number "
+            "WHERE p.workspace_id = %s::uuid AND p.active",
+            (workspace,),
+        )
+        some, about_nodes = cursor.fetchone()
+    return bool(some), bool(about_nodes)
+
+
+def any_about(workspace: UUID, subject: Literal["operation"]) -> bool:
+    """Tell whether the condition of an active policy has this word."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT 1 FROM gp_policy p JOIN gp_policy_version v "

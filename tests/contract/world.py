@@ -177,7 +177,7 @@ def _saved(cast: Cast) -> str:
 
 def _elsewhere(cast: Cast) -> UUID:
     """A thread of an agent that works elsewhere."""
-    tools = {"charge": {"undo": "refund", "idempotent": True}}
+    tools = {"charge": {"undo": "refund", "idempotent": True}, "mail": {}}
     made = Announcement(framework="python", tools=tools)
     return actions.start_or_continue(
         cast.actor("operator"), agent="elsewhere", input={"n": 1}, external=made

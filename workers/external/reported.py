@@ -232,6 +232,13 @@ def is_recorded(work: Work, node: str, index: int, key: str) -> bool:
     return known is not None and known.state != "started"
 
 
+def is_here(work: Work, node: str, index: int, key: str) -> bool:
+    """Say whether a record or a request stands at this position of the step in progress."""
+    step = open_step(work)
+    at = Position(work.branch, step.number, node, index, key)
+    return step.record_at(at) is not None or step.approval_at(at) is not None
+
+
 def check(work: Work, node: str, kind: str, tool: str, args: Any, gate: Gate | None) -> Forecast:
     """Predict what would stop a call at this node, of a kind that is no effect as well."""
     step = open_step(work)

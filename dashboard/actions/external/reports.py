@@ -226,6 +226,7 @@ def begin(
         announced = _announced(work, tool)
         _check_names(work, at, tool)
         if kind == "effect":
+            _check_announced(work, at, tool, "$.tool")
             _check_args(announced, args, within="args")
         else:
             _check_new(work, at, {"args": args})
@@ -280,6 +281,18 @@ def _check_names(work: Work, at: Mapping[str, Any], tool: str) -> None:
         work, at["node"], at["index"], at["key"]
     ):
         raise Invalid("$.key", f"{fault}: {escaped(at['key'])}")
+
+
+def _check_announced(work: Work, at: Mapping[str, Any], tool: str, path: str) -> None:
+    """Refuse an effect of a tool that the agent did not announce; what is on record goes on."""
+    agent = announced_agent(work.agent_version)
+    if tool in agent.tools or reported.is_here(work, at["node"], at["index"], at["key"]):
+        return
+    raise Invalid(
+        path,
+        f"{work.agent!r} did not announce a tool of this name: start the thread with "
+        f'`external.tools`, such as {{"{tool}": {{}}}}',
+    )
 
 
 def _announced(work: Work, tool: str) -> Mapping[str, Any]:
@@ -358,6 +371,7 @@ def _proposed(work: Work, index: int, one: Mapping[str, Any]) -> Mapping[str, An
     if effect is None:
         return one
     announced = _announced(work, effect["tool"])
+    _check_announced(work, one, effect["tool"], f"$.ask[{index}].effect.tool")
     _check_args(announced, effect["args"], within=f"ask[{index}].effect.args")
     return {**one, "effect": {**effect, "tool": tool_of(effect["tool"], announced)}}
 

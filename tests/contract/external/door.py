@@ -64,6 +64,7 @@ class Agent:
     def start(self, *, status: int = 201, name: str | None = None, **external: Any) -> Any:
         """Start a thread, or find the one of this name."""
         input = external.pop("input", None)
+        external.setdefault("tools", {"charge": {}})
         body: dict[str, Any] = {"agent": self.agent, "external": external}
         body |= {} if input is None else {"input": input}
         body |= {} if name is None else {"name": name}

@@ -12,6 +12,7 @@ from approvals.policies import matches
 from approvals.policies.drafts import Draft
 from approvals.policies.matches import Facts
 from checkpoints import queries
+from checkpoints.names import name_fault
 from tests.cast import Cast
 
 from .door import Agent
@@ -44,8 +45,9 @@ def test_no_spelling_of_any_kind_escapes_at_the_door(agent: Agent, cast: Cast, k
     demand(cast)
     held = refused = 0
     for n, tool in enumerate(SPELLINGS):
-        agent.start(name=f"{kind} {n}", status=201)
+        announced = {} if name_fault(tool) else {tool: {}}
         agent.lease = ""
+        agent.start(name=f"{kind} {n}", tools=announced)
         agent.take()
         body = {"node": "work", "key": "c#0", "kind": kind, "tool": tool, "args": {}}
         answer = agent.call("POST", "activities/begin/", body)

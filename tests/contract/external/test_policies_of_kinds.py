@@ -94,3 +94,20 @@ def test_a_check_and_the_lease_say_so_before(held: Agent) -> None:
 def test_a_begin_of_a_node_asks_about_no_tool(held: Agent) -> None:
     assert held.begin("before#0", kind="node", args={})["do"] == "call"
     assert queries.activities(UUID(held.thread)) == []
+
+
+@pytest.mark.requirement("E02")
+def test_effects_of_announced_tools_only(agent: Agent) -> None:
+    agent.start(tools={"read": {}})
+    agent.take()
+    body = {"node": "work", "key": "charge#0", "kind": "effect", "tool": "charge", "args": ARGS}
+    answer = agent.call("POST", "activities/begin/", body)
+    assert answer.status == 422
+    assert answer.body["errors"][0]["path"] == "$.tool"
+    assert "external.tools" in str(answer.body)
+    effect = {"tool": "charge", "args": ARGS, "gate": {"title": "Charge?"}}
+    one = {"node": "work", "key": "charge#0", "effect": effect}
+    answer = agent.call("POST", "approvals/", {"ask": [one]})
+    assert answer.status == 422
+    assert "$.ask[0].effect.tool" in str(answer.body)
+    assert queries.activities(UUID(agent.thread)) == []

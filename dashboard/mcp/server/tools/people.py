@@ -114,7 +114,7 @@ class _Request:
         return None
 
 
-async def _open(args: arguments.OfPeople, title: str, api: Api) -> _Request:
+async def _open(args: arguments.OfPeople, title: str, api: Api, tool: str = "") -> _Request:
     """The request's thread, started where there is none of its name.
 
     Its input is the request: another one under the same name is refused.
@@ -124,7 +124,7 @@ async def _open(args: arguments.OfPeople, title: str, api: Api) -> _Request:
         "name": args.name,
         "title": title[:TITLE_MAX],
         "input": {REQUEST: args.body()},
-        "external": EXTERNAL,
+        "external": EXTERNAL | ({"tools": {tool: {}}} if tool else {}),
     }
     answer = await api(ApiCall("POST", "threads/", body=body))
     if not answer.is_done:
@@ -135,7 +135,7 @@ async def _open(args: arguments.OfPeople, title: str, api: Api) -> _Request:
 async def _request_approval(args: arguments.RequestApproval, api: Api) -> ApiAnswer:
     """Begin the effect, as an agent under a lease would; its end is another tool's."""
     try:
-        request = await _open(args, args.title, api)
+        request = await _open(args, args.title, api, args.tool)
         if (answer := await request.take()) is not None:
             return answer
         gate = {name: getattr(args, name) for name in ("title", "description", "risk")}

@@ -79,11 +79,15 @@ def control(agent: Any) -> Any:
 
 
 def _approvable(agent: Any) -> dict[str, Json]:
-    """The tools of an agent that need approval, as they are announced."""
+    """The tools of an agent, as they are announced: those that need approval as effects."""
     return {
-        tool.name: {"schema": tool.params_json_schema, "description": tool.description[:1000]}
+        tool.name: {
+            "schema": tool.params_json_schema if tool.needs_approval else None,
+            "description": tool.description[:1000],
+            "effect": bool(tool.needs_approval),
+        }
         for tool in agent.tools
-        if isinstance(tool, sdk.FunctionTool) and tool.needs_approval
+        if isinstance(tool, sdk.FunctionTool)
     }
 
 

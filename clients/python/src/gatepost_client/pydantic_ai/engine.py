@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from datetime import timedelta
@@ -42,7 +42,8 @@ _deferred: ContextVar[DeferredToolRequests | None] = ContextVar("deferred", defa
 class Gatepost(BaseDurabilityCapability[Any]):
     """Makes an agent durable inside of a function with `@agent`; elsewhere it changes nothing.
 
-    `approve` names the gates of tools that need approval. A tool's `metadata={"gatepost":
+    `approve` names the gates of tools that need approval, `announce` those of them that are no
+    functions of the agent, such as an MCP server's. A tool's `metadata={"gatepost":
     {"idempotent": True}}` says that it acts once for one `idempotency_key()`.
     """
 
@@ -56,13 +57,20 @@ class Gatepost(BaseDurabilityCapability[Any]):
         unsupported_runtime_toolset_kinds=frozenset({"function", "mcp", "dynamic"}),
     )
 
-    def __init__(self, *, approve: Mapping[str, Approve] | None = None, **more: Any) -> None:
+    def __init__(
+        self,
+        *,
+        approve: Mapping[str, Approve] | None = None,
+        announce: Sequence[str] = (),
+        **more: Any,
+    ) -> None:
         super().__init__(**more)
         self.approve = dict(approve or {})
+        self.announce = {*announce, *self.approve}
 
     def for_agent(self, agent: Any) -> Any:
-        """Bind to the agent; its tools that need approval are announced with their schemas."""
-        ANNOUNCED.append(lambda: _approvable(agent))
+        """Bind to the agent; its tools are announced with their schemas."""
+        ANNOUNCED.append(lambda: {**{name: {} for name in self.announce}, **_approvable(agent)})
         return super().for_agent(agent)
 
     @property
@@ -192,7 +200,7 @@ def _question(work: Work, call: ToolCallPart, seconds: float | None) -> Json:
 
 
 def _approvable(agent: Any) -> dict[str, Json]:
-    """The tools of an agent that need approval, as they are announced."""
+    """The tools of an agent, as they are announced: those that need approval as effects."""
     leaves: list[Any] = []
     for toolset in agent.toolsets:
         toolset.apply(leaves.append)
@@ -201,12 +209,12 @@ def _approvable(agent: Any) -> dict[str, Json]:
     }
     return {
         name: {
-            "schema": tool.tool_def.parameters_json_schema,
+            "schema": tool.tool_def.parameters_json_schema if tool.requires_approval else None,
             "idempotent": is_idempotent(tool.tool_def),
             "description": (tool.description or "")[:1000],
+            "effect": bool(tool.requires_approval),
         }
         for name, tool in own.items()
-        if tool.requires_approval
     }
 
 
