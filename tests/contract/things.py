@@ -136,20 +136,17 @@ def make_deputy(cast: Cast, person: str, deputy: str) -> UUID:
     return actions.name_deputy(cast.actor(person), deputy, begins, ends).id
 
 
-def make_access_change(cast: Cast, name: str = "") -> UUID:
-    """A change of access that another admin of somebody's workspace has asked for."""
-    workspace = cast.elsewhere if name else cast.workspace
-    user = get_user_model().objects.create_user(f"admin-{uuid4().hex[:8]}")
-    store.grant(workspace, user.pk, "admin", actor="user:0")
-    actor = replace(permissions.actor_of(user), login=permissions.Login("asks"))
-    member = cast.users[name or "viewer"].pk
+def make_access_change(cast: Cast, *, elsewhere: bool = False) -> UUID:
+    """A change of access of a viewer that another admin of their workspace has asked for."""
+    workspace = cast.elsewhere if elsewhere else cast.workspace
+    people = {}
+    for role in ("admin", "viewer"):
+        people[role] = get_user_model().objects.create_user(f"{role}-{uuid4().hex[:8]}")
+        store.grant(workspace, people[role].pk, role, actor="user:0")
+    actor = replace(permissions.actor_of(people["admin"]), login=permissions.Login("asks"))
+    who = Administrator(actor, superuser=False)
     try:
-        administration.grant_role(
-            Administrator(actor, superuser=False),
-            member,
-            "admin" if not name else "reviewer",
-            workspace=None,
-        )
+        administration.grant_role(who, people["viewer"].pk, "reviewer", workspace=None)
     except NeedsSecondAdmin as waits:
         return UUID(waits.facts["change"])
     raise AssertionError("nobody was asked")

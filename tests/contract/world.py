@@ -82,7 +82,7 @@ class World:
     sign_in: UUID  # another browser of the operator
     device: UUID  # of the operator
     identity: UUID  # a hook's word for the operator, not confirmed
-    access: UUID  # a change of the viewer's roles that another admin asked for
+    access: UUID  # a change of a viewer's roles that another admin asked for
     deputy: UUID  # the second manager, of the manager, next year
     factor: str  # the secret of the operator's authenticator app
     passkey: UUID  # of the operator
