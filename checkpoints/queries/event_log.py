@@ -45,7 +45,7 @@ COUNTED = 1_000
 
 
 def pause_reason(thread: UUID) -> str:
-    """The reason of whoever asked for a pause of a thread last; empty where there is none."""
+    """The reason that came with the last request for a pause; empty where there is none."""
     result = rows(
         "SELECT coalesce(data ->> 'reason', '') FROM gp_event WHERE thread_id = %s::uuid "
         "AND kind = 'pause.requested' ORDER BY seq DESC LIMIT 1",

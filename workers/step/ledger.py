@@ -255,7 +255,7 @@ class DatabaseLedger(Rules, Tree):
         store.record(work, events, taken=taken)
 
     def pause_reason(self, work: Work) -> str:
-        """The reason of whoever asked for the pause last; empty where there is none."""
+        """The reason that came with the last request for a pause; empty where there is none."""
         return queries.pause_reason(work.thread)
 
     def inputs(self, work: Work) -> list[InputRow]:
