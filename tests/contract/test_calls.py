@@ -103,7 +103,7 @@ QUERIES: dict[str, int] = {
     "endpoints_change": 12,
     "hooks_list": 3,
     "hooks_make": 9,
-    "hooks_map": 16,
+    "hooks_map": 21,  # and the mail to its person
     "hooks_retrieve": 5,  # with the names of the people
     "hooks_rotate": 11,
     "hooks_switch": 10,
