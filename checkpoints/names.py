@@ -69,8 +69,8 @@ def escaped(name: str) -> str:
 def skeleton(name: str) -> str:
     """The form in which names that look alike are equal; not for display."""
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    kept = (c for c in text if unicodedata.category(c) not in UNSEEN and c not in FILLERS)
-    text = "".join(c for c in kept if not _is_selector(c)).translate(_ALIKE)
+    seen = (c for c in text if unicodedata.category(c) not in UNSEEN and c not in FILLERS)
+    text = "".join(c for c in seen if not _is_selector(c)).translate(_ALIKE)
     return " ".join(text.replace("m", "rn").replace("w", "vv").split())
 
 
