@@ -230,7 +230,7 @@ THE_OPERATORS = dict.fromkeys(
     ("operator", "admin"),
 )
 THE_OPERATORS |= {"second_factor_add": ("manager",), "second_factor_remove": ("operator",)}
-THE_OPERATORS |= {"passkey_remove": ("operator",), "own_password": ("operator",)}
+THE_OPERATORS |= {"passkey_remove": ("operator",)}
 THE_OPERATORS |= dict.fromkeys(
     ("identity_confirm", "identities_confirm", "hook confirm"), ("operator",)
 )
