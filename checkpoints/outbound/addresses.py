@@ -72,7 +72,7 @@ def is_listed(address: IPv4Address | IPv6Address, networks: Sequence[str]) -> bo
 
 
 def problem_of(host: str, networks: Sequence[str]) -> str:
-    """Why a host can't be called, as far as its text says so; "" where nothing is wrong."""
+    """Reason that a host can't be called, as far as its text says so; "" where nothing is wrong."""
     try:
         address = ip_address(host)
     except ValueError:

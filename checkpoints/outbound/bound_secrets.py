@@ -1,6 +1,6 @@
 """Secrets that admins may choose from: a list for each workspace, each bound to its places.
 
-Whoever runs the installation writes it (GATEPOST_WORKSPACE_SECRETS). It holds names, no secrets:
+The operator of the installation writes it (GATEPOST_WORKSPACE_SECRETS). It holds names, no secrets:
 
     {"default": {"GATEPOST_SECRET_GITHUB": ["api.githubcopilot.com"],
                  "GATEPOST_SECRET_FILES": ["http://files.internal:*", "command:npx"]}}
@@ -46,18 +46,18 @@ def names_of(workspace: str) -> list[str]:
     return sorted(_lists().get(workspace, {}))
 
 
-def refusal(name: str, workspace: str, place: str) -> str:
-    """Why the secret of this name does not go there, to end a sentence about it; "" where it may.
+def refusal(name: str, workspace: str, target: str) -> str:
+    """Reason that the secret does not go there, to end a sentence about it; "" where it may.
 
-    `place` as `place_of` writes it.
+    `target` as `place_of` writes it.
     """
     places = _lists().get(workspace, {}).get(name)
     if places is None:
-        return f"is no secret of this workspace: whoever runs Gatepost lists it in {NAME}"
-    any_port = f"{place.rpartition(':')[0]}:*"
-    if place in places or (not place.startswith(_COMMAND) and any_port in places):
+        return f"is no secret of this workspace: it is not listed in {NAME}"
+    any_port = f"{target.rpartition(':')[0]}:*"
+    if target in places or (not target.startswith(_COMMAND) and any_port in places):
         return ""
-    return f"may not go to {place}: whoever runs Gatepost lists where it may, in {NAME}"
+    return f"may not go to {target}: it is not listed for that in {NAME}"
 
 
 def _lists() -> Lists:

@@ -141,7 +141,7 @@ def readable(value: Any) -> Any:
         if kind == "bytes" and isinstance(text, str):
             return b64decode(text).decode("latin-1")
         if kind in ("text", "raw") and isinstance(text, str):
-            return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+            return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
     return {key: readable(item) for key, item in value.items()}
 
 
@@ -210,12 +210,12 @@ def _other(value: Any, why: str = "") -> dict[str, Any]:
 
 
 def _table(value: Any) -> list[Any]:
-    """What is nested too deeply, without recursion: each list and object, parts by their places."""
+    """A value nested too deeply, without recursion: each list and object, parts by their places."""
     table: list[Any] = []
     places = {id(value): 0}
     waiting = [value]
 
-    def place(item: Any) -> Any:
+    def index_of(item: Any) -> Any:
         if type(item) not in (list, dict):
             leaf = _leaf(item)
             return [_other(item) if leaf is _CONTAINER else leaf]
@@ -226,28 +226,28 @@ def _table(value: Any) -> list[Any]:
 
     for item in waiting:
         if type(item) is list:
-            table.append([place(part) for part in item])
+            table.append([index_of(part) for part in item])
         else:
-            table.append({"pairs": [[_leaf(key), place(part)] for key, part in item.items()]})
+            table.append({"pairs": [[_leaf(key), index_of(part)] for key, part in item.items()]})
     return table
 
 
 def _from_table(table: list[Any]) -> Any:
     made: list[Any] = [[] if type(row) is list else {} for row in table]
 
-    def part(place: Any) -> Any:
-        return unmark(place[0]) if type(place) is list else made[place]
+    def part(index: Any) -> Any:
+        return unmark(index[0]) if type(index) is list else made[index]
 
     for row, target in zip(table, made, strict=True):
         if type(row) is list:
-            target.extend(part(place) for place in row)
+            target.extend(part(index) for index in row)
         else:
-            target.update((unmark(key), part(place)) for key, place in row["pairs"])
+            target.update((unmark(key), part(index)) for key, index in row["pairs"])
     return made[0]
 
 
 def _escaped(text: str) -> str:
-    return _ODD.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _ODD.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _is_plain_key(key: Any) -> bool:
@@ -267,7 +267,7 @@ _WRITERS: Final[dict[type, tuple[str, Callable[[Any], str]]]] = {
     UUID: ("uuid", str),
 }
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
-    "text": lambda text: _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text),
+    "text": lambda text: _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text),
     "int": lambda text: int(text, 0),
     "float": float,
     "bytes": lambda text: b64decode(text),

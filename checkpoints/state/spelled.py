@@ -79,14 +79,14 @@ def _depth(text: str) -> int:
 
 def members(text: str) -> dict[str, str]:
     """{name: its value as spelled} of a JSON object; raises ValueError, also for a name twice."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     if not text.lstrip().startswith("{"):
         raise ValueError("no object")
     for name, value in _members_of(text):
-        if name in found:
+        if name in fields:
             raise ValueError(f"{name!r} occurs twice")
-        found[name] = value.strip()
-    return found
+        fields[name] = value.strip()
+    return fields
 
 
 def _members_of(text: str) -> Iterator[tuple[str, str]]:

@@ -149,8 +149,10 @@ def test_each_service_gets_its_own_secrets_only() -> None:
         assert secret == {"file": "${GATEPOST_SECRETS:-./secrets}/" + name}
     for name, service in services().items():
         assert "/run/secrets" not in str(service.get("volumes", [])), name
-        given = service.get("environment") or {}
-        named = {v.rpartition("/")[2] for v in given.values() if str(v).startswith("/run/secrets")}
+        environment = service.get("environment") or {}
+        named = {
+            v.rpartition("/")[2] for v in environment.values() if str(v).startswith("/run/secrets")
+        }
         assert named <= set(service["secrets"]), name
 
 

@@ -22,7 +22,7 @@ from ..authoring.errors import StepFailed
 from ..authoring.frozen import plain
 from ..authoring.graph import Tool
 from ..authoring.time_limits import within
-from ..step.advice import kept
+from ..step.advice import exact_form
 from ..step.answers import describe, result_of
 from ..step.ledger import Ledger
 from ..step.secret_values import what_is_secret
@@ -168,7 +168,7 @@ def _called(call: Callable[..., Any] | None, activity: ActivityRow, exempt: Coll
     key = f"undo:{activity.idempotency_key}"
     came = marked.unmark(activity.result)
     returned = plain(result_of(partial(call, activity.args, came, key=key)))
-    result = kept(returned, f"What the undo of {activity.tool!r} returned")
+    result = exact_form(returned, f"What the undo of {activity.tool!r} returned")
     if why := what_is_secret(marked.readable(result), exempt=exempt, of=activity.tool):
         # It has happened and is on record as that; only what it returned is not kept.
         return {"withheld": f"What the undo returned holds {why}."}

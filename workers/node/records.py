@@ -28,7 +28,7 @@ from ..authoring.errors import Asleep, Halted, HandBack, StepFailed
 from ..authoring.frozen import plain
 from ..authoring.retry_policy import Retry
 from ..step import secret_values
-from ..step.advice import check_file, check_key, check_seconds, kept, storable
+from ..step.advice import check_file, check_key, check_seconds, exact_form, storable
 from ..step.answers import chunks_of, describe, result_of, was_known
 from ..step.guard import unguarded, watched
 from ..step.retries import again, wait_with_others
@@ -153,9 +153,9 @@ class Recording:
             return self._scratch.with_artifacts(value, self.artifact)
 
     def _result(self, returned: Any, name: str) -> Any:
-        """What a call returned, in the form of the record; removes its scratch folder."""
+        """The result of a call in the form of the record; removes its scratch folder."""
         try:
-            return kept(self._as_artifacts(plain(returned)), f"What {name!r} returned")
+            return exact_form(self._as_artifacts(plain(returned)), f"What {name!r} returned")
         finally:
             with unguarded():
                 self._scratch.remove()
@@ -335,7 +335,7 @@ class Recording:
         stopping, so that nothing finished is lost. Arguments must be JSON.
         """
         position = self._position(name, key)
-        value, stored = plain(args), kept(plain(result), f"What {name!r} returned")
+        value, stored = plain(args), exact_form(plain(result), f"What {name!r} returned")
         storable(value, f"What {name!r} is called with")
         self._step.refuse_secrets(value, f"What {name!r} is called with", of=name)
         self._step.refuse_secrets(marked.readable(stored), f"What {name!r} returned", of=name)

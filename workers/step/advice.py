@@ -49,7 +49,7 @@ def storable(value: Any, what: str, *, at_most: int = RECORD_BYTES) -> None:
         ) from error
 
 
-def kept(value: Any, what: str) -> Any:
+def exact_form(value: Any, what: str) -> Any:
     """The form in which what a call returned is recorded, exactly as it was; `what` begins the
     sentence of a refusal.
 

@@ -319,16 +319,16 @@ def _check_credential(row: ServerRow) -> None:
 
 
 def credential_problem(row: ServerRow) -> str:
-    """Why a server does not get its credential; "" where it may, or has none."""
+    """Reason that a server does not get its credential; "" where it may, or has none."""
     if not row.credential:
         return ""
     if is_own(row.credential):
         return "names a setting of Gatepost itself: choose another"
     try:
-        place = bound_secrets.place_of(f"command:{row.command[0]}" if row.command else row.url)
+        target = bound_secrets.place_of(f"command:{row.command[0]}" if row.command else row.url)
     except ValueError:  # saved before addresses were checked
         return "has no place to go to"
-    return bound_secrets.refusal(row.credential, row.workspace_name, place)
+    return bound_secrets.refusal(row.credential, row.workspace_name, target)
 
 
 def _params(values: _Values) -> tuple[Any, ...]:

@@ -35,14 +35,14 @@ def encoded(message: Any) -> bytes:
 
     def placed(value: Any) -> Any:
         if isinstance(value, Raw):
-            place = uuid4().hex
-            raws[place] = value.text
-            return place
+            marker = uuid4().hex
+            raws[marker] = value.text
+            return marker
         return marked.mark(value)
 
     text = json.dumps(message, separators=(",", ":"), ensure_ascii=False, default=placed)
-    for place, raw in raws.items():
-        text = text.replace(f'"{place}"', raw)
+    for marker, raw in raws.items():
+        text = text.replace(f'"{marker}"', raw)
     try:
         return text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair, which only an escape can spell

@@ -67,8 +67,8 @@ def test_no_spelling_of_any_kind_escapes_at_the_door(agent: Agent, cast: Cast, k
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_no_spelling_escapes_a_condition(cast: Cast, condition: str) -> None:
     demand(cast, condition)
-    asked = [tool for tool in ["charge", *SPELLINGS] if _asks(cast, tool=tool)]
-    assert asked == ["charge", *SPELLINGS]
+    held = [tool for tool in ["charge", *SPELLINGS] if _asks(cast, tool=tool)]
+    assert held == ["charge", *SPELLINGS]
     assert not _asks(cast, tool="choose")
     assert not _asks(cast, tool="look_up")
 

@@ -80,9 +80,9 @@ def test_no_way_leads_inside(cast: Cast, inside: Any, host: str) -> None:
             webhook.post(target, b"{}", {}, timeout=2)
         with pytest.raises(NotDelivered):
             channels.post_webhook(url, _anchor(), lambda text: text)
-        for place in _authorities(url):
+        for authority in _authorities(url):
             with pytest.raises(NotDelivered):
-                channels.stamp(place, _anchor())
+                channels.stamp(authority, _anchor())
         with pytest.raises(StepFailed):
             Configured()(Request((), model=f"openai:m@{url}#SHOP_KEY"))
     assert connections == []

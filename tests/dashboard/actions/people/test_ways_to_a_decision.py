@@ -23,7 +23,7 @@ from tests.dashboard.calls import V1
 ISSUER = "https://login.example.com"
 NEW = "a-new-pass-word-9"
 
-# {way: (path, body)} of calls; `w` has ids of people and of a hook.
+# {name: (path, body)} of calls; `w` has ids of people and of a hook.
 CALLS: dict[str, Callable[[dict[str, Any]], tuple[str, dict[str, Any]]]] = {
     "make a reviewer": lambda w: ("/users/", {"username": "eve", "roles": ["reviewer"]}),
     "make an admin": lambda w: ("/users/", {"username": "eve", "roles": ["viewer", "admin"]}),
@@ -48,7 +48,7 @@ CALLS: dict[str, Callable[[dict[str, Any]], tuple[str, dict[str, Any]]]] = {
         {"deputy": "admin", "person": "manager", "ends": "2030-01-01T00:00Z"},
     ),
 }
-# {way: (address, form)} of the records.
+# {name: (address, form)} of the records.
 FORMS: dict[str, Callable[[dict[str, Any]], tuple[str, dict[str, Any]]]] = {
     "make a reviewer": lambda w: (
         "auth/user/add/",
@@ -123,29 +123,31 @@ def power() -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("by", ["login", "token"])
-@pytest.mark.parametrize("way", CALLS)
-def test_no_call_lets_one_admin_decide(cast: Cast, ways: dict[str, Any], way: str, by: str) -> None:
+@pytest.mark.parametrize("route", CALLS)
+def test_no_call_lets_one_admin_decide(
+    cast: Cast, ways: dict[str, Any], route: str, by: str
+) -> None:
     admin, headers = cast.client("admin"), {}
     if by == "token":
         scopes = tokens.scopes_of(cast.actor("admin"))
         _, token = tokens.make(cast.users["admin"], made_by="user:0", scopes=scopes)
         admin, headers = Client(), {"Authorization": f"Bearer {token}"}
-    path, body = CALLS[way](ways)
+    path, body = CALLS[route](ways)
     before = power()
     answer = admin.post(f"{V1}{path}", body, content_type="application/json", headers=headers)
     assert answer.status_code in (202, 403, 404, 422), answer.content
     assert power() == before
     if answer.status_code == 202:
-        # Nor does the same admin confirm it, by the same way.
+        # Nor does the same admin confirm it, in the same way.
         confirm = f"{V1}/access-changes/{answer.json()['change']}/confirm/"
         refused = admin.post(confirm, {}, content_type="application/json", headers=headers)
         assert refused.status_code == 403, refused.content
         assert power() == before
 
 
-@pytest.mark.parametrize("way", FORMS)
-def test_no_form_lets_one_admin_decide(cast: Cast, ways: dict[str, Any], way: str) -> None:
-    path, form = FORMS[way](ways)
+@pytest.mark.parametrize("route", FORMS)
+def test_no_form_lets_one_admin_decide(cast: Cast, ways: dict[str, Any], route: str) -> None:
+    path, form = FORMS[route](ways)
     before = power()
     answer = cast.client("admin").post(f"/admin/{path}", form)
     assert (answer.status_code, answer.get("Location")) == (303, "/access/"), answer.content[:500]
