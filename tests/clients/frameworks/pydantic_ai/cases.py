@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from bank import note, refund
@@ -43,7 +43,8 @@ def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         ToolCallPart("transfer", {"to": "bob", "cents": 200}, tool_call_id="b"),
         ToolCallPart("ask_user", {"question": "Which colour?"}, tool_call_id="c"),
     ]
-    return ModelResponse({"two": calls, "in": calls[:1]}[CASE.split("-")[0]])
+    plan = [ToolCallPart("plan", {"what": "walk", "day": "2027-01-02"}, tool_call_id="d")]
+    return ModelResponse({"two": calls, "in": calls[:1], "held": plan}[CASE.split("-")[0]])
 
 
 def tell(ctx: RunContext[None], requests: DeferredToolRequests, token: str) -> None:
@@ -81,6 +82,18 @@ def transfer(to: str, cents: int) -> str:
 def ask_user(question: str) -> str:
     """Ask the user."""
     raise CallDeferred(kind="question")
+
+
+def check(ctx: RunContext[None], what: str, day: date) -> None:
+    """Note what was checked."""
+    note("checked", f"{what} {day:%d.%m.%Y}")
+
+
+@agent.tool_plain(args_validator=check)
+def plan(what: str, day: date) -> str:
+    """Plan something for a day."""
+    note("planned", f"{what} {day:%d.%m.%Y}")
+    return f"{what} is planned"
 
 
 @controlled("pydantic-cases", thread="{case}")

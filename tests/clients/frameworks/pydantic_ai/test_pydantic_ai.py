@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from approvals.policies import changes as policies
+from approvals.policies import node_policies
+from approvals.policies.drafts import Draft
+from checkpoints.queries import default_workspace
 from tests.clients.bench import (
     LEASE_SECONDS,
     ROOT,
@@ -211,3 +215,45 @@ def test_request_input_waits_in_the_inbox_and_hands_out_its_token_once(
     assert lines(world / "told") == [f"{thread}/transfers.ask"]
     assert lines(world / "paid") == ["ada 70"]
     assert len(lines(world / "model")) == 2
+
+
+@pytest.fixture
+def held(server: Server, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Nobody plans without a person, while the test lasts."""
+    workspace = default_workspace()
+    condition = "tool == 'plan' && agent == 'pydantic-cases'"
+    made = policies.make(workspace, Draft(request.node.name, condition), actor="user:0")
+    pause(node_policies.SECONDS + 0.1)  # the web server has looked shortly before
+    yield
+    policies.switch(made.policy, False, workspace=workspace, actor="user:0")
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.usefixtures("held")
+def test_a_held_plain_tool_is_called_with_what_the_reviewer_changed_and_checked_like_a_new_call(
+    server: Server, start: Start, tmp_path: Path
+) -> None:
+    world = tmp_path / "world"
+    start(HERE / "cases.py", "held-1", GATEPOST_WAIT="0").end(75)
+    thread = server.wait_thread("pydantic-cases", "held-1")
+    server.decide(thread, "edit", args={"what": "swim", "day": "2027-03-04"})
+    assert payload(start(HERE / "cases.py", "held-1").end()) == {"d": "swim is planned"}
+    assert lines(world / "planned") == ["swim 04.03.2027"]
+    assert lines(world / "checked")[-1] == "swim 04.03.2027"
+    assert payload(start(HERE / "cases.py", "held-1").end()) == {"d": "swim is planned"}
+    assert lines(world / "planned") == ["swim 04.03.2027"]
+    records = server.operator.get(f"/threads/{thread}/activities/?limit=50")["results"]
+    (made,) = [one for one in records if one["tool"] == "plan"]
+    assert (made["state"], made["args"]) == ("done", {"what": "swim", "day": "2027-03-04"})
+    assert server.verify(thread)["intact"]
+
+
+@pytest.mark.usefixtures("held")
+def test_a_held_plain_tool_that_is_refused_is_not_called(
+    server: Server, start: Start, tmp_path: Path
+) -> None:
+    start(HERE / "cases.py", "held-2", GATEPOST_WAIT="0").end(75)
+    thread = server.wait_thread("pydantic-cases", "held-2")
+    server.decide(thread, "reject", comment="not now")
+    assert payload(start(HERE / "cases.py", "held-2").end()) == {"d": "not now"}
+    assert lines(tmp_path / "world" / "planned") == []

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import replace
+from inspect import isawaitable
 from typing import Any
 
 from pydantic_ai.durable_exec import (
+    DurableOperation,
     DurableOperationId,
     EventStreamHandlerId,
     JournalCallableOperationBackend,
@@ -38,6 +40,8 @@ executed: ContextVar[tuple[ToolCallPart, ToolDefinition] | None] = ContextVar(
     "executed", default=None
 )
 _key: ContextVar[str] = ContextVar("key", default="")
+# What people changed the arguments of the call to that is made next.
+_edited: ContextVar[Json | None] = ContextVar("edited", default=None)
 
 
 def idempotency_key() -> str:
@@ -58,6 +62,16 @@ class Activities(JournalCallableOperationBackend[None]):
         super().__init__(agent_name=agent_name, default_model_id=default_model_id, config=config)
         self._agent_name = agent_name
 
+    def bind(self, operation: DurableOperation[Any, Any, Any]) -> Any:
+        """Let a tool's call be made with arguments that people changed."""
+        if not isinstance(operation.operation_id, ToolsetCallToolId):
+            return super().bind(operation)
+
+        async def handle(params: Any) -> Any:
+            return await operation.handler(await _with_edit(params))
+
+        return super().bind(replace(operation, handler=handle))
+
     async def execute(
         self,
         *,
@@ -68,10 +82,10 @@ class Activities(JournalCallableOperationBackend[None]):
         config: None,
     ) -> object:
         """Answer a finished operation from the record, else perform it once."""
-        scope = required(name)
-        executing = executed.get() if isinstance(operation_id, ToolsetCallToolId) else None
         if isinstance(operation_id, (EventStreamHandlerId, ToolsetValidateToolArgumentsId)):
             return await body()
+        scope = required(name)
+        executing = executed.get() if isinstance(operation_id, ToolsetCallToolId) else None
         if executing is not None:
             call, definition = executing
             if proposed := scope.work.decided.get(call.tool_call_id):
@@ -89,12 +103,36 @@ class Activities(JournalCallableOperationBackend[None]):
         inputs = digest(args)
         call_ = calls.PureCall(node, key, kind, tool, args, inputs)
         usage = _usage if kind == "model" else None
-        refused = _failed if executing is not None else None
+
+        async def edited(decided: Json) -> Any:
+            token = _edited.set(decided)
+            try:
+                return await body()
+            finally:
+                _edited.reset(token)
+
+        of_tool: Json = {} if executing is None else {"edited": edited, "refused": _failed}
         result, is_new = await once(
-            scope, call_, body, usage=usage, is_deferred=_is_deferred, refused=refused
+            scope, call_, body, usage=usage, is_deferred=_is_deferred, **of_tool
         )
         record_durable_unit(executed=is_new)
         return result
+
+
+async def _with_edit(params: Any) -> Any:
+    """A tool's call with what people changed, checked as what the model writes is."""
+    args = _edited.get()
+    if args is None:
+        return params
+    _edited.set(None)  # not for calls inside of this one
+    tool = getattr(params, "tool", None)  # one of a dynamic toolset is checked where it is called
+    if tool is not None:
+        args = tool.args_validator.validate_python(args, context=params.ctx.validation_context)
+        if tool.args_validator_func is not None:
+            checked = tool.args_validator_func(params.ctx, **args)
+            if isawaitable(checked):
+                await checked
+    return replace(params, tool_args=args)
 
 
 def _is_deferred(returned: Any) -> bool:
