@@ -14,17 +14,17 @@ _NUMERIC_TEXT: Final = re.compile(r"""['"]-?\d+(\.\d+)?['"]""")
 _NUMERIC: Final = frozenset({"amount", "money", "total", "size", "int", "double"})
 TEXT_AGAINST_NUMBER: Final = (
     "A number never equals a text: `args.n == 5` does not hold for '5', and says nothing. "
-    "Write amount(args.n) == 5, or compare with a text on both sides."
+    "Write `amount(args.n) == 5`, or compare with a text on both sides."
 )
 ORDER_OF_TEXTS: Final = (
-    "Texts are ordered by their characters: '9' is greater than '10'. Compare amount(...) with a "
+    "Texts are ordered by their characters: '9' is greater than '10'. Compare `amount(...)` with a "
     "number."
 )
 WHOLE_DIVISION: Final = (
     "Whole numbers divide without a rest: 7 / 2 is 3. Divide by a decimal, such as 2.0."
 )
 OUTER_SIZE: Final = (
-    "size counts the outermost values: a list in a list counts as one, a text by its characters."
+    "`size` counts the outermost values: a list in a list counts as one, a text by its characters."
 )
 
 

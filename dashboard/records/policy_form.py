@@ -174,9 +174,7 @@ def seat_line(seat: Seat) -> str:
 def as_form(row: VersionRow) -> dict[str, str]:
     """Format a version's values by heading, for comparing two of them."""
     shown = {k: v for k, v in form_of(row).items() if k != "name"}
-    return {
-        name.replace("_", " "): "" if value is None else str(value) for name, value in shown.items()
-    }
+    return {name.replace("_", " "): _in_words(value) for name, value in shown.items()}
 
 
 def differences(newer: VersionRow, older: VersionRow | None) -> list[tuple[str, str, str]]:
@@ -192,7 +190,7 @@ def said_by_default() -> dict[str, str]:
     plain = Terms()
     return {
         "stages": seat_line(plain.stages[0]),
-        "four eyes": "False",
+        "four eyes": "no",
         "on expiry": plain.on_expiry,
         "undo window": "0",
         "valid for": "24",
@@ -223,6 +221,12 @@ def _minutes(text: str) -> list[float]:
         return [float(part) * MINUTE for part in re.split(r"[,\s]+", text.strip()) if part]
     except ValueError as error:
         raise Invalid("$.terms.reminders", "takes minutes such as “30, 60”") from error
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
 
 
 def _short(number: float) -> str:
