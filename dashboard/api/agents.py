@@ -6,12 +6,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from approvals.policies.coverage import held_tools
 from checkpoints import queries
 from checkpoints.state import deltas
 
 from .protocol.base import MemberView, answer, refusals
-from .shapes.rows import Agent, AgentDetail, AgentList, HeldTool
+from .shapes.rows import Agent, AgentDetail, AgentList
 
 
 class Agents(MemberView):
@@ -42,6 +41,4 @@ class OneAgent(MemberView):
         deltas.check(name, "name")
         workspace = self.actor.workspace
         row = queries.agent(name, workspace=workspace)
-        held = [HeldTool.model_validate(one) for one in held_tools(row, workspace=workspace)]
-        basis = Agent.model_validate(row).model_dump(by_alias=True)
-        return answer(AgentDetail(**basis, held_tools=held))
+        return answer(AgentDetail.of(row, workspace))

@@ -43,7 +43,7 @@ ELSEWHERE = {
     "langgraph": ("tests/clients/frameworks/langgraph/test_howto.py", 4),
     "langgraph-on-workers": ("tests/contrib/langgraph/inside/test_howto.py", 2),
     "many-agents": ("tests/docs/test_many_agents.py", 3),
-    "mcp-gateway": ("tests/dashboard/mcp/gateway/test_howto.py", 18),
+    "mcp-gateway": ("tests/dashboard/mcp/gateway/test_howto.py", 21),
     "mcp-server": ("tests/contract/test_howto_api.py", 15),
     "models": ("tests/workers/language/test_howto.py", 8),
     "openai-agents": ("tests/clients/frameworks/openai_agents/test_openai_agents.py", 4),

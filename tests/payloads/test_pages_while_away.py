@@ -210,7 +210,12 @@ def test_a_decision_needs_no_contents(cast: Cast, drive: Drive, door: str) -> No
     if door == "page":
         message: Any = reviewer.post(
             f"/approvals/{request.id}/decide/",
-            {"verdict": "approve", "proposal_hash": request.proposal_hash, "known": "1"},
+            {
+                "verdict": "approve",
+                "confirmed": "1",
+                "known": "1",
+                "proposal_hash": request.proposal_hash,
+            },
         )
         assert message.status_code in (302, 303), message.content
     else:

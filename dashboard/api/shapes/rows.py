@@ -8,8 +8,17 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from approvals.policies.coverage import held_tools
 from approvals.queries import ApprovalRow
-from checkpoints.views import CheckpointRow, InputRow, SavedRow, StorageRow, ThreadRow, Why
+from checkpoints.views import (
+    AgentRow,
+    CheckpointRow,
+    InputRow,
+    SavedRow,
+    StorageRow,
+    ThreadRow,
+    Why,
+)
 from dashboard.actions.stopped.code_choice import open_choices
 from dashboard.documents.closed_shape import Erased
 from dashboard.documents.ending_shape import Ending
@@ -407,6 +416,13 @@ class AgentDetail(Agent):
     """An agent version with what holds its tools in this workspace."""
 
     held_tools: list[HeldTool]
+
+    @classmethod
+    def of(cls, row: AgentRow, workspace: UUID) -> Self:
+        """A version with what holds its tools in a workspace."""
+        own = Agent.model_validate(row).model_dump(by_alias=True)
+        held = [HeldTool.model_validate(one) for one in held_tools(row, workspace=workspace)]
+        return cls(**own, held_tools=held)
 
 
 class AgentList(Shape):

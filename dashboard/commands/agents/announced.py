@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import AgentRow
-from dashboard.api.shapes.rows import Agent
+from dashboard.api.shapes.rows import Agent, AgentDetail
 from dashboard.commands.terminal.console import PersonalCommand, Verb
 from dashboard.commands.terminal.tables import facts, table
 from dashboard.errors import Missing
@@ -88,10 +88,11 @@ def _show_options(parser: argparse.ArgumentParser) -> None:
 
 def show(command: PersonalCommand) -> None:
     """One version: graph, tools, state."""
-    command.actor("read")
+    actor = command.actor("read")
     row = _named(command.options["agent"], command.options["code"])
+    detail = AgentDetail.of(row, actor.workspace)
     command.tell(
-        Agent.model_validate(row),
+        detail,
         facts(
             "",
             [
@@ -107,7 +108,7 @@ def show(command: PersonalCommand) -> None:
             ],
         ),
         table("Graph", ("node", "leads to", "note"), _nodes(row.graph)),
-        table("Tools", ("tool", "arguments", "undo", "repeatable"), _tools(row.tools)),
+        table("Tools", ("tool", "arguments", "undo", "repeatable", "held by"), _tools(row, detail)),
         table("State", ("channel", "type", "reducer", "default"), _channels(row)),
     )
 
@@ -137,12 +138,16 @@ def _nodes(graph: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield node["name"], ", ".join(ways) or "END", ", ".join(marks)
 
 
-def _tools(tools: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    for name, tool in tools.items():
+def _tools(row: AgentRow, detail: AgentDetail) -> Iterator[tuple[str, str, str, str, str]]:
+    held = {
+        one.tool: ", ".join(policy.name for policy in one.holdings) or one.escapes or "no policy"
+        for one in detail.held_tools
+    }
+    for name, tool in row.tools.items():
         schema = tool.get("schema") or {}
         arguments = ", ".join(schema.get("properties") or {})
         repeatable = "yes" if tool.get("idempotent") else "no"
-        yield name, arguments, tool.get("undo") or "none", repeatable
+        yield name, arguments, tool.get("undo") or "none", repeatable, held.get(name, "")
 
 
 def _channels(row: AgentRow) -> Iterator[tuple[str, str, str, object]]:

@@ -27,7 +27,9 @@ def test_agents(operator: Client, agent: UUID) -> None:
     (result,) = operator.get(f"{V1}/agents/").json()["results"]
     assert (result["agent"], result["version"], result["live_workers"]) == ("research", 1, 1)
     assert result["schema"] == scene.SCHEMA
-    assert operator.get(f"{V1}/agents/research/").json() == result
+    detail = operator.get(f"{V1}/agents/research/").json()
+    assert [one["tool"] for one in detail.pop("held_tools")] == ["publish"]
+    assert detail == result
 
 
 def test_start_and_continue(operator: Client, agent: UUID) -> None:

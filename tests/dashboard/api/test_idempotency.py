@@ -352,6 +352,7 @@ def test_the_schema_names_the_header_on_every_change(operator: Client) -> None:
                     "/v1/hooks/",
                     "/v1/users/",  # a stored call would be a stored password
                     "/v1/users/{user_id}/password/",
+                    "/v1/sign-ins/password/",
                     "/reveal/",  # a stored call would be a stored value
                     "/v1/sign-ins/confirm/",
                     # These hold passwords, secrets or codes.

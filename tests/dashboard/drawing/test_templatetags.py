@@ -183,6 +183,7 @@ def test_a_total_counts_all_threads() -> None:
 def test_a_row_on_the_board_says_what_happens() -> None:
     row = SimpleNamespace(
         status=Status.RUNNING,
+        external=None,
         status_reason="",
         next_nodes=("draft",),
         waiting_on=None,

@@ -20,6 +20,7 @@ from dashboard.identity.sso import identities
 from tests.cast import Cast
 from tests.contract.things import adding, code_of, make_factor
 from tests.dashboard import calls
+from tests.dashboard.access import confirm_waiting
 from tests.dashboard.authenticator import Authenticator
 from tests.docs.performing import Performance
 from tests.docs.units import sections_of
@@ -109,7 +110,8 @@ def test_a_second_factor_is_added_used_and_removed(cast: Cast) -> None:
     howto.run("./manage.py user remove-second-factor ada", "admin")
     make_factor(cast, "ada")
     start = "POST /users/{id}/second-factor/remove/"
-    howto.call(start, "admin", {}, ID=ident, scopes=("administer",))
+    howto.call(start, "admin", {}, 202, ID=ident, scopes=("administer",))
+    assert confirm_waiting(cast) == 1  # ada decides: another admin confirms it
     assert kinds(cast).count("factor.removed") == 3
 
     # Require it: pages lead to setting one up, tokens decide nothing, single sign-on is not asked.
@@ -173,7 +175,8 @@ def test_single_sign_on_is_set_and_accounts_are_linked(
     howto.call("POST /users/{id}/unlink/", "admin", {}, ID=ada.pk, scopes=("administer",))
     assert identities.user_of(issuer, "00u1abcd") is None
     body, start = {"subject": "00u1abcd"}, "POST /users/{id}/link/"
-    howto.call(start, "admin", body, ID=ada.pk, scopes=("administer",))
+    howto.call(start, "admin", body, 202, ID=ada.pk, scopes=("administer",))
+    assert confirm_waiting(cast) == 1  # ada decides: another admin confirms it
     assert identities.user_of(issuer, "00u1abcd") == ada
 
     assert "`GATEPOST_PASSWORDS=off`" in howto.text
