@@ -18,7 +18,7 @@ from .scripted import Message, scripted
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("G10")]
 RESULT = {"content": [{"type": "text", "text": "paid"}]}
-MISSING: Any = object()
+MISSING: Any = ...
 IDS = [1, "1", 0, 7, True, 1.0, None, MISSING, "", [1], {"id": 1}, "x"]
 
 
