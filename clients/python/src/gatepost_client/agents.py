@@ -43,6 +43,7 @@ class Agent(Generic[P, R]):
         thread: str = "",
         version: int = 1,
         searchable: Sequence[str] = (),
+        announce: Sequence[str] = (),
         wait: bool | float | None = None,
         settings: Settings | None = None,
     ) -> None:
@@ -52,6 +53,7 @@ class Agent(Generic[P, R]):
         self.thread = thread
         self.version = version
         self.searchable = listed(searchable, "searchable")
+        self.announce = listed(announce, "announce")
         self._wait = wait
         self._configured = settings
         self.arguments = names_of(function)
@@ -89,7 +91,7 @@ class Agent(Generic[P, R]):
             "framework": "python",
             "version": self.version,
             "channels": {"steps": "merge", "step_inputs": "merge", "refusals": "merge"},
-            "tools": describe_tools(),
+            "tools": {**{name: {} for name in self.announce}, **describe_tools()},
             "message_channel": "messages",
             **({"searchable": self.searchable} if self.searchable else {}),
         }
@@ -176,6 +178,7 @@ def agent(
     thread: str = "",
     version: int = 1,
     searchable: Sequence[str] = (),
+    announce: Sequence[str] = (),
     wait: bool | float | None = None,
     settings: Settings | None = None,
 ) -> Callable[[Callable[P, R]], Agent[P, R]]: ...
@@ -186,6 +189,7 @@ def agent(
     thread: str = "",
     version: int = 1,
     searchable: Sequence[str] = (),
+    announce: Sequence[str] = (),
     wait: bool | float | None = None,
     settings: Settings | None = None,
 ) -> Agent[P, R] | Callable[[Callable[P, R]], Agent[P, R]]:
@@ -193,7 +197,8 @@ def agent(
 
     `thread` names its threads and may name arguments ("invoices-{month}"): a second call with the
     same name goes on with what the first one left. `searchable` names up to eight arguments by
-    whose values people find its threads. `wait=False` leaves with exit code 75 where
+    whose values people find its threads, `announce` tools that are not known before it is called,
+    such as those that it makes itself. `wait=False` leaves with exit code 75 where
     people have to decide; start it again later.
     """
 
@@ -205,6 +210,7 @@ def agent(
             thread=thread,
             version=version,
             searchable=searchable,
+            announce=announce,
             wait=wait,
             settings=settings,
         )

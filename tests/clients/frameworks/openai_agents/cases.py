@@ -33,6 +33,8 @@ class Model(ScriptedModel):
                 function_call("transfer", {"to": "ada", "cents": 100}, call_id="a"),
                 function_call("transfer", {"to": "bob", "cents": 200}, call_id="b"),
             ]
+        elif CASE.startswith("late") and not outputs:
+            step = [function_call("hand_out", {"to": "ada", "cents": 5}, call_id="l")]
         elif CASE.startswith("hand") and system_instructions == "first":
             step = [function_call("transfer_to_second", {}, call_id="h")]
         else:
@@ -54,9 +56,22 @@ agent = Agent(name="first", instructions="first", model=model, tools=[transfer],
 gates = {"transfer": Approve("Transfer {cents} to {to}?")}
 
 
-@controlled("openai-cases", thread="{case}")
+def made_late() -> Any:
+    """An agent and its tool, which no module names."""
+
+    @function_tool(needs_approval=True, failure_error_function=None)
+    def hand_out(to: str, cents: int) -> str:
+        """Hand out money."""
+        return refund(to, cents)
+
+    return Agent(name="late", instructions="late", model=model, tools=[hand_out])
+
+
+@controlled("openai-cases", thread="{case}", announce=["hand_out"])
 async def main(case: str) -> Any:
     """One or two runs."""
+    if case.startswith("late"):
+        return json.loads((await Runner.run(made_late(), "Go", approve=gates)).final_output)
     if not case.startswith("talk"):
         return json.loads((await Runner.run(agent, "Go", approve=gates)).final_output)
     session = Session()

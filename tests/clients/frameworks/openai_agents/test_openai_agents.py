@@ -154,6 +154,17 @@ def test_interruptions_are_asked_at_once_and_decided_one_by_one(
     assert len(lines(world / "model")) == 2
 
 
+@pytest.mark.requirement("E02")
+def test_a_tool_that_is_made_late_is_announced_by_name(
+    server: Server, start: Start, tmp_path: Path
+) -> None:
+    start(HERE / "cases.py", "late-1", GATEPOST_WAIT="0").end(75)
+    thread = server.wait_thread("openai-cases", "late-1")
+    assert server.decide(thread)["tool"] == "hand_out"
+    assert payload(start(HERE / "cases.py", "late-1").end()) == ["receipt for 5"]
+    assert lines(tmp_path / "world" / "paid") == ["ada 5"]
+
+
 def test_a_session_goes_on_in_another_process_with_the_same_conversation(
     server: Server, start: Start, tmp_path: Path
 ) -> None:

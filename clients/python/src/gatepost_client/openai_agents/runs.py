@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 from ..current import Current, required, settle
@@ -66,7 +68,7 @@ def control(agent: Any) -> Any:
     if id(agent) in _controlled:
         return agent
     _controlled.add(id(agent))
-    ANNOUNCED.append(lambda: _approvable(agent))
+    ANNOUNCED.append(lambda: _approvable(agent.tools))
     if isinstance(agent.model, sdk.Model):
         agent.model = RecordedModel(agent.model)
     for tool in agent.tools:
@@ -78,17 +80,34 @@ def control(agent: Any) -> Any:
     return agent
 
 
-def _approvable(agent: Any) -> dict[str, Json]:
-    """The tools of an agent, as they are announced: those that need approval as effects."""
+def _approvable(tools: Iterable[Any]) -> dict[str, Json]:
+    """Tools as they are announced: those that need approval as effects."""
     return {
         tool.name: {
             "schema": tool.params_json_schema if tool.needs_approval else None,
             "description": tool.description[:1000],
             "effect": bool(tool.needs_approval),
         }
-        for tool in agent.tools
+        for tool in tools
         if isinstance(tool, sdk.FunctionTool)
     }
+
+
+def _named_tools() -> Iterator[Any]:
+    """The tools that a module of this process names, by themselves or in an agent.
+
+    A thread is started, and its tools are announced, before it comes to `Runner.run()`.
+    """
+    for module in list(sys.modules.values()):
+        values = list(vars(module).values()) if isinstance(module, ModuleType) else []
+        for value in values:
+            if issubclass(type(value), sdk.FunctionTool):
+                yield value
+            elif issubclass(type(value), sdk.Agent):
+                yield from value.tools
+
+
+ANNOUNCED.append(lambda: _approvable(_named_tools()))
 
 
 def _seal(work: Work, name: str, state: Json) -> Flow[None]:
