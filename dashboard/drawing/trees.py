@@ -210,9 +210,12 @@ class _Writer:
         return "".join(parts)
 
     def folded(self, pairs: list[tuple[str, Any, Any]], mark: str, depth: int, part: Part) -> str:
-        """Draw added or removed items; of more than a handful of objects, fold the rest."""
+        """Draw added or removed items; of more than a handful of objects, fold the rest.
+
+        A whole value shows all that it has; what only an older one had may be folded there too.
+        """
         large = any(container(old if new is MISSING else new) for _, new, old in pairs)
-        if self.whole or not large or len(pairs) <= HANDFUL:
+        if (self.whole and mark == "add") or not large or len(pairs) <= HANDFUL:
             return self.some(pairs, depth, "compare", part)
         rest = self.some(pairs[SHOWN:], depth, "compare", part)
         more = f"… {number(len(pairs) - SHOWN)} more {'added' if mark == 'add' else 'removed'}"

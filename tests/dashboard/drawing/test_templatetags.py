@@ -317,6 +317,7 @@ def test_of_many_added_items_a_few_are_seen_and_the_rest_is_behind_one_fold() ->
     assert "more added" not in trees.render({"few": added[:6]}, {"few": []})
     assert "more added" not in trees.render({"words": list("abcdefghij")}, {"words": []})
     assert "more added" not in trees.render({"p": added}, {"p": []}, whole=True)
+    assert "… 74 more removed" in trees.render({"p": []}, {"p": added}, whole=True)
     # So many that the list is cut as well: both are said.
     long = trees.render({"p": [{"n": n} for n in range(500)]}, {"p": []})
     assert "… 497 more added" in long
