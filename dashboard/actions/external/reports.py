@@ -225,8 +225,9 @@ def begin(
     with _reporting(actor, thread_id, token, step) as work:
         announced = _announced(work, tool)
         _check_names(work, at, tool)
-        if kind == "effect":
+        if kind in ("activity", "effect"):  # a `model` names a model, a `node` a node
             _check_announced(work, at, tool, "$.tool")
+        if kind == "effect":
             _check_args(announced, args, within="args")
         else:
             _check_new(work, at, {"args": args})
@@ -284,7 +285,7 @@ def _check_names(work: Work, at: Mapping[str, Any], tool: str) -> None:
 
 
 def _check_announced(work: Work, at: Mapping[str, Any], tool: str, path: str) -> None:
-    """Refuse an effect of a tool that the agent did not announce; what is on record goes on."""
+    """Refuse a call of a tool that the agent did not announce; what is on record goes on."""
     agent = announced_agent(work.agent_version)
     if tool in agent.tools or reported.is_here(work, at["node"], at["index"], at["key"]):
         return
@@ -318,6 +319,8 @@ def settle(
 ) -> ActivityRow:
     """Record what came of a call."""
     with _reporting(actor, thread_id, token, step) as work:
+        if how["kind"] == "activity":
+            _check_announced(work, at, how["tool"], "$.tool")
         _check_new(work, at, {"result": how["result"], "args": how["args"]})
         how["error"] = without_credentials(how["error"])
         return settled.settle(work, at, **how)
@@ -344,6 +347,8 @@ def record(
     with _reporting(actor, thread_id, token, None) as work:
         for index, one in enumerate(records):
             check_credentials("$", one, within=f"records[{index}]")
+            if one["kind"] == "activity" and one["tool"]:
+                _check_announced(work, one, one["tool"], f"$.records[{index}].tool")
         return settled.record(work, after, records)
 
 

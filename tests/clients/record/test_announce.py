@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from gatepost_client import agent, effect
+from gatepost_client import agent, effect, step
 from gatepost_client.wire.errors import NotConfigured
 
 
 @effect(idempotent=True)
 def announced_here() -> None:
     """Known by its decorator."""
+
+
+@step
+def looked_up_here() -> None:
+    """Known by its decorator as well."""
+
+
+@pytest.mark.requirement("E02")
+def test_steps_are_announced_as_tools_that_change_nothing() -> None:
+    @agent
+    def looks() -> None: ...
+
+    assert looks.describe()["tools"]["looked_up_here"] == {"effect": False}
 
 
 @pytest.mark.requirement("E02")

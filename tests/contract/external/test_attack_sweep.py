@@ -237,7 +237,7 @@ def _prepared(
 ) -> tuple[Agent, bool]:
     """An agent whose request has gone this history; whether it could take the thread again."""
     a = Agent(agent.send, agent.people)
-    a.start(input={"n": 0})
+    a.start(input={"n": 0}, tools={"charge": {}, "look": {"effect": False}})
     a.take()
     assert begin(a).body["do"] == "wait"
     history(a, cast)

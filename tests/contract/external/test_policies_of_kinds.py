@@ -111,3 +111,29 @@ def test_effects_of_announced_tools_only(agent: Agent) -> None:
     assert answer.status == 422
     assert "$.ask[0].effect.tool" in str(answer.body)
     assert queries.activities(UUID(agent.thread)) == []
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize(
+    "path", ["activities/begin/", "activities/settle/", "activities/record/"], ids=str
+)
+def test_activities_of_announced_tools_only(agent: Agent, path: str) -> None:
+    agent.start(tools={"read": {"effect": False}})
+    agent.take()
+    call = {"node": "work", "key": "look#0", "kind": "activity", "tool": "look", "args": ARGS}
+    done = {**call, "result": 1}
+    bodies = {"activities/begin/": call, "activities/settle/": {**done, "state": "done"}}
+    answer = agent.call("POST", path, bodies.get(path, {"records": [done]}))
+    assert (answer.status, answer.code) == (422, "invalid")
+    where = "$.records[0].tool" if "record" in path else "$.tool"
+    assert answer.body["errors"][0]["path"] == where
+    assert queries.activities(UUID(agent.thread)) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "tool"), [("model", "m-1"), ("node", "look"), ("activity", "read")]
+)
+def test_models_nodes_and_announced_tools_begin(agent: Agent, kind: str, tool: str) -> None:
+    agent.start(tools={"read": {"effect": False}})
+    agent.take()
+    assert agent.begin("look#0", kind=kind, tool=tool, args={})["do"] == "call"

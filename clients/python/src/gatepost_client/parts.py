@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast, overload
 
 from .current import await_, current, part, perform, required
-from .record.declared import Approve, Effect, declare_effect, names_of
+from .record.declared import STEPS, Approve, Effect, declare_effect, names_of
 from .record.steps import perform_effect, perform_question, perform_step, take_messages
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,6 +27,7 @@ def step(function: F | None = None, /, *, name: str = "") -> F | Callable[[F], F
     def declare(function: F) -> F:
         title = name or function.__name__
         names_of(function)
+        STEPS.add(title)
 
         def flow(*args: Any, **kwargs: Any) -> Any:
             scope = current()

@@ -31,6 +31,8 @@ Json = dict[str, Any]
 Body = Callable[[], Awaitable[object]]
 # They say that a tool has not run yet; it is called once more after people have answered.
 DEFERRED = frozenset({"approval_required", "call_deferred"})
+# The tool that what the framework itself does is recorded under, such as listing an MCP server's.
+FRAMEWORK = "pydantic_ai"
 FAILED = frozenset({"model_retry", "tool_failed", "validation_error", "run_cancelled"})
 # Differ between two calls with the same content.
 VOLATILE = frozenset({"timestamp", "run_id", "conversation_id"})
@@ -97,7 +99,7 @@ class Activities(JournalCallableOperationBackend[None]):
             history = ModelMessagesTypeAdapter.dump_python(cache_key[1], mode="json")
             args = {"request": _stable(history[-1]), "history": digest(_stable(history))}
         else:
-            node, kind, tool, args = name, "activity", name, {}
+            node, kind, tool, args = name, "activity", FRAMEWORK, {}
         args = recordable(args, f"What {node!r} is called with")
         key = scope.work.name_call(node)
         inputs = digest(args)

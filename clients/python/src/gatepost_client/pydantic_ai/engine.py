@@ -33,7 +33,7 @@ from ..record.steps import perform_question
 from ..record.values import recordable
 from ..record.work import Work
 from ..wire.errors import Expired, Rejected
-from .activities import Activities, executed, is_idempotent
+from .activities import FRAMEWORK, Activities, executed, is_idempotent
 
 Json = dict[str, Any]
 _deferred: ContextVar[DeferredToolRequests | None] = ContextVar("deferred", default=None)
@@ -42,7 +42,7 @@ _deferred: ContextVar[DeferredToolRequests | None] = ContextVar("deferred", defa
 class Gatepost(BaseDurabilityCapability[Any]):
     """Makes an agent durable inside of a function with `@agent`; elsewhere it changes nothing.
 
-    `approve` names the gates of tools that need approval, `announce` those of them that are no
+    `approve` names the gates of tools that need approval, `announce` tools that are no
     functions of the agent, such as an MCP server's. A tool's `metadata={"gatepost":
     {"idempotent": True}}` says that it acts once for one `idempotency_key()`.
     """
@@ -70,7 +70,8 @@ class Gatepost(BaseDurabilityCapability[Any]):
 
     def for_agent(self, agent: Any) -> Any:
         """Bind to the agent; its tools are announced with their schemas."""
-        ANNOUNCED.append(lambda: {**{name: {} for name in self.announce}, **_approvable(agent)})
+        named: dict[str, Json] = {FRAMEWORK: {"effect": False}} | {n: {} for n in self.announce}
+        ANNOUNCED.append(lambda: named | _approvable(agent))
         return super().for_agent(agent)
 
     @property
@@ -233,7 +234,7 @@ class Inbox(ExternalEventWaiter):
         _deferred.set(None)
         key = scope.work.name_call(f"{name}.ask")
         token = f"{scope.work.thread}/{key}"
-        call = calls.PureCall(f"{name}.ask", key, "activity", name, {"token": token})
+        call = calls.PureCall(f"{name}.ask", key, "activity", FRAMEWORK, {"token": token})
         answer, _ = await once(scope, call, lambda: ask(token))
         if answer is not None:
             return answer

@@ -65,13 +65,18 @@ class Effect:
 EFFECTS: dict[str, Effect] = {}
 
 
+# The names of the steps that this process has declared: their calls are activities.
+STEPS: set[str] = set()
+
+
 # Answers the tools of a framework's agents, by name, as they are announced.
 ANNOUNCED: list[Callable[[], dict[str, dict[str, Any]]]] = []
 
 
 def describe_tools() -> dict[str, dict[str, Any]]:
-    """All tools that this process may ask people about, as it announces them."""
-    tools = {effect.name: effect.describe() for effect in EFFECTS.values()}
+    """All tools that this process may call, as it announces them."""
+    tools: dict[str, dict[str, Any]] = {name: {"effect": False} for name in sorted(STEPS)}
+    tools |= {effect.name: effect.describe() for effect in EFFECTS.values()}
     for announced in ANNOUNCED:
         tools |= announced()
     return tools
