@@ -1,9 +1,13 @@
 """The top floor as a Django app: it listens to news from the floors below."""
 
+import gc
+
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.contrib.admin import apps as admin_apps
 from django.db.models.signals import post_migrate
+
+from . import THRESHOLDS
 
 
 class DashboardConfig(AppConfig):
@@ -45,6 +49,7 @@ class DashboardConfig(AppConfig):
         post_migrate.connect(
             after_migration, sender=sender, dispatch_uid="dashboard.operating.grants"
         )
+        gc.set_threshold(*THRESHOLDS)
 
 
 class RecordsConfig(admin_apps.SimpleAdminConfig):

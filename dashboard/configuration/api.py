@@ -33,6 +33,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "PolicyActionEnum": ["ask", "allow"],
         "ErasureScopeEnum": ["thread", "family"],
+        "ModeEnum": ["policies", "ask", "refuse"],
     },
     # No online validator: the schema stays here.
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},

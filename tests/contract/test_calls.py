@@ -110,7 +110,7 @@ QUERIES: dict[str, int] = {
     "hooks_unmap": 13,
     "mcp_servers_accept": 13,
     "mcp_servers_add": 9,
-    "mcp_servers_change": 10,
+    "mcp_servers_change": 11,
     "mcp_servers_list": 3,
     "mcp_servers_mode": 11,
     "mcp_servers_remove": 12,

@@ -21,7 +21,7 @@ from dashboard.pages.inbox import BOX, OLD_NAMES, InboxPage, page_from
 from dashboard.views.base import actor, wants_regions
 
 HELD: Final = "held"  # names in an address what its reader decided on the page before
-NEXT: Final = "next"  # names in an address the request that came after it in its list
+NEXT: Final = "following"  # names in an address the request that came after it in its list
 # A list, and what the address of a request carries of the list that it was opened from.
 LIST_PARAMETERS: Final[dict[str, Values]] = {
     "box": one_of(BOXES, also=OLD_NAMES),

@@ -11,6 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from checkpoints.state import marked
 from dashboard.mcp.gateway import calls
 from tests.contract.doors.test_pages_and_calls import FORMS, QUERY
 from tests.contract.world import World
@@ -78,9 +79,9 @@ def test_a_webhook_decides_nothing_with_one(world: World) -> None:
 
 def test_the_gateway_withholds_a_result_with_one() -> None:
     result = {"content": [{"type": "text", "text": f"the key is {CANARY}"}]}
-    why = calls.recordable(result, set())
+    why = calls.secret_in(marked.mark(result), set())
     assert why == "The result holds what looks like a GitHub token at $.content[0].text."
-    assert calls.recordable({"content": []}, set()) == ""
+    assert calls.secret_in(marked.mark({"content": []}), set()) == ""
 
 
 def test_a_span_is_recorded_without_it(world: World) -> None:

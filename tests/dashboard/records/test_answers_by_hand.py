@@ -93,7 +93,7 @@ def test_every_filter_with_every_kind_answers_what_a_reading_finds(cast: Cast) -
     assert "effect.started" in {row["kind"] for row in everything if row["approval"] == payment}
     pairs = list(itertools.product(questions(everything, payment), of_kinds(everything)))
     n_answers = 0
-    for (filters, fits), (kind, is_kind) in Random(21).sample(pairs, 250):
+    for (filters, fits), (kind, is_kind) in Random(21).sample(pairs, 280):
         if OF_PROPOSALS & {*filters} and not kind:
             # Without kinds of its own it is about decisions, and of a payee also about effects.
             is_kind = of_decisions if {"decision", "risk"} & {*filters} else of_requests

@@ -16,6 +16,7 @@ from tests.workers.graphs.beyond import beyond as value_beyond
 from workers.slot import loop
 
 VALUES = ("size", *BEYOND)
+RESULTS = ("result", "effect result")
 TEXTS = ("size", "NUL", "surrogate")
 # Doors that keep a JSON value, and where in it the refused one stands.
 PATHS = {
@@ -55,7 +56,8 @@ def test_a_value_beyond_a_limit_fails_the_step_with_its_path(
     make_bench: Callable[[Any], Bench], door: str
 ) -> None:
     bench = make_bench(beyond)
-    for limit in VALUES:
+    # What a call returned is kept in a marked form where JSON has none: only its size has a limit.
+    for limit in ("size",) if door in RESULTS else VALUES:
         reason = wrong(bench, door, limit)
         if limit == "size":
             assert "bytes, at most" in reason
@@ -65,6 +67,20 @@ def test_a_value_beyond_a_limit_fails_the_step_with_its_path(
         if limit == "depth":
             assert f"{PATHS[door]}[0][0][0]" in reason
             assert "nested too deeply" in reason
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("F03")
+@pytest.mark.parametrize("door", RESULTS)
+def test_a_result_beyond_the_limits_of_json_is_kept(
+    make_bench: Callable[[Any], Bench], door: str
+) -> None:
+    bench = make_bench(beyond)
+    for limit in BEYOND:
+        thread = bench.start(door=door, limit=limit)
+        row = bench.advance(thread)
+        assert row.status is Status.SUCCEEDED, (limit, row.status_reason[:300])
+        assert bench.intact(thread)
 
 
 @pytest.mark.nightly

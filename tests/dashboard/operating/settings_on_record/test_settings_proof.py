@@ -32,6 +32,8 @@ def changes(table: str, column: str, kind: str, *, empty: bool) -> str:
         words = {"transport": ("http", "command"), "mode": ("ask", "refuse")}
         words = words.get(column, ("board", "records"))
         return "CASE {} WHEN '{}' THEN '{}' ELSE '{}' END".format(column, *words, words[0])
+    if table == "gp_mcp_server" and column in ("resources", "prompts", "completions"):
+        return f"CASE {column} WHEN 'ask' THEN 'refuse' ELSE 'ask' END"
     if table == "gp_budget" and column in ("scope", "at_full"):
         words = {"scope": ("agent", "team"), "at_full": ("notify", "stop")}[column]
         return "CASE {} WHEN '{}' THEN '{}' ELSE '{}' END".format(column, *words, words[0])
