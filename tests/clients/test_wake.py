@@ -73,7 +73,8 @@ def test_waiting_work_starts_a_worker_at_each_turn(waking: Server, tmp_path: Pat
     wake = {"GATEPOST_WAIT": "0", "LEDGER": str(ledger)}
     with started(waking, tmp_path, secret, port=str(port), **wake) as (receiver, _):
         channels = dict.fromkeys(("steps", "step_inputs", "refusals"), "merge")
-        external = {"framework": "python", "channels": channels}
+        tools: dict[str, Any] = {"add_up": {"effect": False}, "pay": {}}
+        external = {"framework": "python", "channels": channels, "tools": tools}
         body = {"agent": "invoices-in-python", "name": NAME, "input": {"month": NAME}}
         thread = waking.operator.post("/threads/", body | {"external": external})["id"]
         assert waking.decide(thread)["title"] == "Pay 42 EUR?"
