@@ -33,5 +33,5 @@ def change_own_password(actor: Actor, request: Any, password: str, new: str) -> 
         raise Invalid("$.new_password", " ".join(error.messages)) from error
     set_own_password(Administrator(actor, superuser=False), new)
     request.user.refresh_from_db(fields=["password"])
-    # This login goes on under its own key; the event of its beginning names it.
+    # Keep the key of this login: its `login.begun` event names it.
     request.session[HASH_SESSION_KEY] = request.user.get_session_auth_hash()

@@ -236,7 +236,7 @@ def test_a_password_that_somebody_else_set_decides_nothing(cast: Cast, row: Appr
     assert "/account/password/" in problem["detail"]
     page = reviewer.post(f"/approvals/{row.id}/decide/", verdict)
     assert (page.status_code, "/account/password/" in page.content.decode()) == (403, True)
-    assert reviewer.get("/approvals/").status_code == 200  # reading goes on
+    assert reviewer.get("/approvals/").status_code == 200  # reading is still allowed
     assert (
         "You can’t decide until you change it"
         in reviewer.get("/account/password/").content.decode()
@@ -255,7 +255,7 @@ def test_a_password_that_somebody_else_set_decides_nothing(cast: Cast, row: Appr
     form = {"password": "x7" * 8, "new_password": "z9" * 8, "again": "z9" * 8}
     assert reviewer.post("/account/password/", form | {"again": "other"}).status_code == 422
     assert reviewer.post("/account/password/", form).status_code == 303
-    # The login that changed it goes on, and decides.
+    # The login that changed it is still valid, and decides.
     decided = post(reviewer, f"/approvals/{row.id}/decide/", verdict)
     assert decided.status_code == 200, decided.content
     assert verify_workspace(cast.workspace).intact
