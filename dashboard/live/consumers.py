@@ -22,6 +22,8 @@ from .hub import NOT_ALLOWED, SIGNED_OUT, TOO_MANY
 from .served import Member, Want
 
 MAX_TEXT = 32_000
+PING = '{"type":"ping"}'
+PONG = event_of({"type": "pong"})
 MAX_REGIONS, MAX_TOPICS = 40, 12
 BAD_REQUEST = 4400
 
@@ -106,6 +108,9 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         member = self.member
         if member is None or member not in self.hub.members:
+            return
+        if text_data == PING:
+            await self.base_send(PONG)
             return
         try:
             wants = read_join(text_data, workspace=member.reader.workspace)

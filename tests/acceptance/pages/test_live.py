@@ -136,6 +136,40 @@ def test_an_outage_is_shown_and_nothing_is_missed_after_it(house: House, people:
         assert len(screen.documents) == 1
 
 
+@pytest.mark.requirement("D01")
+def test_a_server_that_freezes_is_shown_and_nothing_can_be_pressed(
+    house: House, people: People
+) -> None:
+    case = house.play("look a", hold=("in-a",))
+    case.wait_called("a")
+    thread, form = people("operator"), people("operator")
+    pages = {thread: f"/threads/{case.id}/", form: "/threads/new/?agent=script"}
+    for screen, path in pages.items():
+        screen.allow("WebSocket connection|ERR_|Failed to load resource")
+        screen.open(path)
+        screen.see_live()
+    enabled = "[data-live-action]:not([aria-disabled=true])"
+    expect(thread.one(enabled)).not_to_have_count(0)
+    processes.signal_group(house.site.web.pid, signal.SIGSTOP)
+    try:
+        # It asks each 2 s and gives 5 s for an answer; the sockets stay open all the while.
+        for screen in pages:
+            badge = screen.one("#live-badge")
+            expect(badge).to_contain_text("No answer for", timeout=9_000)
+            expect(badge).to_have_attribute("data-state", "offline")
+        expect(thread.one(enabled)).to_have_count(0)
+        start = form.page.get_by_role("button", name="Start", exact=True)
+        expect(start).to_have_attribute("aria-disabled", "true")
+    finally:
+        processes.signal_group(house.site.web.pid, signal.SIGCONT)
+    for screen in pages:
+        screen.see_live()
+        expect(screen.one("[data-off]")).to_have_count(0)
+    expect(thread.one(enabled)).not_to_have_count(0)
+    case.go("in-a")
+    thread.see_status("succeeded")
+
+
 def test_a_page_that_is_left_while_it_connects_complains_of_nothing(
     house: House, people: People
 ) -> None:

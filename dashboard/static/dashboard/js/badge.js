@@ -6,9 +6,12 @@ gatepost.badge = (() => {
   const two = (n) => String(n).padStart(2, "0");
 
   // While offline nothing that changes something can be pressed; data-off marks what we switched.
+  // Without a socket a form may still get through; where nothing answers at all, none can.
+  const VERBS = "[data-live-action]", FORMS = "form[method=post] :is(button, input):is([type=submit], :not([type]))";
+  let which = VERBS;
   function actions(off) {
-    const which = off ? "[data-live-action]:not([aria-disabled])" : "[data-off]";
-    for (const el of document.querySelectorAll(which)) {
+    for (const el of document.querySelectorAll(off ? which : "[data-off]")) {
+      if (off && el.hasAttribute("aria-disabled")) continue;
       el.toggleAttribute("data-off", off);
       if (off) el.setAttribute("aria-disabled", "true");
       else el.removeAttribute("aria-disabled");
@@ -16,7 +19,8 @@ gatepost.badge = (() => {
       else el.removeAttribute("title");
     }
   }
-  function show(state, text, about = "") {
+  function show(state, text, about = "", off = VERBS) {
+    which = off;
     badge.dataset.state = state;
     badge.title = about;
     if (badge.textContent !== text) badge.firstElementChild.textContent = text;
@@ -28,6 +32,7 @@ gatepost.badge = (() => {
     state: () => badge.dataset.state,
     again: () => badge.dataset.state === "offline" && actions(true),
     offline: (d) => show("offline", `Offline since ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`),
+    silent: (seconds) => show("offline", `No answer for ${seconds} s`, "The server doesn't answer. What you typed stays here.", `${VERBS}, ${FORMS}`),
     closed(reason) {
       show("offline", "Signed out");
       const note = document.getElementById("closed"), link = note.querySelector("[data-sign-in]");

@@ -1,8 +1,9 @@
 // The page follows the server: pushes over one socket, and a slow poll as a net below it.
-// Nothing is sent up but "join": decisions are forms. data-region marks a region, data-topic what
+// Nothing is sent up but "join" and "ping": decisions are forms. data-region marks a region, data-topic what
 // it follows; data-refetch says that this page shows a variant which is fetched, not pushed.
 (() => {
   const POLL_MS = 1000 * (Number(document.body.dataset.poll) || 5);
+  const PING_MS = 2000, SILENT_MS = 5000, FETCH_MS = 10000;
   const badge = gatepost.badge;
   if (!badge) return; // nobody is signed in
   const seqs = new Map(); // topic -> newest sequence number seen
@@ -11,15 +12,33 @@
   let frames = new Map(); // region id -> html, until the next animation frame
   let socket = null, tries = 0, opened = false, over = false, resting = false;
   let slow = false, lastFrame = 0, lastAsk = 0, downSince = null, failures = 0, refetch = new Set();
+  let lastHeard = 0, unanswered = null; // when the oldest question without an answer was asked
 
   const regions = () => [...document.querySelectorAll("[data-region]")];
   const isOpen = () => socket?.readyState === WebSocket.OPEN;
 
-  const down = () => !over && !resting && !isOpen() && downSince && badge.offline(downSince);
+  const silence = () => unanswered === null ? 0 : performance.now() - unanswered;
+  const down = () => !over && !resting && !isOpen() && downSince && silence() < SILENT_MS && badge.offline(downSince);
   // Without Valkey nothing is pushed at once: what is new is found by looking, and said to be so.
   const fine = () => slow
     ? badge.show("slow", `Degraded: every ${POLL_MS / 1000} s`, "Live updates are degraded: Valkey does not answer. Nothing is lost, and everything can still be done.")
     : badge.show("live", "Live");
+  // An open socket proves nothing: a frozen server or a half-dead mobile link keeps it open.
+  function heard() {
+    const was = silence() >= SILENT_MS;
+    lastHeard = performance.now();
+    unanswered = null;
+    if (was && !over) isOpen() ? fine() : badge.show("resync", "Catching up");
+  }
+  function beat() {
+    if (over || resting || document.hidden) { unanswered = null; return; }
+    const now = performance.now();
+    if (isOpen() && now - lastHeard >= PING_MS && unanswered === null) {
+      unanswered = now;
+      socket.send('{"type":"ping"}');
+    }
+    if (silence() >= SILENT_MS) badge.silent(Math.round(silence() / 1000));
+  }
   function end(reason) {
     over = true;
     socket?.close();
@@ -78,8 +97,10 @@
     if (!ids.length || over) return true;
     const before = new Map(seqs), at = location.href;
     lastAsk = performance.now();
+    unanswered ??= lastAsk;
     try {
-      const answer = await fetch(at, { headers: { "X-Gatepost-Regions": ids.join(","), Accept: "application/json", "X-Gatepost-Workspace": workspace, ...seen() }, cache: "no-store" });
+      const answer = await fetch(at, { signal: AbortSignal.timeout(FETCH_MS), headers: { "X-Gatepost-Regions": ids.join(","), Accept: "application/json", "X-Gatepost-Workspace": workspace, ...seen() }, cache: "no-store" });
+      heard();
       if (answer.redirected || answer.status === 401 || answer.status === 403) return end();
       if (!answer.ok) throw new Error(answer.status);
       const { seq, regions: html } = await answer.json();
@@ -125,6 +146,7 @@
       if (mine !== socket) return mine.close(); // the page was left meanwhile
       tries = 0;
       lastFrame = performance.now();
+      heard();
       join();
       if (opened) { badge.show("resync", "Catching up"); await ask(); }
       opened = true;
@@ -132,6 +154,8 @@
     };
     mine.onmessage = ({ data }) => {
       const message = JSON.parse(data);
+      heard();
+      if (message.type === "pong") return; // no news: the poll below it stays due
       lastFrame = performance.now();
       if (message.type === "frame") onFrame(message);
       else if (message.type === "progress") gatepost.progress(message);
@@ -181,4 +205,5 @@
   gatepost.ask = ask;
   connect();
   setTimeout(net, POLL_MS);
+  setInterval(beat, 1000);
 })();
