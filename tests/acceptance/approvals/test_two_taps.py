@@ -205,3 +205,28 @@ def test_without_scripts_the_second_question_is_a_page_of_its_own(
     screen.open(address(other, listed=True))
     screen.one(f"#decision {APPROVE}").click()
     expect(screen.one("#outcome")).to_have_attribute("data-outcome", "approve")
+
+
+@pytest.mark.requirement("D02")
+def test_before_the_scripts_no_pointer_meets_what_decides_or_what_took_its_place(
+    house: House, people: People
+) -> None:
+    """Also where less motion is wanted, as in every test here."""
+    row = payments.pay(house, undo=UNDO, terms=Terms(undo_window=60))
+    screen = people("manager", phone=True, java_script_enabled=False)
+    # A second that never passes: nothing here depends on how fast the page came.
+    still = screen.context.new_cdp_session(screen.page)
+    still.send("Animation.enable")
+    still.send("Animation.setPlaybackRate", {"playbackRate": 0})
+
+    def meets(selector: str) -> set[str]:
+        asked = """all => all.filter(one => one.checkVisibility())
+          .map(one => getComputedStyle(one).pointerEvents)"""
+        return set(screen.page.locator(selector).evaluate_all(asked))
+
+    screen.open(address(row, listed=True))
+    assert meets("[data-decide]") == {"none"}
+    assert meets("main") == {"auto"}
+    payments.decide(house, row, "manager", "approve")
+    screen.open(address(row, listed=True))
+    assert meets("[data-decide]") | meets("main a") == {"none"}
