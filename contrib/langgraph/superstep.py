@@ -26,6 +26,7 @@ from gatepost import Context, Expired, Rejected, StepFailed
 from workers.authoring.errors import GateReached
 from workers.step import token_stream
 from workers.step.guard import unguarded
+from workers.step.swallowed_stops import collect_stops
 
 from .channels import ABOUT, Channels
 from .interrupts import answer
@@ -73,6 +74,7 @@ class Superstep:
 
     def run(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the update of the state; raises a Stop where the thread has to wait."""
+        collect_stops(self._ctx)
         # The guard of Gatepost's nodes would refuse what LangGraph does beside its own nodes.
         with unguarded():
             return self._superstep(values)

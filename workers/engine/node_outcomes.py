@@ -211,6 +211,7 @@ def _call(graph: Graph, step: OpenStep, node: Node, state: dict[str, Any]) -> di
         plain = step.encrypted.opened(state)
         with within(step.work.token, node.name, limit), guarded(node.call):
             update = node.call(graph.view(plain), Context(step, node.name))
+            step.stops.check_end(node.name)
             step.encrypted.remember(update)
             step.refuse_secrets(update, "The update")
             checked = graph.checked_update(update, node.name)

@@ -35,6 +35,7 @@ from ..step import token_stream
 from ..step.advice import TOLD_BYTES, check_activity, storable
 from ..step.answers import sha_of
 from ..step.secret_values import read_secret
+from ..step.swallowed_stops import notes_stops
 from .children import Children
 from .cursors import check_told
 from .held_calls import as_tool, named_args
@@ -75,6 +76,7 @@ def cursor() -> Any:
     return None if context is None else context.cursor
 
 
+@notes_stops
 class Context(Children):
     """One node's side of one step. Sync; an activity's function may be `async def`."""
 

@@ -23,6 +23,7 @@ from ..authoring.retry_policy import Retry
 from .answers import answered
 from .ledger import Ledger
 from .secret_values import masked, refuse_secrets
+from .swallowed_stops import RaisedStops
 
 EVENTS_BUFFERED = 50
 
@@ -81,6 +82,7 @@ class OpenStep:
     handed: list[dict[str, Any]] = field(default_factory=list)  # over, by nodes at work
     woken: int = 0  # wake_seq before its requests were read
     encrypted: ThreadState = field(default_factory=ThreadState)
+    stops: RaisedStops = field(default_factory=RaisedStops)
 
     def look(self) -> None:
         """Read what is recorded and requested of the step."""
