@@ -94,6 +94,28 @@ def started_site(*, slots: int = 2, pool: str = "prefork", **environment: str) -
             process.wait()
 
 
+@contextmanager
+def second_web_process(site: Site) -> Iterator[Site]:
+    """Start another web process on the database of a site; inside of `started_site`."""
+    data, port = Path(os.environ["GATEPOST_DATA"]), free_port()
+    part = Web(from_command_line(["--data-dir", str(data), "--port", str(port)]))
+    former = os.environ.get("GATEPOST_BASE_URL")
+    os.environ["GATEPOST_BASE_URL"] = site.url  # both stand behind one address
+    try:
+        process = part.start()
+    finally:
+        os.environ.pop("GATEPOST_BASE_URL")
+        if former is not None:
+            os.environ["GATEPOST_BASE_URL"] = former
+    second = Site(f"http://127.0.0.1:{port}", process, None, site.logs)
+    try:
+        wait_until(lambda: _answers(second), seconds=60, what="the second web process")
+        yield second
+    finally:
+        processes.signal_group(process.pid, signal.SIGKILL)
+        process.wait()
+
+
 def _answers(site: Site) -> bool:
     assert site.web.poll() is None, site.log("web")[-2000:]
     return responds(f"{site.url}/healthz")
