@@ -5,13 +5,25 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import pathlib
+import re
 from collections import deque
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
+from ipaddress import (
+    IPv4Address,
+    IPv4Interface,
+    IPv4Network,
+    IPv6Address,
+    IPv6Interface,
+    IPv6Network,
+)
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from ..wire.errors import InvalidValue
 
@@ -27,6 +39,25 @@ def _sorted(items: Any) -> list[Any]:
         return sorted(items, key=repr)
 
 
+def _named_text(value: Any) -> list[str]:
+    return [type(value).__name__, str(value)]
+
+
+_PATHS = {
+    kind.__name__: kind
+    for kind in (
+        *(pathlib.PurePosixPath, pathlib.PureWindowsPath),
+        *(pathlib.PosixPath, pathlib.WindowsPath),
+    )
+}
+_ADDRESSES: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        *(IPv4Address, IPv4Interface, IPv4Network),
+        *(IPv6Address, IPv6Interface, IPv6Network),
+    )
+}
+
 # Exact types: name, how it is written as JSON.
 _PLAIN: dict[type, tuple[str, Callable[[Any], Any]]] = {
     bytes: ("bytes", lambda value: base64.b64encode(value).decode()),
@@ -40,7 +71,30 @@ _PLAIN: dict[type, tuple[str, Callable[[Any], Any]]] = {
     timedelta: ("timedelta", lambda value: [value.days, value.seconds, value.microseconds]),
     UUID: ("uuid", str),
     Decimal: ("decimal", str),
+    Fraction: ("fraction", str),
+    complex: ("complex", lambda value: [value.real, value.imag]),
+    range: ("range", lambda value: [value.start, value.stop, value.step]),
+    timezone: ("timezone", lambda value: [value.utcoffset(None), value.tzname(None)]),
+    ZoneInfo: ("zone", lambda value: value.key),
+    re.Pattern: ("pattern", lambda value: [value.pattern, int(value.flags)]),
+    **dict.fromkeys(_PATHS.values(), ("path", _named_text)),
+    **dict.fromkeys(_ADDRESSES.values(), ("address", _named_text)),
 }
+
+
+def _revive_path(value: Any) -> pathlib.PurePath:
+    """A path of the record; one of another kind of system as that system's pure path."""
+    name, text = value
+    if name in ("PosixPath", "WindowsPath") and name != type(pathlib.Path()).__name__:
+        name = f"Pure{name}"
+    return _PATHS[name](text)
+
+
+def _revive_zone(value: Any) -> timezone:
+    offset, name = value
+    plain = timezone(offset)
+    return plain if plain.tzname(None) == name else timezone(offset, name)
+
 
 _REVIVE: dict[str, Revive] = {
     "bytes": base64.b64decode,
@@ -56,6 +110,17 @@ _REVIVE: dict[str, Revive] = {
     "decimal": Decimal,
     "int": int,
     "float": float,
+    "fraction": Fraction,
+    "complex": lambda value: complex(*value),
+    "range": lambda value: range(*value),
+    "timezone": _revive_zone,
+    "zone": ZoneInfo,
+    "pattern": lambda value: re.compile(*value),
+    "path": _revive_path,
+    "address": lambda value: _ADDRESSES[value[0]](value[1]),
+    "tuple": tuple,
+    "map": dict,
+    "text": lambda value: value.encode("ascii").decode("unicode_escape"),
 }
 
 # The messages that `messages_from_dict` of LangChain makes.

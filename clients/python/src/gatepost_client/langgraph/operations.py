@@ -98,7 +98,8 @@ class Operations:
     ) -> Flow[list[Chosen]]:
         """The checkpoints that `list` names: per namespace, newest first."""
         wanted = {} if config is None else config["configurable"]
-        last = None if before is None else _named(before)[2]
+        # It names a checkpoint only: thread and namespace are those of the config.
+        last = (before or {}).get("configurable", {}).get("checkpoint_id")
 
         def choose(leased: LeasedThread) -> Flow[list[Chosen]]:
             yield from leased.refresh()

@@ -16,6 +16,7 @@ from .forms import TAG, VALUE, Forms
 MAX_INTEGER = 2**53 - 1
 MAX_DEPTH = 90
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def check_searchable(names: Iterable[str], state: Mapping[str, Any]) -> None:
@@ -42,8 +43,10 @@ class JsonSerializer:
     Strings, numbers, lists and objects stand for themselves, so that people can read and edit
     them. All else is `{"$type": name, "value": ...}`, with names of a fixed list: messages and
     documents of LangChain in their own JSON form, `Send`, `Interrupt`, `Overwrite`, snapshots,
-    bytes, sets, dates, UUIDs, Decimals. Tuples come back as lists and exceptions as their text,
-    as with LangGraph's own serializer.
+    bytes, sets, dates, zones, UUIDs, Decimals, fractions, paths, patterns, addresses of networks,
+    numbers and texts that JSON cannot hold, and mappings with keys that are no text. Tuples come
+    back as lists (as keys they stay tuples) and exceptions as their text, as with LangGraph's own
+    serializer.
 
     `types` are classes of yours (pydantic models, dataclasses, named tuples, enums) that may
     stand in a state. Whatever else is met is refused: InvalidValue names its path.
@@ -84,29 +87,40 @@ class JsonSerializer:
             return value
         kind = type(value)
         if isinstance(value, str) and not isinstance(value, Enum):
-            return _text(str(value), path)
+            return str(value) if _is_text(value) else {TAG: "text", VALUE: _escaped(value)}
         if kind is int:
             small = -MAX_INTEGER <= value <= MAX_INTEGER
             return value if small else {TAG: "int", VALUE: str(value)}
         if kind is float:
-            return _number(value, path)
+            return _number(value)
         if room == 0:
             raise InvalidValue(f"{path} is nested too deeply, or contains itself")
         if kind is tuple or isinstance(value, list):
             return [self._encoded(v, f"{path}[{i}]", room - 1) for i, v in enumerate(value)]
         if isinstance(value, dict):
-            members = self._members(value, path, room)
+            if not all(isinstance(key, str) and _is_text(key) for key in value):
+                return {TAG: "map", VALUE: self._pairs(value, path, room)}
+            members = {str(k): self._encoded(v, _at(path, k), room - 1) for k, v in value.items()}
             # A member of this name would be read as a tag.
             return {TAG: "dict", VALUE: members} if TAG in members else members
         name, content = self._parts(value, path)
         encoded = self._encoded(content, path, room - 1)
         return encoded if name == "" else {TAG: name, VALUE: encoded}
 
-    def _members(self, value: Mapping[Any, Any], path: str, room: int) -> dict[str, Any]:
-        for key in value:
-            if type(key) is not str:
-                raise InvalidValue(f"{path} has a key of type {type(key).__name__}; use strings")
-        return {_text(k, path): self._encoded(v, _at(path, k), room - 1) for k, v in value.items()}
+    def _pairs(self, value: Mapping[Any, Any], path: str, room: int) -> list[list[Any]]:
+        """The members of a mapping that has keys which are no text, in their order."""
+        return [
+            [self._key(key, path, room - 1), self._encoded(item, _at(path, key), room - 1)]
+            for key, item in value.items()
+        ]
+
+    def _key(self, key: Any, path: str, room: int) -> Any:
+        """A key as JSON; a tuple stays one, since no list can be a key."""
+        if type(key) is not tuple:
+            return self._encoded(key, f"{path} (key)", room)
+        if room == 0:
+            raise InvalidValue(f"{path} is nested too deeply, or contains itself")
+        return {TAG: "tuple", VALUE: [self._key(item, path, room - 1) for item in key]}
 
     def _parts(self, value: Any, path: str) -> tuple[str, Any]:
         """The name and the content of a value that is not JSON; the name is empty for a text."""
@@ -116,10 +130,12 @@ class JsonSerializer:
             return name, _content(value)
         if form := self._forms.of(value):
             return form
-        raise InvalidValue(
-            f"{path} is a {name}, which is not JSON. If it may stand in the state, name its class: "
-            f"types=[{kind.__name__}]"
+        cure = (
+            f"If it may stand in the state, name its class: types=[{kind.__name__}]"
+            if _has_members(kind)
+            else "Keep a text, a number, a list or an object in its place."
         )
+        raise InvalidValue(f"{path} is a {name}, which cannot be stored. {cure}")
 
     def _revived(self, value: Mapping[str, Any]) -> Any:
         name, content = value.get(TAG), value.get(VALUE)
@@ -134,26 +150,37 @@ def _name_of(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _text(value: str, path: str) -> str:
-    if "\0" in value:
-        raise InvalidValue(f"{path} holds a NUL character, which cannot be stored")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise InvalidValue(f"{path} holds half of a surrogate pair") from None
-    return value
+def _is_text(value: str) -> bool:
+    """Whether PostgreSQL's JSON can hold a text: no NUL, no half of a surrogate pair."""
+    return not isinstance(value, Enum) and "\0" not in value and not _HALF.search(value)
 
 
-def _number(value: float, path: str) -> Any:
-    if not math.isfinite(value):
-        raise InvalidValue(f"{path} is {value}, which is not JSON")
-    if value.is_integer():  # JSON has one kind of number: 2.0 would come back as 2
+def _escaped(value: str) -> str:
+    """A text that JSON cannot hold, in Python's escapes, which people can read."""
+    return value.encode("unicode_escape").decode("ascii")
+
+
+def _number(value: float) -> Any:
+    # JSON has no such numbers, and one kind of number: 2.0 would come back as 2.
+    if not math.isfinite(value) or value.is_integer():
         return {TAG: "float", VALUE: repr(value)}
     return value
 
 
-def _at(path: str, key: str) -> str:
+def _at(path: str, key: Any) -> str:
+    if not isinstance(key, str):
+        return f"{path}[{repr(key)[:80]}]"
     return f"{path}.{key}" if _PLAIN_NAME.fullmatch(key) else f"{path}[{json.dumps(key[:80])}]"
+
+
+def _has_members(kind: type) -> bool:
+    """Whether objects of a class can be taken apart and made anew once the user names it."""
+    return (
+        issubclass(kind, Enum)
+        or hasattr(kind, "model_fields")
+        or dataclasses.is_dataclass(kind)
+        or (issubclass(kind, tuple) and hasattr(kind, "_asdict"))
+    )
 
 
 def _content(value: Any) -> Any:
