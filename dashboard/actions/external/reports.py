@@ -224,9 +224,7 @@ def begin(
     check_credentials("$", {**at, "tool": tool})
     with _reporting(actor, thread_id, token, step) as work:
         announced = _announced(work, tool)
-        _check_names(work, at, tool)
-        if kind in ("activity", "effect"):  # a `model` names a model, a `node` a node
-            _check_announced(work, at, tool, "$.tool")
+        _check_call(work, at, kind, tool)
         if kind == "effect":
             _check_args(announced, args, within="args")
         else:
@@ -247,17 +245,28 @@ def check(
     actor: Actor,
     thread_id: UUID,
     token: UUID,
+    at: Mapping[str, Any],
     *,
-    node: str,
     step: int | None,
     kind: str,
     tool: str,
     args: Any,
     gate: Gate | None,
 ) -> Forecast:
-    """Read what would stop a call; nothing is asked, begun or recorded."""
+    """Read what would stop a call; refuses what a begin refuses, and changes nothing."""
+    check_credentials("$", {**at, "tool": tool})
     with _reporting(actor, thread_id, token, step) as work:
-        return reported.check(work, node, kind, tool, args, gate)
+        _check_call(work, at, kind, tool)
+        return reported.check(work, at["node"], kind, tool, args, gate)
+
+
+def _check_call(work: Work, at: Mapping[str, Any], kind: str, tool: str) -> None:
+    """Refuse a call whose names are none, or are not announced."""
+    _check_names(work, at, tool)
+    if kind in ("activity", "effect"):  # a `model` names a model, a `node` a node
+        _check_announced(work, at, tool, "$.tool")
+    if kind != "node":  # starts nothing, and can only add a hold
+        _check_node(work, at)
 
 
 def _check_new(work: Work, at: Mapping[str, Any], values: Mapping[str, Any]) -> None:
@@ -293,6 +302,20 @@ def _check_announced(work: Work, at: Mapping[str, Any], tool: str, path: str) ->
         path,
         f"{work.agent!r} did not announce a tool of this name: start the thread with "
         f'`external.tools`, such as {{"{tool}": {{}}}}',
+    )
+
+
+def _check_node(work: Work, at: Mapping[str, Any]) -> None:
+    """Refuse a node that the agent did not announce; a tool may be a node of its own name."""
+    agent, node = announced_agent(work.agent_version), at["node"]
+    if node in agent.tools or node in {one["name"] for one in agent.graph.get("nodes", [])}:
+        return
+    if reported.is_here(work, node, at["index"], at["key"]):
+        return
+    raise Invalid(
+        "$.node",
+        f"{work.agent!r} did not announce a node of this name: start the thread with "
+        f'`external.nodes`, such as ["{node}"]',
     )
 
 
@@ -347,7 +370,13 @@ def record(
     with _reporting(actor, thread_id, token, None) as work:
         for index, one in enumerate(records):
             check_credentials("$", one, within=f"records[{index}]")
-            if one["kind"] == "activity" and one["tool"]:
+            if one["kind"] != "value" and not one["tool"]:
+                raise Invalid(
+                    f"$.records[{index}].tool",
+                    f"is empty: {one['kind']!r} is a call, so name what was called; a record "
+                    "without a tool has the kind `value`",
+                )
+            if one["kind"] == "activity":
                 _check_announced(work, one, one["tool"], f"$.records[{index}].tool")
         return settled.record(work, after, records)
 

@@ -148,7 +148,7 @@ class CheckCall(LeasedView):
             self.actor,
             thread_id,
             self.lease,
-            node=body.node,
+            body.at,
             step=body.step,
             kind=body.kind,
             tool=body.tool,

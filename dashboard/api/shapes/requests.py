@@ -100,7 +100,7 @@ Labels = Annotated[
 
 
 TOOL_MAX, INDEX_MAX = 200, 2**31 - 1
-NODES_MAX, TOOLS_MAX = 64, 200
+NODES_MAX, TOOLS_MAX = 200, 200
 Json = dict[str, Any]
 Node = Annotated[str, NotBlank(NODE_MAX)]
 Tool = Annotated[str, NotBlank(TOOL_MAX)]

@@ -30,7 +30,7 @@ ARGS = {"cents": 100}
 
 def approved(a: Agent) -> None:
     """A request that a reviewer has approved, and the agent has the lease again."""
-    a.start()
+    a.start(nodes=["work", "other"])
     a.take()
     assert a.begin("charge#0", args=ARGS, gate=GATE)["do"] == "wait"
     a.decide()

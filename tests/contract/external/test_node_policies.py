@@ -24,7 +24,8 @@ NODES = ["look", "pay"]
 def held(agent: Agent, cast: Cast) -> Agent:
     """An agent whose node `pay` needs people; its lease is on the first step."""
     demand(cast)
-    agent.start(framework="some-framework", nodes=NODES, input={"n": 0})
+    tools = {"charge": {}, "read": {}}
+    agent.start(framework="some-framework", nodes=NODES, tools=tools, input={"n": 0})
     agent.take()
     return agent
 

@@ -137,3 +137,45 @@ def test_models_nodes_and_announced_tools_begin(agent: Agent, kind: str, tool: s
     agent.start(tools={"read": {"effect": False}})
     agent.take()
     assert agent.begin("look#0", kind=kind, tool=tool, args={})["do"] == "call"
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize("path", ["activities/begin/", "activities/check/"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_calls_at_announced_nodes_only(agent: Agent, path: str, kind: str) -> None:
+    agent.start(nodes=["plan"], tools={"charge": {}})
+    agent.take()
+    body = {"key": "c#0", "kind": kind, "tool": "charge", "args": ARGS}
+    answer = agent.call("POST", path, {**body, "node": "elsewhere"})
+    assert (answer.status, answer.body["errors"][0]["path"]) == (422, "$.node")
+    assert "external.nodes" in str(answer.body)
+    for node in ("plan", "charge"):  # a tool is a node of its own name
+        assert agent.call("POST", path, {**body, "node": node}).status == 200
+    # A begin of a node starts nothing: it can only add a hold.
+    other = {**body, "kind": "node", "node": "elsewhere"}
+    assert agent.call("POST", path, other).status == 200
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize("kind", ["activity", "effect"])
+def test_a_check_refuses_what_a_begin_refuses(agent: Agent, kind: str) -> None:
+    agent.start(tools={"read": {}})
+    agent.take()
+    for tool in ("look", "re\u0430d"):
+        body = {"node": "work", "key": "look#0", "kind": kind, "tool": tool, "args": ARGS}
+        begun = agent.call("POST", "activities/begin/", body)
+        checked = agent.call("POST", "activities/check/", body)
+        assert (begun.status, checked.status) == (422, 422)
+        assert checked.body["errors"] == begun.body["errors"]
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize("kind", ["activity", "model"])
+def test_a_call_without_a_name_is_not_recorded(agent: Agent, kind: str) -> None:
+    agent.start()
+    agent.take()
+    one = {"node": "work", "key": "c", "kind": kind, "args": ARGS, "result": 1}
+    answer = agent.call("POST", "activities/record/", {"records": [one]})
+    assert (answer.status, answer.body["errors"][0]["path"]) == (422, "$.records[0].tool")
+    assert queries.activities(UUID(agent.thread)) == []
+    agent.post("activities/record/", {"records": [{**one, "kind": "value"}]})

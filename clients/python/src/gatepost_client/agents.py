@@ -15,7 +15,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 from uuid import uuid4
 
 from .current import Current, bound
-from .record.declared import RESERVED, describe_tools, named, names_of
+from .record.declared import MODEL, RESERVED, WORK, describe_tools, named, names_of
 from .record.lifecycle import Execution
 from .record.values import listed, recordable
 from .record.work import Work
@@ -90,6 +90,7 @@ class Agent(Generic[P, R]):
         return {
             "framework": "python",
             "version": self.version,
+            "nodes": [WORK, MODEL],
             "channels": {"steps": "merge", "step_inputs": "merge", "refusals": "merge"},
             "tools": {**{name: {} for name in self.announce}, **describe_tools()},
             "message_channel": "messages",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from .tuples import INPUT
+from .tuples import INPUT, NAME_MAX, NODES_MAX
 
 Json = dict[str, Any]
-NODES_MAX, NAME_MAX, CHANNELS_MAX = 64, 100, 200
+CHANNELS_MAX = 200
 
 
 def announced(graph: Any = None, searchable: Collection[str] = ()) -> Json:
@@ -42,6 +42,6 @@ def _announced(nodes: Iterable[str], lists: Iterable[str], searchable: Collectio
     return {
         "framework": "langgraph",
         "channels": dict.fromkeys(names[:CHANNELS_MAX], "append"),
-        "nodes": [name[:NAME_MAX] for name in nodes][:NODES_MAX],
+        "nodes": list(dict.fromkeys(name[:NAME_MAX] for name in nodes))[:NODES_MAX],
         **({"searchable": list(searchable)} if searchable else {}),
     }

@@ -16,6 +16,8 @@ _APART = ("id", "channel_values", "channel_versions", "versions_seen")
 _TRIGGER = "branch:to:"
 _JOIN = "join:"
 _TASKS, INPUT = "__pregel_tasks", "__start__"
+# Nodes that a request takes, and the characters of their names.
+NODES_MAX, NAME_MAX = 200, 100
 # Where people changed the past, in the words that LangGraph has for it.
 _SOURCES = {"edit": "update", "fork": "fork", "rollback": "fork"}
 
@@ -95,7 +97,7 @@ def nodes_of(state: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
     """The nodes that worked between two states: those that have seen something new."""
     seen, former = state[SEEN], before.get(SEEN, {})
     nodes = [node for node, versions in seen.items() if versions != former.get(node)]
-    return [node[:100] for node in nodes if not node.startswith("__")][:64]
+    return [node[:NAME_MAX] for node in nodes if not node.startswith("__")][:NODES_MAX]
 
 
 def next_nodes_of(state: Mapping[str, Any]) -> list[str]:
@@ -104,7 +106,7 @@ def next_nodes_of(state: Mapping[str, Any]) -> list[str]:
     for send in state.get(_TASKS) or ():
         if isinstance(send, dict) and isinstance(send.get("value"), dict):
             nodes.append(str(send["value"].get("node")))
-    return [node[:100] for node in dict.fromkeys(nodes) if node][:64]
+    return [node[:NAME_MAX] for node in dict.fromkeys(nodes) if node][:NODES_MAX]
 
 
 def is_busy(state: Mapping[str, Any]) -> bool:

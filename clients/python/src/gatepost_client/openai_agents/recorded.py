@@ -13,6 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 from ..current import current
 from ..framework_calls import Made, make_approved, once
 from ..record import calls
+from ..record.declared import MODEL
 from ..record.values import digest, recordable
 
 # By name: a folder of this name may lie beside the script, and tools that read imports take it.
@@ -50,8 +51,8 @@ class RecordedModel(sdk.Model):
         called = recordable(
             {"request": history[-1], "history": digest([system_instructions, history])}, name
         )
-        key = scope.work.name_call("model")
-        call = calls.PureCall("model", key, "model", name[:200], called, digest(called))
+        key = scope.work.name_call(MODEL)
+        call = calls.PureCall(MODEL, key, "model", name[:200], called, digest(called))
         saved, _ = await once(scope, call, request, usage=lambda made: _usage(name, made))
         return _RESPONSE.validate_python(saved)
 

@@ -25,6 +25,7 @@ from pydantic_ai.tools import ToolDefinition
 from ..current import Current, required
 from ..framework_calls import Made, make_approved, once
 from ..record import calls
+from ..record.declared import MODEL
 from ..record.values import digest, recordable
 
 Json = dict[str, Any]
@@ -87,6 +88,7 @@ class Activities(JournalCallableOperationBackend[None]):
         if isinstance(operation_id, (EventStreamHandlerId, ToolsetValidateToolArgumentsId)):
             return await body()
         scope = required(name)
+        announced = ""
         executing = executed.get() if isinstance(operation_id, ToolsetCallToolId) else None
         if executing is not None:
             call, definition = executing
@@ -96,14 +98,16 @@ class Activities(JournalCallableOperationBackend[None]):
             node, kind, tool, args = call.tool_name, "activity", call.tool_name, call.args_as_dict()
         elif isinstance(operation_id, ModelRequestId):
             node, kind, tool = f"{self._agent_name}.model", "model", operation_id.model_name
+            announced = MODEL
             history = ModelMessagesTypeAdapter.dump_python(cache_key[1], mode="json")
             args = {"request": _stable(history[-1]), "history": digest(_stable(history))}
         else:
             node, kind, tool, args = name, "activity", FRAMEWORK, {}
+            announced = FRAMEWORK
         args = recordable(args, f"What {node!r} is called with")
         key = scope.work.name_call(node)
         inputs = digest(args)
-        call_ = calls.PureCall(node, key, kind, tool, args, inputs)
+        call_ = calls.PureCall(node, key, kind, tool, args, inputs, announced)
         usage = _usage if kind == "model" else None
 
         async def edited(decided: Json) -> Any:

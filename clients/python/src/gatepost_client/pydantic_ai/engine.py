@@ -234,7 +234,9 @@ class Inbox(ExternalEventWaiter):
         _deferred.set(None)
         key = scope.work.name_call(f"{name}.ask")
         token = f"{scope.work.thread}/{key}"
-        call = calls.PureCall(f"{name}.ask", key, "activity", FRAMEWORK, {"token": token})
+        call = calls.PureCall(
+            f"{name}.ask", key, "activity", FRAMEWORK, {"token": token}, announced=FRAMEWORK
+        )
         answer, _ = await once(scope, call, lambda: ask(token))
         if answer is not None:
             return answer

@@ -17,7 +17,10 @@ ASKED_AT_ONCE = 20  # as many as the API takes
 
 @dataclass(frozen=True)
 class PureCall:
-    """A call of a model or a tool, at its position; `inputs` names what it is called with."""
+    """A call of a model or a tool, at its position; `inputs` names what it is called with.
+
+    It begins at `announced`, where its own node has a name that is not announced.
+    """
 
     node: str
     key: str
@@ -25,11 +28,12 @@ class PureCall:
     tool: str
     args: Json
     inputs: str = ""
+    announced: str = ""
 
     @property
     def position(self) -> Json:
         """The position that it is recorded at."""
-        return {"node": self.node, "index": 0, "key": self.key}
+        return {"node": self.announced or self.node, "index": 0, "key": self.key}
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ from ..wire.errors import NotConfigured
 # Channels of the state that this package writes; everything else is the agent's input.
 RESERVED = frozenset({"steps", "step_inputs", "refusals", "messages", "result"})
 
+# The nodes of a script that are no step or tool: where it begins, and its calls of models.
+WORK, MODEL = "work", "model"
+
 
 @dataclass(frozen=True)
 class Approve:
