@@ -117,17 +117,21 @@ def _version(actor: Actor, agent: str, external: Announcement | None) -> AgentRo
             return version
         if version.queue != EXTERNAL_QUEUE:
             raise Conflict(f"Workers of this installation serve {agent}; take another name.")
+    return queries.agent_version(enter_announcement(actor, agent, external))
+
+
+def enter_announcement(actor: Actor, agent: str, external: Announcement) -> UUID:
+    """Enter an agent that works elsewhere as it describes itself: a version; raises Invalid."""
     require(actor, "work")
     _check_schemas(external)
     check_announced(external)
     if twice := next((n for n in external.nodes if external.nodes.count(n) > 1), None):
         raise Invalid("$.external.nodes", f"has two nodes named {escaped(twice)}")
     try:
-        version_id = announce(agent, external, workspace=actor.workspace)
+        return announce(agent, external, workspace=actor.workspace)
     except InvalidValue as error:
         path = error.path if error.path == "$.agent" else f"$.external{error.path[1:]}"
         raise Invalid(path, error.reason) from error
-    return queries.agent_version(version_id)
 
 
 def _check_schemas(external: Announcement) -> None:

@@ -14,7 +14,7 @@ from approvals import queries as approval_queries
 from approvals.policies.reservations import NO_BOUND
 from approvals.queries import ApprovalRow
 from checkpoints import queries
-from checkpoints.queries.installation.fleet import announced_agent
+from checkpoints.queries.installation.fleet import announced_agent, announced_tool
 from checkpoints.records import Position, Work
 from checkpoints.state import deltas, marked
 from checkpoints.states import EventKind, Status
@@ -244,7 +244,7 @@ def check(work: Work, node: str, kind: str, tool: str, args: Any, gate: Gate | N
     step = open_step(work)
     if kind != "effect" and not step.ledger.asks_of_call(work, tool, args):
         tool, gate = "", None
-    announced = announced_agent(work.agent_version).tools.get(tool, {})
+    announced = announced_tool(work.agent_version, tool) or {}
     return forecast(step, node, tool, args, gate, undo=str(announced.get("undo") or ""))
 
 

@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from checkpoints import leases, queries, store, undo
 from checkpoints.errors import NotAllowedNow, NotFound
-from checkpoints.queries.installation.fleet import announced_agent
+from checkpoints.queries.installation.fleet import announced_tool
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.state import deltas
 from checkpoints.states import EventKind, Status
@@ -122,7 +122,7 @@ def record(
 
 def _is_call(work: Work, value: Mapping[str, Any]) -> bool:
     """Say whether a record is of a call: a value is none, unless it names a tool of the agent."""
-    return value["kind"] != "value" or value["tool"] in announced_agent(work.agent_version).tools
+    return value["kind"] != "value" or announced_tool(work.agent_version, value["tool"]) is not None
 
 
 def recorded(thread: UUID, branch: int, step: int) -> list[ActivityRow]:

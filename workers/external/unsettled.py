@@ -8,7 +8,7 @@ from uuid import UUID
 from checkpoints import queries, store
 from checkpoints.errors import NotAllowedNow
 from checkpoints.queries import UnsettledEffect
-from checkpoints.queries.installation.fleet import announced_agent
+from checkpoints.queries.installation.fleet import announced_tool
 from checkpoints.records import Work
 from checkpoints.states import Status
 from checkpoints.verdicts import about_unknown
@@ -33,11 +33,12 @@ def stop_at_unsettled(work: Work) -> bool:
     An effect of a tool that is announced as idempotent stays begun: begun again, it is the same
     call under the same key.
     """
-    tools = announced_agent(work.agent_version).tools
+    version = work.agent_version
     open_ones = [
         effect
         for effect in queries.unsettled_effects(work.thread)
-        if effect.state == "unknown" or not tools.get(effect.tool, {}).get("idempotent")
+        if effect.state == "unknown"
+        or not (announced_tool(version, effect.tool) or {}).get("idempotent")
     ]
     for effect in open_ones:
         store.note_unknown(work, effect.id)

@@ -16,7 +16,7 @@ from approvals.policies.reservations import Estimate, Refusal
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
 from checkpoints import queries
-from checkpoints.queries.installation.fleet import announced_agent
+from checkpoints.queries.installation.fleet import announced_tool
 from checkpoints.queries.overview.fork_budgets import fork_budget
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.state import deltas
@@ -57,7 +57,7 @@ class Rules:
         """
         if not node_policies.any_exist(work.workspace):
             return False
-        declared = bool(announced_agent(work.agent_version).tools.get(tool, {}).get("effect"))
+        declared = bool((announced_tool(work.agent_version, tool) or {}).get("effect"))
         return policy.asks_of_call(_facts(work, tool=tool, args=args), declared=declared)
 
     def state_hash(self, work: Work) -> str:

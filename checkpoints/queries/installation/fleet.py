@@ -86,6 +86,41 @@ def announced_agent(version_id: UUID) -> AgentRow:
     return agent_version(version_id)
 
 
+def announced_tool(version_id: UUID, name: str) -> dict[str, Any] | None:
+    """A tool as a thread of this version has it; None of one that its agent never announced.
+
+    The announcement that the thread began with counts first. An agent that works elsewhere may
+    announce more tools later: then the newest announcement that names the tool counts.
+    """
+    own = announced_agent(version_id)
+    if name in own.tools or own.external is None:
+        tool: dict[str, Any] | None = own.tools.get(name)
+        return tool
+    later = _later(own, "v.tools ? %s::text", name)
+    return None if later is None else later.tools[name]
+
+
+def has_announced_node(version_id: UUID, name: str) -> bool:
+    """Say whether an agent announced a node, with the thread of this version or later."""
+    own = announced_agent(version_id)
+    if name in {node["name"] for node in own.graph.get("nodes", [])}:
+        return True
+    named = "v.graph @> jsonb_build_object('nodes', jsonb_build_array(jsonb_build_object('name', "
+    return own.external is not None and _later(own, f"{named}%s::text)))", name) is not None
+
+
+def _later(own: AgentRow, condition: str, name: str) -> AgentRow | None:
+    """The newest announcement of the same agent, in its workspace, that a condition holds for."""
+    result = rows(
+        f"SELECT x.* FROM ({AGENT} WHERE {KNOWN} AND v.agent = %s::varchar "
+        "AND v.graph #>> '{external,workspace}' = %s::text "
+        f"AND v.graph #>> '{{external,watched}}' IS NULL AND {condition}) x "
+        "ORDER BY x.created_at DESC, x.version DESC LIMIT 1",
+        (WORKER_ALIVE_SECONDS, own.agent, own.graph["external"]["workspace"], name),
+    )
+    return _agent(result[0]) if result else None
+
+
 def code_of_version(version_id: UUID) -> dict[str, Any] | None:
     """The code parts of a version (`checkpoints.code_parts`); None where none are recorded."""
     result = rows("SELECT code::text FROM gp_agent_version WHERE id = %s::uuid", (version_id,))

@@ -17,9 +17,11 @@ from checkpoints.postgres import reads
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ThreadRow
+from dashboard.actions.starts import enter_announcement
 from dashboard.errors import Conflict, Leased, LeaseLost, NotAllowedNow, translated
 from dashboard.fields.credentials import check_credentials, without_credentials
 from dashboard.identity.permissions import Actor, require
+from workers.external.announcement import Announcement
 from workers.external.reported import stop_before
 from workers.external.settled import go_back_if_undone
 from workers.external.unsettled import refuse_unsettled, stop_at_unsettled
@@ -117,14 +119,20 @@ def take(
     *,
     flushed: bool = False,
     watches: bool = False,
+    announced: Announcement | None = None,
 ) -> Held:
     """Take the lease of a thread that is queued, or whose holder let it expire.
+
+    What is `announced` with it is a version of the agent of its own: the thread stays on the one
+    it began with, and may call the tools of both.
 
     `flushed` for who reports in the same transaction, `watches` for who was watching only.
     """
     require(actor, "work")
     check_credentials("$.name", name)
-    _open(actor, thread_id, watches=watches)
+    row = _open(actor, thread_id, watches=watches)
+    if announced is not None:
+        enter_announcement(actor, row.agent, announced)
     owner = owner_of(actor, name)
     work = leases.acquire(thread_id, owner=owner, seconds=seconds, flushed=flushed)
     work = work or leases.take_over(thread_id, owner=owner, seconds=seconds)

@@ -13,7 +13,11 @@ from checkpoints import errors as ground
 from checkpoints import queries, store
 from checkpoints.names import escaped, name_fault
 from checkpoints.postgres import reads
-from checkpoints.queries.installation.fleet import announced_agent
+from checkpoints.queries.installation.fleet import (
+    announced_agent,
+    announced_tool,
+    has_announced_node,
+)
 from checkpoints.queries.past import checkpoint_query
 from checkpoints.records import Work
 from checkpoints.signals import activity_progressed
@@ -281,11 +285,10 @@ def _check_new(work: Work, at: Mapping[str, Any], values: Mapping[str, Any]) -> 
 
 def _check_names(work: Work, at: Mapping[str, Any], tool: str) -> None:
     """Refuse a tool, node or key that is no name; what has one already goes on under it."""
-    agent = announced_agent(work.agent_version)
-    nodes = [node["name"] for node in agent.graph.get("nodes", [])]
-    if tool not in agent.tools and (fault := name_fault(tool)):
+    version = work.agent_version
+    if (fault := name_fault(tool)) and announced_tool(version, tool) is None:
         raise Invalid("$.tool", f"{fault}: {escaped(tool)}")
-    if at["node"] not in nodes and (fault := name_fault(at["node"])):
+    if (fault := name_fault(at["node"])) and not has_announced_node(version, at["node"]):
         raise Invalid("$.node", f"{fault}: {escaped(at['node'])}")
     if (fault := name_fault(at["key"])) and not reported.is_recorded(
         work, at["node"], at["index"], at["key"]
@@ -295,34 +298,34 @@ def _check_names(work: Work, at: Mapping[str, Any], tool: str) -> None:
 
 def _check_announced(work: Work, at: Mapping[str, Any], tool: str, path: str) -> None:
     """Refuse a call of a tool that the agent did not announce; what is on record goes on."""
-    agent = announced_agent(work.agent_version)
-    if tool in agent.tools or reported.is_here(work, at["node"], at["index"], at["key"]):
+    if announced_tool(work.agent_version, tool) is not None:
+        return
+    if reported.is_here(work, at["node"], at["index"], at["key"]):
         return
     raise Invalid(
         path,
-        f"{work.agent!r} did not announce a tool of this name: start the thread with "
-        f'`external.tools`, such as {{"{tool}": {{}}}}',
+        f"{work.agent!r} did not announce a tool of this name: start the thread, or take its "
+        f'lease, with `external.tools`, such as {{"{tool}": {{}}}}',
     )
 
 
 def _check_node(work: Work, at: Mapping[str, Any]) -> None:
     """Refuse a node that the agent did not announce; a tool may be a node of its own name."""
-    agent, node = announced_agent(work.agent_version), at["node"]
-    if node in agent.tools or node in {one["name"] for one in agent.graph.get("nodes", [])}:
+    version, node = work.agent_version, at["node"]
+    if has_announced_node(version, node) or announced_tool(version, node) is not None:
         return
     if reported.is_here(work, node, at["index"], at["key"]):
         return
     raise Invalid(
         "$.node",
-        f"{work.agent!r} did not announce a node of this name: start the thread with "
-        f'`external.nodes`, such as ["{node}"]',
+        f"{work.agent!r} did not announce a node of this name: start the thread, or take its "
+        f'lease, with `external.nodes`, such as ["{node}"]',
     )
 
 
 def _announced(work: Work, tool: str) -> Mapping[str, Any]:
     """A tool as the agent announced it; nothing of one that it did not name."""
-    described: Mapping[str, Any] = announced_agent(work.agent_version).tools.get(tool, {})
-    return described
+    return announced_tool(work.agent_version, tool) or {}
 
 
 def _check_args(announced: Mapping[str, Any], args: Any, *, within: str) -> None:

@@ -51,7 +51,8 @@ class TakeThread(ExternalView):
     def post(self, request: Request, thread_id: UUID) -> Response:
         """queued -> running."""
         body = self.body(TakeLease)
-        held = external.take(self.actor, thread_id, body.name, body.seconds)
+        announced = None if body.external is None else body.external.announcement()
+        held = external.take(self.actor, thread_id, body.name, body.seconds, announced=announced)
         work, row = held.work, held.thread
         branch, step = work.branch, work.step + 1
         recorded = queries.step_activities(thread_id, branch=branch, step=step)

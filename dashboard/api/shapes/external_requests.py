@@ -19,7 +19,7 @@ from dashboard.actions.external.leases import (
 )
 from dashboard.actions.external.saved_states import BUCKET
 
-from .requests import INDEX_MAX, NODES_MAX, TOOL_MAX, Json, Node, RequestShape, Tool
+from .requests import INDEX_MAX, NODES_MAX, TOOL_MAX, ExternalAgent, Json, Node, RequestShape, Tool
 from .texts import Id, NotBlank, OneOf, Reason
 
 KEY_MAX = 190
@@ -45,6 +45,11 @@ class TakeLease(RequestShape):
         description="Who works: a host, a process. The thread's page shows it."
     )
     seconds: Seconds = SECONDS_DEFAULT
+    external: ExternalAgent | None = Field(
+        None,
+        description="What you say of yourself, as at a start: tools and nodes in it that the "
+        "thread's own announcement has not may be begun as well.",
+    )
 
 
 class RenewLease(RequestShape):

@@ -123,7 +123,7 @@ class Agent(Generic[P, R]):
             kwargs = {name: work.state[name] for name in self.arguments if name in work.state}
             return bound(Current(work, transport), self.function)(**kwargs)
 
-        return Execution(settings, invoke)
+        return Execution(settings, invoke, self.describe)
 
     def _block(self, settings: Settings, flow_of: Callable[[Execution], Flow[Any]]) -> Any:
         with Blocking(settings.url, settings.headers) as transport:

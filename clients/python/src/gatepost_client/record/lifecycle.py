@@ -33,8 +33,14 @@ GOODBYE_SECONDS = 3.0
 class Execution:
     """An agent's process at work: takes the thread, calls the agent, reports how it ended."""
 
-    def __init__(self, settings: Settings, invoke: Callable[[Work], Any]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        invoke: Callable[[Work], Any],
+        describe: Callable[[], Json] | None = None,
+    ) -> None:
         self.settings = settings
+        self._describe = describe
         self.work: Work | None = None
         self._invoke = invoke
 
@@ -45,7 +51,7 @@ class Execution:
 
     def resume(self, thread: str) -> Flow[Any]:
         """Work on a thread until it ends."""
-        work = Work(thread, self.settings)
+        work = Work(thread, self.settings, self._describe)
         try:
             yield from work.take()
         except Ended as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
 from ..wire import door
@@ -17,8 +18,10 @@ logger = logging.getLogger("gatepost_client")
 LONGEST_PAUSE = 5.0
 
 
-def wait_for_turn(thread: str, settings: Settings) -> Flow[Json]:
-    """Wait until the thread can be worked on and take its lease.
+def wait_for_turn(
+    thread: str, settings: Settings, describe: Callable[[], Json] | None = None
+) -> Flow[Json]:
+    """Wait until the thread can be worked on and take its lease, with the agent's announcement.
 
     Raises Waiting when the settings say not to stay, Ended or Cancelled when nothing is left.
     """
@@ -35,7 +38,10 @@ def wait_for_turn(thread: str, settings: Settings) -> Flow[Json]:
         if news["do"] in ("take", "undo"):
             try:
                 lease = yield from door.take_lease(
-                    thread, owner=settings.owner, seconds=settings.lease_seconds
+                    thread,
+                    owner=settings.owner,
+                    seconds=settings.lease_seconds,
+                    announced=None if describe is None else describe(),
                 )
             except Refused as error:
                 if error.code not in ("leased", "not-allowed-now"):

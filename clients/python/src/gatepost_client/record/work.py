@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from ..wire import door
@@ -35,9 +35,12 @@ class Work:
     finished and what they answer, and needs nothing else.
     """
 
-    def __init__(self, thread: str, settings: Settings) -> None:
+    def __init__(
+        self, thread: str, settings: Settings, describe: Callable[[], Json] | None = None
+    ) -> None:
         self.thread = thread
         self.settings = settings
+        self.describe = describe  # what is announced with each lease
         self.door = door.Door(thread, "")
         self.now: Json = {}
         self.state: Json = {}
@@ -54,7 +57,7 @@ class Work:
 
     def take(self) -> Flow[None]:
         """Take the lease as soon as this is possible, and read the record."""
-        lease = yield from wait_for_turn(self.thread, self.settings)
+        lease = yield from wait_for_turn(self.thread, self.settings, self.describe)
         self.door.token = lease["token"]
         self.now = lease["thread"]
         self.state = lease["state"]
@@ -96,7 +99,7 @@ class Work:
 
     def successor(self) -> Work:
         """The work of an agent that begins again under the same lease."""
-        new = Work(self.thread, self.settings)
+        new = Work(self.thread, self.settings, self.describe)
         new.door, new.now, new.state = self.door, self.now, self.state
         self.door = door.Door(self.thread, "")
         return new

@@ -80,11 +80,17 @@ def read_next(
     return _object(answer)
 
 
-def take_lease(thread: str, *, owner: str, seconds: float) -> Flow[Json]:
-    """Take the right to work on a thread; raises Refused while somebody else has it."""
-    answer = yield from request(
-        "POST", f"/threads/{thread}/lease/", {"name": owner, "seconds": int(seconds)}
-    )
+def take_lease(
+    thread: str, *, owner: str, seconds: float, announced: Mapping[str, Any] | None = None
+) -> Flow[Json]:
+    """Take the right to work on a thread; raises Refused while somebody else has it.
+
+    `announced` is the agent's announcement, which may name more than the thread's start did.
+    """
+    body: Json = {"name": owner, "seconds": int(seconds)}
+    if announced is not None:
+        body["external"] = dict(announced)
+    answer = yield from request("POST", f"/threads/{thread}/lease/", body)
     return _object(answer)
 
 
