@@ -8,16 +8,18 @@ Kinds: `text` (NUL, lone surrogates, as `\\uXXXX`), `int`, `float` (`nan`, `inf`
 (base64), `object` (a list of pairs: keys that are no text, or too long), `deep` (what is nested too
 deeply: its lists and objects as a table), `raw` (JSON as somebody sent it: names that occur twice,
 digits beyond a double), and Python's `tuple`, `set`, `frozenset`, `decimal`, `date`, `time`,
-`datetime`, `uuid`. `other` is anything else, by its type and how it describes itself: it alone
-comes back as its mark.
+`datetime`, `uuid`. Two come back as their marks: `other` is anything else, by its type and how it
+describes itself; `large` is a whole value of more bytes than a record takes, by its size, SHA-256
+and beginning, with the file that holds its form.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import PurePath
@@ -31,6 +33,7 @@ MARK: Final = "$exact"
 # Marks, and what wraps a record, need some depth of their own.
 DEPTH_MAX: Final = LIMITS.max_depth - 20
 SHOWN_MAX: Final = 10_000
+START_BYTES: Final = 2_000  # of a value that is too large for its record
 _ODD = re.compile("[\\\\\0\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
@@ -114,7 +117,31 @@ def unmark(value: Any) -> Any:
         (kind, text), *_ = inside.items()
         if read := _READERS.get(kind):
             return read(text)
-    return value  # `other`, and what a record from before this form holds
+    return value  # `other`, `large`, and what a record from before this form holds
+
+
+def large(raw: bytes, file: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The mark of a form too large for its record; `raw` is its canonical bytes.
+
+    `file` is the reference to the artifact that holds these bytes; None where it could not be kept.
+    """
+    return _as(
+        "large",
+        {
+            "bytes": len(raw),
+            "sha256": hashlib.sha256(raw).hexdigest(),
+            "start": raw[:START_BYTES].decode(errors="ignore"),
+            "file": None if file is None else dict(file),
+        },
+    )
+
+
+def large_part(form: Any) -> dict[str, Any] | None:
+    """What the mark of a form too large for its record holds; None for any other form."""
+    inside = form.get(MARK) if type(form) is dict and len(form) == 1 else None
+    part = inside.get("large") if type(inside) is dict and len(inside) == 1 else None
+    is_large = type(part) is dict and part.keys() == {"bytes", "sha256", "start", "file"}
+    return part if is_large else None
 
 
 def marks(value: Any, path: str = "$") -> list[tuple[str, str]]:
@@ -125,7 +152,7 @@ def marks(value: Any, path: str = "$") -> list[tuple[str, str]]:
         return []
     inside = value.get(MARK)
     if len(value) == 1 and type(inside) is dict and len(inside) == 1:
-        return [(path, kind) for kind in inside if kind in _READERS or kind == "other"]
+        return [(path, kind) for kind in inside if kind in _READERS or kind in _KEPT_AS_MARKS]
     return [one for key, item in value.items() for one in marks(item, f"{path}.{key}")]
 
 
@@ -266,6 +293,7 @@ _WRITERS: Final[dict[type, tuple[str, Callable[[Any], str]]]] = {
     time: ("time", lambda value: str(value.isoformat())),
     UUID: ("uuid", str),
 }
+_KEPT_AS_MARKS: Final = ("other", "large")
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "text": lambda text: _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text),
     "int": lambda text: int(text, 0),

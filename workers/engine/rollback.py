@@ -22,9 +22,10 @@ from ..authoring.errors import StepFailed
 from ..authoring.frozen import plain
 from ..authoring.graph import Tool
 from ..authoring.time_limits import within
-from ..step.advice import exact_form
+from ..step.advice import TOLD_BYTES, exact_form
 from ..step.answers import describe, result_of
 from ..step.ledger import Ledger
+from ..step.results import bounded_form, value_of
 from ..step.secret_values import what_is_secret
 from ..step.step import Agent, Heart
 from .between_steps import why_handed_back
@@ -110,7 +111,7 @@ class Undoing:
             tell(kind=EventKind.COMPENSATION_STARTED)
         try:
             with within(self.work.token, f"undo of {activity.tool}", None):
-                result = _called(call, activity, self.exempt)
+                result = self._called(call, activity)
         except Exception as error:
             message, self.errors[ident] = describe(error), error
             if failed < len(self.pauses) and not isinstance(error, UndoMissing):
@@ -125,6 +126,25 @@ class Undoing:
         tell(kind=EventKind.COMPENSATION_FINISHED, result=result)
         self.undone.append(name)
         return True
+
+    def _called(self, call: Callable[..., Any] | None, activity: ActivityRow) -> Any:
+        """Call the undo of an effect with the one key that it has; its result for the record."""
+        if call is None:
+            raise UndoMissing("its undo is not installed")
+        key, name = f"undo:{activity.idempotency_key}", activity.tool
+        came = value_of(activity.result, name, partial(self.ledger.open_artifact, self.work))
+        returned = result_of(partial(call, activity.args, came, key=key))
+        try:
+            result = exact_form(plain(returned), f"What the undo of {name!r} returned")
+            why = what_is_secret(marked.readable(result), exempt=self.exempt, of=name)
+            if not why:
+                keep = partial(self.ledger.artifact, self.work)
+                return bounded_form(result, f"undo of {name}", keep, TOLD_BYTES)
+            why = f"What the undo returned holds {why}."
+        except (StepFailed, TypeError, ValueError) as error:
+            why = describe(error)
+        # It has happened and is on record as that; only what it returned is not kept.
+        return {"withheld": why}
 
     def end(self) -> None:
         """Leave the thread as its plan says; in `attention`, with the list, if anything is left."""
@@ -159,17 +179,3 @@ class Undoing:
                 plan["reason"] if stay else f"Rolled back to step {target.step}: {plan['reason']}"
             )
         self.ledger.commit(work, checkpoint, leave_by=leave_by, reason=reason, left_by=left_by)
-
-
-def _called(call: Callable[..., Any] | None, activity: ActivityRow, exempt: Collection[str]) -> Any:
-    """Call the undo of an effect with the one key that it has; the JSON that it answers."""
-    if call is None:
-        raise UndoMissing("its undo is not installed")
-    key = f"undo:{activity.idempotency_key}"
-    came = marked.unmark(activity.result)
-    returned = plain(result_of(partial(call, activity.args, came, key=key)))
-    result = exact_form(returned, f"What the undo of {activity.tool!r} returned")
-    if why := what_is_secret(marked.readable(result), exempt=exempt, of=activity.tool):
-        # It has happened and is on record as that; only what it returned is not kept.
-        return {"withheld": f"What the undo returned holds {why}."}
-    return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 from uuid import UUID
 
@@ -18,7 +19,9 @@ from checkpoints.store.activities import Outcome
 from checkpoints.views import ActivityRow
 
 from ..engine.rollback import Undoing
+from ..step.advice import TOLD_BYTES
 from ..step.answers import answered
+from ..step.results import bounded_form
 from .open_step import ReportedLedger, open_step
 from .reported import Reported, leave
 from .unsettled import unknown_outcome
@@ -158,7 +161,9 @@ def settle_undo(work: Work, activity: UUID, *, result: Any, error: str) -> None:
         if error:
             how: dict[str, Any] = {"kind": EventKind.COMPENSATION_FAILED, "error": error}
         else:
-            how = {"kind": EventKind.COMPENSATION_FINISHED, "result": result}
+            keep = partial(ledger.artifact, work)
+            kept = bounded_form(result, f"undo of {effect.tool}", keep, TOLD_BYTES)
+            how = {"kind": EventKind.COMPENSATION_FINISHED, "result": kept}
         ledger.compensation(work, activity, tool=effect.tool, **how)
     go_back_if_undone(work)
 

@@ -9,11 +9,11 @@ from typing import Any, Final
 from approvals.queries import ApprovalRow
 from approvals.states import ALLOWING, DEFAULT_RISK
 from checkpoints.records import NewActivity, Position
-from checkpoints.state import deltas, marked
+from checkpoints.state import deltas
 from checkpoints.verdicts import about_unknown
 from checkpoints.views import ActivityRow
 
-from ..authoring.errors import Parked
+from ..authoring.errors import Parked, StepFailed
 from ..authoring.frozen import plain
 from ..authoring.graph import Gate, Tool
 from ..authoring.retry_policy import Retry, policy_of
@@ -129,7 +129,9 @@ class Effects(Interrupts):
             else unknown_effects.continuation_of(self._step, tool, known, expected)
         )
         if known is not None and continuation is unknown_effects.Continuation.ANSWER:
-            return outcome_of(marked.unmark(known.result), approval, deltas.copied(known.args))
+            return outcome_of(
+                self._step.value_of(known.result, tool.name), approval, deltas.copied(known.args)
+            )
         sentence, undescribed = describe_call(tool, value)
         act = replace(act, sentence=sentence, undescribed=undescribed)
         repeated = known if continuation is unknown_effects.Continuation.REPEAT else None
@@ -189,10 +191,7 @@ class Effects(Interrupts):
         try:
             with self._inside(activity):
                 returned = result_of(lambda: tool.call(**expected, key=activity.idempotency_key))
-                result = self._result(returned, tool.name)
-            self._step.refuse_secrets(
-                marked.readable(result), f"What {tool.name!r} returned", of=tool.name
-            )
+                result, came, refusal = self._result_of_effect(returned, tool.name)
         except MemoryError:
             raise  # it stays started: whether it happened shows when it is looked at again
         except Exception as error:
@@ -219,16 +218,35 @@ class Effects(Interrupts):
             if sleep is not None:
                 raise sleep from error
             raise
-        came = marked.unmark(result)
         self._step.ledger.end_effect(
             self._step.work,
             activity,
             state="done",
             result=result,
-            usage=recorded(described(tool, expected, came)),
+            usage=recorded(described(tool, expected, *came)),
             events=self._step.take_events(),
         )
-        return outcome_of(came, begun.approval, deltas.copied(expected))
+        if refusal:
+            raise StepFailed(
+                f"{refusal} {tool.name!r} happened and is on record as done, without what it "
+                "returned: a retry goes on with the result {'withheld': ...}."
+            )
+        return outcome_of(came[0], begun.approval, deltas.copied(expected))
+
+    def _result_of_effect(self, returned: Any, name: str) -> tuple[Any, tuple[Any, ...], str]:
+        """(what the record holds, (the value that the node gets,), why the value is withheld).
+
+        The effect has happened, so nothing about its result makes it a failed one: a retry would
+        repeat it.
+        """
+        try:
+            result, value = self._result(returned, name)
+        except MemoryError:
+            raise
+        except Exception as error:
+            why = self.error_text(error)
+            return {"withheld": why}, (), why
+        return result, (value,), ""
 
     def _never_again(
         self, position: Position, tool: Tool, value: Any, before: ActivityRow
@@ -236,7 +254,11 @@ class Effects(Interrupts):
         """The recorded result of a tool that acts once, kept for this position as well."""
         payload = {"args": value, "activity": str(before.id), "thread": str(before.thread)}
         saved = self._once(
-            position, "value", tool.name, payload, lambda: marked.unmark(before.result)
+            position,
+            "value",
+            tool.name,
+            payload,
+            lambda: self._step.value_of(before.result, tool.name),
         )
         return Outcome(saved)
 

@@ -31,6 +31,7 @@ from ..step import secret_values
 from ..step.advice import check_file, check_key, check_seconds, exact_form, storable
 from ..step.answers import chunks_of, describe, result_of, was_known
 from ..step.guard import unguarded, watched
+from ..step.results import bounded_form
 from ..step.retries import again, wait_with_others
 from .cursors import CursorState, left_by
 from .scratch import Scratch, stamp_of
@@ -152,13 +153,25 @@ class Recording:
         with unguarded():
             return self._scratch.with_artifacts(value, self.artifact)
 
-    def _result(self, returned: Any, name: str) -> Any:
-        """The result of a call in the form of the record; removes its scratch folder."""
+    def _result(self, returned: Any, name: str) -> tuple[Any, Any]:
+        """(the result of a call as its record holds it, as the node gets it).
+
+        Removes its scratch folder. Raises StepFailed for a secret, and for a path of a file.
+        """
         try:
-            return exact_form(self._as_artifacts(plain(returned)), f"What {name!r} returned")
+            return self._recorded_form(self._as_artifacts(plain(returned)), name)
         finally:
             with unguarded():
                 self._scratch.remove()
+
+    def _recorded_form(self, returned: Any, name: str) -> tuple[Any, Any]:
+        form = exact_form(returned, f"What {name!r} returned")
+        self._step.refuse_secrets(marked.readable(form), f"What {name!r} returned", of=name)
+        with unguarded():
+            return bounded_form(form, name, self._keep_file), marked.unmark(form)
+
+    def _keep_file(self, name: str, media_type: str, chunks: list[bytes]) -> dict[str, Any]:
+        return self.artifact(name, chunks, media_type)
 
     def artifact(
         self, name: str, data: bytes | Path | Iterable[bytes], media_type: str
@@ -212,7 +225,7 @@ class Recording:
             and known.state == "done"
             and deltas.canonical(known.args) == deltas.canonical(value)
         ):
-            return marked.unmark(known.result)
+            return self._step.value_of(known.result, name)
         self._boundary()
         ledger = self._step.ledger
         if kind == "model" and (why := ledger.spend_refusal(self._step.work)):
@@ -278,8 +291,7 @@ class Recording:
                 returned, usage = used(returned)
                 if isinstance(returned, Exception):
                     raise returned
-            result = self._result(returned, name)
-            self._step.refuse_secrets(marked.readable(result), f"What {name!r} returned", of=name)
+            result, value_of_call = self._result(returned, name)
         except MemoryError:
             raise  # there may be none left to write it down with
         except Exception as error:
@@ -307,7 +319,7 @@ class Recording:
             usage=usage or None,
             events=self._step.take_events(),
         )
-        return marked.unmark(result)
+        return value_of_call
 
     def recorded(self, name: str, args: Any, *, key: str | None = None) -> list[Any]:
         """Return the results that `record` has saved under a key for these arguments, oldest first.
@@ -323,7 +335,7 @@ class Recording:
             if known is None or known.state != "done" or deltas.canonical(known.args) != value:
                 self._ordinals[label] = ordinal
                 break
-            results.append(marked.unmark(known.result))
+            results.append(self._step.value_of(known.result, name))
         if not results:
             self._boundary()
         return results
@@ -335,10 +347,10 @@ class Recording:
         stopping, so that nothing finished is lost. Arguments must be JSON.
         """
         position = self._position(name, key)
-        value, stored = plain(args), exact_form(plain(result), f"What {name!r} returned")
+        value = plain(args)
         storable(value, f"What {name!r} is called with")
         self._step.refuse_secrets(value, f"What {name!r} is called with", of=name)
-        self._step.refuse_secrets(marked.readable(stored), f"What {name!r} returned", of=name)
+        stored, _ = self._recorded_form(plain(result), name)
         self._step.heart.check()
         revision = self._step.revision(position, same=False)
         activity = self._new(position, "activity", name, value, revision=revision)

@@ -103,7 +103,8 @@ class Sparing:
         for row in self.step.elsewhere:
             if self._stands_here(row) and deltas.canonical(row.args) == request:
                 return Known(
-                    marked.unmark(row.result), {"reused_from": str(row.id), **spared(row.usage)}
+                    self.step.value_of(row.result, self.tool),
+                    {"reused_from": str(row.id), **spared(row.usage)},
                 )
         return None
 

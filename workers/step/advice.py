@@ -53,16 +53,15 @@ def exact_form(value: Any, what: str) -> Any:
     """The form in which what a call returned is recorded, exactly as it was; `what` begins the
     sentence of a refusal.
 
-    It has happened, so nothing is refused for its type: see `checkpoints.state.marked`.
+    It has happened, so nothing is refused for its type: see `checkpoints.state.marked`. One that is
+    too large for a record goes into a file: see `results`.
     """
     try:
-        form = marked.mark(value)
+        return marked.mark(value)
     except InvalidValue as error:
         raise StepFailed(
             f"{what} cannot be kept: {error}. Keep a file with ctx.artifact, or below ctx.scratch."
         ) from error
-    storable(form, what)
-    return form
 
 
 def check_gate(gate: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -22,6 +22,7 @@ from ..authoring.language_models import Model, missing
 from ..authoring.retry_policy import Retry
 from .answers import answered
 from .ledger import Ledger
+from .results import value_of
 from .secret_values import masked, refuse_secrets
 from .swallowed_stops import RaisedStops
 
@@ -137,6 +138,10 @@ class OpenStep:
     def approval_at(self, position: Position) -> ApprovalRow | None:
         """The request at a position, newest revision."""
         return self.decided.get(position)
+
+    def value_of(self, result: Any, name: str) -> Any:
+        """The value of a recorded result; raises StepFailed where its file is not there."""
+        return value_of(result, name, partial(self.ledger.open_artifact, self.work))
 
     def refuse_secrets(self, value: Any, what: str, *, of: str = "") -> None:
         """Raise StepFailed for new data with a secret; `of` names the call that they belong to."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import IO, Any, Literal
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -22,7 +23,7 @@ from approvals.policies import matches
 from approvals.policies.matches import PolicyAnswer
 from approvals.states import ALLOWING
 from checkpoints import errors as ground
-from checkpoints import leases, queries, store
+from checkpoints import leases, payloads, queries, store
 from checkpoints.errors import NotFound
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.state import deltas, marked
@@ -35,7 +36,7 @@ from workers.external.open_step import Fenced, ReportedLedger
 from workers.external.reported import Reported, tool_of
 from workers.node.effects import Begun
 from workers.node.node_gates import check_node
-from workers.step.advice import storable
+from workers.step.results import bounded_form, value_of
 from workers.step.secret_values import path_of_secret, what_is_secret
 from workers.step.step import OpenStep
 
@@ -318,7 +319,7 @@ def advance(call: Call, row: ThreadRow, *, listed: bool = False) -> Begin:
         return Dispatch(call, answer.args, work, written[0], None)
     if answer.do == "answer":
         finish(work, "done")
-        return Ended(row.id, result=marked.unmark(answer.result))
+        return Ended(row.id, result=_value(row, answer.result))
     if answer.do == "refused":
         by = f" by {answer.by}" if answer.by else ""
         reason = f"Rejected{by}: {answer.reason}" if answer.by else answer.reason
@@ -350,10 +351,19 @@ def outcome(row: ThreadRow) -> Ended:
     """Read what came of a held call whose thread has ended."""
     for activity in reversed(effects(row)):
         if activity.state == "done":
-            return Ended(row.id, result=marked.unmark(activity.result))
+            return Ended(row.id, result=_value(row, activity.result))
         if activity.state == "failed":
             return Ended(row.id, reason=activity.error)
     return Ended(row.id, reason=row.status_reason or f"The thread has {row.status}.")
+
+
+def _value(row: ThreadRow, result: Any) -> Any:
+    """The result of a held call as its server sent it; raises StepFailed where its file is gone."""
+
+    def opened(sha256: str) -> IO[bytes]:
+        return payloads.opened(queries.artifact(sha256, workspace=row.workspace))
+
+    return value_of(result, row.title, opened)
 
 
 def effects(row: ThreadRow) -> list[ActivityRow]:
@@ -442,13 +452,9 @@ def secret_in(form: Any, secrets: set[str]) -> str:
     return ""
 
 
-def too_large(form: Any) -> str:
-    """Say why a result can't be recorded, though its client gets it; empty where it can."""
-    try:
-        storable(form, "The result")
-    except StepFailed as error:
-        return error.message
-    return ""
+def kept_form(at: Dispatch, form: Any) -> Any:
+    """The form of a result as its record takes it; one that is too large is kept as a file."""
+    return bounded_form(form, at.call.name, partial(ReportedLedger().artifact, at.work))
 
 
 def renew(at: Dispatch) -> None:

@@ -389,8 +389,9 @@ class Session:
         why = masked(calls.secret_in(form, secrets), secrets)
         if why and (is_call or isinstance(result, marked.Raw)):
             shown = wire.text_result(f"The call happened. {why}", modern=modern)
-        if why := why or calls.too_large(form):
-            form = {"withheld": why}
+        form = (
+            {"withheld": why} if why else await self._gateway.in_thread(calls.kept_form, at, form)
+        )
         if not await self._settle(at, "done", result=form):
             where = calls.thread_url(at.work.thread)
             text = f"A person took the thread away while the call was at work: {where}"

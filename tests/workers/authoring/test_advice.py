@@ -158,6 +158,7 @@ def test_an_undo_may_wait_and_what_it_returns_is_checked(tmp_path: Path) -> None
     assert thread.roll_back(to=0).status == "paused"
     assert thread.effects[0].undo_result["key"].startswith("undo:")
     thread = sends("Eve").roll_back(to=0)
-    assert thread.status == "attention"
-    assert "What the undo of 'send' returned cannot be kept" in thread.reason
-    assert thread.effects[0].state == "done"
+    assert thread.status == "paused"
+    (effect,) = thread.effects
+    assert effect.state == "compensated"
+    assert "What the undo of 'send' returned cannot be kept" in effect.undo_result["withheld"]

@@ -12,6 +12,7 @@ from checkpoints import chain
 from checkpoints.state import marked
 from dashboard import actions
 from dashboard.mcp.upstream.answers import decoded, encoded
+from workers.step.advice import RECORD_BYTES
 
 from .bench import Gate, gate
 from .scripted import Scripted, scripted
@@ -99,6 +100,24 @@ def test_a_held_call_answers_it_again_as_it_came(real_db: str, tmp_path: Path) -
             if '"completed"' in text:
                 break
         assert '"result":{"a":1,"a":"\\ud83d"}' in text
+        assert len(server.calls) == 1
+
+
+def test_a_result_larger_than_a_record_is_kept_as_a_file(real_db: str, tmp_path: Path) -> None:
+    spelled = json.dumps({"content": [{"type": "text", "text": "x" * (RECORD_BYTES + 1)}]})
+    with scripted() as server, gate(tmp_path, url=server.url) as at:
+        actions.set_mcp_tool_mode(at.cast.actor("admin"), at.server, "say", "ask")
+        _serve(server, spelled)
+        task = at.call("say", {}, tasks=True)["taskId"]
+        at.decide()
+        for _ in range(40):
+            text = at.send("tasks/get", {"taskId": task}, tasks=True).text
+            if '"completed"' in text:
+                break
+        part = marked.large_part(_recorded(at))
+        assert part is not None
+        assert part["file"]["$artifact"] == part["sha256"]
+        assert "x" * (RECORD_BYTES + 1) in text
         assert len(server.calls) == 1
 
 
