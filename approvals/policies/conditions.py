@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final, Literal
 
@@ -22,6 +23,7 @@ from checkpoints.unseen import HIDDEN
 from . import facts
 from .condition_cost import SECONDS_MAX, Cost, check_patterns, volumes
 from .look_alikes import texts_of
+from .syntax_errors import in_words, operator_of
 
 # The library logs each error of a helper; what has no answer is told where it counts.
 logging.getLogger("cel").setLevel(logging.CRITICAL)
@@ -115,14 +117,7 @@ def condition(text: str) -> Condition:
             "condition",
             f"names a node and {other[0]!r}: before a node there is none; write two policies",
         )
-    import cel  # with it comes a toolkit of terminals, 0.2 s: not with each start
-
-    try:
-        program = cel.compile(text)
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
-            raise
-        raise InvalidValue("condition", f"cannot be read: {_message_of(error)}") from error
+    program = _compiled(text)
     condition = Condition(text, program, _subject(names), cost, frozenset(names), texts)
     try:
         condition.holds(_SAMPLE)
@@ -132,6 +127,18 @@ def condition(text: str) -> Condition:
                 error
             )
     return condition
+
+
+def _compiled(text: str) -> Any:
+    import cel  # with it comes a toolkit of terminals, 0.2 s: not with each start
+
+    try:
+        return cel.compile(text)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+            raise
+        words = in_words(text, str(error))
+        raise InvalidValue("condition", f"cannot be read: {words}") from error
 
 
 def refusal(text: str) -> str:
@@ -237,8 +244,10 @@ def _looked_through(text: str) -> tuple[set[str], Cost]:
         elif word in ("==", "!=", "<", ">", "+"):
             cost.mentions += 1
     if unknown := sorted(names - bound - set(VARIABLES)):
-        known = ", ".join(VARIABLES)
-        raise InvalidValue("condition", f"knows no {unknown[0]!r}; there are {known}")
+        _compiled(text)  # a quote that is not closed makes a name of each word in a text
+        close = get_close_matches(unknown[0], VARIABLES, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else "; there are " + ", ".join(VARIABLES)
+        raise InvalidValue("condition", f"knows no {unknown[0]!r}{meant}")
     return names, cost
 
 
@@ -263,6 +272,8 @@ def _pattern(following: list[str]) -> str:
 
 
 def _check_function(name: str, inside: bool, *, method: bool) -> None:
+    if operator := operator_of(name):
+        raise InvalidValue("condition", f"cannot be read: write `{operator}` instead of `{name}`")
     if name not in FUNCTIONS and name not in MACROS:
         known = ", ".join(sorted(FUNCTIONS | MACROS))
         raise InvalidValue("condition", f"knows no function {name!r}; there are {known}")
@@ -344,7 +355,6 @@ def _double(value: Decimal) -> float:
 def _message_of(error: BaseException) -> str:
     """The first line of what the library says, without its advice."""
     text = str(error).replace("Python function call failed: ValueError: ", "")
-    text = re.sub(r"^Failed to parse expression .*?: ERROR: <input>:", "at ", text, flags=re.DOTALL)
     line = text.splitlines()[0] if text else type(error).__name__
     return line.partition(". Check ")[0].partition(". CEL does not")[0][:200]
 

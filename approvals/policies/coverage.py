@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final, Literal
 from uuid import UUID
 
@@ -66,19 +67,33 @@ def escapes_of(row: VersionRow) -> list[str]:
         return []
     agents = ground.agents(workspace=row.workspace)
     named = literals(row.condition)
+    result = _unannounced(agents, named)
+    return (result + list(_watched(agents, row, named.get("agent", ()))))[:NAMED_MAX]
+
+
+def unannounced_names(condition_text: str, *, workspace: UUID) -> list[str]:
+    """Warn of names in a condition that nobody announces, each with the name that it may mean."""
+    return _unannounced(ground.agents(workspace=workspace), literals(condition_text))[:NAMED_MAX]
+
+
+def _unannounced(agents: Sequence[AgentRow], named: Mapping[str, Sequence[str]]) -> list[str]:
     known = {
         "agent": {one.agent for one in agents},
         "tool": {tool for one in agents for tool in one.tools},
         "node": {str(node["name"]) for one in agents for node in one.graph.get("nodes", ())},
     }
-    result = [
-        f"No agent announces the {what} {name!r}. It is held once one does, and only by this "
-        "very name."
+    return [
+        f"No agent announces the {what} {name!r}.{_meant(name, known[what])} It is held once one "
+        "does, and only by this very name."
         for what in ("agent", "tool", "node")
         for name in named.get(what, ())
         if name not in known[what]
     ]
-    return (result + list(_watched(agents, row, named.get("agent", ()))))[:NAMED_MAX]
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    close = get_close_matches(name, known, n=1, cutoff=0.7)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def _watched(agents: Sequence[AgentRow], row: VersionRow, named: Sequence[str]) -> Iterable[str]:

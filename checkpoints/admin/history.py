@@ -306,6 +306,7 @@ class AgentVersionRecords(Records):
     filters = (since("created_at", "announced"),)
     search_exact = ("agent", "fingerprint", "queue")
     search_help_text = "Id or its beginning, agent, fingerprint, queue"
+    groups = (("What it is", ("agent", "version", "label", "description", "queue", "created_at")),)
     refusal = "Workers announce their agents when they start; nothing is entered by hand."
 
     def related(self, row: Any) -> list[tuple[str, str]]:

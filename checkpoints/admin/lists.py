@@ -7,7 +7,7 @@ of it (`Desk`). Lists go along indexes and page by keyset, see `paging`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any, NoReturn, Protocol, cast
@@ -299,7 +299,7 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
         columns = [field.attname for field in self.opts.concrete_fields]
         names = [name for name in columns if name not in self.never_shown]
         grouped = {name for _, group in self.groups for name in group}
-        groups = [*self.groups, ("", tuple(n for n in names if n not in grouped))]
+        rest = tuple(n for n in names if n not in grouped)
         context = {
             **self.admin_site.each_context(request),
             "title": f"{capfirst(str(self.opts.verbose_name))} {self.name_of(row)}",
@@ -309,13 +309,18 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
             "related": self.related(row),
             "acts": self.acts(row) if self.desk.may_administer(request) else [],
             "groups": [
-                (headline, [(self.called(n), self.value_of(row, n)) for n in group])
-                for headline, group in groups
-                if group
-            ]
-            + self.desk.more_of(request, row),
+                *self._values(row, self.groups),
+                *self.desk.more_of(request, row),
+                *self._values(row, (("", rest),) if rest else ()),
+            ],
         }
         return TemplateResponse(request, "records/detail.html", context)
+
+    def _values(
+        self, row: Any, groups: Iterable[tuple[str, tuple[str, ...]]]
+    ) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+        for headline, group in groups:
+            yield headline, [(self.called(n), self.value_of(row, n)) for n in group]
 
     def name_of(self, row: Any) -> str:
         """The row's name in the headline of its page."""

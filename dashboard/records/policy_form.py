@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django import forms
+from django.forms.boundfield import BoundField
 
 from approvals.policies.drafts import Draft
 from approvals.policies.queries import VersionRow
@@ -32,36 +34,72 @@ _INPUTS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Fields of the form that belong together; those in `wide` take the whole width."""
+
+    heading: str
+    about: str
+    names: tuple[str, ...]
+    wide: tuple[str, ...] = ()
+
+
+SECTIONS: Final = (
+    Section(
+        "When it applies",
+        "The first policy in the list whose condition holds decides. Examples fill the condition.",
+        ("name", "action", "condition"),
+        ("condition",),
+    ),
+    Section(
+        "Who approves",
+        "The stages are asked one after the other; each needs as many approvals as it says.",
+        ("stages", "note", "title", "risk", "four_eyes"),
+        ("four_eyes",),
+    ),
+    Section(
+        "If nobody decides",
+        "Reminders go to the people who still have to decide.",
+        ("deadline", "on_expiry", "escalate_to", "escalate_for", "reminders"),
+    ),
+    Section("After the decision", "", ("undo_window", "valid_for")),
+)
+# A person can take back a slip of the thumb; calls and commands say what they want by themselves.
+UNDO_SECONDS: Final = 10
+
+
 class PolicyForm(forms.Form):
     """One version of a policy."""
+
+    def sections(self) -> Iterator[tuple[Section, list[BoundField]]]:
+        """The fields of each section, in order."""
+        for one in SECTIONS:
+            yield one, [self[name] for name in one.names]
 
     name = forms.CharField(max_length=100, help_text="The name shown in requests and the log.")
     condition = forms.CharField(
         max_length=2_000,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
         help_text="When it holds, in CEL. "
-        "Money is text, so compare it by amount(args.total) > 1000, and "
-        "{amount, currency} by money(args.total, 'EUR') > 1000. A condition with "
-        "operation ('fork', 'roll_back', 'edit', 'retry') is about what people do to "
-        "threads, one with node, such as node == 'publish', stops before that node. "
-        "Where a value is missing, a policy that asks counts as met.",
+        "Money is text: compare it by amount(args.total) > 1000, and {amount, currency} by "
+        "money(args.total, 'EUR') > 1000. If a value is missing, a policy that asks counts as met.",
     )
     action = forms.ChoiceField(
         choices=[("ask", "Ask people"), ("allow", "Allow it and log it")],
-        help_text="The first matching policy decides.",
+        help_text="“Allow” asks nobody.",
     )
     note = forms.CharField(
         label="Why",
         required=False,
         max_length=1_000,
+        widget=forms.Textarea(attrs={"rows": 3}),
         help_text="Why approval is needed; reviewers read it first.",
     )
     stages = forms.CharField(
-        label="Who approves",
+        label="Stages",
         initial=ANYBODY,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text="Who approves, one stage per line, in order: “1 of any reviewer”, "
-        "“2 of ada, ben, team:Treasury”.",
+        help_text="One stage per line: “1 of any reviewer”, “2 of ada, ben, team:Treasury”.",
     )
     four_eyes = forms.BooleanField(
         required=False,
@@ -102,9 +140,9 @@ class PolicyForm(forms.Form):
     )
     undo_window = forms.FloatField(
         label="Undo window, in seconds",
-        initial=0,
+        initial=UNDO_SECONDS,
         min_value=0,
-        help_text="How long a decision can be undone before it takes effect.",
+        help_text="How long a decision can be undone before it takes effect; 0 for not at all.",
     )
     valid_for = forms.FloatField(
         label="Valid for, in hours",

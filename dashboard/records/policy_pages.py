@@ -20,7 +20,7 @@ from approvals.policies import queries as queries_policies
 from approvals.policies.affected_requests import Touched
 from approvals.policies.changes import SCOPES, SPANS
 from approvals.policies.conditions import claims, refusal
-from approvals.policies.coverage import escapes_of
+from approvals.policies.coverage import escapes_of, unannounced_names
 from approvals.policies.facts import FACTS
 from approvals.policies.queries import VersionRow
 from approvals.policies.surprises import warnings
@@ -33,6 +33,7 @@ from dashboard.identity.permissions import Actor, may
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, flash, flash_refusal
 
+from .policy_examples import examples
 from .policy_form import PolicyForm, differences, form_of, seat_line
 
 SHOWN = 100
@@ -80,11 +81,18 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
     who = _actor(request)
     posted = request.method == "POST"
     form = PolicyForm(request.POST if posted else None, initial=form_of(row) if row else None)
-    context: dict[str, Any] = {"form": form, "row": row}
+    begins = examples(who.workspace)
+    if (example := _chosen(request, begins)) is not None:
+        posted = False
+        form = PolicyForm(initial={**request.POST.dict(), "condition": example})
+    context: dict[str, Any] = {"form": form, "row": row, "examples": begins}
     context["refused"] = refusal(row.condition) if row else ""
     context["claims"] = _claims(row) if row else ()
     context["facts"] = list(FACTS.items())
-    context["warnings"] = warnings(str(form["condition"].value() or ""))
+    text = str(form["condition"].value() or "")
+    context["warnings"] = list(warnings(text))
+    if row is None or row.condition != text:  # those of what is saved stand under "escapes"
+        context["warnings"] += unannounced_names(text, workspace=who.workspace)
     status = 200
     if posted and not form.is_valid():
         status = 422
@@ -125,6 +133,14 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
         }
     title = f"Policy {row.name}" if row else "New policy"
     return _page(request, "policy/detail.html", title, context, status=status)
+
+
+def _chosen(request: HttpRequest, begins: list[tuple[str, str]]) -> str | None:
+    """The condition of the example that was pressed, or None."""
+    name, _, number = request.POST.get("do", "").partition("-")
+    if name != "example" or not number.isdecimal() or int(number) >= len(begins):
+        return None
+    return begins[int(number)][1]
 
 
 def _claims(row: VersionRow) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -70,7 +71,8 @@ def test_tools_are_listed_with_the_policies_that_would_hold_them(cast: Cast) -> 
     row = queries.agent("payments", workspace=cast.workspace)
     address = f"/admin/checkpoints/agentversion/{row.id}/change/"
     page = cast.client("auditor").get(address, follow=True).content.decode()
-    assert "What holds its tools" in page
+    parts = ("What it is", "What holds its tools", "Details")
+    assert re.findall(r"<h2>\s*(.*?)\s*</h2>", page) == list(parts)
     assert "Large (depends on the call), Accounts (depends on the call), All (always)" in page
 
 

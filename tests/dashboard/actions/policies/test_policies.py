@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -14,12 +16,14 @@ from approvals import queries
 from approvals.policies import changes as policies
 from approvals.policies import preview
 from approvals.policies import queries as queries_policies
+from approvals.policies.conditions import refusal
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as threads
 from dashboard import actions
 from dashboard.errors import Forbidden, Invalid
 from dashboard.identity import tokens
+from dashboard.records.policy_examples import examples
 from dashboard.records.policy_form import PolicyForm, form_of
 from tests.cast import Cast
 from tests.dashboard import scene
@@ -77,10 +81,52 @@ def test_the_form_says_all_that_a_policy_can(cast: Cast) -> None:
     assert policies.draft_of(row) == again.draft()
 
 
+def test_a_new_policy_starts_with_time_to_undo(cast: Cast) -> None:
+    page = cast.client("admin").get("/admin/policies/add/").content.decode()
+    assert re.search(r'name="undo_window"[^>]* value="10"', page)
+    for heading in ("When it applies", "Who approves", "If nobody decides", "After the decision"):
+        assert f"{heading}</h2>" in page
+
+
+def test_a_misspelt_tool_is_named_with_what_it_may_mean(cast: Cast) -> None:
+    scene.make_agent()
+    tool = next(one for row in threads.agents(workspace=cast.workspace) for one in row.tools)
+    wrong = tool[:-2] + tool[-1]
+    form = FORM | {"do": "try", "condition": f"tool == '{wrong}'"}
+    admin = cast.client("admin")
+    page = html.unescape(admin.post("/admin/policies/add/", form).content.decode())
+    warned = f"No agent announces the tool '{wrong}'. Did you mean '{tool}'?"
+    assert page.count(warned) == 1
+    right = form | {"condition": f"tool == '{tool}'"}
+    assert "No agent announces" not in admin.post("/admin/policies/add/", right).content.decode()
+    admin.post("/admin/policies/add/", form | {"do": "save"})
+    saved = admin.get(f"/admin/policies/{newest(cast).policy}/").content.decode()
+    assert html.unescape(saved).count(warned) == 1
+
+
+def test_an_example_fills_the_condition_and_keeps_the_rest(cast: Cast) -> None:
+    scene.make_agent()
+    admin = cast.client("admin")
+    form = FORM | {"do": "example-1", "condition": "tool ==", "note": "kept"}
+    answer = admin.post("/admin/policies/add/", form)
+    page = html.unescape(answer.content.decode())
+    assert answer.status_code == 200
+    words, text = examples(cast.workspace)[1]
+    assert words == "One tool"
+    assert f"{text}</textarea>" in page
+    assert "kept</textarea>" in page
+    assert 'role="alert"' not in page
+    assert queries_policies.policies(cast.workspace) == []
+    # Each of them can be saved as it stands.
+    for words, text in examples(cast.workspace):
+        assert not refusal(text), words
+
+
 @pytest.mark.parametrize(
     ("more", "text"),
     [
         ({"condition": "tol == 1"}, "knows no &#x27;tol&#x27;"),
+        ({"condition": "tool =="}, "it ends too early"),
         ({"stages": "ada"}, "cannot be read"),
         ({"stages": "1 of stranger"}, "is no reviewer of this workspace"),
         ({"stages": "1 of operator"}, "is no reviewer of this workspace"),

@@ -1,0 +1,34 @@
+"""Conditions to begin with, written with the names that this workspace's agents announce."""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from checkpoints import queries
+
+_AMOUNTS: Final = ("amount", "total", "sum", "price")
+
+
+def examples(workspace: UUID) -> list[tuple[str, str]]:
+    """(what it holds, the condition) of each example."""
+    agents = queries.agents(workspace=workspace)
+    tools = {name: tool for one in agents for name, tool in sorted(one.tools.items())}
+    tool = next((name for name, one in tools.items() if not one.get("undo")), "bank.pay")
+    paid, value = next(
+        (
+            (name, f"args.{key}")
+            for name, one in tools.items()
+            for key in _AMOUNTS
+            if key in ((one.get("schema") or {}).get("properties") or {})
+        ),
+        (tool, "args.total"),
+    )
+    agent = next((one.agent for one in agents if one.tools), "payments")
+    return [
+        ("What can’t be undone", "undo == 'none'"),
+        ("One tool", f"tool == {tool!r}"),
+        ("Large amounts", f"tool == {paid!r} && amount({value}) > 1000"),
+        ("All that one agent does", f"agent == {agent!r}"),
+        ("Rollbacks by people", "operation == 'roll_back'"),
+    ]
