@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from django.conf import settings
 
 CRASHES_ALLOWED = 3
+MODEL_ANSWER_BYTES = 8 << 20
 # The longest pause before a row that failed in a sweep is tried again.
 SET_ASIDE_SECONDS_MAX = 300.0
 # What the columns of a thread's names take, in characters; the API's document states the same.
@@ -44,3 +47,10 @@ def step_seconds() -> float:
 def nodes_at_once() -> int:
     """Number of nodes of one step that work at the same time, unless its agent sets another."""
     return int(getattr(settings, "GATEPOST_NODES_AT_ONCE", 8))
+
+
+def model_answer_bytes() -> int:
+    """Bytes of text that the answer of a model may have: text, reasoning and arguments together."""
+    if not settings.configured and "DJANGO_SETTINGS_MODULE" not in os.environ:
+        return MODEL_ANSWER_BYTES  # a harness without settings
+    return int(getattr(settings, "GATEPOST_MODEL_ANSWER_BYTES", MODEL_ANSWER_BYTES))

@@ -69,6 +69,8 @@ class EventKind(StrEnum):
     MODEL_FAILED = "model.failed"
     MODEL_REASONED = "model.reasoned"
     MODEL_TOOL_CALLED = "model.tool_called"
+    ANSWER_KEPT = "answer.kept"
+    PARAMETER_REFUSED = "parameter.refused"
     CONVERSATION_LOST = "conversation.lost"
     EFFECT_STARTED = "effect.started"
     EFFECT_FINISHED = "effect.finished"

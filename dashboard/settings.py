@@ -27,6 +27,7 @@ GATEPOST_MODEL           what answers ctx.model by default: openai:NAME, anthrop
 GATEPOST_AGENT_MODELS    the same for some agents, separated by commas: agent=openai:NAME
 GATEPOST_WORKSPACE_MODELS  the same for all agents of some workspaces: NAME=openai:MODEL
 GATEPOST_MODELS          other models that threads and forks may name, separated by commas
+GATEPOST_MODEL_ANSWER_BYTES  the largest text of a model's answer (8388608)
 GATEPOST_CREDENTIALS     refuse (default): what looks like a credential is written nowhere; off
 GATEPOST_SECRET_NAMES    variables whose values are refused as well wherever they turn up, separated
                          by commas; Gatepost's own secrets always are
@@ -150,6 +151,7 @@ GATEPOST_CALL_RESERVE = env.str("GATEPOST_CALL_RESERVE", default="0.05")
 GATEPOST_SWEEP_SECONDS = env.float("GATEPOST_SWEEP_SECONDS", default=2.0)
 GATEPOST_SLICE_SECONDS = env.float("GATEPOST_SLICE_SECONDS", default=30.0)
 GATEPOST_ANSWER_SECONDS = env.float("GATEPOST_ANSWER_SECONDS", default=32.0)
+GATEPOST_MODEL_ANSWER_BYTES = env.int("GATEPOST_MODEL_ANSWER_BYTES", default=8 << 20)
 GATEPOST_STEP_SECONDS = env.float("GATEPOST_STEP_SECONDS", default=900.0)
 GATEPOST_NODES_AT_ONCE = env.int("GATEPOST_NODES_AT_ONCE", default=8)
 GATEPOST_SLOT_MEMORY_MB = env.int("GATEPOST_SLOT_MEMORY_MB", default=0)

@@ -301,7 +301,6 @@ class _Shown:
 
     def __init__(self) -> None:
         self._ident: str | None = None
-        self._text = ""
         self._stream = token_stream.TokenStream()
 
     def add(self, chunk: Any) -> None:
@@ -309,9 +308,8 @@ class _Shown:
         if not isinstance(chunk, AIMessageChunk):
             return
         if chunk.id != self._ident:
-            self._ident, self._text, self._stream = chunk.id, "", token_stream.TokenStream()
-        self._text += str(chunk.text)
-        self._stream.grow(self._text)
+            self._ident, self._stream = chunk.id, token_stream.TokenStream()
+        self._stream.grow(str(chunk.text))
 
 
 def _has_open_tasks(snapshot: StateSnapshot | None) -> bool:

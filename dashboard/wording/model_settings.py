@@ -47,3 +47,17 @@ def conversation_lost(data: Mapping[str, Any]) -> str:
     else:
         then = "the agent chose to fail"
     return f"The provider no longer holds the conversation {name}: {then}"
+
+
+def answer_kept(data: Mapping[str, Any]) -> str:
+    """A sentence on an answer of a model that could not be used as it came."""
+    size = data.get("size")
+    came = f" ({size:,} bytes)" if isinstance(size, int) else ""
+    return f"Kept what the model's server sent{came}: {cut(data.get('reason') or '?')}"
+
+
+def parameter_refused(data: Mapping[str, Any]) -> str:
+    """A sentence on a parameter that the model does not take, and what was sent in its place."""
+    name, value = data.get("parameter") or "?", cut(str(data.get("value", "?")))
+    then = f"sent as {data['sent_as']}" if data.get("sent_as") else "left out"
+    return f"The model takes no {name} ({value}): {then}"

@@ -17,7 +17,7 @@ from checkpoints.states import Status
 from checkpoints.verdicts import MEANING
 
 from . import sentences_of_decisions as of_decisions
-from .model_settings import conversation_lost
+from .model_settings import answer_kept, conversation_lost, parameter_refused
 from .text import cut as _cut
 from .text import span
 from .usages import usage_text
@@ -283,6 +283,8 @@ _SAY: dict[str, Any] = {
     "model.tool_called": lambda d, who: (
         f"The model asks for {_cut(d.get('tool') or 'a tool')}{_at(d)}" + _tail(d)
     ),
+    "answer.kept": lambda d, who: answer_kept(d),
+    "parameter.refused": lambda d, who: parameter_refused(d),
     "conversation.lost": lambda d, who: conversation_lost(d),
     "effect.started": lambda d, who: f"{_name(d)} begins, attempt {d.get('attempt', 1)}",
     "effect.finished": lambda d, who: f"{_name(d)} completed{usage_text(d)}",

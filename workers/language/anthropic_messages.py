@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..authoring.errors import StepFailed
-from ..authoring.language_models import Reply, Request
-from ..authoring.messages import tool_call
-from .failures import BadAnswer, failure_of
+from ..authoring.language_models import Request
+from .answer_fold import Fold as AnswerFold
+from .answer_parts import OddUsage, Tokens, count, texts_of
+from .blank_turns import EMPTY
 
 URL = "https://api.anthropic.com/v1"
 PATH = "/messages"
@@ -17,11 +19,13 @@ KEY = "ANTHROPIC_API_KEY"
 VERSION = "2023-06-01"
 MAX_TOKENS = 4096  # the protocol demands a number
 STREAMED: dict[str, Any] = {}
+PROTOCOL = "the Messages protocol"
 FINISHED = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "tool_use": "tool_calls",
     "max_tokens": "length",
+    "model_context_window_exceeded": "length",
 }
 
 
@@ -39,7 +43,8 @@ def body(request: Request, model: str) -> dict[str, Any]:
         for t in request.tools
     ]
     form = {"format": {"type": "json_schema", "schema": request.schema}}
-    system = "\n\n".join(m["content"] for m in request.messages if m["role"] == "system")
+    systems = (m["content"] for m in request.messages if m["role"] == "system")
+    system = "\n\n".join(text for text in systems if text.strip())
     more = {
         "system": system or None,
         "temperature": request.temperature,
@@ -56,14 +61,20 @@ def body(request: Request, model: str) -> dict[str, Any]:
 
 
 def _turns(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Messages as turns: results of tools are the user's, and those of one answer one turn."""
+    """Messages as turns: results of tools are the user's, and those of one answer one turn.
+
+    The protocol refuses turns without content, which a model may have answered: they are left out.
+    """
     turns: list[dict[str, Any]] = []
     for message in messages:
+        blocks = _blocks(message)
+        if not blocks:
+            continue
         role = "assistant" if message["role"] == "assistant" else "user"
         if not (turns and turns[-1]["role"] == role):
             turns.append({"role": role, "content": []})
-        turns[-1]["content"] += _blocks(message)
-    return turns
+        turns[-1]["content"] += blocks
+    return turns or [{"role": "user", "content": [{"type": "text", "text": EMPTY}]}]
 
 
 def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -71,7 +82,7 @@ def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         identity, text = message["tool_call_id"], message["content"]
         return [{"type": "tool_result", "tool_use_id": identity, "content": text}]
     blocks: list[dict[str, Any]] = []
-    if message["content"]:  # the protocol refuses empty texts
+    if message["content"].strip():  # the protocol refuses blank texts
         blocks.append({"type": "text", "text": message["content"]})
     for call in message.get("tool_calls", ()):
         arguments = call["arguments"] or {}
@@ -81,86 +92,133 @@ def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     return blocks
 
 
-def reply(value: Mapping[str, Any], headers: Mapping[str, str]) -> tuple[Reply, int]:
-    """(the reply without its price, tokens that the cache stored) of an answer; BadAnswer.
-
-    The protocol counts tokens read from and written to the cache beside the others.
-    """
-    try:
-        blocks = value["content"]
-        usage = value.get("usage") or {}
-        read = usage.get("cache_read_input_tokens") or 0
-        written = usage.get("cache_creation_input_tokens") or 0
-        reason = value.get("stop_reason") or ""
-        answer = Reply(
-            "".join(block["text"] for block in blocks if block["type"] == "text"),
-            model=value.get("model") or "",
-            tokens_in=usage.get("input_tokens", 0) + read + written,
-            tokens_out=usage.get("output_tokens", 0),
-            tool_calls=tuple(
-                tool_call(
-                    block["id"],
-                    block["name"],
-                    block.get("input_text") or json.dumps(block["input"]),
-                )
-                for block in blocks
-                if block["type"] == "tool_use"
-            ),
-            finish_reason=FINISHED.get(reason, reason),
-            tokens_cached=read,
-            request_id=headers.get("request-id") or value.get("id") or "",
-            reasoning="\n\n".join(b["thinking"] for b in blocks if b["type"] == "thinking"),
-        )
-    except (KeyError, TypeError, AttributeError):
-        raise BadAnswer(
-            "The model's server answered no message of the Messages protocol."
-        ) from None
-    return answer, written
-
-
 _PIECES = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+)
 
 
-class MessageFold:
-    """The events of a message, put together."""
+class MessageFold(AnswerFold):
+    """A message, whole or in events, put together."""
+
+    protocol = PROTOCOL
 
     def __init__(self) -> None:
-        self.text = ""
-        self.is_complete = False
-        self._message: dict[str, Any] = {}
-        self._blocks: dict[int, dict[str, Any]] = {}
+        super().__init__()
+        self._calls: list[_ToolUse] = []
+        self._at: dict[Any, _ToolUse] = {}  # the open blocks that are calls
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Take the next event."""
+        """Take the whole message or its next event."""
         kind = event.get("type")
-        if kind == "error":
-            raise failure_of(event.get("error"))
         if kind == "message_start":
-            self._message = dict(event["message"])
+            self._add_message(event.get("message") or {})
         elif kind == "content_block_start":
-            self._blocks[event["index"]] = dict(event["content_block"])
+            self.has_begun = True
+            self._add_block(event.get("content_block") or {}, event.get("index"))
         elif kind == "content_block_delta":
-            self._add_piece(self._blocks[event["index"]], event["delta"])
+            self.has_begun = True
+            self._add_piece(event.get("delta") or {}, event.get("index"))
         elif kind == "message_delta":
-            self._message |= event["delta"]
-            usage = {**(self._message.get("usage") or {}), **(event.get("usage") or {})}
-            self._message["usage"] = usage
+            self._end(event.get("delta") or {})
+            self._add_usage(event.get("usage"))
         elif kind == "message_stop":
+            self.is_complete = self.has_begun
+        elif kind == "message" or (kind is None and "content" in event):
+            self._add_message(event)
             self.is_complete = True
 
-    def _add_piece(self, block: dict[str, Any], delta: Mapping[str, Any]) -> None:
-        name = _PIECES.get(delta["type"])
-        if name is None:
+    def _add_message(self, message: Mapping[str, Any]) -> None:
+        self.has_begun = True
+        self.name_answer(message.get("id"), message.get("model"))
+        self._add_usage(message.get("usage"))
+        content = message.get("content")
+        for block in content if isinstance(content, list) else [content]:
+            self._add_block(block if isinstance(block, Mapping) else {"text": block or ""}, None)
+        self._end(message)
+
+    def _end(self, delta: Mapping[str, Any]) -> None:
+        if reason := delta.get("stop_reason"):
+            self.finish = FINISHED.get(reason, str(reason))
+            self.is_complete = True
+
+    def _add_block(self, block: Mapping[str, Any], index: Any) -> None:
+        self._at.pop(index, None)
+        if block.get("type") == "tool_use":
+            call = _ToolUse(str(block.get("id") or ""), str(block.get("name") or ""))
+            call.start = block.get("input")
+            self._calls.append(call)
+            self._at[index] = call
+            return
+        if block.get("type") == "thinking" and self.reasoning:
+            self.add_reasoning("\n\n")
+        for is_reasoning, text in texts_of(block):
+            self.add_reasoning(text) if is_reasoning else self.add_text(text)
+
+    def _add_piece(self, delta: Mapping[str, Any], index: Any) -> None:
+        name = _PIECES.get(str(delta.get("type")))
+        text = delta.get(name) if name else None
+        if not isinstance(text, str):
             return  # such as a signature
-        into = "input_text" if name == "partial_json" else name
-        block[into] = block.get(into, "") + delta[name]
         if name == "text":
-            self.text += delta[name]
+            self.add_text(text)
+        elif name == "thinking":
+            self.add_reasoning(text)
+        elif call := self._at.get(index) or next(reversed(self._calls), None):
+            call.pieces.append(text)
+            self.add_size(text)
 
     @property
-    def whole(self) -> dict[str, Any]:
-        """The message."""
-        return {**self._message, "content": [self._blocks[n] for n in sorted(self._blocks)]}
+    def has_content(self) -> bool:
+        """True once the model wrote something."""
+        return super().has_content or bool(self._calls)
+
+    def _add_usage(self, usage: Any) -> None:
+        """The counts grow over the events; some servers repeat them as 0 or null at the end."""
+        for name in _COUNTS:
+            new, known = (usage or {}).get(name), self.usage.get(name)
+            try:
+                if known is not None and count({name: new}, name) <= count({name: known}, name):
+                    continue
+            except OddUsage:
+                pass  # to be seen when it is read
+            if new is not None:
+                self.usage[name] = new
+
+    def tokens(self) -> Tokens:
+        """The counts of the usage; the protocol counts those of the cache beside the others."""
+        given, written, read, stored = (count(self.usage, name) for name in _COUNTS)
+        return Tokens(given + read + stored, written, read, stored)
+
+    def calls(self) -> list[tuple[str, str, str]]:
+        """(id, name, arguments) of each call."""
+        return [
+            (call.id or f"toolu_{number}", call.name, call.arguments)
+            for number, call in enumerate(self._calls)
+        ]
+
+    def request_id(self, headers: Mapping[str, str]) -> str:
+        """The id by which the provider knows the request."""
+        return headers.get("request-id") or self.id
+
+
+@dataclass(slots=True)
+class _ToolUse:
+    """A call; `start` is its input where it came with the block."""
+
+    id: str
+    name: str
+    start: Any = None
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> str:
+        if text := "".join(self.pieces):
+            return text
+        return self.start if isinstance(self.start, str) else json.dumps(self.start or {})
 
 
 Fold = MessageFold

@@ -13,7 +13,8 @@ from ..authoring.language_models import Reply, Request
 from ..step.secret_values import read_secret
 from . import anthropic_messages, openai_chat, tool_names
 from .prices import price
-from .transport import ask, post
+from .refused_parameters import with_accepted
+from .transport import ask
 
 # A token of text is some four bytes; tables of numbers and other scripts have shorter ones.
 BYTES_PER_TOKEN = 3
@@ -81,10 +82,11 @@ class WireEndpoint(Endpoint):
         wire = WIRES[self.provider]
         url = self.url.rstrip("/") + wire.PATH
         body = wire.body(request, name)
-        more: dict[str, Any] = {"headers": wire.headers(key), "key": key}
-        if self.stream:
-            value, headers = ask(url, body | wire.STREAMED, fold=wire.Fold(), **more)
-        else:
-            value, headers = post(url, body, **more)
-        answer: tuple[Reply, int] = wire.reply(value, headers)
-        return answer
+        if self.url == openai_chat.URL and "max_tokens" in body:
+            body["max_completion_tokens"] = body.pop("max_tokens")  # its newer models' only name
+        body |= {"stream": True, **wire.STREAMED} if self.stream else {}
+
+        def send(changed: dict[str, Any]) -> tuple[Reply, int]:
+            return ask(url, changed, headers=wire.headers(key), key=key, fold=wire.Fold())
+
+        return with_accepted(send, body, (url, name))

@@ -6,15 +6,34 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ..authoring.language_models import Reply, Request
-from ..authoring.messages import tool_call
-from .failures import BadAnswer, failure_of
+from ..authoring.language_models import Request
+from .answer_fold import Fold as AnswerFold
+from .answer_parts import Tokens, count, details, texts_of
+from .blank_turns import without_blank
+from .call_pieces import CallFold
 
 URL = "https://api.openai.com/v1"
 PATH = "/chat/completions"
 KEY = "OPENAI_API_KEY"
 STREAMED = {"stream_options": {"include_usage": True}}
-FINISHED = {"content_filter": "refusal", "function_call": "tool_calls"}
+PROTOCOL = "Chat Completions"
+# Words of servers for the reasons of the protocol.
+FINISHED = {
+    "content_filter": "refusal",
+    "sensitive": "refusal",
+    "safety": "refusal",
+    "function_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "end_turn": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_length": "length",
+}
+FAILED = {"error": 502, "network_error": 502}
+# Names of the reasoning in a message, the first that is there holds: some servers send two.
+_REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 
 
 def headers(key: str) -> dict[str, str]:
@@ -46,7 +65,7 @@ def body(request: Request, model: str) -> dict[str, Any]:
     }
     return {
         "model": model,
-        "messages": [_message(message) for message in request.messages],
+        "messages": [_message(message) for message in without_blank(request.messages)],
         **{name: value for name, value in more.items() if value is not None},
     }
 
@@ -67,79 +86,107 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
     return rest | ({"tool_calls": calls, "content": message["content"] or None} if calls else {})
 
 
-def reply(value: Mapping[str, Any], headers: Mapping[str, str]) -> tuple[Reply, int]:
-    """(the reply without its price, tokens that the cache stored) of an answer; BadAnswer."""
-    try:
-        choice = value["choices"][0]
-        message = choice["message"]
-        calls = tuple(
-            tool_call(call["id"], call["function"]["name"], call["function"]["arguments"])
-            for call in message.get("tool_calls") or ()
-        )
-        refusal = message.get("refusal")
-        reason = choice.get("finish_reason") or ""
-        usage = value.get("usage") or {}
-        answer = Reply(
-            refusal or message.get("content") or "",
-            model=value.get("model") or "",
-            tokens_in=usage.get("prompt_tokens", 0),
-            tokens_out=usage.get("completion_tokens", 0),
-            tool_calls=calls,
-            finish_reason="refusal" if refusal else FINISHED.get(reason, reason),
-            tokens_cached=(usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
-            tokens_reasoning=(usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
-            or 0,
-            request_id=headers.get("x-request-id") or value.get("id") or "",
-            reasoning=message.get("reasoning_content") or message.get("reasoning") or "",
-        )
-    except (KeyError, IndexError, TypeError, AttributeError):
-        raise BadAnswer("The model's server answered no message of Chat Completions.") from None
-    return answer, 0
+class ChatFold(AnswerFold):
+    """A Chat Completion, whole or in chunks, put together."""
 
-
-class ChatFold:
-    """The chunks of a Chat Completion, put together."""
+    protocol = PROTOCOL
 
     def __init__(self) -> None:
-        self.text = ""
-        self.is_complete = False
-        self._about: dict[str, Any] = {}
-        self._message: dict[str, Any] = {}
-        self._calls: dict[int, dict[str, Any]] = {}
-        self._finish = ""
+        super().__init__()
+        self._calls = CallFold()
+        self._first: Any = None  # the choice whose text it is
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Take the next chunk."""
-        if event.get("error"):
-            raise failure_of(event["error"])
-        for name in ("id", "model", "usage"):
-            if event.get(name):
-                self._about[name] = event[name]
-        for choice in event.get("choices") or ()[:1]:
-            delta = choice.get("delta") or {}
-            for name in ("content", "refusal", "reasoning_content", "reasoning"):
-                if delta.get(name):
-                    self._message[name] = self._message.get(name, "") + delta[name]
-            for part in delta.get("tool_calls") or ():
-                self._add_call(part)
-            self._finish = choice.get("finish_reason") or self._finish
-        self.text = self._message.get("content", "")
-        self.is_complete = bool(self._finish)
+        """Take the whole answer or its next chunk."""
+        self.name_answer(event.get("id"), event.get("model"))
+        self._add_usage(event)
+        choices = event.get("choices")
+        if isinstance(choices, Mapping):
+            choices = [choices]
+        if not choices:
+            # The counts come behind the last chunk.
+            self.is_complete = self.is_complete or (self.has_content and bool(event.get("usage")))
+            return
+        for choice in choices:
+            self._add_choice(choice)
 
-    def _add_call(self, part: Mapping[str, Any]) -> None:
-        number = part.get("index", len(self._calls))
-        call = self._calls.setdefault(number, {"id": "", "function": {"name": "", "arguments": ""}})
-        call["id"] = part.get("id") or call["id"]
-        function = part.get("function") or {}
-        call["function"]["name"] += function.get("name") or ""
-        call["function"]["arguments"] += function.get("arguments") or ""
+    def _add_choice(self, choice: Mapping[str, Any]) -> None:
+        self.has_begun = True
+        number = choice.get("index") or 0
+        self._first = number if self._first is None else self._first
+        self._add_usage(choice)
+        self._add_message(choice, number)
+        if reason := str(choice.get("finish_reason") or "").lower():
+            if reason in FAILED:
+                raise self.failed(choice.get("error"), FAILED[reason])
+            if not self.finish or self.finish == "stop":  # of two choices the one with calls
+                self.finish = FINISHED.get(reason, reason)
+            self.is_complete = True
+
+    def _add_message(self, choice: Mapping[str, Any], number: Any) -> None:
+        whole, piece = choice.get("message"), choice.get("delta")
+        is_whole = isinstance(whole, Mapping) and not piece
+        message: Mapping[str, Any] = (whole if is_whole else piece) or {}
+        content = message.get("content")
+        if content is None and isinstance(choice.get("text"), str):
+            content = choice["text"]
+        if is_whole and self.begins(content):
+            # Some servers end a stream with the answer once more.
+            self.clear()
+            self._calls = CallFold()
+        if number == self._first:
+            for is_reasoning, text in texts_of(content):
+                self.add_reasoning(text) if is_reasoning else self.add_text(text)
+        self.add_refusal(message.get("refusal"))
+        names = (name for name in _REASONING if message.get(name))
+        if (name := next(names, None)) is not None:
+            self.add_reasoning("".join(text for _, text in texts_of(message[name])))
+        else:
+            for _, text in texts_of(message.get("reasoning_details") or ()):
+                self.add_reasoning(text)
+        calls = message.get("tool_calls") or ()
+        for part in [calls] if isinstance(calls, Mapping) else calls:
+            self.add_size(self._calls.add(part, number))
+        if isinstance(message.get("function_call"), Mapping):
+            self.add_size(self._calls.add({"index": 0, "function": message["function_call"]}))
 
     @property
-    def whole(self) -> dict[str, Any]:
-        """The completion."""
-        calls = [self._calls[number] for number in sorted(self._calls)]
-        message = {**self._message, **({"tool_calls": calls} if calls else {})}
-        return {**self._about, "choices": [{"message": message, "finish_reason": self._finish}]}
+    def has_content(self) -> bool:
+        """True once the model wrote something."""
+        return super().has_content or bool(self._calls.calls)
+
+    def _add_usage(self, event: Mapping[str, Any]) -> None:
+        usage = event.get("usage")
+        if usage is None and isinstance(event.get("x_groq"), Mapping):
+            usage = event["x_groq"].get("usage")
+        if isinstance(usage, Mapping) and usage:
+            self.usage = dict(usage)
+
+    def tokens(self) -> Tokens:
+        """The counts of the usage; OddUsage."""
+        usage = self.usage
+        given = count(usage, "prompt_tokens", "input_tokens")
+        written = count(usage, "completion_tokens", "output_tokens")
+        read = count(details(usage, "prompt_tokens_details"), "cached_tokens") or count(
+            usage, "cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens"
+        )
+        reasoning = count(details(usage, "completion_tokens_details"), "reasoning_tokens") or count(
+            usage, "reasoning_tokens"
+        )
+        if reasoning and count(usage, "total_tokens") == given + written + reasoning:
+            written += reasoning  # counted beside the answer
+        return Tokens(given, written, read, 0, reasoning)
+
+    def calls(self) -> list[tuple[str, str, str]]:
+        """(id, name, arguments) of each call."""
+        return [
+            (call.id or f"call_{number}", call.name, call.arguments)
+            for number, call in enumerate(self._calls.calls)
+        ]
+
+    def request_id(self, headers: Mapping[str, str]) -> str:
+        """The id by which the provider knows the request."""
+        return headers.get("x-request-id") or self.id
 
 
 Fold = ChatFold

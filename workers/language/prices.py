@@ -21,13 +21,13 @@ def price(
         return None  # a server that counts no tokens is not free
     from genai_prices import Usage, calc_price  # 0.1 s: not with each start
 
-    usage = Usage(
-        input_tokens=tokens_in,
-        output_tokens=tokens_out,
-        cache_read_tokens=read or None,
-        cache_write_tokens=written or None,
-    )
     try:
+        usage = Usage(
+            input_tokens=tokens_in,
+            output_tokens=tokens_out,
+            cache_read_tokens=read or None,
+            cache_write_tokens=written or None,
+        )
         total = calc_price(usage, model, provider_id=provider).total_price
     except (LookupError, ValueError):
         return None

@@ -21,9 +21,8 @@ from ..step.answers import result_of
 from ..step.token_stream import TokenStream
 from . import transport
 from .endpoints import Endpoint
-from .failures import BadAnswer, ModelFailed
+from .failures import BadAnswer, BrokenOff, ModelFailed, message_of
 from .provider_forms import details_of, messages_of, parameters_of, reply_of
-from .sse import broken_off
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
@@ -131,19 +130,18 @@ async def _streamed(model: Model, query: Mapping[str, Any]) -> ModelResponse:
     from pydantic_ai import direct
     from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
 
-    tokens, text = TokenStream(), ""
+    tokens = TokenStream()
     async with direct.model_request_stream(model, **query) as stream:
         async for event in stream:
             if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-                text += event.part.content
+                tokens.grow(event.part.content)
             elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-                text += event.delta.content_delta
-            tokens.grow(text)
+                tokens.grow(event.delta.content_delta)
         response = stream.get()
     # Where the provider did not say why it ended, the library makes "stop" of it.
     said_why = {"finish_reason", "refusal"} & details_of(response).keys()
     if response.state != "complete" or not said_why:
-        raise broken_off()
+        raise BrokenOff
     return response
 
 
@@ -178,7 +176,7 @@ def _translated(error: Exception, key: str) -> Exception:
 
     body = getattr(error, "body", None) or str(error)
     text = body if isinstance(body, str) else json.dumps(body, default=str)
-    words = transport.masked(transport.message_of(text), key)
+    words = transport.masked(message_of(text), key)
     statuses: Iterable[tuple[type[Exception], int]] = (
         (errors.ModelRateLimitError, 429),
         (errors.ModelQuotaExceededError, 402),

@@ -20,6 +20,7 @@ from checkpoints.log.traces import activity_span, step_span
 from checkpoints.records import Position
 from checkpoints.state import deltas
 from checkpoints.state.model_configuration import prompts_of
+from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 
 from ..authoring import language_models
@@ -31,7 +32,7 @@ from ..authoring.retry_policy import Retry, policy_of
 from ..authoring.tools import Tool
 from ..language.configuration import answering, estimate_of, is_configured
 from ..language.conversations import ask_in_conversation
-from ..step import token_stream
+from ..step import answer_notes, token_stream
 from ..step.advice import TOLD_BYTES, check_activity, storable
 from ..step.answers import sha_of
 from ..step.secret_values import read_secret
@@ -193,7 +194,8 @@ class Context(Children):
                 name: tuple(deltas.copied(list(getattr(request, name))))
                 for name in ("parts", "chat", "tools")
             }
-            with token_stream.shown(self.stream):
+            note = partial(self._note, position)
+            with token_stream.shown(self.stream), answer_notes.recorded(note):
                 return ask_in_conversation(asking, replace(request, **own), self._step, position)
 
         result = self._spared(
@@ -214,6 +216,12 @@ class Context(Children):
         """Show a model's text so far on open pages, "" when it has ended; nothing is recorded."""
         report = {"node": self._node, "done": None, "total": None, "text": "", "stream": text}
         self._step.ledger.progress(self._step.work, self._current, report, keep=False)
+
+    def _note(self, p: Position, kind: EventKind, data: dict[str, Any]) -> None:
+        """Let an event beside the record of a model's call be written, without secrets."""
+        where = {"node": p.node, "branch": p.branch, "step": p.step, "key": p.key}
+        texts = {k: self._step.masked(v) if isinstance(v, str) else v for k, v in data.items()}
+        self._step.add_event(NewEvent(kind, where | texts, self._step.work.owner))
 
     def _add_events_of(self, p: Position, returned: Any, result: Any) -> None:
         """Let the record of a model's answer be written with its reasoning and tool calls."""

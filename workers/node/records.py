@@ -29,6 +29,7 @@ from ..authoring.frozen import plain
 from ..authoring.retry_policy import Retry
 from ..step import secret_values
 from ..step.advice import check_file, check_key, check_seconds, exact_form, storable
+from ..step.answer_notes import usage_of
 from ..step.answers import chunks_of, describe, result_of, was_known
 from ..step.guard import unguarded, watched
 from ..step.results import bounded_form
@@ -302,7 +303,7 @@ class Recording:
                 activity,
                 error=self.error_text(error),
                 retry_in=None if sleep is None else sleep.seconds,
-                usage=usage or None,  # what could not be kept was paid for all the same
+                usage=usage or usage_of(error) or None,  # it was paid for all the same
                 events=self._step.take_events(),
             )
             if sleep is not None:

@@ -19,16 +19,17 @@ class TokenStream:
     def __init__(self) -> None:
         self._show = listener.get()
         self._shown_at = 0.0
-        self._size = 0
+        self._newest = ""
 
-    def grow(self, text: str) -> None:
-        """Show the text so far."""
-        now = time.monotonic()
-        if self._show is None or len(text) == self._size:
+    def grow(self, piece: str) -> None:
+        """Take the next piece of the text; the end of the text so far is shown."""
+        if self._show is None or not piece:
             return
+        self._newest = (self._newest + piece)[-SHOWN_CHARACTERS:]
+        now = time.monotonic()
         if now - self._shown_at >= EVERY_SECONDS:
-            self._shown_at, self._size = now, len(text)
-            self._show(text[-SHOWN_CHARACTERS:])
+            self._shown_at = now
+            self._show(self._newest)
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from typing import Any, Final
 import httpx2
 from django.conf import settings
 
+from checkpoints.outbound.event_lines import EventLines, LongLine
+
 from ..registry.queries import ServerRow
 from ..registry.refusals import refusal
 from . import wire
@@ -201,7 +203,7 @@ async def _events(response: httpx2.Response) -> AsyncIterator[Message]:
     """The messages of a stream of events."""
     data: list[str] = []
     size = 0
-    async for line in response.aiter_lines():
+    async for line in _lines(response):
         if line.startswith("data:"):
             data.append(line[5:].removeprefix(" "))
             size += len(line)
@@ -212,6 +214,17 @@ async def _events(response: httpx2.Response) -> AsyncIterator[Message]:
             data, size = [], 0
             if message is not None:
                 yield message
+
+
+async def _lines(response: httpx2.Response) -> AsyncIterator[str]:
+    reader = EventLines(ANSWER_BYTES)
+    try:
+        async for chunk in response.aiter_bytes():
+            for line in reader.feed(chunk):
+                yield line
+    except LongLine:
+        raise httpx2.RemoteProtocolError("an event is too large") from None
+    yield reader.rest()
 
 
 def secrets_of(sending: Sending) -> set[str]:

@@ -32,6 +32,7 @@ RESULTS: dict[str, tuple[str, set[str]]] = {
     "spaces": ('{ "a" : 1 , "a" : "\\u0041" }', {"raw"}),
     "deep": (DEEP, {"raw"}),
     "no object": ("[1,null]", set()),
+    "line ends of Unicode": ('{"content":["a\u2028b\u2029c\x85d"]}', set()),
     "a mark": ('{"$exact":{"int":"7"},"b":[{"$exact":1}]}', {"object"}),
     "a long name": ('{"' + "k" * 1_001 + '":1}', {"object"}),
     "nothing": ("null", set()),
