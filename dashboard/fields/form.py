@@ -1,35 +1,60 @@
-"""Forms made from the JSON Schema of an agent's state: to inputs and back to values.
+"""Forms made from a JSON Schema: to inputs and back to values. The one home of all five forms.
 
-`build` makes the inputs, `parse` reads what was posted. Each top-level channel is one input named
-`f-<channel>`; objects and lists are edited as JSON. A value is judged by its own part of the
-schema, so that a refusal stands beside its field.
+Start, edit, answer, fork and the edit of a request: `build` makes the inputs, `parse` reads what
+was posted. Each top-level channel is one input named `f-<channel>`; what an empty one means is
+`e-<channel>`, the zone of a time `z-<channel>`. Objects and lists are edited as JSON. A value is
+judged by its own part of the schema, so that a refusal stands beside its field.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
 
-from checkpoints.errors import InvalidValue
-from checkpoints.state import deltas
-from checkpoints.state.encrypted import is_envelope
-from checkpoints.state.list_keys import resolve
+from .inputs import (
+    ABSENT,
+    NULL,
+    OMITTED,
+    READINGS,
+    UNANSWERED,
+    ZONES,
+    Member,
+    Posted,
+    Unreadable,
+    from_json,
+    from_text,
+    member,
+    same_text,
+    syntax_fault,
+    to_text,
+)
+from .shapes import Field, Option
 
-from .faults import beside, inside, location, schema_faults
-from .shapes import Field
-from .typed_values import without_thousands
+__all__ = [
+    "ABSENT",
+    "Unreadable",
+    "build",
+    "channel_of",
+    "channels",
+    "from_json",
+    "from_text",
+    "parse",
+    "same_text",
+    "syntax_fault",
+    "to_text",
+    "touched",
+    "without_absent",
+]
 
-PREFIX = "f-"
-LONG = 80
-ARTIFACT = "x-gatepost"  # a channel that holds a file says "artifact" here
-TRUE, FALSE = "true", "false"
-ENCRYPTED = "encrypted; leave empty to keep the value"
-_TYPED = ("text", "textarea", "integer", "number")
+PREFIX: Final = "f-"
+ZONE: Final = "z-"
+READING: Final = "e-"
+ENCRYPTED: Final = "encrypted; leave empty to keep the value"
 
 
-class Unreadable(ValueError):
-    """A posted text that is no value of its field's type; the message is for the person."""
+def channel_of(name: str) -> str:
+    """The channel that an input of this name writes."""
+    return name[2:] if name[:2] in (PREFIX, ZONE, READING) else name
 
 
 def build(
@@ -40,39 +65,37 @@ def build(
     errors: Mapping[str, str] | None = None,
     only: Collection[str] | None = None,
     compare: bool = True,
+    omittable: bool = False,
 ) -> list[Field]:
     """Inputs for the channels of `schema`, filled with `values` or with what was `posted`.
 
     `only` limits the channels; `compare` notes what a changed value was before; `errors` maps
-    channel to message.
+    channel to message. `omittable`: what the schema does not require may be left out.
     """
-    required = set(schema.get("required") or ())
+    sent = posted or {}
     fields = []
-    for channel, raw in (schema.get("properties") or {}).items():
-        if only is not None and channel not in only:
-            continue
-        part, nullable = resolve(raw, schema)
-        value = values.get(channel, part.get("default", raw.get("default")))
-        encrypted = is_envelope(value)
-        kind, options = _kind(part, raw, None if encrypted else value, nullable)
-        if encrypted and options:
-            options = ("", *(option for option in options if option))
-        was = "" if encrypted else to_text(value, kind)
-        text = was if kind == "file" else (posted or {}).get(PREFIX + channel, was)
+    for channel in channels(schema, only):
+        one = _member(schema, values, channel, sent, omittable=omittable)
+        text = one.text if one.kind == "file" else sent.get(PREFIX + channel, one.text)
+        reading = sent.get(READING + channel, one.opened_reading)
+        is_asked = one.opened_reading == UNANSWERED
         fields.append(
             Field(
                 name=PREFIX + channel,
-                label=str(raw.get("title") or channel),
-                kind=kind,
+                label=one.label,
+                kind=one.kind,
                 value=text,
-                was=was if compare and _plain(text) != _plain(was) else None,
-                help=ENCRYPTED if encrypted else _help(part, raw, kind, nullable=nullable),
+                was=one.text if compare and not same_text(text, one.text, one.kind) else None,
+                help=ENCRYPTED if one.encrypted else _help(one),
                 error=(errors or {}).get(channel, ""),
-                required=(channel in required or _needs_text(part))
-                and kind in _TYPED
-                and not encrypted,
-                options=options,
-                attrs=_attrs(part, kind),
+                required=is_asked and one.kind not in ("file", "fixed") and not one.encrypted,
+                native_required=is_asked and not one.readings,
+                options=_options(one),
+                attrs=_attrs(one),
+                readings=_readings(one),
+                reading=reading,
+                zones=_zones(one) if one.kind == "datetime" else (),
+                zone=sent.get(ZONE + channel, one.zone),
             )
         )
     return fields
@@ -83,173 +106,118 @@ def parse(
     values: Mapping[str, Any],
     posted: Mapping[str, str],
     *,
-    every: bool = False,
+    only: Collection[str] | None = None,
+    omittable: bool = False,
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """({channel: new value}, {channel: message}); unchanged channels are left out.
+    """({channel: new value, ABSENT where it is left out}, {channel: message}).
 
-    With `every` (a start form) each filled input counts as a value, empty ones are left out.
+    What was not touched and what was not in the form is no change.
     """
     changes: dict[str, Any] = {}
     errors: dict[str, str] = {}
-    for channel, raw in (schema.get("properties") or {}).items():
-        text = posted.get(PREFIX + channel)
-        if text is None:
+    for channel in channels(schema, only):
+        texts = _texts(channel, posted)
+        if texts is None:
             continue
-        part, nullable = resolve(raw, schema)
-        old = values.get(channel, part.get("default", raw.get("default")))
-        if encrypted := is_envelope(old):
-            old = None
-        kind, _ = _kind(part, raw, old, nullable)
-        if kind in ("file", "fixed") or (encrypted and not text.strip()):
-            continue
-        if every and not text.strip() and kind not in ("text", "textarea", "lines"):
-            continue
-        if not (every or encrypted) and _plain(text) == _plain(to_text(old, kind)):
+        one = _member(schema, values, channel, posted, omittable=omittable)
+        if one.kind in ("file", "fixed"):
             continue
         try:
-            value = from_text(text, kind, nullable=nullable, old=old)
-            _judge(value, raw, schema)
+            value = one.read(texts)
         except Unreadable as error:
             errors[channel] = str(error)
         else:
-            changes[channel] = value
+            if value is not one.opened:
+                changes[channel] = value
     return changes, errors
 
 
 def touched(
-    schema: Mapping[str, Any], values: Mapping[str, Any], posted: Mapping[str, str]
+    schema: Mapping[str, Any],
+    values: Mapping[str, Any],
+    posted: Mapping[str, str],
+    *,
+    omittable: bool = False,
 ) -> dict[str, str]:
-    """The posted texts that differ from what the form showed of `values`, by input name."""
-    results = {}
-    for field in build(schema, values, compare=False):
-        text = posted.get(field.name)
-        if text is not None and _plain(text) != _plain(field.value):
-            results[field.name] = text
+    """The posted texts of the channels that a person changed; `values` are what the form showed."""
+    results: dict[str, str] = {}
+    for channel in channels(schema):
+        texts = _texts(channel, posted)
+        one = _member(schema, values, channel, posted, omittable=omittable)
+        if texts is not None and one.is_touched(texts):
+            names = (prefix + channel for prefix in (PREFIX, ZONE, READING))
+            results |= {name: posted[name] for name in names if name in posted}
     return results
 
 
-def to_text(value: Any, kind: str) -> str:
-    """A value as its input shows it."""
-    if kind == "json":
-        return json.dumps(value, ensure_ascii=False, indent=2)
-    if kind == "lines":
-        return "\n".join(value or ())
-    if kind == "file":
-        return str(value.get("name") or "a file") if isinstance(value, Mapping) else ""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return TRUE if value else FALSE
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def without_absent(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that are there."""
+    return {name: value for name, value in values.items() if value is not ABSENT}
 
 
-def from_text(text: str, kind: str, *, nullable: bool = False, old: Any = None) -> Any:
-    """The value a person meant; raises Unreadable."""
-    stripped = text.strip()
-    if kind == "lines":
-        return [line.strip() for line in text.splitlines() if line.strip()]
-    if kind in ("text", "textarea", "select"):
-        if not text and nullable and (old is None or kind == "select"):
-            return None
-        return text.replace("\r\n", "\n")
-    if not stripped and nullable:
+def channels(schema: Mapping[str, Any], only: Collection[str] | None = None) -> Iterator[str]:
+    """The channels in the author's order, which the database does not keep."""
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    order = {name: i for i, name in enumerate(schema.get("x-order") or ())}
+    for name in sorted(properties, key=lambda name: order.get(name, len(order))):
+        if only is None or name in only:
+            yield name
+
+
+def _member(
+    schema: Mapping[str, Any],
+    values: Mapping[str, Any],
+    channel: str,
+    posted: Mapping[str, str],
+    *,
+    omittable: bool,
+) -> Member:
+    raw = schema["properties"][channel]
+    opened = values.get(channel, ABSENT)
+    text = posted.get(PREFIX + channel)
+    return member(channel, raw, schema, opened, omittable=omittable, text=text)
+
+
+def _texts(channel: str, posted: Mapping[str, str]) -> Posted | None:
+    text = posted.get(PREFIX + channel)
+    if text is None:
         return None
-    if kind == "bool":
-        if stripped not in (TRUE, FALSE):
-            raise Unreadable("Choose yes or no.")
-        return stripped == TRUE
-    if kind == "integer":
-        try:
-            return int(without_thousands(stripped))
-        except ValueError:
-            raise Unreadable(f"“{stripped}” is not a whole number.") from None
-    if kind == "number":
-        try:
-            value = float(stripped)
-        except ValueError:
-            raise Unreadable(f"“{stripped}” is not a number.") from None
-        return int(value) if value.is_integer() and isinstance(old, int) else value
-    return from_json(stripped or "null")
+    return Posted(text, posted.get(ZONE + channel), posted.get(READING + channel))
 
 
-def from_json(text: str) -> Any:
-    """The value of a JSON text that a person wrote; raises Unreadable."""
-    if (fault := syntax_fault(text)) is not None:
-        raise Unreadable(
-            f"This is not valid JSON; look at line {fault.lineno}, character {fault.colno}."
-        )
-    try:
-        return deltas.decode_request(text.encode())
-    except InvalidValue as error:
-        raise Unreadable(_in_words(error)) from None
-    except ValueError:
-        raise Unreadable("This text holds characters that cannot be stored.") from None
+def _options(one: Member) -> tuple[Option, ...]:
+    """What a choice offers; the empty one first where it may be, or nothing was chosen yet."""
+    listed = tuple(Option(*pair) for pair in zip(one.options, one.labels, strict=True))
+    if not listed or (one.text and not one.readings):
+        return listed
+    return (Option("", _blank(one)), *listed)
 
 
-def syntax_fault(text: str) -> json.JSONDecodeError | None:
-    """The first place at which a text is no JSON; None where it can be read.
-
-    Numbers and depth are for the reader of values to judge: Python refuses very long numbers.
-    """
-    try:
-        json.loads(text, parse_int=str)
-    except json.JSONDecodeError as error:
-        return error
-    except RecursionError:
-        pass
-    return None
+def _blank(one: Member) -> str:
+    if one.encrypted:
+        return "unchanged"
+    if one.opened_reading == UNANSWERED:
+        return "choose…"
+    return "not chosen" if one.opened_reading == OMITTED else READINGS[one.opened_reading]
 
 
-def _in_words(error: InvalidValue) -> str:
-    # The path names the input first; a fault of the text itself has none.
-    return inside(location(f"$.value{error.path.removeprefix('$')}")[1], error.reason)
+def _readings(one: Member) -> tuple[Option, ...]:
+    """What an empty input may mean, where a person has to say which."""
+    asked = one.opened_reading
+    names = one.readings if asked in one.readings else (UNANSWERED, *one.readings)
+    if not one.readings or len(names) < 2:
+        return ()
+    return tuple(Option(name, READINGS[name]) for name in names)
 
 
-def _judge(value: Any, part: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
-    try:
-        deltas.check(value)
-    except InvalidValue as error:
-        raise Unreadable(_in_words(error)) from None
-    whole = {"properties": {"value": part}, "$defs": schema.get("$defs", {})}
-    if result := schema_faults(whole, {"value": value}):
-        raise Unreadable(beside(result[0])[1])
+def _zones(one: Member) -> tuple[Option, ...]:
+    listed = dict.fromkeys(filter(None, (one.zone, *ZONES)))
+    blank = () if one.zone else (Option("", "choose the zone…"),)
+    return (*blank, *(Option(zone, "UTC" if zone == "Z" else f"UTC{zone}") for zone in listed))
 
 
-def _plain(text: str) -> str:
-    return text.replace("\r\n", "\n").strip()
-
-
-def _kind(
-    part: Mapping[str, Any], raw: Mapping[str, Any], value: Any, nullable: bool
-) -> tuple[str, tuple[str, ...]]:
-    if "const" in part or raw.get("readOnly") or part.get("readOnly"):
-        return "fixed", ()
-    if "artifact" in (raw.get(ARTIFACT), part.get(ARTIFACT)):
-        return "file", ()
-    options = part.get("enum")
-    if isinstance(options, list) and all(isinstance(option, str) for option in options):
-        return "select", (("",) if nullable else ()) + tuple(options)
-    match part.get("type"):
-        case "string":
-            text = value if isinstance(value, str) else ""
-            long = len(text) > LONG or "\n" in text or part.get("format") == "textarea"
-            return ("textarea" if long else "text"), ()
-        case "boolean":
-            return "bool", (("",) if nullable else ()) + (TRUE, FALSE)
-        case "integer":
-            return "integer", ()
-        case "number":
-            return "number", ()
-        case "array":
-            # Strings that are no lines themselves are easier to write without quotes and commas.
-            items = part.get("items")
-            of_text = isinstance(items, Mapping) and items.get("type") == "string"
-            if of_text and all(isinstance(v, str) and v.strip() == v for v in value or ()):
-                return ("lines" if not any("\n" in v or not v for v in value or ()) else "json"), ()
-    return "json", ()
-
-
-def _help(part: Mapping[str, Any], raw: Mapping[str, Any], kind: str, *, nullable: bool) -> str:
+def _help(one: Member) -> str:
+    part, raw, kind = one.part, one.raw, one.kind
     words = {
         "integer": "whole number",
         "number": "number",
@@ -264,7 +232,11 @@ def _help(part: Mapping[str, Any], raw: Mapping[str, Any], kind: str, *, nullabl
         words += f", at least {low}"
     elif high is not None:
         words += f", at most {high}"
-    if nullable and kind != "file":
+    longest = part.get("maxLength")
+    if kind in ("text", "textarea") and type(longest) is int:
+        # Not an attribute: a browser cuts what is pasted without a word, and counts otherwise.
+        words += f"at most {longest:,} character{'' if longest == 1 else 's'}"
+    if NULL in one.readings and kind != "file":
         words += ", may be empty" if words else "may be empty"
     text = str(raw.get("description") or part.get("description") or "").strip()
     if not text or not words:
@@ -273,13 +245,12 @@ def _help(part: Mapping[str, Any], raw: Mapping[str, Any], kind: str, *, nullabl
     return f"{text[:-1]} ({words})." if text.endswith(".") else f"{text} ({words})"
 
 
-def _needs_text(part: Mapping[str, Any]) -> bool:
-    return part.get("type") == "string" and bool(part.get("minLength"))
-
-
-def _attrs(part: Mapping[str, Any], kind: str) -> dict[str, str]:
-    if kind in ("text", "textarea"):
-        return {"maxlength": str(part["maxLength"])} if "maxLength" in part else {}
-    if kind == "integer":
-        return {"inputmode": "numeric"}
-    return {"inputmode": "decimal"} if kind == "number" else {}
+def _attrs(one: Member) -> dict[str, str]:
+    match one.kind:
+        case "integer":
+            return {"inputmode": "numeric"}
+        case "number":
+            return {"inputmode": "decimal"}
+        case "datetime":
+            return {"step": "1"}
+    return {}

@@ -44,7 +44,7 @@ def message_of(agent: AgentRow, text: str) -> tuple[Any, str]:
     if _is_conversation(inbox_schema(agent)) and not _is_message(text):
         return {"role": "user", "content": text.strip()}, ""
     posted = {fields.PREFIX + NAME: text}
-    values, errors = fields.parse(_schema(inbox_schema(agent)), {}, posted, every=True)
+    values, errors = fields.parse(_schema(inbox_schema(agent)), {}, posted)
     return values.get(NAME), errors.get(NAME, "")
 
 

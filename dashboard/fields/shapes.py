@@ -116,12 +116,23 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
+class Option:
+    """What a select offers: what it sends, and what a person reads."""
+
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """One input of a form made from a JSON Schema.
 
-    kind: text, textarea, lines (one string each), integer, number, bool, select, json, file or
-    fixed (shown, not editable).
-    name is the form name (`f-<channel>`), value and was are text as an input shows it.
+    kind: text, textarea, lines (one string each), integer, number, bool, date, datetime, select,
+    json, file or fixed (shown, not editable).
+    name is the form name (`f-<channel>`), value and was are text as an input shows it. `readings`
+    are what it may mean when it is left empty, where a person has to say which; `reading` is
+    chosen. `required`: nothing is sent before it is answered; `native_required`: no empty input can
+    answer it, so that the browser may ask for it. `zone` is the chosen one of a time.
     """
 
     name: str
@@ -132,8 +143,23 @@ class Field:
     help: str = ""
     error: str = ""
     required: bool = False
-    options: Sequence[str] = ()
+    native_required: bool = False
+    options: Sequence[Option] = ()
     attrs: dict[str, str] = field(default_factory=dict)
+    readings: Sequence[Option] = ()
+    reading: str = ""
+    zones: Sequence[Option] = ()
+    zone: str = ""
+
+    @property
+    def line_end(self) -> str:
+        """What a browser drops at the begin of a textarea, where the value begins so itself."""
+        return "\n" if self.value.startswith(("\n", "\r")) else ""
+
+    @property
+    def reading_words(self) -> str:
+        """What an empty input means as it stands."""
+        return next((one.label for one in self.readings if one.value == self.reading), "")
 
     @property
     def channel(self) -> str:

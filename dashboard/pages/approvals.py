@@ -26,7 +26,7 @@ from dashboard.actions.previews.operations import operation_plan
 from dashboard.documents.receipts.receipt_shape import ProposalReceipts
 from dashboard.documents.receipts.receipts import receipts_of
 from dashboard.drawing import differences
-from dashboard.fields import form as fields
+from dashboard.fields.answer import answer_fields
 from dashboard.fields.shapes import Field
 from dashboard.identity.people import people
 from dashboard.identity.permissions import needs
@@ -279,9 +279,7 @@ class ApprovalPage:
     def answer_fields(self) -> list[Field]:
         """Inputs for the answer to a question that has a schema."""
         row = self.approval
-        if row.kind != "question" or not isinstance(row.schema, dict):
-            return []
-        return fields.build(row.schema, {}, compare=False) if "properties" in row.schema else []
+        return answer_fields(row.schema) if row.kind == "question" else []
 
 
 def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:

@@ -25,18 +25,14 @@ STALE = (
 )
 
 
-def ordered(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with its channels in the author's order, which the database does not keep."""
-    properties: Mapping[str, Any] = schema.get("properties") or {}
-    order = {name: i for i, name in enumerate(schema.get("x-order") or ())}
-    names = sorted(properties, key=lambda name: order.get(name, len(order)))
-    return {**schema, "properties": {name: properties[name] for name in names}}
-
-
 def editable(schema: Mapping[str, Any]) -> list[str]:
     """The channels that people may write: those that the schema does not call read-only."""
     properties: Mapping[str, Any] = schema.get("properties") or {}
-    return [name for name, part in properties.items() if not part.get("readOnly")]
+    return [name for name, part in properties.items() if not _is_read_only(part)]
+
+
+def _is_read_only(part: Any) -> bool:
+    return isinstance(part, Mapping) and bool(part.get("readOnly"))
 
 
 def posted(request: HttpRequest) -> dict[str, str]:
@@ -52,6 +48,7 @@ def state_fields(
     *,
     compare: bool,
     draft: Mapping[str, str] | None = None,
+    omittable: bool = False,
 ) -> list[Field]:
     """Inputs for the channels people may write, filled with the values or what was posted.
 
@@ -60,12 +57,13 @@ def state_fields(
     if draft is None and request.method == "POST":
         draft = posted(request)
     return fields.build(
-        ordered(schema),
+        schema,
         values,
         posted=draft,
         errors=problems,
         only=editable(schema),
         compare=compare,
+        omittable=omittable,
     )
 
 
@@ -73,7 +71,7 @@ def overtaken(
     draft: Mapping[str, str], shown: Mapping[str, Any], now: Mapping[str, Any]
 ) -> dict[str, str]:
     """{channel: warning} for each input of the draft whose value somebody else changed, too."""
-    channels = [name.removeprefix(fields.PREFIX) for name in draft]
+    channels = map(fields.channel_of, draft)
     return {channel: OVERTAKEN for channel in channels if now.get(channel) != shown.get(channel)}
 
 
@@ -83,15 +81,16 @@ def read(
     schema: Mapping[str, Any],
     values: Mapping[str, Any],
     *,
-    every: bool = False,
+    omittable: bool = False,
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """({channel: new value}, {channel: problem}) of what was posted; uploads are kept."""
-    texts = {
-        name: text
-        for name, text in posted(request).items()
-        if name.removeprefix(fields.PREFIX) in editable(schema)
-    }
-    changes, problems = fields.parse(schema, values, texts, every=every)
+    """({channel: new value}, {channel: problem}) of what was posted; uploads are kept.
+
+    What was left out is not among the values: with `omittable` it need not be there.
+    """
+    changes, problems = fields.parse(
+        schema, values, posted(request), only=editable(schema), omittable=omittable
+    )
+    changes = fields.without_absent(changes)
     for channel in editable(schema):
         file = request.FILES.get(fields.PREFIX + channel)
         if file is None:

@@ -10,10 +10,9 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
-from approvals.queries import ApprovalRow
 from approvals.rules.votes import person
 from dashboard import actions, errors
-from dashboard.fields import form as fields
+from dashboard.fields.answer import answer_fields, read_answer
 from dashboard.fields.parameters import FLAG
 from dashboard.identity.permissions import require
 from dashboard.views import forms
@@ -75,11 +74,12 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         return editing.send(request, page, following)
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     answers = verdict == "respond" and page.approval.kind == "question"
-    args, problems = _answer(request, page.approval) if answers else (None, {})
+    texts = forms.posted(request)
+    args, problems = read_answer(page.approval.schema, texts) if answers else (None, {})
     what_next = request.POST.get("what_next", "") if verdict == "reject" else ""
     draft: dict[str, Any] = {"comment": comment, "what_next": what_next}
     if problems:
-        draft["answer_fields"] = _answer_fields(request, page.approval, problems)
+        draft["answer_fields"] = answer_fields(page.approval.schema, texts, problems)
         draft["notice"] = problems.get(forms.WHOLE, "")
         return _page(request, approval_id, draft, status=422)
     try:
@@ -128,26 +128,3 @@ def _again(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     if wants_regions(request):
         return _page(request, approval_id)
     return HttpResponseRedirect(reverse("approval", args=[approval_id]))
-
-
-def _answer(request: HttpRequest, row: ApprovalRow) -> tuple[Any, dict[str, str]]:
-    """(the answer to a question, {field or "": problem}); the gate judges it by its schema."""
-    schema = row.schema if isinstance(row.schema, dict) else {}
-    if "properties" in schema:
-        return fields.parse(schema, {}, forms.posted(request), every=True)
-    text = request.POST.get("answer", "").replace("\r\n", "\n")
-    if not text.strip():
-        return None, {forms.WHOLE: "Write an answer."}
-    kinds = {"string": "text", "integer": "integer", "number": "number", "boolean": "bool"}
-    kind = kinds.get(str(schema.get("type", "string")), "json")
-    try:
-        return fields.from_text(text, kind), {}
-    except fields.Unreadable as error:
-        return None, {forms.WHOLE: str(error)}
-
-
-def _answer_fields(request: HttpRequest, row: ApprovalRow, problems: dict[str, str]) -> list[Any]:
-    schema = row.schema if isinstance(row.schema, dict) else {}
-    if "properties" not in schema:
-        return []
-    return fields.build(schema, {}, posted=forms.posted(request), errors=problems, compare=False)

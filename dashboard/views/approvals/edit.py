@@ -118,8 +118,10 @@ def _read(request: HttpRequest, page: ApprovalPage) -> tuple[Any, dict[str, str]
         return args, {"args": " ".join(results)} if results else {}
     if schema is None:
         return None, {forms.WHOLE: "The tool has no schema; edit the JSON."}
-    changes, problems = fields.parse(schema, _opened_on(page), forms.posted(request))
-    args = {**row.shown_args, **changes}
+    changes, problems = fields.parse(
+        schema, _opened_on(page), forms.posted(request), omittable=True
+    )
+    args = fields.without_absent({**row.shown_args, **changes})
     if not problems:
         for fault in schema_faults(schema, args):
             problems.setdefault(*beside(fault))
@@ -171,14 +173,12 @@ def _form(
     editable = isinstance(row.shown_args, dict)
     draft = posted
     if posted is not None and page.changed and editable:
-        draft = fields.touched(schema or {}, _opened_on(page), posted)
+        draft = fields.touched(schema or {}, _opened_on(page), posted, omittable=True)
         if _chosen(request) == FORM:
             problems = forms.overtaken(draft, _opened_on(page), row.shown_args) | problems
     shown: list[Any] = []
     if schema is not None and editable:
-        shown = fields.build(
-            forms.ordered(schema), row.shown_args, posted=draft, errors=problems, compare=True
-        )
+        shown = fields.build(schema, row.shown_args, posted=draft, errors=problems, omittable=True)
     names = {field.channel for field in shown}
     raw, based_on = _raw(page, posted)
     raw_chosen = not shown or (posted is not None and posted.get("as", JSON) == JSON)

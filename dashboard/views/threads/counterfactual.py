@@ -59,7 +59,8 @@ def counterfactual(request: HttpRequest, thread: ThreadRow, call_id: UUID) -> Ht
     limits, problems = budget.read()
     output: Any = None
     try:
-        output = fields.from_text(text, kind)
+        untouched = fields.same_text(text, shown, kind)
+        output = call.result if untouched else fields.from_text(text, kind)
     except fields.Unreadable as error:
         problems[OUTPUT] = str(error)
     if problems:

@@ -38,7 +38,7 @@ def new(request: HttpRequest) -> HttpResponse:
     if request.method != "POST" or agent is None:
         return _form(request, agents, agent, {})
     defaults = {c: spec["default"] for c, spec in agent.channels.items() if "default" in spec}
-    values, problems = forms.read(request, who, agent.schema, defaults, every=True)
+    values, problems = forms.read(request, who, agent.schema, defaults, omittable=True)
     if problems:
         return _form(request, agents, agent, problems, status=422)
     try:
@@ -80,4 +80,6 @@ def _form(
 
 def _fields(request: HttpRequest, agent: AgentRow, problems: dict[str, str]) -> list[Any]:
     defaults = {c: spec["default"] for c, spec in agent.channels.items() if "default" in spec}
-    return forms.state_fields(agent.schema, defaults, request, problems, compare=False)
+    return forms.state_fields(
+        agent.schema, defaults, request, problems, compare=False, omittable=True
+    )
