@@ -8,6 +8,8 @@ from django.conf import settings
 
 CRASHES_ALLOWED = 3
 MODEL_ANSWER_BYTES = 8 << 20
+# So many steps a graph takes with nothing from outside, unless it sets another number.
+STEPS_MAX = 10_000
 # The longest pause before a row that failed in a sweep is tried again.
 SET_ASIDE_SECONDS_MAX = 300.0
 # What the columns of a thread's names take, in characters; the API's document states the same.

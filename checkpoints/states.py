@@ -106,6 +106,27 @@ class EventKind(StrEnum):
     THREAD_HANDED_OFF = "thread.handed_off"
 
 
+# What comes to a thread from outside; after it a graph may take its full number of steps. A
+# thread is woken by a timer or deadline from outside, by its own children from inside.
+FROM_OUTSIDE: Final = (
+    EventKind.THREAD_STARTED,
+    EventKind.THREAD_FORKED,
+    EventKind.INPUT_RECEIVED,
+    EventKind.DECISION_RECORDED,
+    EventKind.APPROVAL_DECIDED,
+    EventKind.APPROVAL_SETTLED,
+    EventKind.APPROVAL_EXPIRED,
+    EventKind.EFFECT_SETTLED,
+    EventKind.THREAD_RESUMED,
+    EventKind.THREAD_RETRIED,
+    EventKind.STATE_EDITED,
+    EventKind.NODE_SKIPPED,
+    EventKind.ROLLBACK_FINISHED,
+    EventKind.ROLLBACK_RUN_ON,
+)
+WOKEN_FROM_OUTSIDE: Final = ("timer", "deadline")
+
+
 class WorkspaceEventKind(StrEnum):
     """The kinds of events in a workspace's own log; the same form."""
 

@@ -49,6 +49,7 @@ from .event_log import (
     pause_reason,
     recent_events,
     recorded_thoughts,
+    steps_since_outside,
     waiting_inputs,
 )
 from .installation.backlog import (
@@ -384,6 +385,7 @@ __all__ = [
     "states_at",
     "step_activities",
     "steps_before",
+    "steps_since_outside",
     "storage",
     "stuck_counts",
     "stuck_threads",

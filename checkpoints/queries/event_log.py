@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from ..postgres.named_rows import fetch_named
-from ..states import EventKind
+from ..states import FROM_OUTSIDE, WOKEN_FROM_OUTSIDE, EventKind
 from ..tables import columns as tables
 from ..tables.readers import Reader, record_of
 from ..views import EventRow, InputRow, Page
@@ -42,6 +42,19 @@ _RECENT = _reader("e", "th.imported_seq").select
 # So many events are looked at for those of some kinds, and counted by noun.
 SEARCHED = 5_000
 COUNTED = 1_000
+
+
+def steps_since_outside(thread: UUID, *, at_most: int) -> int:
+    """Number of steps that a thread took since the last thing from outside, up to `at_most`."""
+    result = rows(
+        "SELECT count(*) FROM (SELECT 1 FROM gp_event WHERE thread_id = %s::uuid "
+        "AND kind = 'checkpoint.committed' AND data -> 'nodes' <> '[]' AND seq > coalesce(("
+        "SELECT seq FROM gp_event WHERE thread_id = %s::uuid AND (kind = ANY(%s::text[]) "
+        "OR kind = 'thread.woken' AND data ->> 'by' = ANY(%s::text[])) "
+        "ORDER BY seq DESC LIMIT 1), 0) LIMIT %s::bigint) AS steps",
+        (thread, thread, [str(k) for k in FROM_OUTSIDE], list(WOKEN_FROM_OUTSIDE), at_most),
+    )
+    return int(result[0][0])
 
 
 def pause_reason(thread: UUID) -> str:

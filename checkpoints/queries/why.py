@@ -320,6 +320,8 @@ def _attention(thread: ThreadRow) -> Why:
             action = "Choose which version of the code continues it."
         elif kind == "history":
             action = "Verify the record, restore what was altered from a backup, then retry."
+        elif kind == "steps":
+            action = "Retry to let it take as many steps again, or cancel it."
         return Why("attention", message, thread.status_since, action)
     facts = {"asks": request.kind, "activity": str(request.activity)}
     if request.kind == "unknown":

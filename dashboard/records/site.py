@@ -36,6 +36,7 @@ from dashboard.fields.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Value
 from dashboard.identity.logins.page_workspace import refuse_other
 from dashboard.views import addresses
 from dashboard.views.base import SeeOther, refused, to_set_up
+from dashboard.wording.sentences import steps_limit
 
 from . import cells as showing
 from . import mcp_pages, policy_pages, retention_pages, search_pages
@@ -196,12 +197,14 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         return showing.damage(row)
 
     def more_of(self, request: HttpRequest, row: Any) -> list[tuple[str, list[tuple[str, str]]]]:
-        """Of an agent's version: its tools, with the policies that would hold them here."""
+        """Of an agent's version: its limit of steps, and which policies would hold its tools."""
         if row._meta.model_name != "agentversion":
             return []
         version = queries.agent_version(row.pk)
         held = held_tools(version, workspace=self.member(request).actor.workspace)
-        return [("What holds its tools", [(one.tool, one.words) for one in held])] if held else []
+        tools = [("What holds its tools", [(one.tool, one.words) for one in held])] if held else []
+        steps = [] if version.external else [("Limits", [("Steps", steps_limit(version.graph))])]
+        return [*steps, *tools]
 
     # --- what the forms below do (checkpoints.admin.Editor) --------------------------------------
     def choose_from(self, request: HttpRequest) -> QuerySet[Any]:

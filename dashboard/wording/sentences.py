@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from checkpoints.limits import STEPS_MAX
 from checkpoints.log.remains import is_blank
 from checkpoints.states import Status
 from checkpoints.verdicts import MEANING
@@ -379,6 +380,14 @@ _SAY: dict[str, Any] = {
         else f"{who} ended a sign-in of {_cut(d.get('name', '?'))}"
     ),
 }
+
+
+def steps_limit(graph: Mapping[str, Any]) -> str:
+    """How many steps an agent takes before it stops for a person."""
+    limit = graph.get("max_steps", STEPS_MAX)
+    if limit is None:
+        return "No limit: a graph that goes round for ever is not stopped."
+    return f"{limit:,} after the last message, decision, timer or click; then it needs a person."
 
 
 def is_silent(row: ThreadRow) -> bool:

@@ -23,6 +23,7 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from checkpoints.limits import STEPS_MAX
 from checkpoints.payloads.base import DATABASE, KINDS
 from checkpoints.state.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
 from checkpoints.state.encrypted import Encrypted
@@ -189,6 +190,10 @@ class Graph:
     `nodes_at_once` bounds how many nodes of one step work at the same time (default
     GATEPOST_NODES_AT_ONCE); 1: they take turns.
 
+    `max_steps` bounds the steps between two things from outside (a start, a message, a decision, a
+    timer, a person's click): there the thread stops for a person, who may let it take as many
+    again. None: no limit.
+
     `secrets_allowed` lets paths hold what looks like a credential, each with its reason: "$.sample"
     of the state, "look_up:$.key" of what a call is given or returns.
 
@@ -217,6 +222,7 @@ class Graph:
     retry: Retry | None = None
     step_seconds: float | None = None
     nodes_at_once: int | None = None
+    max_steps: int | None = STEPS_MAX
     internal: bool = False
     files: Sequence[str] = ()
     tools: Sequence[Tool] = ()
@@ -245,6 +251,9 @@ class Graph:
         number = self.nodes_at_once
         if number is not None and (type(number) is not int or not 1 <= number <= NODES_MAX):
             raise GraphError(f"nodes_at_once={number!r} must be 1 to {NODES_MAX}.")
+        steps = self.max_steps
+        if steps is not None and (type(steps) is not int or not 1 <= steps < 2**31):
+            raise GraphError(f"max_steps={steps!r} must be a number of steps, or None.")
         if self.files and not self.home:
             # The caller of the generated __init__: the module in which the graph is written down.
             file = sys._getframe(2).f_globals.get("__file__") or "."  # noqa: SLF001 - documented
@@ -394,6 +403,7 @@ class Graph:
             **({"payloads": self.payloads} if self.payloads != DATABASE else {}),
             **({"on_failure": self.on_failure} if self.on_failure != "keep" else {}),
             **({"internal": True} if self.internal else {}),
+            **({"max_steps": self.max_steps} if self.max_steps != STEPS_MAX else {}),
             **({"secrets_allowed": dict(self.secrets_allowed)} if self.secrets_allowed else {}),
             **described_model(self.temperature, self.prompts),
         }

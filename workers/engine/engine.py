@@ -30,6 +30,7 @@ from .commits import commit
 from .inputs import take_input
 from .node_outcomes import Done, work_nodes
 from .opened import open_thread
+from .step_limit import StepLimit
 from .step_outcomes import leave_unfinished, park, unfit, unreadable
 
 
@@ -53,7 +54,7 @@ class Engine:
         """Work on the thread until it waits, ends, fails, or its time slice is over.
 
         1. Load the state of the head, under the installed code.
-        2. Obey wishes and the clock: the thread may be left before its next step.
+        2. Obey wishes, the clock and the limit of steps: it may be left before its next step.
         3. Open the step with what is recorded of it.
         4. Take messages that wait into the state, as a checkpoint of their own; then from 2.
         5. Work the ready nodes.
@@ -75,11 +76,14 @@ class Engine:
             return
         folder, digests = loaded
         first, resumed = True, False
+        limit = StepLimit(graph)
         messages_seen = 0  # the wake_seq at the last look: without news there is no look
         while work.status is Status.RUNNING:
             self.heart.check()
             is_over = not first and time.monotonic() > ends
             if leave_if_due(work, graph, ledger, worker_stops=self.stopping, slice_is_over=is_over):
+                return
+            if limit.leave_if_reached(work, ledger):
                 return
             resumed = resumed or work.step < begun_until
             step = self._open_step(work, encrypted, look=first or resumed, resumed=resumed)

@@ -82,6 +82,8 @@ class Ledger(TreeLedger, Protocol):
     def trace(self, work: Work) -> TraceContext: ...
     def ask(self, work: Work, proposals: Sequence[Proposal], **more: Any) -> bool: ...
     def leave(self, work: Work, by: EventKind, **more: Any) -> bool: ...
+    def steps_since_outside(self, work: Work, *, at_most: int) -> int: ...
+    def stop_at_step_limit(self, work: Work, reason: str) -> None: ...
     def hand_back(self, work: Work, reason: str) -> None: ...
     def progress(
         self, work: Work, activity: NewActivity | None, progress: dict[str, Any], *, keep: bool
@@ -275,6 +277,14 @@ class DatabaseLedger(Rules, Tree):
 
     def leave(self, work: Work, by: EventKind, **more: Any) -> bool:
         return store.leave(work, by, **more)
+
+    def steps_since_outside(self, work: Work, *, at_most: int) -> int:
+        """Number of steps since the last message, decision, timer or click, up to `at_most`."""
+        return queries.steps_since_outside(work.thread, at_most=at_most)
+
+    def stop_at_step_limit(self, work: Work, reason: str) -> None:
+        """Leave the thread to a person, who may let it go on."""
+        self.leave(work, EventKind.THREAD_PARKED, reason=reason, waiting_on={"kind": "steps"})
 
     def hand_back(self, work: Work, reason: str) -> None:
         store.hand_back(work, reason=reason)

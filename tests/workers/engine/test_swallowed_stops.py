@@ -13,6 +13,8 @@ from tests.workers.conftest import Bench
 from tests.workers.memory_bench import MemoryBench
 from workers.testing.harness import Harness
 
+pytestmark = pytest.mark.requirement("F06")
+
 paid: list[str] = []
 
 

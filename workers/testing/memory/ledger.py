@@ -133,6 +133,13 @@ class MemoryLedger(Rules, Tree):
     def trace(self, work: Work) -> TraceContext:
         return trace_of(self._book.row(work.root or work.thread).chain_id, None)
 
+    def steps_since_outside(self, work: Work, *, at_most: int) -> int:
+        return reading.steps_since_outside(self._book, work.thread, at_most=at_most)
+
+    def stop_at_step_limit(self, work: Work, reason: str) -> None:
+        """Fail the thread: nobody looks after a play, and a test of it has to end red."""
+        self.leave(work, EventKind.THREAD_FAILED, reason=reason)
+
     def failures(self, work: Work, activity: UUID) -> int:
         return reading.failures(self._book, work.thread, activity)
 

@@ -21,7 +21,7 @@ from checkpoints.queries.activities import fate_of
 from checkpoints.queries.overview.fork_budgets import ForkBudgetStanding
 from checkpoints.records import Position
 from checkpoints.state import deltas
-from checkpoints.states import EventKind
+from checkpoints.states import FROM_OUTSIDE, WOKEN_FROM_OUTSIDE, EventKind
 from checkpoints.tables.columns import ACTIVITY
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow, InputRow
 
@@ -213,6 +213,22 @@ def _activity(row: ActivityRow) -> ActivityRow:
 
 
 FAILED = (EventKind.ACTIVITY_FAILED, EventKind.MODEL_FAILED, EventKind.EFFECT_FAILED)
+
+
+def steps_since_outside(book: Book, thread: UUID, *, at_most: int) -> int:
+    """Number of steps since the last thing from outside, up to `at_most`."""
+    steps = 0
+    for entry in reversed(book.events[thread]):
+        data = read(entry.data) if entry.kind in _OF_STEPS else {}
+        if entry.kind in FROM_OUTSIDE or data.get("by") in WOKEN_FROM_OUTSIDE:
+            break
+        steps += bool(data.get("nodes"))
+        if steps == at_most:
+            break
+    return steps
+
+
+_OF_STEPS = (EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_WOKEN)
 
 
 def failures(book: Book, thread: UUID, activity: UUID) -> int:
