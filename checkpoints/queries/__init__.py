@@ -53,6 +53,7 @@ from .event_log import (
     waiting_inputs,
 )
 from .installation.backlog import (
+    Unworked,
     clock_steps,
     duty,
     expired_leases,
@@ -63,6 +64,7 @@ from .installation.backlog import (
     place_in_queue,
     queues,
     rows_set_aside,
+    unworked,
     version_threads,
 )
 from .installation.board import BoardLook, board_look
@@ -244,6 +246,7 @@ __all__ = [
     "Touched",
     "TreeFilter",
     "UnsettledEffect",
+    "Unworked",
     "accepted_from",
     "activities",
     "activities_after",
@@ -411,6 +414,7 @@ __all__ = [
     "unpriced_calls",
     "unsettled_effects",
     "unsettled_query",
+    "unworked",
     "upgraded_from",
     "values_set",
     "verification",

@@ -12,6 +12,7 @@ from uuid import UUID
 from approvals import queries as gates
 from approvals.inbox import boxes as inbox
 from approvals.inbox.boxes import BOXES, SORTS, Listed, Person, Wanted
+from checkpoints import queries
 from dashboard.actions import may
 from dashboard.fields.shapes import ListPosition
 
@@ -92,8 +93,8 @@ class InboxPage:
 
     @property
     def mark(self) -> Any:
-        """The mark that shows the hub whether the inbox changed."""
-        return self._mark[1]
+        """The mark that shows the hub whether the inbox, or what stands on every page, changed."""
+        return self._mark[1], self.unworked
 
     @property
     def wanted(self) -> Wanted:
@@ -141,6 +142,10 @@ class InboxPage:
     @cached_property
     def counts(self) -> Mapping[str, int]:
         return inbox.counts(self.workspace, self.person)
+
+    @cached_property
+    def unworked(self) -> queries.Unworked | None:
+        return queries.unworked(workspace=self.workspace)
 
     @cached_property
     def open_approvals(self) -> int:
@@ -218,6 +223,11 @@ def _text(raw: str) -> str:
 def nav_approvals(page: InboxPage, roles: Roles) -> dict[str, Any]:
     """Region nav-approvals."""
     return {"open_approvals": page.open_approvals}
+
+
+def no_worker(page: InboxPage, roles: Roles) -> dict[str, Any]:
+    """Region no-worker."""
+    return {"unworked": page.unworked}
 
 
 def inbox_boxes(page: InboxPage, roles: Roles) -> dict[str, Any]:

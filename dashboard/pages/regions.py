@@ -108,6 +108,7 @@ REGIONS: dict[str, Region] = {
     "inbox-boxes": Region("approvals", INBOX, inbox.inbox_boxes, by_roles=True, personal=True),
     "inbox-list": Region("approvals", INBOX, inbox.inbox_list, by_roles=True),
     "nav-approvals": Region("approvals", "base.html", inbox.nav_approvals),
+    "no-worker": Region("approvals", "base.html", inbox.no_worker),
     "incidents-list": Region("incidents", INCIDENTS, incidents.incidents_list),
     "incident-head": Region(INCIDENT, ONE_INCIDENT, incident.incident_head),
     "incident-facts": Region(INCIDENT, ONE_INCIDENT, incident.incident_facts),
@@ -244,7 +245,7 @@ def marks(topics: Iterable[Topic]) -> Mapping[Topic, Any]:
         if topic.kind == "board":
             results[topic] = queries.board_look(workspace=topic.workspace).mark
         elif topic.kind == "approvals":
-            results[topic] = gates.inbox_mark(workspace=topic.workspace)[1]
+            results[topic] = inbox.InboxPage(topic.workspace).mark
         elif topic.kind == "incidents":
             results[topic] = incidents.IncidentsPage(topic.workspace).mark
         elif topic.kind == "family" and topic.ref is not None:

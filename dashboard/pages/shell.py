@@ -8,6 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from approvals import queries as gates
+from checkpoints import queries
 from dashboard.actions.people.administration import AUDIT
 from dashboard.errors import Forbidden
 from dashboard.identity.permissions import actor_of, may
@@ -38,4 +39,5 @@ def shell(request: HttpRequest) -> dict[str, Any]:
             membership for membership in actor.places if membership[0] != actor.workspace
         ],
         "open_approvals": gates.open_count(workspace=actor.workspace),
+        "unworked": queries.unworked(workspace=actor.workspace),
     }

@@ -33,7 +33,7 @@ REGIONS_HEADER = "X-Gatepost-Regions"
 REGIONS_MAX = 40
 # Marks a request of somebody who may only set up a second factor.
 SETS_UP = "sets_up_factor"
-FRAME = "nav-approvals"  # the region of every page
+FRAME = frozenset({"nav-approvals", "no-worker"})  # the regions of every page
 type View[**P] = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
@@ -200,7 +200,7 @@ def refused(
     if wants_regions(request):
         if isinstance(error, errors.OtherWorkspace):
             return JsonResponse({"error": error.detail}, status=403)  # the page asks no more
-        if who and request.headers[REGIONS_HEADER] == FRAME:
+        if who and set(request.headers[REGIONS_HEADER].split(",")) <= FRAME:
             return _regions(request, InboxPage(who.workspace), who.roles)
         return JsonResponse({"error": words_of(error)}, status=error.status)
     way_back = (back, label) if back else _way_back(request, error.status)

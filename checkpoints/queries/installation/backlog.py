@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from checkpoints.limits import folder_seconds
 from checkpoints.states import LIVE, Status
 
 from ..rows import rows
+from .live_code import NOT_AHEAD, WORKER_ALIVE_SECONDS
+
+UNWORKED_CAP: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,31 @@ class PlaceInQueue:
     seconds: float
     wake_seq: int
     lease_expired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unworked:
+    """Queued threads of a workspace while no worker gives a sign of life; counted up to a cap."""
+
+    threads: int
+    since: datetime
+
+
+def unworked(*, workspace: UUID) -> Unworked | None:
+    """The queued threads that nobody works for; None while a worker lives or nothing waits.
+
+    Threads of agents that work elsewhere wait for no worker of ours.
+    """
+    ((n, since),) = rows(
+        "SELECT count(*), min(x.status_since) FROM (SELECT th.status_since FROM gp_thread th "
+        "JOIN gp_agent_version v ON v.id = th.agent_version_id "
+        "AND v.graph -> 'external' IS NULL WHERE th.workspace_id = %s::uuid "
+        "AND th.status = 'queued' AND NOT EXISTS (SELECT 1 FROM gp_worker w "
+        "WHERE w.stopped_at IS NULL AND w.seen_at > clock_timestamp() - make_interval(secs => %s) "
+        f"AND w.{NOT_AHEAD}) ORDER BY th.status_since, th.id LIMIT %s) x",
+        (workspace, WORKER_ALIVE_SECONDS, UNWORKED_CAP + 1),
+    )
+    return Unworked(n, since) if n else None
 
 
 def queues() -> list[QueueRow]:

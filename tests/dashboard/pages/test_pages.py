@@ -22,8 +22,9 @@ INLINE = re.compile(
     r"<style\b|<script\b(?![^>]*\bsrc=)|\son[a-z]+\s*=\s*[\"']|\sstyle\s*=|javascript:",
     re.IGNORECASE,
 )
-# Statements of one page: login and user 2, roles 1, open requests of the frame 1, and its own.
-FRAME = 4
+# Statements of one page: login and user 2, roles 1, open requests and queued threads without a
+# worker of the frame 2, and its own.
+FRAME = 5
 
 
 @pytest.fixture
