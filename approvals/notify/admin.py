@@ -151,10 +151,10 @@ class EndpointAdmin(Edited):
         return self._secret(request, row, self.changes(request, row).rotate(row.pk))
 
     def switch_view(self, request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
-        """On or off."""
-        row = self._posted(request, endpoint_id)
-        self.changes(request, row).switch(row.pk, not row.active)
-        return self._back(request, row, f"{row.name} is switched {'off' if row.active else 'on'}.")
+        """On or off, as the button says: a second tap does not switch it back."""
+        row, active = self._posted(request, endpoint_id), request.POST.get("active") == "1"
+        self.changes(request, row).switch(row.pk, active)
+        return self._back(request, row, f"{row.name} is switched {'on' if active else 'off'}.")
 
     def test_view(self, request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
         """A test message."""
@@ -198,13 +198,14 @@ class EndpointAdmin(Edited):
             context["acts"] = self._acts(row) if self.editor.may_administer(request) else []
         return super().render_change_form(request, context, *args, **more)
 
-    def _acts(self, row: Any) -> list[tuple[str, str]]:
-        verbs = [("Switch off" if row.active else "Switch on", "switch")]
-        verbs += [("Send a test message", "test")] if row.active else []
-        verbs += [("New secret", "rotate")] if row.kind == "webhook" else []
+    def _acts(self, row: Any) -> list[tuple[str, str, str]]:
+        """(text, address, value of `active`) of each button."""
+        verbs = [("Switch off", "switch", "0") if row.active else ("Switch on", "switch", "1")]
+        verbs += [("Send a test message", "test", "")] if row.active else []
+        verbs += [("New secret", "rotate", "")] if row.kind == "webhook" else []
         return [
-            (text, reverse(f"admin:approvals_endpoint_{verb}", args=[row.pk]))
-            for text, verb in verbs
+            (text, reverse(f"admin:approvals_endpoint_{verb}", args=[row.pk]), active)
+            for text, verb, active in verbs
         ]
 
 

@@ -90,6 +90,7 @@ def make(workspace: UUID, kind: str, wanted: Wanted, *, actor: str) -> tuple[UUI
     with transaction.atomic():
         if secret:
             row.secrets = [_secret(row, secret, _now())]
+        store.lock_workspaces([workspace])  # nobody adds another one between count and insert
         if _count(workspace) >= PLACES_MAX:
             raise InvalidValue("name", f"a workspace has at most {PLACES_MAX} endpoints")
         _write(

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
@@ -159,6 +160,10 @@ def make(
     prefix = "".join(secrets.choice(_ALPHABET) for _ in range(PREFIX_LENGTH))
     secret = secrets.token_urlsafe(32)
     with transaction.atomic():
+        # Who is let go at this moment gets none: their tokens are ended under this lock.
+        active = get_user_model()._default_manager.select_for_update(no_key=True)
+        if active.filter(pk=user.pk, is_active=True).first() is None:
+            raise Forbidden(f"{user.get_username()} is disabled.")
         Token.objects.create(
             prefix=prefix,
             secret_hash=_hash(secret),

@@ -66,7 +66,8 @@ class OwnPasswordForm(PasswordChangeForm):
     def save(self, commit: bool = True) -> Any:
         """Set it through the one door."""
         who = administration.administrator_of(self.user)
-        administration.set_own_password(who, self.cleaned_data["new_password1"])
+        new, former = self.cleaned_data["new_password1"], self.cleaned_data["old_password"]
+        administration.set_own_password(who, self.user, new, former=former)
         self.user.refresh_from_db(fields=["password"])
         return self.user
 

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from uuid_utils.compat import uuid7
 
 from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
@@ -56,16 +56,14 @@ def rename_workspace(workspace: UUID, name: str, *, actor: str) -> bool:
         former = lock_workspaces([workspace])[workspace]
         if former == name:
             return False
-        taken = _rows(
-            "SELECT 1 FROM gp_workspace WHERE name = %s::varchar AND id <> %s::uuid",
-            (name, workspace),
-        )
-        if taken:
-            raise InvalidValue("name", "is the name of another workspace")
-        _do(
-            "UPDATE gp_workspace SET name = %s::varchar WHERE id = %s::uuid",
-            (name, workspace),
-        )
+        try:
+            with transaction.atomic():
+                _do(
+                    "UPDATE gp_workspace SET name = %s::varchar WHERE id = %s::uuid",
+                    (name, workspace),
+                )
+        except IntegrityError as error:
+            raise InvalidValue("name", "is the name of another workspace") from error
         event = NewEvent(K.WORKSPACE_RENAMED, {"from": former, "to": name}, actor)
         append(workspace, [event], RowChange({"gp_workspace": [workspace]}, columns=("name",)))
     return True

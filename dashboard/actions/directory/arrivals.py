@@ -92,13 +92,16 @@ def _account(person: Arrival, actor: str) -> Any:
             actor=actor,
             workspace=queries.default_workspace(),
         )
-    elif len(same) > 1 or not person.name_is_vouched or not _awaits(user, person.issuer):
-        # By its name alone somebody could take over an account: names at a provider may be chosen,
-        # and so may mail addresses that nobody has verified.
-        raise Conflict(
-            f"There is an account {user.username} here already. If it is yours, ask the person "
-            f"who runs Gatepost to link it: user link {user.username} --subject {person.subject}"
-        )
+    else:
+        user = locked_account(user.pk)  # of two who claim it at the same moment one is linked
+        if len(same) > 1 or not person.name_is_vouched or not _awaits(user, person.issuer):
+            # By its name alone somebody could take over an account: names at a provider may be
+            # chosen, and so may mail addresses that nobody has verified.
+            raise Conflict(
+                f"There is an account {user.username} here already. If it is yours, ask the person "
+                f"who runs Gatepost to link it: user link {user.username} "
+                f"--subject {person.subject}"
+            )
     identities.link(user, person.issuer, person.subject, actor=actor)
     return user
 

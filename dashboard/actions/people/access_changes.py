@@ -66,9 +66,12 @@ def guarded[F: Callable[..., Any]](gift: Callable[..., Gift]) -> Callable[[F], F
             if _allowed.get():
                 return action(who, *args, **more)
             values = _values(signature, who, args, more)
-            what = gift(who, **values)
-            if not what.gives:
-                return action(who, **values)
+            with transaction.atomic():
+                # What it gives depends on the roles of now, which change under this lock only.
+                _lock(values.get("user_id"))
+                what = gift(who, **values)
+                if not what.gives:
+                    return action(who, **values)
             if is_at_machine(_actor(who)):
                 return _at_machine(action, who, values, what)
             return _ask(action, who, values, what)
@@ -217,6 +220,11 @@ def _carry_out(action: Callable[..., Any], who: Any, values: Mapping[str, Any]) 
         return action(who, **values)
     finally:
         _allowed.reset(mark)
+
+
+def _lock(user_id: int | None) -> None:
+    users = get_user_model()._default_manager.select_for_update(no_key=True)
+    users.filter(pk=user_id).first()
 
 
 class _Rehearsed(Exception):

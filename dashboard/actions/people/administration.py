@@ -14,16 +14,18 @@ from uuid import UUID
 
 import structlog
 from django.contrib.auth import get_user_model
-from django.db import transaction
+from django.contrib.auth.hashers import check_password
+from django.db import connection, transaction
 
 from checkpoints import queries, store
 from dashboard.errors import Conflict, Forbidden, Missing, translated
 from dashboard.identity import tokens
+from dashboard.identity.logins.confirmation import WrongPassword
 from dashboard.identity.permissions import RIGHTS, Actor, require
 from dashboard.identity.sso import identities
 from dashboard.identity.tokens import TokenRow
 
-from .access_changes import Gift, guarded, of_person, of_roles
+from .access_changes import Gift, guarded, is_at_machine, of_person, of_roles
 from .accounts import (
     add_account,
     assign_roles,
@@ -75,7 +77,8 @@ def grant_role(who: Administrator, user_id: int, role: str, *, workspace: UUID |
 def withdraw_role(who: Administrator, user_id: int, role: str, *, workspace: UUID | None) -> None:
     """Take a role from somebody; it counts at once, also for open pages."""
     workspace_id = _workspace_to_administer(who, workspace)
-    with translated():
+    with translated(), transaction.atomic():
+        locked_account(user_id)
         store.withdraw(workspace_id, user_id, role, actor=who.actor.id)
 
 
@@ -90,6 +93,7 @@ def set_roles(who: Administrator, user_id: int, roles: Iterable[str]) -> None:
     workspace_id, wanted = _workspace_to_administer(who, None), set(roles)
     _reach(who, user_id)
     with translated(), transaction.atomic():
+        locked_account(user_id)
         had = roles_of(user_id, workspace_id)
         _check_second_person(who, user_id, wanted - had, workspace_id)
         assign_roles(workspace_id, user_id, had=had, wanted=wanted, actor=who.actor.id)
@@ -149,6 +153,9 @@ def change_user(who: Administrator, user_id: int, values: Mapping[str, Any]) -> 
         own = user_id == who.actor.user_id
         if own and user.is_superuser and values.get("is_superuser") is False:
             raise Conflict("You cannot give up your own superuser right; ask another superuser.")
+        ends = any(values.get(flag) is False for flag in ("is_superuser", "is_active"))
+        if user.is_superuser and ends and not is_at_machine(who.actor):
+            _check_still_superuser(who)
         workspace_id = who.actor.workspace
         return bool(change_account(user, values, actor=who.actor.id, workspace=workspace_id))
 
@@ -189,12 +196,21 @@ def set_password(who: Administrator, user_id: int, password: str | None) -> None
     if not who.may_administer:
         raise Forbidden("Needs the role admin.")
     _reach(who, user_id, alone=True)
-    _set_password(who, user_id, password)
+    with translated(), transaction.atomic():
+        user, workspace_id = locked_account(user_id), who.actor.workspace
+        set_account_password(user, password, actor=who.actor.id, workspace=workspace_id)
 
 
-def set_own_password(who: Administrator, password: str) -> None:
-    """Give oneself another password."""
-    _set_password(who, who.actor.user_id, password)
+def set_own_password(who: Administrator, user: Any, password: str, *, former: str) -> None:
+    """Give oneself another password in place of `former`, which was right for `user` as read.
+
+    Raises WrongPassword where it was changed since: of two changes by one password one counts.
+    """
+    with translated(), transaction.atomic():
+        now = locked_account(user.pk)
+        if now.password != user.password and not check_password(former, now.password):
+            raise WrongPassword("This is not your password.")
+        set_account_password(now, password, actor=who.actor.id, workspace=who.actor.workspace)
 
 
 def _gift_of_link(who: Administrator, user_id: int, issuer: str, subject: str) -> Gift:
@@ -253,12 +269,6 @@ def _superuser(values: Mapping[str, Any]) -> list[str]:
     return ["every right (superuser)"] if values.get("is_superuser") else []
 
 
-def _set_password(who: Administrator, user_id: int, password: str | None) -> None:
-    with translated(), transaction.atomic():
-        user, workspace_id = locked_account(user_id), who.actor.workspace
-        set_account_password(user, password, actor=who.actor.id, workspace=workspace_id)
-
-
 def _workspace_to_administer(who: Administrator, workspace: UUID | None) -> UUID:
     """The workspace to act in; Forbidden without the right, Missing for somebody else's."""
     if not who.may_administer:
@@ -295,6 +305,15 @@ def _check_second_person(
     role = min(refused)
     error.afterwards = partial(store.log_refused_role, workspace, user_id, role, actor=who.actor.id)
     raise error
+
+
+def _check_still_superuser(who: Administrator) -> None:
+    """Let one of two superusers keep the right who take it from each other at the same moment."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('gatepost.superusers', 0))")
+    users = get_user_model()._default_manager.filter(is_superuser=True, is_active=True)
+    if not users.filter(pk=who.actor.user_id).exists():
+        raise Forbidden("Only a superuser takes a superuser's rights.")
 
 
 def _own_flag(who: Administrator, values: Mapping[str, Any]) -> None:

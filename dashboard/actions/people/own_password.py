@@ -31,7 +31,7 @@ def change_own_password(actor: Actor, request: Any, password: str, new: str) -> 
         validate_password(new, request.user)
     except ValidationError as error:
         raise Invalid("$.new_password", " ".join(error.messages)) from error
-    set_own_password(Administrator(actor, superuser=False), new)
+    set_own_password(Administrator(actor, superuser=False), request.user, new, former=password)
     request.user.refresh_from_db(fields=["password"])
     # Keep the key of this login: its `login.begun` event names it.
     request.session[HASH_SESSION_KEY] = request.user.get_session_auth_hash()

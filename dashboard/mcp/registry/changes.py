@@ -75,6 +75,7 @@ def add(workspace: UUID, name: str, wanted: Wanted, *, actor: str) -> ServerRow:
     values = _applied(_Values(), wanted)
     ident = uuid7()
     with transaction.atomic():
+        store.lock_workspaces([workspace])  # nobody adds another one between count and insert
         if len(queries.servers(workspace)) >= SERVERS_MAX:
             raise InvalidValue("name", f"a workspace has at most {SERVERS_MAX} MCP servers")
         added = _do(

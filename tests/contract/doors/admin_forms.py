@@ -70,7 +70,7 @@ ADMIN |= {
         {**ENDPOINT, "name": f"door {uuid4().hex[:8]}"},
     ),
     "approvals_endpoint_rotate": lambda w, f: (targets.endpoint(w, f), {}),
-    "approvals_endpoint_switch": lambda w, f: (targets.endpoint(w, f), {}),
+    "approvals_endpoint_switch": lambda w, f: (targets.endpoint(w, f), {"active": "0"}),
     "approvals_endpoint_test": lambda w, f: (targets.endpoint(w, f), {}),
     "policy_add": lambda w, f: ("", _policy_form()),
     "policy": lambda w, f: (targets.policy(w, f), _policy_form()),

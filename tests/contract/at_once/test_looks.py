@@ -1,0 +1,235 @@
+"""What a change has looked at stands until it writes: another change meanwhile is waited for.
+
+Each pair is one that a look and a later write would let pass both. The first change is made and
+not yet committed while the second begins, so that the second reads what is about to be no more.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection, connections, transaction
+
+from approvals.notify import endpoints
+from approvals.notify import queries as queries_of_endpoints
+from checkpoints import queries
+from dashboard import actions
+from dashboard.actions.directory import arrivals, provisioned
+from dashboard.actions.people import administration
+from dashboard.actions.people.administration import Administrator
+from dashboard.errors import ActionError, NeedsSecondAdmin
+from dashboard.identity import permissions, tokens
+from dashboard.identity.sso import identities
+from dashboard.mcp.registry import changes as mcp_servers
+from tests.cast import Cast, make_cast
+
+from . import broken_logs
+
+ISSUER = "https://login.example.com"
+
+
+@pytest.fixture
+def cast_(real_db: str) -> Cast:
+    return make_cast()
+
+
+@dataclass
+class Meeting:
+    """What came of two changes: the error of each, or None."""
+
+    first: Exception | None = None
+    second: Exception | None = None
+
+
+def meet(first: Callable[[], Any], second: Callable[[], Any]) -> Meeting:
+    """Begin the second change while the first one is made and not committed."""
+    result = Meeting()
+
+    def later() -> None:
+        try:
+            second()
+        except Exception as error:
+            result.second = error
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=later)
+    try:
+        with transaction.atomic():
+            first()
+            thread.start()
+            wait_for_lock(thread)
+    except Exception as error:
+        result.first = error
+    thread.join(30)
+    return result
+
+
+def wait_for_lock(thread: threading.Thread) -> None:
+    """Return once the other change waits for the first one, or has ended."""
+    until = time.monotonic() + 10
+    while thread.is_alive() and time.monotonic() < until:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_stat_clear_snapshot()")  # else the first look is repeated
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                "AND wait_event_type = 'Lock'"
+            )
+            if cursor.fetchone()[0]:
+                return
+        time.sleep(0.02)
+
+
+def admin_of(cast: Cast, name: str = "admin") -> Administrator:
+    """Somebody who is signed in, not at the machine."""
+    actor = replace(cast.actor(name), login=permissions.Login("browser"))
+    return Administrator(actor, superuser=cast.users[name].is_superuser)
+
+
+def roles(cast: Cast, name: str) -> set[str]:
+    rows = queries.memberships(cast.users[name].pk)
+    return {role for workspace, _, role in rows if workspace == cast.workspace}
+
+
+def test_a_role_with_power_is_not_given_back_unseen_while_it_is_withdrawn(cast_: Cast) -> None:
+    """`grant` of a role that somebody has gives nothing and asks nobody; here it would give it."""
+    who, ident = admin_of(cast_), cast_.users["manager"].pk
+    met = meet(
+        lambda: administration.withdraw_role(who, ident, "reviewer", workspace=None),
+        lambda: administration.grant_role(who, ident, "reviewer", workspace=None),
+    )
+    assert met.first is None
+    assert isinstance(met.second, NeedsSecondAdmin)
+    assert roles(cast_, "manager") == set()
+    assert broken_logs() == []
+
+
+def test_of_two_sets_of_roles_the_last_one_stands(cast_: Cast) -> None:
+    who, ident = admin_of(cast_), cast_.users["viewer"].pk
+    met = meet(
+        lambda: administration.set_roles(who, ident, ["operator"]),
+        lambda: administration.set_roles(who, ident, ["auditor"]),
+    )
+    assert (met.first, met.second) == (None, None)
+    assert roles(cast_, "viewer") == {"auditor"}
+    assert broken_logs() == []
+
+
+@pytest.mark.parametrize("flag", ["is_superuser", "is_active"])
+def test_one_of_two_superusers_stays(cast_: Cast, flag: str) -> None:
+    users = get_user_model()._default_manager
+    names = ("admin", "operator")
+    for name in names:
+        machine = Administrator(cast_.actor("admin"), superuser=True)
+        administration.change_user(machine, cast_.users[name].pk, {"is_superuser": True})
+        cast_.users[name].refresh_from_db()
+    one, other = (admin_of(cast_, name) for name in names)
+    met = meet(
+        lambda: administration.change_user(one, other.actor.user_id, {flag: False}),
+        lambda: administration.change_user(other, one.actor.user_id, {flag: False}),
+    )
+    assert met.first is None
+    assert isinstance(met.second, ActionError)
+    assert users.filter(is_superuser=True, is_active=True).count() == 1
+    assert broken_logs() == []
+
+
+def test_nobody_who_is_let_go_keeps_a_token_that_was_made_meanwhile(cast_: Cast) -> None:
+    directory = replace(admin_of(cast_), superuser=True)
+    user = cast_.users["operator"]
+    identities.link(user, identities.SCIM, "op", actor="user:0")
+    met = meet(
+        lambda: provisioned.change_person(directory, user.pk, {"is_active": False}),
+        lambda: tokens.make(user, made_by="user:0"),
+    )
+    assert met.first is None
+    assert isinstance(met.second, ActionError)
+    assert [row for row in tokens.listed(user_id=user.pk) if row.revoked_at is None] == []
+    assert broken_logs() == []
+
+
+def test_one_of_two_who_claim_an_account_of_the_directory_is_linked(cast_: Cast) -> None:
+    user = cast_.users["operator"]
+    identities.link(user, identities.SCIM, "op", actor="user:0")
+
+    def arrive(subject: str) -> Callable[[], Any]:
+        person = arrivals.Arrival(ISSUER, subject, "operator", True, "", "", "", frozenset())
+        return lambda: arrivals.arrive(person, actor="sso")
+
+    met = meet(arrive("first"), arrive("second"))
+    assert met.first is None
+    assert isinstance(met.second, ActionError)
+    assert identities.subjects_of(ISSUER, [user.pk]) == {user.pk: "first"}
+    assert broken_logs() == []
+
+
+def test_the_most_endpoints_are_not_passed(cast_: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "PLACES_MAX", 1)
+
+    def make() -> None:
+        actions.make_endpoint(cast_.actor("admin"), "email", endpoints.Wanted(name=uuid4().hex))
+
+    met = meet(make, make)
+    assert met.first is None
+    assert isinstance(met.second, ActionError)
+    assert broken_logs() == []
+
+
+def test_the_most_mcp_servers_are_not_passed(cast_: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_servers, "SERVERS_MAX", 1)
+
+    def add() -> None:
+        wanted = mcp_servers.Wanted(url="https://mcp.example/mcp")
+        actions.add_mcp_server(cast_.actor("admin"), f"s{uuid4().hex[:8]}", wanted)
+
+    met = meet(add, add)
+    assert met.first is None
+    assert isinstance(met.second, ActionError)
+    assert broken_logs() == []
+
+
+def test_one_of_two_workspaces_gets_a_name(cast_: Cast) -> None:
+    who = replace(admin_of(cast_), superuser=True)
+    met = meet(
+        lambda: administration.rename_workspace(who, cast_.workspace, "Payments"),
+        lambda: administration.rename_workspace(who, cast_.elsewhere, "Payments"),
+    )
+    assert met.first is None
+    assert isinstance(met.second, ActionError)
+    names = [cast_.actor(one).workspace_name for one in ("admin", "stranger")]
+    assert names == ["Payments", "elsewhere"]
+    assert broken_logs() == []
+
+
+def test_of_two_new_passwords_by_one_old_password_one_counts(cast_: Cast) -> None:
+    user = cast_.users["operator"]
+    who = admin_of(cast_, "operator")
+
+    def change(new: str) -> Callable[[], Any]:
+        seen = get_user_model()._default_manager.get(pk=user.pk)
+        return lambda: administration.set_own_password(who, seen, new, former="operator-password")
+
+    met = meet(change("a long new password"), change("another long password"))
+    assert met.first is None
+    assert isinstance(met.second, ActionError)
+    user.refresh_from_db()
+    assert user.check_password("a long new password")
+    assert broken_logs() == []
+
+
+def test_a_second_tap_does_not_switch_an_endpoint_back(cast_: Cast) -> None:
+    wanted = endpoints.Wanted(name="people")
+    made = actions.make_endpoint(cast_.actor("admin"), "email", wanted)[0]
+    page = f"/admin/approvals/endpoint/{made.id}"
+    admin = cast_.client("admin")
+    assert b'name="active" value="0"' in admin.get(f"{page}/change/").content
+    for _ in range(2):
+        assert admin.post(f"{page}/switch/", {"active": "0"}).status_code == 303
+    assert not queries_of_endpoints.endpoint(made.id, workspace=cast_.workspace).active
