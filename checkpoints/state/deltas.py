@@ -30,6 +30,7 @@ from .values import (
     decode_file,
     decode_request,
     heaviest,
+    is_exact,
 )
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "delta_of_changes",
     "fold",
     "heaviest",
+    "is_exact",
     "validate_delta",
 ]
 

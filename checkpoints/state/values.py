@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 
 import rfc8785
@@ -41,6 +42,7 @@ MAX_INTEGER = 2**53 - 1
 _WRAPPED_DEPTH = LIMITS.max_depth + 20
 TOO_DEEP = "nested too deeply, or contains itself"
 _TOO_LARGE = "an integer beyond 2^53 loses digits in JSON; send it as a string"
+_TOO_LONG = "the number has more digits than a double keeps; send it as a string"
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -244,8 +246,26 @@ def _stop(message: str) -> object:
     raise _Stop(message)
 
 
-def _decoder(refuse: Callable[[str], object], *, stored: bool) -> json.JSONDecoder:
-    """A strict decoder whose hooks answer `refuse(message)` for what is not taken."""
+def is_exact(text: str, number: float) -> bool:
+    """True where a decimal text is the double that it was read as, not one nearby.
+
+    A double stands for its shortest text: 0.1 is exactly 0.1, and 0.10000000000000001 is not.
+    """
+    if len(text) <= 15 and abs(number) > 1e-290:  # digits that each double of this size keeps
+        return True
+    try:
+        return number == 0 or Decimal(text) == Decimal(repr(number))
+    except InvalidOperation:
+        return False
+
+
+def _decoder(
+    refuse: Callable[[str], object], *, stored: bool, rounds: bool = False
+) -> json.JSONDecoder:
+    """A strict decoder whose hooks answer `refuse(message)` for what is not taken.
+
+    Fractions with more digits than a double has are rounded if `stored` or `rounds`.
+    """
 
     def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
         result = dict(pairs)
@@ -270,6 +290,8 @@ def _decoder(refuse: Callable[[str], object], *, stored: bool) -> json.JSONDecod
             return refuse("the number is beyond the range of a double")
         if number == 0 and not stored and text.lower().partition("e")[0].strip("-.0"):
             return refuse("the number is too small for a double")
+        if not (stored or rounds or is_exact(text, number)):
+            return refuse(_TOO_LONG)
         return number
 
     def constant(text: str) -> object:
@@ -286,6 +308,7 @@ def _decoder(refuse: Callable[[str], object], *, stored: bool) -> json.JSONDecod
 _FILE = _decoder(_stop, stored=True)
 _FILE_MARKING = _decoder(Refused, stored=True)
 _SENT_MARKING = _decoder(Refused, stored=False)
+_SENT_ROUNDING = _decoder(Refused, stored=False, rounds=True)
 
 
 def _parse(decoder: json.JSONDecoder, text: str) -> Any:
@@ -342,16 +365,18 @@ def _clipped(text: str, max_depth: int) -> str:
     return text
 
 
-def decode_request(raw: bytes, limits: Limits = LIMITS) -> Any:
+def decode_request(raw: bytes, limits: Limits = LIMITS, *, rounds: bool = False) -> Any:
     """Read JSON that somebody sent; nothing in it is silently changed.
 
     Refused: other encodings than UTF-8, a byte order mark, duplicate keys, NaN, infinities, numbers
     a double cannot hold, integers beyond 2^53, NUL, lone surrogates, too much depth or size.
+    `rounds` takes fractions with more digits than a double has, for texts of models and
+    measurements.
     """
     check_size(len(raw), limits.request_bytes, "the request")
     text = utf8(raw)
     if text.startswith("\ufeff"):
         raise InvalidValue("$", "starts with a byte order mark; send plain UTF-8")
-    value = _parse(_SENT_MARKING, _clipped(text, limits.max_depth))
+    value = _parse(_SENT_ROUNDING if rounds else _SENT_MARKING, _clipped(text, limits.max_depth))
     check(value, limits=limits)
     return value

@@ -22,7 +22,8 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Gatepost API",
     "DESCRIPTION": (
         "The control room for AI agents: threads, checkpoints, approvals. No text holds a NUL "
-        "character, and an integer beyond 2^53 is sent as text. A whole number may be written 3.0."
+        "character; an integer beyond 2^53, or a fraction with more digits than a double keeps, is "
+        "sent as text. A whole number may be written 3.0."
     ),
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",

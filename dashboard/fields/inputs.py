@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Decimal
 from math import isfinite
 from typing import Any, Final
 
@@ -424,7 +423,7 @@ def _number(text: str) -> int | float:
         return int(text)
     except ValueError:
         value = float(text)
-    if not isfinite(value) or Decimal(text) != Decimal(repr(value)):
+    if not isfinite(value) or not deltas.is_exact(text, value):
         raise Unreadable("This number has more digits than can be kept exactly.")
     return value
 

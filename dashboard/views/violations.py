@@ -45,7 +45,7 @@ def violations(request: HttpRequest) -> HttpResponse:
     if len(raw) > REPORT_BYTES:
         return HttpResponse(status=413)
     try:
-        reports = list(_reports(decode_request(raw)))
+        reports = list(_reports(decode_request(raw, rounds=True)))
     except InvalidValue:
         return HttpResponse(status=400)
     for directive, blocked, page in reports:

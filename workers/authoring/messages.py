@@ -121,7 +121,7 @@ def text_of(value: Any) -> str:
 def tool_call(identity: str, name: str, raw: str) -> ToolCall:
     """A call with its arguments as the model wrote them; the error stays with it."""
     try:
-        arguments = deltas.decode_request((raw or "{}").encode())
+        arguments = deltas.decode_request((raw or "{}").encode(), rounds=True)
     except (InvalidValue, UnicodeEncodeError) as error:
         return ToolCall(identity, name, None, raw, f"The arguments are no JSON: {error}.")
     if not isinstance(arguments, dict):
@@ -210,7 +210,7 @@ def checked_answer(
     if schema is None or calls or answer.finish_reason == "refusal":
         return answer
     try:
-        data = deltas.decode_request(answer.text.encode())
+        data = deltas.decode_request(answer.text.encode(), rounds=True)
     except (InvalidValue, UnicodeEncodeError) as error:
         return replace(answer, error=f"The answer is no JSON: {error}.")
     wrong = fault(data, schema)

@@ -86,7 +86,7 @@ def read_spans(body: bytes, media_type: str) -> tuple[list[ReceivedSpan], int]:
 
 def _object(body: bytes) -> dict[str, Any]:
     """Decode JSON by the rules of all requests; raises InvalidValue with the path."""
-    message = decode_request(body)
+    message = decode_request(body, rounds=True)
     if not isinstance(message, dict):
         raise InvalidValue("$", "must be an object")
     return message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -79,6 +80,12 @@ def test_a_file_that_is_not_honest_json_is_refused(text: str, path: str, words: 
         (b'{"a": [1e999]}', "$.a[0]", "range"),
         (b'{"a": [-1E+999]}', "$.a[0]", "range"),
         (b'{"a": [1e-999]}', "$.a[0]", "too small"),
+        (b'{"a": [1.2345678901234567890123]}', "$.a[0]", "more digits than a double"),
+        (b'{"a": {"b": 0.10000000000000001}}', "$.a.b", "more digits than a double"),
+        (b'{"a": 9007199254740993.5}', "$.a", "more digits than a double"),
+        (b'{"a": -12345678901234567891e-16}', "$.a", "more digits than a double"),
+        (b'{"a": 1.23456789e-320}', "$.a", "more digits than a double"),
+        (b'{"a": 1' + b"0" * 5_000 + b".5e-5000}", "$.a", "range|more digits"),
         (b'{"a": [NaN]}', "$.a[0]", "NaN"),
         (b'{"a": [Infinity]}', "$.a[0]", "Infinity"),
         (b'{"a": {"b": 1, "b": 1}}', "$.a.b", "twice"),
@@ -138,6 +145,29 @@ def test_what_json_dumps_sends_is_read_as_it_was(value: Any) -> None:
         return type(a) is type(b) and repr(a) == repr(b)
 
     assert same(decode_request(json.dumps(value).encode()), value)
+
+
+DIGITS = st.builds(
+    "{}{}.{}{}".format,
+    st.sampled_from(["", "-"]),
+    st.integers(0, 10**20),
+    st.text("0123456789", min_size=1, max_size=25),
+    st.one_of(st.just(""), st.integers(-330, 300).map("e{}".format)),
+)
+
+
+@given(DIGITS)
+def test_a_fraction_is_read_exactly_or_refused(text: str) -> None:
+    try:
+        value = decode_request(text.encode())
+    except InvalidValue:
+        assert Decimal(text) != Decimal(repr(float(text)))
+        return
+    assert Decimal(text) == Decimal(repr(value))
+
+
+def test_texts_of_models_are_rounded() -> None:
+    assert decode_request(b"0.33333333333333333333", rounds=True) == 1 / 3
 
 
 @given(st.one_of(st.binary(), st.text('{}[]":,\\u0d8aeE+-.1nulNfIty \ufeff').map(str.encode)))

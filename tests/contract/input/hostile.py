@@ -20,6 +20,7 @@ POISONS: dict[str, str] = {
     "2^63": "9223372036854775808",
     "5,000 digits": "9" * 5_000,
     "5,000 digits and a fraction": "9" * 5_000 + ".5",
+    "more digits than a double": "1.2345678901234567890123",
     "NUL": '"a\\u0000b"',
     "lone high surrogate": '"\\ud800"',
     "lone low surrogate": '"\\udfff"',

@@ -120,6 +120,8 @@ def every(names: list[str]) -> Any:
 @every(BODIES)
 def test_values_that_nobody_may_store(door: Door) -> None:
     for what, value in hostile.POISONS.items():
+        if what == "more digits than a double" and door.operation.id == "otlp_traces":
+            continue  # measurements, which exporters print with 17 digits
         problem = door.refused(door.send(hostile.with_poison(door.call.body, value)), 400)
         closed = "never closed" not in what
         assert problem["path"].startswith("$.poison" if closed else "$"), (what, problem)

@@ -97,6 +97,18 @@ def _schema(part: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": {"value": {"title": "Value", **part}}, "$defs": DEFS}
 
 
+def test_a_number_is_kept_as_it_was_written_or_refused() -> None:
+    for part, text, value in (
+        ({"type": "number"}, "1.2345678901234567890123", None),
+        ({"type": "number"}, "9007199254740993.5", None),
+        ({"items": {"type": "number"}, "type": "array"}, "[0.10000000000000001]", None),
+        ({"type": "number"}, "0.10", 0.1),
+    ):
+        changes, errors = fields.parse(_schema(part), {}, {"f-value": text})
+        assert changes == ({} if value is None else {"value": value})
+        assert ("more digits" in errors.get("value", "")) == (value is None), errors
+
+
 @pytest.mark.parametrize("keyword", BAD)
 def test_a_bad_value_gives_one_message_in_words(keyword: str) -> None:
     part, text, words = BAD[keyword]
