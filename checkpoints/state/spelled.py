@@ -7,14 +7,14 @@ parser takes) is `Raw`: its text, byte for byte.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from ..errors import InvalidValue
 from .marked import Raw, mark
-from .values import LIMITS, decode_request
+from .values import LIMITS, decode_request, is_exact
 
 _TOKENS: Final = re.compile(r'"(?:[^"\\]+|\\.)*+"|[\[{\]},:]', re.DOTALL)
 # Python reads no decimal text of more than 4,300.
@@ -34,12 +34,12 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _fraction(text: str) -> float:
     number = float(text)
-    try:
-        if Decimal(text) == Decimal(repr(number)):
-            return number
-    except InvalidOperation:
-        pass
-    raise _Loss
+    # A zero of many digits is one with less of them; NaN equals nothing, and has no text here.
+    if math.isinf(number) or (number == 0 and text.lower().partition("e")[0].strip("-.0")):
+        raise _Loss
+    if not is_exact(text, number):
+        raise _Loss
+    return number
 
 
 def _integer(text: str) -> int:
@@ -106,19 +106,53 @@ def _members_of(text: str) -> Iterator[tuple[str, str]]:
         raise ValueError("no whole object")
 
 
-def decode_with_exact(raw: bytes, name: str) -> Any:
-    """Read a request of which one member is taken whatever it is; raises InvalidValue.
+def _items_of(text: str) -> Iterator[str]:
+    """The items of a JSON list as spelled; raises ValueError."""
+    depth, begin = 0, 0
+    if not text.startswith("["):
+        raise ValueError("no list")
+    for token in _TOKENS.finditer(text):
+        mark = text[token.start()]
+        depth += (mark in "[{") - (mark in "]}")
+        if depth == 1 and token.start() == 0:
+            begin = token.end()
+        elif (depth == 1 and mark == ",") or depth == 0:
+            yield text[begin : token.start()]
+            begin = token.end()
+    if depth or text[begin:].strip():
+        raise ValueError("no whole list")
 
-    All else is as strict as `decode_request`. Where that would refuse the member, it comes in its
-    marked form.
+
+def decode_with_exact(raw: bytes, names: Collection[str], *, of: str = "") -> Any:
+    """Read a request of which some members are taken whatever they are; raises InvalidValue.
+
+    All else is as strict as `decode_request`. Where that would refuse the request, these members
+    come in their marked form. `of` names a list: its objects have the members, not the request.
     """
     try:
         return decode_request(raw)
     except InvalidValue as refusal:
         try:
-            spelled = members(raw.decode())
-            value = exact(spelled.pop(name))
+            text = raw.decode()
+            if not of:
+                rest, marked = _apart(text, names)
+                return decode_request(rest.encode()) | marked
+            spelled = members(text)
+            items = [_apart(item, names) for item in _items_of(spelled[of])]
         except (ValueError, KeyError, RecursionError):
             raise refusal from None
-    rest = ",".join(f"{json.dumps(key)}:{text}" for key, text in spelled.items())
-    return decode_request(f"{{{rest}}}".encode()) | {name: mark(value)}
+    spelled[of] = f"[{','.join(rest for rest, _ in items)}]"
+    request = decode_request(_object_of(spelled).encode())
+    request[of] = [one | marked for one, (_, marked) in zip(request[of], items, strict=True)]
+    return request
+
+
+def _apart(text: str, names: Collection[str]) -> tuple[str, dict[str, Any]]:
+    """(an object without these members, as spelled; these members in their marked form)."""
+    spelled = members(text)
+    marked = {name: mark(exact(spelled.pop(name))) for name in names if name in spelled}
+    return _object_of(spelled), marked
+
+
+def _object_of(spelled: Mapping[str, str]) -> str:
+    return f"{{{','.join(f'{json.dumps(key)}:{text}' for key, text in spelled.items())}}}"

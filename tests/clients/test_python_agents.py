@@ -100,6 +100,24 @@ def test_an_effect_whose_outcome_is_unknown_waits_for_a_person(
     assert lines(tmp_path / "wired") == ["2000"]
 
 
+@pytest.mark.requirement("F03")
+def test_an_effect_whose_result_is_not_json_is_done_and_not_made_again(
+    server: Server, start: Make, tmp_path: Path
+) -> None:
+    assert "What 'weigh' returned: $ is nan, which is not JSON" in start("weighs", "gold").end(1)
+    thread = server.wait_thread("weighs", "gold")
+    (activity,) = [
+        row
+        for row in server.operator.get(f"/threads/{thread}/activities/")["results"]
+        if row["tool"] == "weigh"
+    ]
+    assert activity["state"] == "done"
+    assert "which is not JSON" in activity["result"]["withheld"]
+    server.operator.post(f"/threads/{thread}/retry/", {})
+    assert payload(start("weighs", "gold").end()) == activity["result"]
+    assert lines(tmp_path / "weighed") == ["gold"]
+
+
 def test_a_lost_lease_ends_the_work_with_a_clear_error(
     server: Server, start: Make, tmp_path: Path
 ) -> None:

@@ -21,12 +21,17 @@ from checkpoints.queries.installation.fleet import (
 from checkpoints.queries.past import checkpoint_query
 from checkpoints.records import Work
 from checkpoints.signals import activity_progressed
-from checkpoints.state import deltas
+from checkpoints.state import deltas, marked
 from checkpoints.state.schema_texts import with_definitions
 from checkpoints.store import NewCheckpoint
 from checkpoints.views import ActivityRow, CheckpointRow
 from dashboard.errors import Invalid, LeaseLost, PositionTaken, Stale, translated
-from dashboard.fields.credentials import check_credentials, exempt_of, without_credentials
+from dashboard.fields.credentials import (
+    check_credentials,
+    credential_in,
+    exempt_of,
+    without_credentials,
+)
 from dashboard.fields.faults import check_schema, schema_faults
 from dashboard.fields.searchable import check_reported
 from dashboard.fields.validation import check_changes
@@ -277,7 +282,7 @@ def _check_new(work: Work, at: Mapping[str, Any], values: Mapping[str, Any]) -> 
     """Refuse credentials in values by name, unless what came of the call is on record already."""
     try:
         for name, value in values.items():
-            check_credentials("$", value, within=name)
+            check_credentials("$", marked.readable(value), within=name)
     except Invalid:
         if not reported.is_recorded(work, at["node"], at["index"], at["key"]):
             raise
@@ -334,6 +339,12 @@ def _check_args(announced: Mapping[str, Any], args: Any, *, within: str) -> None
         raise Invalid.of(faults, within=within)
 
 
+def _without_secret(result: Any) -> Any:
+    """The result of an effect or undo, which has happened; withheld where it holds a credential."""
+    hit = credential_in(marked.readable(result))
+    return result if hit is None else {"withheld": f"{hit.path} holds {hit.what}."}
+
+
 def settle(
     actor: Actor,
     thread_id: UUID,
@@ -347,6 +358,8 @@ def settle(
     with _reporting(actor, thread_id, token, step) as work:
         if how["kind"] == "activity":
             _check_announced(work, at, how["tool"], "$.tool")
+        if how["kind"] == "effect":
+            how["result"] = _without_secret(how["result"])
         _check_new(work, at, {"result": how["result"], "args": how["args"]})
         how["error"] = without_credentials(how["error"])
         return settled.settle(work, at, **how)
@@ -357,7 +370,7 @@ def settle_undo(
 ) -> None:
     """Record what came of the undo of an effect."""
     with _reporting(actor, thread_id, token, None) as work:
-        check_credentials("$", result, within="result")
+        result = _without_secret(result)
         settled.settle_undo(work, activity, result=result, error=without_credentials(error))
 
 
@@ -372,7 +385,7 @@ def record(
     """Record pure calls that are done, at the step after a checkpoint."""
     with _reporting(actor, thread_id, token, None) as work:
         for index, one in enumerate(records):
-            check_credentials("$", one, within=f"records[{index}]")
+            check_credentials("$", marked.readable(one), within=f"records[{index}]")
             if one["kind"] != "value" and not one["tool"]:
                 raise Invalid(
                     f"$.records[{index}].tool",

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from approvals import queries
 from dashboard.actions import external
 from dashboard.api.protocol.base import answer, refusals
-from dashboard.api.protocol.parsers import ResultParser
+from dashboard.api.protocol.parsers import RecordsParser, ResultParser
 from dashboard.api.shapes.external_answers import (
     AnswerOne,
     Answers,
@@ -210,6 +210,8 @@ def _usage(body: Any) -> dict[str, Any] | None:
 
 class RecordCalls(LeasedView):
     """Record activities."""
+
+    parser_classes = (RecordsParser,)
 
     @extend_schema(
         operation_id="external_record",

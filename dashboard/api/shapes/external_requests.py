@@ -179,7 +179,7 @@ class SettleActivity(AtPosition):
     args: Json = Field(default_factory=dict, description="As it was called with; not of an effect.")
     state: Literal["done", "failed", "unknown"]
     result: Any = None
-    error: Annotated[str, Field(max_length=10_000)] = ""
+    error: str = Field("", description="Cut off after 10,000 characters.")
     usage: CallUsage | None = None
 
 
@@ -207,8 +207,9 @@ class SettleUndo(RequestShape):
     """The result of undoing an effect."""
 
     result: Any = None
-    error: Annotated[str, Field(max_length=10_000)] = Field(
-        "", description="Why it could not be undone; empty: it was."
+    error: str = Field(
+        "",
+        description="Why it could not be undone; empty: it was. Cut off after 10,000 characters.",
     )
 
 

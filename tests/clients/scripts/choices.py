@@ -118,7 +118,19 @@ def undoes(name: str) -> Any:
     return ask("Enough?")
 
 
+@effect
+def weigh(name: str) -> float:
+    note("weighed", name)
+    return float("nan")
+
+
+@agent("weighs", thread="{name}")
+def weighs(name: str) -> Any:
+    return weigh(name)
+
+
 AGENTS: dict[str, Any] = {
+    "weighs": weighs,
     "sends": sends,
     "asks": asks,
     "wires": wires,

@@ -8,7 +8,7 @@ from typing import Any
 
 from .current import Current, part, settle
 from .record import calls
-from .record.values import recordable
+from .record.values import outcome_of, recordable
 from .wire.errors import ClientError
 
 Json = dict[str, Any]
@@ -117,11 +117,16 @@ async def _approved(
             raise ClientError(why)
         try:
             made = await part(scope, proposed.tool, body)(begun["idempotency_key"])
-            answer = recordable(made.answer, f"What {proposed.tool!r} returned")
-            result = recordable(made.result, f"What {proposed.tool!r} returned")
         except Exception as error:
             if not await settle(scope, calls.may_have_happened(scope.work, proposed, error)):
                 raise
             continue  # people have said whether it happened
+        both = {"answer": made.answer, "result": made.result}
+        outcome, refusal = outcome_of(both, f"What {proposed.tool!r} returned")
+        if refusal is not None:
+            withheld = calls.settle_proposed(scope.work, proposed, outcome["result"], made.error)
+            await settle(scope, withheld)
+            raise refusal
+        answer, result = outcome["result"]["answer"], outcome["result"]["result"]
         await settle(scope, calls.settle_proposed(scope.work, proposed, result, made.error))
         return answer, True

@@ -10,7 +10,7 @@ from ..wire.errors import ClientError
 from ..wire.flow import Call, Enter, Flow, Leave
 from .declared import Effect, named
 from .outcomes import is_open
-from .values import digest, recordable
+from .values import digest, outcome_of, recordable
 from .work import Work
 
 T = TypeVar("T")
@@ -138,7 +138,6 @@ def _make(work: Work, effect: Effect, key: str, value: Json) -> Flow[Any]:
         if begun["do"] == "call":
             try:
                 returned = yield Call(effect.function, (), _with_key(effect, begun))
-                result = recordable(returned, f"What {effect.name!r} returned")
             except Exception as error:
                 if not (
                     yield from is_unknown(
@@ -147,10 +146,12 @@ def _make(work: Work, effect: Effect, key: str, value: Json) -> Flow[Any]:
                 ):
                     raise
             else:
-                outcome = {"state": "done", "result": result}
+                outcome, withheld = outcome_of(returned, f"What {effect.name!r} returned")
                 settled = work.door.settle_effect(position, effect.name, outcome, work.step)
                 yield from work.call(settled)
-                return result
+                if withheld is not None:
+                    raise withheld
+                return outcome["result"]
         # The lease is gone while people decide.
         yield from work.retake()
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..wire.door import Door
 from ..wire.flow import Call, Flow
 from .declared import EFFECTS
-from .values import recordable
+from .values import outcome_of
 
 Json = dict[str, Any]
 logger = logging.getLogger("gatepost_client")
@@ -31,7 +31,8 @@ def _undo(record: Json) -> Flow[Json]:
     key = {"key": record["idempotency_key"]}
     try:
         result = yield Call(effect.undo, (record["args"], record["result"]), key)
-        return {"result": recordable(result, f"What the undo of {name!r} returned")}
+        outcome, _ = outcome_of(result, f"What the undo of {name!r} returned")
+        return {"result": outcome["result"]}
     except Exception as error:
         logger.exception("the undo of %s failed", name)
         return {"error": f"{type(error).__name__}: {error}"[:2000]}

@@ -22,6 +22,17 @@ def recordable(value: Any, what: str) -> Any:
     return _copy(value, "$", what, MAX_DEPTH)
 
 
+def outcome_of(returned: Any, what: str) -> tuple[dict[str, Any], InvalidValue | None]:
+    """(the outcome of an effect that happened, the reason why its result is withheld).
+
+    It stays `done` whatever it returned: reported as failed, it would be made again.
+    """
+    try:
+        return {"state": "done", "result": recordable(returned, what)}, None
+    except InvalidValue as refusal:
+        return {"state": "done", "result": {"withheld": str(refusal)}}, refusal
+
+
 def listed(names: Iterable[str], what: str) -> list[str]:
     """The names that a parameter has; raises NotConfigured for one text in their place."""
     if isinstance(names, str):
