@@ -15,6 +15,7 @@ from checkpoints.tables.readers import record_of
 
 from ..queries import ApprovalRow
 from ..rules.terms import terms_of
+from ..states import ALLOWING
 from .verdict.tallies import tally_one
 
 SQL = sql_file(__file__)
@@ -37,9 +38,17 @@ def _query(row: ApprovalRow) -> prepared.Query:
 
 
 def holds(row: ApprovalRow) -> prepared.Query:
-    """The condition that `doubts` has none, for the very statement that lets it happen."""
+    """The condition that it is decided and `doubts` has none, for the statement that starts it."""
     look, values = _query(row)
-    return f"NOT EXISTS (SELECT 1 FROM ({look}) r WHERE r.late OR NOT r.may)", values
+    doubtless = f"NOT EXISTS (SELECT 1 FROM ({look}) r WHERE r.late OR NOT r.may)"
+    return f"EXISTS ({SQL.allowed}) AND {doubtless}", (row.id, list(ALLOWING), *values)
+
+
+def undecided(row: ApprovalRow) -> str:
+    """Explain why an action may not happen yet, as a sentence; empty once people let it."""
+    if prepared.fetch(SQL.allowed, (row.id, list(ALLOWING))):
+        return ""
+    return "Nobody has approved it."
 
 
 def doubts(row: ApprovalRow) -> str:

@@ -11,6 +11,11 @@ SELECT split_part(a.decided_by, '/', 1), a.decided_by_name,
     AND d.reviewer = a.decided_by ORDER BY d.at DESC, d.id DESC LIMIT 1),
     split_part(a.decided_by, '/', 1))
 
+-- allowed -- A row if people let the action of a request happen and can no longer take it back.
+-- The worker that asks may hold the lease for other nodes of the step: the lease alone says nothing.
+SELECT 1 FROM gp_approval d WHERE d.id = %s::uuid AND d.outcome = ANY(%s::varchar[])
+AND (d.status = 'settled' OR d.status = 'held' AND d.effective_at <= clock_timestamp())
+
 -- look -- A row for everybody who was counted: whether they still may, and whether it is too late.
 SELECT coalesce(a.effective_at, a.decided_at) + make_interval(secs => %s) < clock_timestamp()
   AS late, c.name AS name, coalesce(c.name, '') = ''

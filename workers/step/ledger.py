@@ -244,6 +244,8 @@ class DatabaseLedger(Rules, Tree):
             if work.is_stopped:
                 raise HandBack
             # Empty where the right was given back since: then it may happen after all.
+            if allowed is not None and (why := validity.undecided(allowed)):
+                return why
             if allowed is not None and (why := validity.doubts(allowed)):
                 return why
             if policies is not None and queries_policies.mark(workspace) != policies:

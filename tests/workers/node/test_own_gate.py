@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from approvals.gates.prior_effects import prior_effects
@@ -11,7 +14,10 @@ from checkpoints.records import Position
 from checkpoints.states import Status
 from tests.checkpoints.builders import new_activity, rows
 from tests.workers.conftest import Bench, bench_of
+from tests.workers.graphs import several
 from tests.workers.graphs.effects import three_gates
+from tests.workers.graphs.effects.gated import AnyBench, decided, requests
+from workers.node.records import here
 from workers.step.ledger import DatabaseLedger
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("C32")]
@@ -68,3 +74,45 @@ def test_an_effect_is_refused_under_a_request_that_nobody_decided(bench: Bench) 
         ledger.begin_effect(work, effect, [], request)
     assert request.tool not in started(thread)
     assert queries.activity_under(request.id) is None
+
+
+@pytest.mark.parametrize("verdict", ["", "held", "reject"])
+def test_a_worker_at_work_in_a_sibling_starts_no_effect_whose_gate_is_not_decided(
+    make_bench: Callable[[Any], AnyBench], monkeypatch: pytest.MonkeyPatch, verdict: str
+) -> None:
+    """The lease is live and the sibling's effect under way: only its own gate lets one start."""
+    several.sent.clear()
+    several.meanwhile.clear()
+    monkeypatch.setattr(several.graph, "nodes_at_once", 1)
+    bench = make_bench(several)
+    thread = bench.start()
+    bench.advance(thread)
+    asked = {a.title[5]: a for a in requests(bench, thread)}
+    tried: list[str] = []
+
+    def start_b() -> None:
+        step, request = here.get()._step, asked["b"]
+        if verdict == "held":  # its reviewer can still take it back
+            decided(bench, thread, asked["b"], status="held")
+            if isinstance(bench, Bench):
+                rows(
+                    "UPDATE gp_approval SET effective_at = clock_timestamp() + interval '1 hour' "
+                    "WHERE id = %s RETURNING id",
+                    (request.id,),
+                )
+        elif verdict:
+            decided(bench, thread, asked["b"], outcome=verdict, comment="no")
+        at = Position(request.branch, request.step, request.node, request.index, request.key)
+        effect = new_activity(
+            step.work, at.key, kind="effect", position=at, approval=request.id, args=request.args
+        )
+        tried.append(step.ledger.begin_effect(step.work, effect, [], request))
+
+    several.meanwhile.append(start_b)
+    decided(bench, thread, asked["a"])
+    bench.advance(thread)
+    assert tried == ["Nobody has approved it."]
+    assert several.sent == ["a"]
+    effects = [a.node for a in bench.activities(thread) if a.kind == "effect"]
+    assert effects == ["send_a"]
+    assert bench.intact(thread)
