@@ -7,6 +7,7 @@ committed: with a lost worker it ends as the next one takes the thread, and noth
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -23,6 +24,7 @@ from . import queries
 from .caps import AT_CAP, IN_TREE, spent_of, subject_of
 from .queries import CapRow, money
 
+CALL_RESERVE: Final = "0.05"  # what the setting is by default
 _OPEN = """
 SELECT coalesce(sum(r.cost), 0), coalesce(sum(r.tokens), 0)::bigint FROM gp_spend_reservation r
 JOIN gp_thread th ON th.id = r.thread_id AND th.lease_token = r.lease_token AND r.step > th.step
@@ -63,7 +65,11 @@ class Estimate:
     @property
     def amount(self) -> Decimal:
         """The amount to reserve: the bound, else the amount of GATEPOST_CALL_RESERVE."""
-        return Decimal(settings.GATEPOST_CALL_RESERVE) if self.cost is None else self.cost
+        if self.cost is not None:
+            return self.cost
+        # A play needs no settings.
+        has_settings = settings.configured or "DJANGO_SETTINGS_MODULE" in os.environ
+        return Decimal(settings.GATEPOST_CALL_RESERVE if has_settings else CALL_RESERVE)
 
 
 NO_BOUND: Final = Estimate()
@@ -132,7 +138,7 @@ def _at_caps(work: Work, estimate: Estimate, params: dict[str, Any]) -> Iterator
         if cap.agent not in ("", work.agent):
             continue
         if estimate.unpriced:
-            yield Refusal(_unpriced(estimate, f"a spend cap of {money(cap.max_cost)}"))
+            yield Refusal(unpriced(estimate, f"a spend cap of {money(cap.max_cost)}"))
             continue
         # Before what is recorded: a call that ends in between is then counted twice, never not.
         reserved, _ = _reserved(cap.scope, work.agent, params)
@@ -140,7 +146,7 @@ def _at_caps(work: Work, estimate: Estimate, params: dict[str, Any]) -> Iterator
         if spent + amount > cap.max_cost:
             yield Refusal(_cap_sentence(cap, work, spent, amount))
         elif spent + amount + reserved > cap.max_cost:
-            yield Refusal(_wait(f"the spend cap of {money(cap.max_cost)}"), for_others=True)
+            yield Refusal(waiting(f"the spend cap of {money(cap.max_cost)}"), for_others=True)
 
 
 def _at_budgets(work: Work, estimate: Estimate, params: dict[str, Any]) -> Iterator[Refusal]:
@@ -154,14 +160,14 @@ def _at_budgets(work: Work, estimate: Estimate, params: dict[str, Any]) -> Itera
         if not row.active or row.at_full != "stop" or row.name != of[row.scope]:
             continue
         if estimate.unpriced and row.max_cost is not None:
-            yield Refusal(_unpriced(estimate, f"the budget of {row.whose}"))
+            yield Refusal(unpriced(estimate, f"the budget of {row.whose}"))
         elif not _fits(usage, estimate, Decimal(0), 0):
             yield Refusal(
                 f"The next call may cost {money(estimate.amount)}, and the budget of {row.whose} "
                 "has less left this month (UTC). Raise the budget or wait, then resume."
             )
         elif not _fits(usage, estimate, *reserved[row.scope]):
-            yield Refusal(_wait(f"the budget of {row.whose}"), for_others=True)
+            yield Refusal(waiting(f"the budget of {row.whose}"), for_others=True)
 
 
 def _fits(usage: BudgetStanding, estimate: Estimate, cost: Decimal, tokens: int) -> bool:
@@ -189,12 +195,14 @@ def _cap_sentence(cap: CapRow, work: Work, spent: Decimal, amount: Decimal) -> s
     )
 
 
-def _unpriced(estimate: Estimate, limit: str) -> str:
+def unpriced(estimate: Estimate, limit: str) -> str:
+    """The sentence about a call whose price nobody knows, under a limit."""
     return (
         f"The price of {estimate.unpriced} isn't known, so {limit} can't hold its cost. Name its "
         "prices (?prices=PROVIDER), use another model, or lift the limit, then resume."
     )
 
 
-def _wait(limit: str) -> str:
+def waiting(limit: str) -> str:
+    """The sentence about a call that waits until others have ended."""
     return f"Waiting for calls under way: together with this one they may pass {limit}."

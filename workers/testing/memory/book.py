@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -175,6 +176,8 @@ class Book:
     # What the play says in place of an admin's policies, and of caps.
     policy: Callable[[Facts], Rule | None] | None = None
     cap: str | None = None
+    # What model calls under way may cost, by thread and position.
+    reserved: dict[tuple[UUID, Position], Decimal] = field(default_factory=dict)
     ahead: timedelta = timedelta()
     lock: threading.RLock = field(default_factory=threading.RLock)
 

@@ -11,9 +11,11 @@ from uuid import UUID
 from approvals.gates import Proposal
 from approvals.gates.validity import AskedBack, outlived
 from approvals.policies.matches import Facts, PolicyAnswer
-from approvals.policies.reservations import Estimate, Refusal
+from approvals.policies.queries import money
+from approvals.policies.reservations import Estimate, Refusal, unpriced, waiting
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms, terms_of
+from approvals.states import ALLOWING
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
@@ -99,7 +101,11 @@ class Rules(Once):
         policies: str | None = None,
     ) -> str:
         """Write that it starts; the policies of a play never change."""
-        why = "" if allowed is None else self.doubts(work, allowed)
+        why = ""
+        if allowed is not None:
+            now = self._book.approvals[allowed.id]
+            is_allowed = now.status == "settled" and now.outcome in ALLOWING
+            why = self.doubts(work, allowed) if is_allowed else "Nobody has approved it."
         if not why:
             self._start_effect(work, activity, events)
         return why
@@ -138,13 +144,18 @@ class Rules(Once):
         """The fork's own budget, and the one cap of a play: what a thread may cost."""
         if why := self.over_budget(work):
             return why
-        cap = self._book.cap
-        root = work.root or work.thread
-        tree = [row for row in self._book.rows.values() if root in (row.id, row.root)]
-        spent = sum((Decimal(row.cost) for row in tree), Decimal(0))
-        if cap is None or Decimal(spent) < Decimal(cap):
+        cap, spent = self._book.cap, self._spent(work)
+        if cap is None or spent < Decimal(cap):
             return ""
         return f"This thread has spent {spent}, and {cap} is its cap."
+
+    def _tree(self, work: Work) -> set[UUID]:
+        root = work.root or work.thread
+        return {row.id for row in self._book.rows.values() if root in (row.id, row.root)}
+
+    def _spent(self, work: Work) -> Decimal:
+        rows = [self._book.row(thread) for thread in self._tree(work)]
+        return sum((Decimal(row.cost) for row in rows), Decimal(0))
 
     def pause_reason(self, work: Work) -> str:
         """No reason: a play is paused without one."""
@@ -153,11 +164,32 @@ class Rules(Once):
     def reserve(
         self, work: Work, position: Position, most: Callable[[], Estimate]
     ) -> Refusal | None:
-        """Reserve nothing: a play has no other calls under way that its cap would have to hold."""
+        """Reserve what a call may cost under the cap of a play; by the rules of a worker."""
+        if self._book.cap is None:
+            return None
+        cap, estimate = Decimal(self._book.cap), most()
+        if estimate.unpriced:
+            return Refusal(unpriced(estimate, f"a spend cap of {money(cap)}"))
+        with self._book.lock:
+            tree, spent, amount = self._tree(work), self._spent(work), estimate.amount
+            others = [
+                cost
+                for (thread, at), cost in self._book.reserved.items()
+                if thread in tree and (thread, at) != (work.thread, position)
+            ]
+            if spent + amount > cap:
+                return Refusal(
+                    f"This thread has spent {spent}, and the next call may cost {money(amount)}; "
+                    f"{cap} is its cap."
+                )
+            if spent + amount + sum(others, Decimal(0)) > cap:
+                return Refusal(waiting(f"the spend cap of {money(cap)}"), for_others=True)
+            self._book.reserved[work.thread, position] = amount
         return None
 
     def release(self, work: Work, position: Position) -> None:
-        """Drop nothing."""
+        """Drop the reservation of a call that has ended."""
+        self._book.reserved.pop((work.thread, position), None)
 
     def _withdrawn(self, work: Work, ident: UUID, reason: str) -> NewEvent:
         """Withdraw a request; its event is still to be written."""

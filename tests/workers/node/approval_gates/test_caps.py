@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
+from time import sleep
 from typing import Any
 
 import pytest
@@ -13,6 +15,9 @@ from tests.workers.graphs import asking
 from tests.workers.graphs.effects import gated
 from tests.workers.graphs.effects.gated import AnyBench, rules
 from tests.workers.memory_bench import MemoryBench
+from workers.authoring.graph import END, Graph, State
+from workers.authoring.language_models import Reply
+from workers.node.context import Context
 from workers.testing.harness import Harness
 
 pytestmark = pytest.mark.requirement("G06")
@@ -94,7 +99,51 @@ def test_no_effect_happens_beyond_a_cap(
 
 def test_in_a_play_a_thread_has_a_cap_of_its_own() -> None:
     asking.answering.requests.clear()
-    thread = Harness(asking.graph, cap="0.02").play()
+    thread = Harness(asking.graph, cap="0.06").play()
     assert thread.status == "paused"
-    assert thread.reason == "This thread has spent 0.025, and 0.02 is its cap."
-    assert len(asking.answering.requests) == 2
+    assert thread.reason.startswith("This thread has spent 0.0125, and the next call may cost ")
+    assert thread.reason.endswith("; 0.06 is its cap.")
+    assert len(asking.answering.requests) == 1
+
+
+class Answering:
+    """A model whose calls cost what it says beforehand."""
+
+    def __init__(self) -> None:
+        self.calls = self.at_work = self.most = 0
+        self.lock = Lock()
+
+    def estimate(self, request: object) -> str:
+        return "0.40"
+
+    def __call__(self, request: object) -> Reply:
+        with self.lock:
+            self.calls += 1
+            self.at_work += 1
+            self.most = max(self.most, self.at_work)
+        sleep(0.05)
+        with self.lock:
+            self.at_work -= 1
+        return Reply("yes", model="m", tokens_in=1, cost="0.40")
+
+
+def test_in_a_play_calls_at_once_do_not_pass_the_cap() -> None:
+    graph = Graph("at-once", State)
+
+    @graph.node(then=("one", "two", "three"))
+    def begin(state: State, ctx: Context) -> dict[str, object]:
+        return {}
+
+    for name in ("one", "two", "three"):
+
+        def ask(state: State, ctx: Context) -> dict[str, object]:
+            ctx.model("?")
+            return {}
+
+        ask.__name__ = name
+        graph.node(then=END)(ask)
+    model = Answering()
+    thread = Harness(graph, cap="1.00").play(model=model)
+    assert (thread.status, model.calls) == ("paused", 2)
+    assert "has spent 0.8" in thread.reason
+    assert model.most <= 2
