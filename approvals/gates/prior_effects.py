@@ -8,7 +8,7 @@ from typing import Final
 from uuid import UUID
 
 from checkpoints import queries as threads
-from checkpoints.state import deltas
+from checkpoints.state import deltas, marked
 from checkpoints.views import ActivityRow
 
 from ..queries import ApprovalRow
@@ -72,7 +72,7 @@ def prior_effects(row: ApprovalRow) -> PriorEffects:
 
 
 def _prior(row: ActivityRow) -> PriorEffect:
-    result = "" if row.result is None else deltas.canonical(row.result).decode()
+    result = "" if row.result is None else deltas.canonical(marked.shown(row.result)).decode()
     if len(result) > RESULT_MAX:
         result = f"{result[: RESULT_MAX - 1]}…"
     at = row.finished_at or row.started_at

@@ -33,6 +33,7 @@ MARK: Final = "$exact"
 # Marks, and what wraps a record, need some depth of their own.
 DEPTH_MAX: Final = LIMITS.max_depth - 20
 SHOWN_MAX: Final = 10_000
+SHOWN_BYTES: Final = 32  # of a value of bytes, for people
 START_BYTES: Final = 2_000  # of a value that is too large for its record
 _ODD = re.compile("[\\\\\0\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
@@ -148,12 +149,64 @@ def marks(value: Any, path: str = "$") -> list[tuple[str, str]]:
     """(JSON path, kind) of each mark in a record, for pages that say what they show."""
     if type(value) is list:
         return [one for i, item in enumerate(value) for one in marks(item, f"{path}[{i}]")]
+    if is_mark(value):
+        return [(path, kind) for kind in value[MARK]]
     if type(value) is not dict:
         return []
-    inside = value.get(MARK)
-    if len(value) == 1 and type(inside) is dict and len(inside) == 1:
-        return [(path, kind) for kind in inside if kind in _READERS or kind in _KEPT_AS_MARKS]
     return [one for key, item in value.items() for one in marks(item, f"{path}.{key}")]
+
+
+def is_mark(value: Any) -> bool:
+    """True for a mark, which people read by what it stands for."""
+    inside = value.get(MARK) if type(value) is dict and len(value) == 1 else None
+    if type(inside) is not dict or len(inside) != 1:
+        return False
+    return all(kind in _READERS or kind in _KEPT_AS_MARKS for kind in inside)
+
+
+def shown(value: Any) -> Any:
+    """JSON for people: what each mark in a record stands for, as they would write it.
+
+    Nothing to calculate with: characters that no page can show are replaced, and long parts cut.
+    """
+    if type(value) is list:
+        return [shown(item) for item in value]
+    if type(value) is not dict:
+        return value
+    if not is_mark(value):
+        return {key: shown(item) for key, item in value.items()}
+    (kind, part), *_ = value[MARK].items()
+    try:
+        return _SHOWN.get(kind, _as_written)(part)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return value  # somebody's own, in the form of a mark
+
+
+def _as_written(part: Any) -> Any:
+    """A number, a date or the like by its text; what a value says of itself; items of a tuple."""
+    return shown(part.get("text") if type(part) is dict else part)
+
+
+def _shown_bytes(part: str) -> str:
+    raw = b64decode(part)
+    cut = "…" if len(raw) > SHOWN_BYTES else ""
+    return f"{len(raw):,} bytes: {raw[:SHOWN_BYTES].hex(' ')}{cut}"
+
+
+def _shown_text(part: str) -> str:
+    text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), part).replace("\0", "\u2400")
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _shown_large(part: dict[str, Any]) -> dict[str, Any]:
+    place = "kept as a file" if part["file"] else "not kept"
+    size = f"{part['bytes']:,} bytes, {place}"
+    return {"size": size, "file": part["file"], "begins": part["start"]}
+
+
+def _shown_pairs(part: list[Any]) -> Any:
+    pairs = [(shown(key), shown(item)) for key, item in part]
+    return {k if type(k) is str else canonical(k).decode(): item for k, item in pairs}
 
 
 def readable(value: Any) -> Any:
@@ -310,4 +363,12 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "time": time.fromisoformat,
     "datetime": datetime.fromisoformat,
     "uuid": UUID,
+}
+_SHOWN: Final[dict[str, Callable[[Any], Any]]] = {
+    "text": _shown_text,
+    "bytes": _shown_bytes,
+    "float": lambda part: {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(part, part),
+    "object": _shown_pairs,
+    "deep": lambda part: f"{len(part):,} lists and objects, nested too deeply to show",
+    "large": _shown_large,
 }

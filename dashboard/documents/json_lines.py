@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from checkpoints.state import marked
+
 WIDTH: Final = 100
 # An object of plain values in a list is a row of a table to its reader: a longer one wraps.
 ROW: Final = 400
@@ -13,7 +15,7 @@ ROW: Final = 400
 
 def json_lines(value: Any) -> str:
     """The JSON text of a value, keys sorted, an item a line where a part is too long for one."""
-    return _lines(value, "")
+    return _lines(marked.shown(value), "")
 
 
 def _lines(value: Any, indent: str) -> str:

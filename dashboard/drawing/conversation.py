@@ -9,10 +9,10 @@ from typing import Any
 from uuid import UUID
 
 from approvals.queries import ApprovalRow
-from checkpoints.state import deltas
+from checkpoints.state import deltas, marked
 from checkpoints.states import Status
 from checkpoints.views import ActivityRow
-from dashboard.wording.sentences import as_json, decider
+from dashboard.wording.sentences import as_json, as_text, decider
 from dashboard.wording.text import number
 
 ROWS, ROWS_MAX = 40, 200
@@ -172,8 +172,9 @@ def _role(item: Any) -> str:
 
 def _text(item: Any) -> str:
     """The text of a message; all of it as JSON if it has another form."""
+    item = marked.shown(item)
     if not isinstance(item, Mapping):
-        return item if isinstance(item, str) else as_json(item)
+        return as_text(item)
     for key in ("content", "text", "message"):
         value = item.get(key)
         if isinstance(value, str):

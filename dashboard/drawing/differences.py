@@ -12,6 +12,7 @@ from typing import Any
 
 from checkpoints.state.encrypted import is_envelope
 from checkpoints.state.list_keys import Part
+from checkpoints.state.marked import is_mark
 from dashboard.wording.parties import ACCOUNTS
 from dashboard.wording.text import number
 
@@ -128,8 +129,9 @@ def pairs_of(new: Any, old: Any, part: Part) -> Iterator[tuple[str, Any, Any]]:
 
 
 def container(value: Any) -> bool:
-    """True for a value that is drawn by its items: a list or an object, no file, no ciphertext."""
-    return isinstance(value, Mapping | list) and not is_file(value) and not is_envelope(value)
+    """True for a value drawn by its items: a list or an object, no file, ciphertext or mark."""
+    is_leaf = is_file(value) or is_envelope(value) or is_mark(value)
+    return isinstance(value, Mapping | list) and not is_leaf
 
 
 def same(a: Any, b: Any) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from checkpoints.views import ActivityRow
-from dashboard.wording.sentences import as_json
+from dashboard.wording.sentences import as_json, as_text
 from dashboard.wording.text import number, span
 
 TEXT_MAX = 1_500
@@ -54,7 +54,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _part(role: str, value: Any) -> Part:
-    text = value if isinstance(value, str) else as_json(value)
+    text = as_text(value)
     return Part(role, text[:TEXT_MAX], len(text) > TEXT_MAX)
 
 

@@ -16,9 +16,11 @@ from django.urls import NoReverseMatch
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from checkpoints.state import marked
 from checkpoints.state.encrypted import is_envelope
 from checkpoints.state.list_keys import Part
 from dashboard.wording.parties import ACCOUNTS
+from dashboard.wording.sentences import as_text
 from dashboard.wording.text import number, size, visible
 
 from . import list_pairs
@@ -378,12 +380,25 @@ def scalar(value: Any, *, whole: bool = False) -> str:
         return f'<span class="n">{json.dumps(value)}</span>'
     if is_file(value):
         return _file(value)
+    if marked.is_mark(value):
+        return _exact(value, whole=whole)
     if is_envelope(value):
         return '<span class="x">encrypted</span>'
     if container(value):
         empty = "{ }" if isinstance(value, Mapping) else "[ ]"
         return f'<span class="x">{_count(value) if value else empty}</span>'
     return visible(value)
+
+
+def _exact(value: Mapping[str, Any], *, whole: bool) -> str:
+    """What a part in a marked form stands for, with its kind."""
+    ((_, kind),) = marked.marks(value)
+    part = marked.large_part(value)
+    if part is not None and is_file(part["file"]):
+        return f'{_file(part["file"])} <span class="x">{visible(part["start"][:CUT])}…</span>'
+    text = as_text(value)
+    shown = _string(text, len(text) if whole else MAX_STRING)
+    return f'<span class="s">{shown}</span> <span class="x">{visible(kind)}</span>'
 
 
 def _string(value: str, most: int) -> str:

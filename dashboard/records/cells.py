@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 
 from approvals import queries as approvals
 from checkpoints import queries
+from checkpoints.state import marked as exact
 from dashboard.identity.people import people
 from dashboard.wording import sentences
 from dashboard.wording.text import number, prose, visible
@@ -134,7 +135,7 @@ def full(row: Any, name: str) -> Any:
         return EMPTY
     column = row._meta.get_field(name)
     if isinstance(column, models.JSONField):
-        return _block(json.dumps(value, ensure_ascii=False, indent=2))
+        return _block(json.dumps(exact.shown(value), ensure_ascii=False, indent=2))
     if isinstance(value, bytes | memoryview):
         return _code(bytes(value).hex())
     if isinstance(value, datetime):

@@ -331,7 +331,7 @@ register.simple_tag(differences.changed_channels)
 @register.filter
 def message_text(message: Any) -> str:
     """A message or a member of a config as people wrote it: text as it is, all else as JSON."""
-    return message if isinstance(message, str) else sentences.as_json(message)
+    return sentences.as_text(message)
 
 
 @register.filter

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from checkpoints.limits import STEPS_MAX
 from checkpoints.log.remains import is_blank
+from checkpoints.state import marked
 from checkpoints.states import Status
 from checkpoints.verdicts import MEANING
 
@@ -176,8 +177,14 @@ def _quoted(message: Any) -> str:
 
 
 def as_json(value: Any) -> str:
-    """A value as one line of JSON."""
-    return json.dumps(value, ensure_ascii=False)
+    """A value as one line of JSON; a part in a marked form as people read it."""
+    return json.dumps(marked.shown(value), ensure_ascii=False)
+
+
+def as_text(value: Any) -> str:
+    """A value as people read it: text as it is, all else as a line of JSON."""
+    value = marked.shown(value)
+    return value if isinstance(value, str) else as_json(value)
 
 
 def _unknown(data: Mapping[str, Any]) -> str:

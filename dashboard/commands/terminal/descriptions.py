@@ -7,13 +7,13 @@ from typing import Any
 from uuid import UUID
 
 from checkpoints import queries
-from checkpoints.state import deltas
 from checkpoints.views import EffectFate, ThreadRow
 from dashboard.actions.cancellation import CancelPlan
 from dashboard.actions.previews.expected_calls import AGAIN, MAYBE, REUSED, Expected
 from dashboard.actions.previews.plans import EditPlan, ForkPlan, RollBackPlan
 from dashboard.api.shapes.answers import thread_detail
 from dashboard.identity.permissions import Actor
+from dashboard.wording.sentences import as_text
 
 from .console import PersonalCommand
 from .tables import Table, facts, table
@@ -65,7 +65,7 @@ def tell_thread(
 
 def short(value: Any, limit: int = SHORT) -> str:
     """A value as text, cut."""
-    text = value if isinstance(value, str) else deltas.canonical(value).decode()
+    text = as_text(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 

@@ -14,7 +14,7 @@ from checkpoints import queries
 from checkpoints.queries.compared.steps import LoggedStep, logged_steps
 from checkpoints.states import FINISHED, Status
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
-from dashboard.wording.sentences import as_json, look
+from dashboard.wording.sentences import as_text, look
 from dashboard.wording.text import cut
 
 from .contents import without_names
@@ -142,4 +142,4 @@ def _was_called(fork: ThreadRow, exchanged: Mapping[str, Any]) -> bool:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return cut(value if isinstance(value, str) else as_json(value), at_most=CHARS)
+    return cut(as_text(value), at_most=CHARS)

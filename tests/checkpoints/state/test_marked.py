@@ -160,3 +160,39 @@ def test_a_mark_that_nobody_wrote_so_stays_as_it_is() -> None:
     for value in ({MARK: {"nothing": 1}}, {MARK: {}}, {MARK: 1, "b": 2}, {MARK: [1]}):
         assert unmark(json.loads(json.dumps(value))) == value
         assert unmark(stored(value)) == value
+
+
+@given(VALUES)
+def test_people_read_a_value_without_its_marks(value: Any) -> None:
+    form = mark(value)
+    text = json.dumps(marked.shown(form), ensure_ascii=False, allow_nan=False)
+    text.encode()  # a page can hold it
+    deltas.canonical(json.loads(text))
+    assert MARK in repr(value) or MARK not in text
+    if marked.is_plain(value):
+        assert marked.shown(form) == deltas.as_stored(value)
+
+
+def test_what_people_read() -> None:
+    cases: list[tuple[Any, Any]] = [
+        ("a\0\\u0041", "a\u2400\\u0041"),
+        ("half \ud83d", "half \ufffd"),
+        (2**80, "1208925819614629174706176"),
+        (float("-inf"), "-Infinity"),
+        (b"\0\xff", "2 bytes: 00 ff"),
+        ((1, [b""]), [1, ["0 bytes: "]]),
+        (Decimal("1.10"), "1.10"),
+        (date(2026, 1, 2), "2026-01-02"),
+        ({1: "a", "b\0": 2**60}, {"1": "a", "b\u2400": "1152921504606846976"}),
+        (Raw('{"a":1,"a":2}'), '{"a":1,"a":2}'),
+        ({MARK: {"int": "7"}}, {MARK: {"int": "7"}}),
+        ([object], ["<class 'object'>"]),
+    ]
+    for value, shown in cases:
+        assert marked.shown(mark(value)) == shown
+    raw = b'"' + b"x" * 9_000 + b'"'
+    form = marked.large(raw, {"$artifact": "0" * 64})
+    assert marked.shown(form)["size"] == "9,002 bytes, kept as a file"
+    for odd in ("int", "text", "bytes", "object", "deep", "large", "other", "float"):
+        for part in (7, None, {"a": 1}, ["x"]):
+            json.dumps(marked.shown({MARK: {odd: part}}), ensure_ascii=False)
