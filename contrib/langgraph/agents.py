@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.memory import InMemoryStore
 
 from gatepost import END, Context, Graph, GraphError, State, Way
 from gatepost_client.langgraph import JsonSerializer
@@ -109,6 +110,12 @@ def _check(compiled: Any) -> None:
             "builder.compile()."
         )
     for path, graph in _graphs(compiled):
+        if isinstance(graph.store, InMemoryStore):
+            raise GraphError(
+                f"{f'The subgraph {path!r}' if path else 'The graph'} was compiled with an "
+                "InMemoryStore, which a worker forgets: compile it with a store that keeps what it "
+                "is given (PostgresStore), or without `store`."
+            )
         if path and (graph.interrupt_before_nodes or graph.interrupt_after_nodes):
             raise GraphError(
                 f"The subgraph {path!r} was compiled with interrupt_before or interrupt_after, "

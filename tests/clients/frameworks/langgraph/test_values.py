@@ -13,4 +13,4 @@ pytestmark = pytest.mark.nightly
 
 @pytest.mark.slow  # it starts a process
 def test_values_are_json_or_refused_with_their_path(langgraph: Callable[..., Script]) -> None:
-    assert payload(langgraph("values.py").end()) == {"same": 70, "refused": 8}
+    assert payload(langgraph("values.py").end()) == {"same": 72, "refused": 8}

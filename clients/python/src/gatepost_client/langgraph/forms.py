@@ -136,10 +136,11 @@ class Forms:
     @cached_property
     def _langgraph(self) -> dict[type, tuple[str, Callable[[Any], Any]]]:
         from langgraph.checkpoint.serde.types import _DeltaSnapshot
-        from langgraph.types import Interrupt, Overwrite, Send
+        from langgraph.types import Command, Interrupt, Overwrite, Send
 
         return {
             Send: ("send", _send),
+            Command: ("command", _members),
             Interrupt: ("interrupt", _interrupt),
             Overwrite: ("overwrite", lambda value: value.value),
             _DeltaSnapshot: ("snapshot", lambda value: value.value),
@@ -161,7 +162,7 @@ class Forms:
     def _revive_langgraph(self) -> dict[str, Revive]:
         from langchain_core.messages import messages_from_dict
         from langgraph.checkpoint.serde.types import _DeltaSnapshot
-        from langgraph.types import Interrupt, Overwrite, Send, TimeoutPolicy
+        from langgraph.types import Command, Interrupt, Overwrite, Send, TimeoutPolicy
 
         def send(value: Json) -> Any:
             timeout = value.get("timeout")
@@ -174,6 +175,7 @@ class Forms:
 
         return {
             "send": send,
+            "command": lambda value: Command(**value),
             "interrupt": interrupt,
             "overwrite": Overwrite,
             "snapshot": _DeltaSnapshot,
@@ -214,6 +216,11 @@ def _fields(value: Any) -> Json:
     return {name: getattr(value, name) for name in type(value).model_fields} | dict(
         value.model_extra or {}
     )
+
+
+def _members(value: Any) -> Json:
+    fields = dataclasses.fields(value)
+    return {f.name: item for f in fields if (item := getattr(value, f.name)) != f.default}
 
 
 def _send(value: Any) -> Json:

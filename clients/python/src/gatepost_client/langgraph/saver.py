@@ -94,6 +94,13 @@ class GatepostSaver(BaseCheckpointSaver[int]):
         """The saver itself: its serializer imports nothing that is named."""
         return self
 
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        """The version after this one; checkpoints of LangGraph's own savers have texts there."""
+        if not isinstance(current, str):
+            return super().get_next_version(current, channel)
+        number, _, rest = current.partition(".")
+        return f"{int(number) + 1:032}.{rest or '0'}"
+
     # ---- what LangGraph calls --------------------------------------------------------------------
 
     def get_tuple(self, config: Config) -> CheckpointTuple | None:
@@ -230,14 +237,24 @@ class AsyncGatepostSaver(GatepostSaver):
         super().__init__(agent, types=types, searchable=searchable, settings=settings)
         self._awaiting: Awaiting | None = None
         self._keeper: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def perform(self, flow: Flow[T]) -> T:
-        """Refuse: its locks belong to an event loop."""
-        raise NotConfigured("AsyncGatepostSaver serves ainvoke and astream; take GatepostSaver.")
+        """Perform a flow in the event loop that has awaited this saver, from another thread."""
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if self._loop is None or running is not None:
+            raise NotConfigured(
+                "AsyncGatepostSaver serves ainvoke and astream; take GatepostSaver."
+            )
+        return asyncio.run_coroutine_threadsafe(self.aperform(flow), self._loop).result()
 
     async def aperform(self, flow: Flow[T]) -> T:
         """Perform a flow in the event loop that calls it."""
         if self._awaiting is None:
+            self._loop = asyncio.get_running_loop()
             settings = self._settings()
             self._awaiting = Awaiting(settings.url, settings.headers)
             self._keeper = asyncio.create_task(
@@ -252,7 +269,7 @@ class AsyncGatepostSaver(GatepostSaver):
         await self._awaiting.perform(self.operations.leave_all())
         self._keeper.cancel()
         await self._awaiting.close()
-        self._awaiting = self._keeper = None
+        self._awaiting = self._keeper = self._loop = None
 
     async def __aenter__(self) -> AsyncGatepostSaver:
         return self

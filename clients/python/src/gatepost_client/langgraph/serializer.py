@@ -151,7 +151,7 @@ def _name_of(kind: type) -> str:
 
 
 def _is_text(value: str) -> bool:
-    """Whether PostgreSQL's JSON can hold a text: no NUL, no half of a surrogate pair."""
+    """True for a text that PostgreSQL's JSON can hold: no NUL, no half of a surrogate pair."""
     return not isinstance(value, Enum) and "\0" not in value and not _HALF.search(value)
 
 
@@ -174,7 +174,7 @@ def _at(path: str, key: Any) -> str:
 
 
 def _has_members(kind: type) -> bool:
-    """Whether objects of a class can be taken apart and made anew once the user names it."""
+    """True for a class whose objects can be taken apart and made anew once the user names it."""
     return (
         issubclass(kind, Enum)
         or hasattr(kind, "model_fields")

@@ -59,7 +59,6 @@ def tuple_of(serde: JsonSerializer, thread: str, record: Record, point: Point) -
     about = serde.decode({k: v for k, v in state[ABOUT].items() if k != "parent"})
     parent = record.parent(point)
     checkpoint: Json = {
-        "pending_sends": [],
         "updated_channels": None,
         **about["checkpoint"],
         "id": point.id,

@@ -28,7 +28,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
-from langgraph.types import Interrupt, Overwrite, Send
+from langgraph.types import Command, Interrupt, Overwrite, Send
 from pydantic import BaseModel
 
 from gatepost_client import InvalidValue
@@ -89,6 +89,7 @@ SAME: list[Any] = [
     *(timezone(timedelta(hours=5, minutes=45)), timezone(timedelta(0), "Z"), UTC),
     *(IPv4Address("10.0.0.1"), IPv6Network("fe80::/10"), IPv4Interface("10.0.0.1/8")),
     *(datetime(2026, 1, 2, tzinfo=timezone(timedelta(hours=-3))), {Decimal(1): {UUID(int=1): 2}}),
+    *(Command(goto="a", update={"x": 1}), Send("n", Command(graph=Command.PARENT, resume=[1]))),
     *(Overwrite([1]), _DeltaSnapshot([MESSAGES[0]]), Document("text", metadata={"page": 2})),
     *MESSAGES,
 ]
