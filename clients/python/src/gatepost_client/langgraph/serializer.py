@@ -53,7 +53,8 @@ class JsonSerializer:
     """
 
     def __init__(self, types: Iterable[type] = ()) -> None:
-        self._own = {_name_of(kind): kind for kind in types}
+        # Others have a form of the fixed list or none.
+        self._own = {_name_of(kind): kind for kind in types if _has_members(kind)}
         self._forms = Forms()
 
     def encode(self, value: Any, path: str = "$") -> Any:

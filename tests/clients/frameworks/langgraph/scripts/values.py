@@ -57,7 +57,8 @@ class Point:
 
 
 Pair = namedtuple("Pair", "left right")
-OWN = JsonSerializer([Colour, Model, Point, Pair])
+# A class of the fixed list may be named as well.
+OWN = JsonSerializer([Colour, Model, Point, Pair, Send, Path, object])
 PLAIN = JsonSerializer()
 MESSAGES = [
     HumanMessage("hello", id="1", name="ada"),
@@ -121,6 +122,7 @@ assert message["value"]["type"] == "human", message
 assert math.isnan(PLAIN.decode(PLAIN.encode([{"when": float("nan")}]))[0]["when"])
 assert PLAIN.encode({"f": "\0"}) == {"f": {"$type": "text", "value": "\\x00"}}
 assert OWN.decode(OWN.encode({Colour.RED: 1, Pair(1, 2): 2})) == {Colour.RED: 1, Pair(1, 2): 2}
+assert OWN.decode(OWN.encode([Send("n", 1), Path("a")])) == [Send("n", 1), Path("a")]
 
 CLASSES, OTHERS = "name its class", "Keep a text"
 REFUSED = {

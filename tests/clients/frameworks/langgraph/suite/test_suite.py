@@ -19,8 +19,17 @@ pytestmark = pytest.mark.nightly
 
 HERE = Path(__file__).parent
 # Of each: the end of a test's name, and why it does not hold with our saver.
-EXCEPTIONS: Mapping[str, str] = {}
-LEAST = 600  # tests that take a saver; fewer mean that they were not collected
+EXCEPTIONS: Mapping[str, str] = {
+    "test_in_one_fan_out_state_graph_waiting_edge_custom_state_class_pydantic_input": (
+        "its state holds a class that is made inside the test, which nobody can name"
+    ),
+    "test_stream_messages_dedupe_pydantic_subgraph_interrupt": (
+        "its state is a class that is made inside the test, which nobody can name"
+    ),
+    "test_imp_nested": "it expects a record within 10 ms, under any load",
+    "test_stream_subgraphs_during_execution": "it expects records within 0.1 s, under any load",
+}
+LEAST = 640  # tests that take a saver; fewer mean that they were not collected
 
 
 def outcomes(saver: str, results: Path, environment: Mapping[str, str]) -> dict[str, str]:
