@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import httpx2
 
+from checkpoints.outbound import connections
+
 from .process.folders import EmbeddedError
 
 ANSWER_SECONDS = 0.5
@@ -31,7 +33,8 @@ def find_model() -> LocalModel | None:
     for server, port in PORTS.items():
         url = f"http://127.0.0.1:{port}/v1"
         try:
-            answer = httpx2.get(f"{url}/models", timeout=ANSWER_SECONDS, trust_env=False)
+            with connections.client(url, timeout=ANSWER_SECONDS) as client:
+                answer = client.get(f"{url}/models")
             names = [str(model["id"]) for model in answer.json()["data"]]
         except (httpx2.HTTPError, ValueError, KeyError, TypeError):
             continue

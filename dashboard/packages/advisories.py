@@ -18,6 +18,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from checkpoints.outbound import connections
+
 from .locked import Package
 
 FORMAT: Final = "gatepost-advisories-1"
@@ -152,10 +154,10 @@ def fetch(packages: Iterable[Package], *, today: date, url: str = OSV) -> Adviso
     names = sorted({one.name for one in packages})
     results: list[Advisory] = []
     try:
-        with httpx2.Client(base_url=url, timeout=SECONDS, follow_redirects=False) as client:
+        with connections.client(url, base_url=url, timeout=SECONDS) as client:
             for name in names:
                 results += (a for entry in _ask(client, name) for a in _advisory(entry, name))
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise Unavailable(f"{url} does not answer: {type(error).__name__}") from error
     results.sort(key=lambda one: (one.package, one.id))
     return Advisories(

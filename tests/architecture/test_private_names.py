@@ -16,7 +16,6 @@ from .test_house import FLOORS, ROOT, sources
 ATTRIBUTES = {
     "dashboard/api/shapes/django_request.py": ["_request"],
     "dashboard/http/middleware.py": ["_has_been_logged"],
-    "dashboard/mcp/upstream/checked_connections.py": ["_network_backend", "_network_backend"],
     "workers/authoring/frozen.py": ["_items"],
     "workers/authoring/graph.py": ["_getframe"],
     "workers/slot/losses.py": ["_max_workers", "_adjust_thread_count"],

@@ -29,6 +29,7 @@ from functools import lru_cache
 from typing import Any
 
 from approvals.policies.reservations import NO_BOUND, Estimate
+from checkpoints.outbound import addresses
 from checkpoints.outbound.own_secrets import is_own
 
 from ..authoring.errors import StepFailed
@@ -163,6 +164,8 @@ def model_of(value: str, setting: str = SETTING) -> Model:
                 "and no key of a model."
             )
         provider, name, url = match["provider"], match["name"], match["url"]
+        if url and (problem := addresses.problem_of_setting(url)):
+            raise StepFailed(f"{setting} is not understood: its address {problem}.")
         kind = NAMED[provider]
         if url:
             prices, key, stream = match["prices"] or "", match["key"] or "", not match["stream"]

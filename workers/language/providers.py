@@ -12,8 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import httpx2
+
+from checkpoints.outbound import addresses, connections
 
 from ..authoring.errors import ConversationGone, StepFailed
 from ..authoring.language_models import Reply, Request
@@ -65,6 +68,8 @@ PROVIDERS = {
 REQUIREMENT = "pydantic-ai-slim[{part}]>=2.68,<3"
 # They hold a conversation by the id of its last answer.
 HOLDING = frozenset({"openai-responses"})
+# Their libraries make the connections themselves, and take none of ours.
+OWN_CONNECTIONS = frozenset({"bedrock", "cohere", "groq", "huggingface"})
 NO_KEY = "none"  # without one the client would take that of the environment
 
 
@@ -95,7 +100,8 @@ class ProviderEndpoint(Endpoint):
         from pydantic_ai import direct
         from pydantic_ai.models import infer_model
 
-        model = infer_model(f"{self.provider}:{name}", partial(self._client, key))
+        http = self._connections()
+        model = infer_model(f"{self.provider}:{name}", partial(self._client, key, http))
         settings = _settings(request, model, self.provider)
         if previous:
             settings["openai_previous_response_id"] = previous
@@ -105,17 +111,42 @@ class ProviderEndpoint(Endpoint):
             "model_request_parameters": parameters_of(request),
             "instrument": False,
         }
-        async with model:
+        async with http, model:
             if self.stream:
                 return await _streamed(model, query)
             return await direct.model_request(model, **query)
 
-    def _client(self, key: str, provider: str) -> Any:
+    def _connections(self) -> httpx2.AsyncClient:
+        """The client below pydantic-ai's; for a library with one of its own the look comes first.
+
+        Raises httpx2.ConnectError.
+        """
+        from pydantic_ai.models import create_async_httpx2_client
+
+        judge = connections.judge_of_settings(self.url, transport.SERVER)
+        if self.url and self.provider in OWN_CONNECTIONS:
+            parts = urlsplit(self.url)
+            try:
+                judge(parts.hostname or "", parts.port or 443)
+            except addresses.NotCalled as error:
+                raise httpx2.ConnectError(str(error)) from None
+        limits = httpx2.Timeout(transport.ANSWER_SECONDS, connect=transport.CONNECT_SECONDS)
+        result: httpx2.AsyncClient = create_async_httpx2_client(
+            timeout=limits,
+            transport=connections.AsyncCheckedTransport(
+                judge, proxy=connections.proxy_of(self.url or "https:")
+            ),
+        )
+        return result
+
+    def _client(self, key: str, http: httpx2.AsyncClient, provider: str) -> Any:
         """Build pydantic-ai's provider: the client with its key and address."""
         from pydantic_ai.providers import infer_provider_class
 
         kind = infer_provider_class(provider)
-        arguments = {"api_key": key} if key else {}
+        arguments: dict[str, Any] = {"api_key": key} if key else {}
+        if provider not in OWN_CONNECTIONS:
+            arguments["http_client"] = http
         if self.url:
             if "base_url" not in inspect.signature(kind).parameters:
                 raise StepFailed(f"{provider} has one address only: leave out @{self.url}.")

@@ -16,6 +16,7 @@ from typing import Any
 import httpx2
 
 from checkpoints.errors import GatepostError
+from checkpoints.outbound import connections
 from checkpoints.outbound.event_lines import LongLine
 
 from ..authoring.language_models import Reply, used
@@ -35,6 +36,7 @@ NO_ANSWER = 502  # as if a gateway had failed
 # A token of some four characters stands in an event of some 250 bytes.
 WIRE_PER_TEXT = 64
 LINE_PER_TEXT = 3  # where each character is escaped
+SERVER = "model's server"
 # Keys as the common providers form them, should a server repeat another one than ours.
 _KEYS = re.compile(r"\b(sk|pk|rk|key|gsk|xai|AIza)[-_A-Za-z0-9]{12,}|(?i:bearer\s+)\S+")
 
@@ -55,7 +57,7 @@ def ask(
     raw = RawText()
     try:
         with (
-            httpx2.Client(timeout=_limits(), follow_redirects=False) as client,
+            connections.client(url, what=SERVER, timeout=_limits()) as client,
             client.stream("POST", url, json=dict(body), headers=dict(headers)) as response,
         ):
             if not response.is_success:

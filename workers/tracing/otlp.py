@@ -18,6 +18,7 @@ from opentelemetry.proto.common.v1.common_pb2 import (
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1 import trace_pb2 as wire
 
+from checkpoints.outbound import connections
 from gatepost_command import __version__
 
 from . import environment
@@ -44,7 +45,9 @@ class OtlpExporter:
         headers = environment.headers() | {"content-type": "application/x-protobuf"}
         if self._compressed:
             headers["content-encoding"] = "gzip"
-        self._client = httpx2.Client(timeout=SECONDS, headers=headers)
+        self._client = connections.client(
+            self._url, what="collector", timeout=SECONDS, headers=headers
+        )
         attributes = {"service.version": __version__} | environment.resource()
         self._resource = Resource(attributes=_attributes(attributes))
         self._scope = InstrumentationScope(name="gatepost", version=__version__)
@@ -57,7 +60,7 @@ class OtlpExporter:
         content = gzip.compress(body) if self._compressed else body
         try:
             status = self._client.post(self._url, content=content).status_code
-        except httpx2.HTTPError:
+        except (httpx2.HTTPError, httpx2.InvalidURL):
             return Delivery.FAILED
         if 200 <= status < 300:
             return Delivery.TAKEN

@@ -13,17 +13,19 @@ from typing import Any, Final
 import httpx2
 from django.conf import settings
 
+from checkpoints.outbound import addresses
+from checkpoints.outbound.connections import AsyncCheckedTransport
 from checkpoints.outbound.event_lines import EventLines, LongLine
 
 from ..registry.queries import ServerRow
 from ..registry.refusals import refusal
 from . import wire
 from .answers import decoded
-from .checked_connections import CheckedTransport
 from .wire import Message
 
 ANSWER_BYTES: Final = 32 * 1024 * 1024
 CONNECT_SECONDS: Final = 10.0
+LIMITS: Final = httpx2.Limits(max_connections=500, max_keepalive_connections=100)
 SESSION: Final = "mcp-session-id"
 PROTOCOL: Final = "mcp-protocol-version"
 
@@ -93,8 +95,8 @@ class HttpServers:
         self._client = httpx2.AsyncClient(
             timeout=httpx2.Timeout(seconds, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS),
             mounts={
-                "https://": CheckedTransport(only_listed=False),
-                "http://": CheckedTransport(only_listed=True),
+                "https://": _transport(only_listed=False),
+                "http://": _transport(only_listed=True),
             },
             follow_redirects=False,
             trust_env=False,
@@ -138,6 +140,16 @@ class HttpServers:
     async def close(self) -> None:
         """Close all connections."""
         await self._client.aclose()
+
+
+def _transport(*, only_listed: bool) -> AsyncCheckedTransport:
+    """Connections by the rule for what admins name; `only_listed`: those without encryption."""
+
+    def judge(host: str, port: int) -> list[str]:
+        networks = settings.GATEPOST_MCP_NETWORKS
+        return addresses.allowed(host, port, networks, only_listed=only_listed, what="server")
+
+    return AsyncCheckedTransport(judge, limits=LIMITS, trust_env=False)
 
 
 @lru_cache(maxsize=256)

@@ -1,16 +1,20 @@
 """Every way out with every spelling of an address inside: nothing connects.
 
-MCP servers have a sweep of their own (tests/dashboard/mcp/test_addresses.py).
+MCP servers have a sweep of their own (tests/dashboard/mcp/test_addresses.py). What the settings
+name may be this machine in its plain spellings, and nothing else of this list but private networks.
 """
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 from uuid import uuid4
 
+import httpx2
 import pytest
 
 from approvals.anchors import channels, destinations
@@ -19,14 +23,27 @@ from approvals.notify.channels import addresses, push, webhook
 from approvals.notify.texts.kinds import NotDelivered
 from checkpoints.anchors.form import Anchor
 from checkpoints.errors import InvalidValue
+from checkpoints.outbound import addresses as rule
+from dashboard.packages import advisories, locked
 from tests.cast import Cast
 from tests.dashboard.mcp.test_addresses import BRACKETED, SPELLINGS
 from workers.authoring.errors import StepFailed
 from workers.authoring.language_models import Request
 from workers.language.configuration import Configured
+from workers.language.endpoints import WireEndpoint
+from workers.language.providers import ProviderEndpoint
+from workers.tracing.exporter import Delivery
+from workers.tracing.otlp import OtlpExporter
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("F07")]
 HOSTS = [*SPELLINGS, *BRACKETED]
+PLAIN = ("127.0.0.1", "127.9.9.9", "localhost", "LOCALHOST", "localhost.", "a.localhost")
+PRIVATE = re.compile(
+    r"(\[::ffff:)?(127\.\d|10\.|172\.(16|31)\.|192\.168\.|100\.64\.)[\d.]*\d\]?"
+    r"|\[(::1|::ffff:7f00:1|fc00::1|64:ff9b::(a00:1|7f00:1))\]"
+)
+HOSTILE = [host for host in HOSTS if host not in PLAIN and not PRIVATE.fullmatch(host)]
+WIRES = ("openai", "anthropic", "openai-chat", "mistral")
 
 
 @pytest.fixture
@@ -94,3 +111,27 @@ def _authorities(url: str) -> list[destinations.Destination]:
         return [destinations.parse(f"tsa+{url}")]
     except ValueError:
         return []
+
+
+@pytest.mark.parametrize("host", HOSTILE)
+def test_settings_lead_to_no_odd_spelling(
+    inside: Any, settings: Any, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    """As the settings name it; and, where a model was made before, at its call."""
+    port, connections = inside
+    monkeypatch.setenv("SHOP_KEY", "sk-0123456789abcdef")
+    for scheme in ("http", "https"):
+        url = f"{scheme}://{host}:{port}/v1"
+        assert rule.problem_of_setting(url)
+        for provider in WIRES:
+            settings.GATEPOST_MODEL = f"{provider}:m@{url}#SHOP_KEY"
+            with pytest.raises(StepFailed, match="is not understood"):
+                Configured()(Request(("x",)))
+        for kind, provider in ((WireEndpoint, "openai"), (ProviderEndpoint, "openai-chat")):
+            with pytest.raises((httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, StepFailed)):
+                kind(provider, "m", url, "", "SHOP_KEY", stream=True)(Request(("x",)))
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        assert OtlpExporter().export([]) is not Delivery.TAKEN
+        with pytest.raises(advisories.Unavailable):
+            advisories.fetch([locked.Package("a", "1", ())], today=date(2026, 1, 1), url=url)
+    assert connections == []
