@@ -123,8 +123,9 @@ class MessageFold(AnswerFold):
             self.has_begun = True
             self._add_piece(event.get("delta") or {}, event.get("index"))
         elif kind == "message_delta":
-            self._end(event.get("delta") or {})
-            self._add_usage(event.get("usage"))
+            delta = event.get("delta") or {}
+            self._end(delta)
+            self._add_usage(event.get("usage") or delta.get("usage"))
         elif kind == "message_stop":
             self.is_complete = self.has_begun
         elif kind == "message" or (kind is None and "content" in event):
@@ -159,7 +160,8 @@ class MessageFold(AnswerFold):
             self.add_reasoning(text) if is_reasoning else self.add_text(text)
 
     def _add_piece(self, delta: Mapping[str, Any], index: Any) -> None:
-        name = _PIECES.get(str(delta.get("type")))
+        kind = str(delta.get("type") or "text_delta")  # some servers leave it out
+        name = _PIECES.get(kind)
         text = delta.get(name) if name else None
         if not isinstance(text, str):
             return  # such as a signature

@@ -94,7 +94,6 @@ class ChatFold(AnswerFold):
     def __init__(self) -> None:
         super().__init__()
         self._calls = CallFold()
-        self._first: Any = None  # the choice whose text it is
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Take the whole answer or its next chunk."""
@@ -113,7 +112,6 @@ class ChatFold(AnswerFold):
     def _add_choice(self, choice: Mapping[str, Any]) -> None:
         self.has_begun = True
         number = choice.get("index") or 0
-        self._first = number if self._first is None else self._first
         self._add_usage(choice)
         self._add_message(choice, number)
         if reason := str(choice.get("finish_reason") or "").lower():
@@ -134,7 +132,7 @@ class ChatFold(AnswerFold):
             # Some servers end a stream with the answer once more.
             self.clear()
             self._calls = CallFold()
-        if number == self._first:
+        if not self.shown:  # of several choices in one piece the first with a text
             for is_reasoning, text in texts_of(content):
                 self.add_reasoning(text) if is_reasoning else self.add_text(text)
         self.add_refusal(message.get("refusal"))

@@ -20,6 +20,7 @@ from checkpoints.outbound import addresses, connections
 
 from ..authoring.errors import ConversationGone, StepFailed
 from ..authoring.language_models import Reply, Request
+from ..step.answer_notes import keep_answer
 from ..step.answers import result_of
 from ..step.token_stream import TokenStream
 from . import transport
@@ -90,6 +91,9 @@ class ProviderEndpoint(Endpoint):
             ) from None
         except Exception as error:
             failure = _translated(error, key)
+            if isinstance(failure, BadAnswer):
+                raw = transport.masked(str(getattr(error, "body", None) or error), key)
+                keep_answer(str(failure), raw=raw, size=len(raw.encode()))
             if previous and _says_gone(error):
                 raise ConversationGone(previous, str(failure)) from None
             raise failure from None
@@ -172,7 +176,9 @@ async def _streamed(model: Model, query: Mapping[str, Any]) -> ModelResponse:
     # Where the provider did not say why it ended, the library makes "stop" of it.
     said_why = {"finish_reason", "refusal"} & details_of(response).keys()
     if response.state != "complete" or not said_why:
-        raise BrokenOff
+        failure, text = BrokenOff(), response.text or ""
+        keep_answer(str(failure), raw="", size=len(text.encode()), text=text)
+        raise failure
     return response
 
 

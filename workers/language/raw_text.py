@@ -22,7 +22,7 @@ class RawText:
 
     @property
     def text(self) -> str:
-        """What is kept, with a mark where bytes are left out."""
+        """The kept text, with a mark where bytes are left out."""
         head = self._head.decode("utf-8", "replace")
         left_out = self.size - len(self._head) - len(self._tail)
         mark = f"\n[{left_out:,} bytes left out]\n" if left_out else ""

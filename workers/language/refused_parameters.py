@@ -39,7 +39,7 @@ def with_accepted(
     body: Mapping[str, Any],
     target: tuple[str, str],
 ) -> tuple[Reply, int]:
-    """What `send` answers to the body, changed where the model at `target` refuses a parameter.
+    """Send the body, changed where the model at `target` refuses a parameter.
 
     Each parameter is changed once. Raises what `send` does.
     """

@@ -81,8 +81,8 @@ def _rest(open_lines: list[str], name: str) -> Iterator[Piece]:
         yield from whole
         return
     for line in open_lines:
-        found = _objects(line, name)
-        yield from [_unread(line, name)] if found is None else found
+        whole = _objects(line, name)
+        yield from [_unread(line, name)] if whole is None else whole
 
 
 def _unread(text: str, name: str) -> Piece:
@@ -100,7 +100,9 @@ def _objects(text: str, name: str) -> list[Piece] | None:
             continue
         try:
             value, at = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError):
+        except RecursionError:
+            return [*result, Piece({}, name)]  # whole, but too deep to be an answer
+        except ValueError:
             return None
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, dict):

@@ -62,7 +62,7 @@ def ask(
         ):
             if not response.is_success:
                 raise _refusal(response, key)
-            _read(response, fold, raw)
+            _read(response, fold, raw, key)
             reply = fold.reply(response.headers)
     except (GatepostError, httpx2.HTTPError) as error:
         if isinstance(error, ModelFailed):
@@ -82,7 +82,7 @@ def ask(
 
 
 def _paid(fold: Fold, model: str) -> dict[str, Any]:
-    """What an answer took that cannot be used: counted tokens, no price; {} where nothing came."""
+    """The usage of an answer that cannot be used: tokens without a price; {} where nothing came."""
     reply, _ = fold.reply({})
     if not fold.has_content and is_uncounted(reply):
         return {}
@@ -111,7 +111,7 @@ def _refusal(response: httpx2.Response, key: str) -> ModelFailed:
     return ModelFailed(f"The model's server answered {status}: {words}", status, known, body)
 
 
-def _read(response: httpx2.Response, fold: Fold, raw: RawText) -> None:
+def _read(response: httpx2.Response, fold: Fold, raw: RawText, key: str) -> None:
     """Read the body into the fold, to the server's own end of the answer."""
     tokens = TokenStream()
     damaged = False
@@ -130,6 +130,10 @@ def _read(response: httpx2.Response, fold: Fold, raw: RawText) -> None:
             event = {"error": piece.text} if piece.name == "error" else {}
             event = piece.value or event
             if error := error_in(event, piece.name):
+                if fold.is_complete:  # the answer had ended; its counts may come with the error
+                    fold.take({name: value for name, value in event.items() if name == "usage"})
+                    keep_answer(error.message, raw=masked(raw.text, key), size=raw.size)
+                    break
                 raise failure_of(error, response.headers, is_amid=fold.has_content)
             if piece.name and "type" not in event:
                 event = {**event, "type": piece.name}

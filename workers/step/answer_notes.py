@@ -1,4 +1,4 @@
-"""What is recorded beside a call of a model: answers that could not be used, changed requests."""
+"""Events beside the record of a model's call: unusable answers, changed requests."""
 
 from __future__ import annotations
 
@@ -57,5 +57,5 @@ def attach_usage(error: Exception, usage: Mapping[str, Any]) -> None:
 
 
 def usage_of(error: Exception) -> dict[str, Any]:
-    """What the failed call took, {} where that is not known."""
+    """The usage of the failed call, {} where that is not known."""
     return dict(vars(error).get(_USAGE, {}))

@@ -16,12 +16,11 @@ import pytest
 
 from checkpoints.states import Status
 from gatepost import Graph, Harness, Respond, react
+from tests.wires.replay import Recorded, Replay, events, replaying, whole
 from tests.workers.conftest import Bench, bench_of
 from tests.workers.graphs import bare, conversing
 from workers.language import refused_parameters
 from workers.language.configuration import model_of
-
-from .replay import Recorded, Replay, events, replaying, whole
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("F01")]
 USAGE = {"prompt_tokens": 10, "completion_tokens": 3}

@@ -54,7 +54,7 @@ def replaying(*answers: Recorded) -> Iterator[Replay]:
             replay.got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             answer = answers[min(len(replay.got), len(answers)) - 1]
             kind = "text/event-stream" if answer.is_stream else "application/json"
-            self.send_response(answer.status)
+            self.send_response_only(answer.status)
             for name, value in {"content-type": kind, **answer.headers}.items():
                 self.send_header(name, value)
             if answer.is_stream and not answer.is_cut:

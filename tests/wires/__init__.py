@@ -1,0 +1,1 @@
+"""Answers of model servers as data, and what reads them right."""

@@ -1,0 +1,29 @@
+"""Each recorded shape is read as it is meant, over HTTP."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from tests.wires.readers import is_right, ours
+from tests.wires.recorded_shapes import Shape, servers, shapes
+
+pytestmark = pytest.mark.requirement("F01")
+ALL = shapes()
+
+
+@pytest.mark.parametrize("shape", ALL, ids=lambda shape: shape.name)
+def test_a_shape_is_read_right(shape: Shape) -> None:
+    result = ours(shape)
+    assert is_right(result, shape), (result, shape.reading)
+
+
+def test_there_are_many_shapes_of_many_servers_each_with_its_source() -> None:
+    public = [shape for shape in ALL if shape.basis != "variation"]
+    assert len(public) >= 100
+    assert len(servers(public)) >= 25
+    for shape in public:
+        assert re.fullmatch(r"https://\S+", shape.source), shape.name
+    assert set(Counter(shape.basis for shape in ALL)) == {"recorded", "described", "variation"}
