@@ -1,4 +1,5 @@
-"""Names of agents, nodes, tools and channels that would be refused today, from before the rule."""
+"""Names that would be refused today, from before the rule: of agents and their parts, MCP tools,
+threads and saved views."""
 
 from __future__ import annotations
 
@@ -6,11 +7,21 @@ from collections.abc import Iterator
 
 from checkpoints import queries
 from checkpoints.names import escaped, name_fault
+from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.views import AgentRow
 
 from .findings import Finding, Seen, ok, warning
 
 NAMED = 5
+# By what it names: names that are not plain ASCII, of threads among the newest only.
+PLAIN = "^[!-~]([ -~]*[!-~])?$"
+OTHERS = {
+    "a thread": "SELECT t.name FROM (SELECT name FROM gp_thread WHERE name IS NOT NULL "
+    "ORDER BY id DESC LIMIT 10000) t WHERE t.name !~ %s::text LIMIT 1000",
+    "an MCP tool": "SELECT name FROM gp_mcp_tool WHERE accepted IS NOT NULL "
+    "AND name !~ %s::text LIMIT 1000",
+    "a saved view": "SELECT name FROM gp_saved_view WHERE name !~ %s::text LIMIT 1000",
+}
 
 
 def plain(seen: Seen) -> Iterator[Finding]:
@@ -33,8 +44,20 @@ def plain(seen: Seen) -> Iterator[Finding]:
         )
     if len(faulty) > NAMED:
         yield warning("names", f"{len(faulty):,} in all", "Rename them in the code of the agents.")
-    if not faulty:
+    others = [(what, name) for what, name in _others() if name_fault(name)]
+    for what, name in others[:NAMED]:
+        yield warning(
+            f"name {escaped(name)}", f"of {what}: it {name_fault(name)}", "Choose another name."
+        )
+    if not faulty and not others:
         yield ok("names", f"{len(newest):,} agents, each with plain names")
+
+
+def _others() -> Iterator[tuple[str, str]]:
+    """(what, name) of what else people tell apart by names that are not plain ASCII."""
+    for what, sql in OTHERS.items():
+        for row in fetch_named(sql, (PLAIN,)):
+            yield what, row.name
 
 
 def _names(row: AgentRow) -> list[str]:

@@ -98,7 +98,7 @@ def server(request: HttpRequest, server_id: UUID) -> HttpResponse:
         "address": address,
         "reads": [(group, MODE_LABELS[mode]) for group, mode in row.modes.items()],
         "tools": shown,
-        "waiting": [tool for tool in tools if tool.state != "accepted"],
+        "waiting": [tool for tool in tools if tool.is_waiting],
         "modes": MODES,
     }
     return _page(request, "mcp/detail.html", f"MCP server {row.name}", context)
@@ -158,7 +158,7 @@ def switch(request: HttpRequest, server_id: UUID) -> str:
 def tools(request: HttpRequest, server_id: UUID) -> str:
     """Ask it for its tools."""
     rows = actions.list_mcp_tools(_actor(request), server_id)
-    waiting = sum(row.state != "accepted" for row in rows)
+    waiting = sum(row.is_waiting for row in rows)
     return f"{counted(len(rows), 'tool')} known, {waiting} to accept."
 
 

@@ -17,6 +17,7 @@ from uuid_utils.compat import uuid7
 from checkpoints import store
 from checkpoints.errors import InvalidValue
 from checkpoints.log.recorded import RowChange
+from checkpoints.names import check_name
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.queries import InvalidQuery
 from checkpoints.state import deltas
@@ -79,7 +80,7 @@ def change(ident: UUID, choice: Choice, *, workspace: UUID, actor: str) -> ViewR
         surface = SURFACES[before.surface]
         after = replace(
             before,
-            name=before.name if choice.name is None else _name(choice.name),
+            name=before.name if choice.name is None else _name(choice.name, before.name),
             address=before.address
             if choice.address is None
             else _address(surface, choice.address, workspace),
@@ -116,13 +117,15 @@ def remove(ident: UUID, *, workspace: UUID, actor: str) -> ViewRow:
     return row
 
 
-def _name(text: str) -> str:
+def _name(text: str, former: str = "") -> str:
     deltas.check(text, "name")
     name = " ".join(text.split())
     if not name:
         raise InvalidValue("name", "is required")
     if len(name) > NAME_MAX:
         raise InvalidValue("name", f"takes at most {NAME_MAX} characters")
+    if name != former:
+        check_name(name, "name")
     return name
 
 

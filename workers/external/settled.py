@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from approvals.policies import node_policies
 from checkpoints import leases, queries, store, undo
 from checkpoints.errors import NotAllowedNow, NotFound
 from checkpoints.queries.installation.fleet import announced_tool
@@ -91,7 +92,7 @@ def record(
         point = queries.checkpoint(work.thread, after)
         branch, number = point.branch, point.step + 1
     known = answered(queries.step_activities(work.thread, branch=branch, step=number))
-    ledger = ReportedLedger()
+    ledger, is_call = ReportedLedger(), cache(partial(_is_call, work))
     made: dict[Position, tuple[NewActivity, Outcome]] = {}
     for value in values:
         position = Position(branch, number, value["node"], value["index"], value["key"])
@@ -100,7 +101,9 @@ def record(
             continue
         if before is not None and before.kind == "effect":
             raise NotAllowedNow("An effect stands at this position.", status=str(work.status))
-        if _is_call(work, value) and ledger.asks_of_call(work, value["tool"], value["args"]):
+        if is_call(value["kind"], value["tool"]) and ledger.asks_of_call(
+            work, value["tool"], value["args"]
+        ):
             raise NotAllowedNow(
                 f"A policy asks about {value['tool']!r}: begin the call, so that it can be held.",
                 status=str(work.status),
@@ -123,9 +126,14 @@ def record(
     return recorded(work.thread, branch, number)
 
 
-def _is_call(work: Work, value: Mapping[str, Any]) -> bool:
-    """Say whether a record is of a call: a value is none, unless it names a tool of the agent."""
-    return value["kind"] != "value" or announced_tool(work.agent_version, value["tool"]) is not None
+def _is_call(work: Work, kind: str, tool: str) -> bool:
+    """Say whether a record is of a call: a value is none, unless it names a tool of the agent.
+
+    Without an active policy nobody asks, and there is nothing to look up.
+    """
+    if kind != "value" or not tool or not node_policies.any_exist(work.workspace):
+        return kind != "value"
+    return announced_tool(work.agent_version, tool) is not None
 
 
 def recorded(thread: UUID, branch: int, step: int) -> list[ActivityRow]:

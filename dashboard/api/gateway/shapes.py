@@ -128,6 +128,10 @@ class McpTool(Shape):
     listed: dict[str, Any]
     listed_hash: str
     listed_at: datetime
+    fault: str = Field(
+        description="Why its name is none, such as one with a character that nobody sees; empty "
+        "where it is one. A new tool with a fault is not offered and can't be accepted."
+    )
 
     @classmethod
     def from_row(cls, row: ToolRow) -> Self:
@@ -141,6 +145,7 @@ class McpTool(Shape):
             listed=dict(row.listed),
             listed_hash=row.listed_hash,
             listed_at=row.listed_at,
+            fault=row.fault,
         )
 
 

@@ -107,7 +107,7 @@ def _tell(command: PersonalCommand, row: ServerRow) -> None:
 
 def _tell_tools(command: PersonalCommand, row: ServerRow, rows: list[ToolRow]) -> None:
     command.tell(McpServerDetail.of(row, rows), _tools(rows))
-    if waiting := sum(tool.state != "accepted" for tool in rows):
+    if waiting := sum(tool.is_waiting for tool in rows):
         command.say(f"{waiting} of them have to be accepted: mcp accept {row.name}")
 
 
@@ -132,8 +132,8 @@ def _servers(rows: list[ServerRow], waiting: dict[UUID, int]) -> Table:
 def _tools(rows: list[ToolRow]) -> Table:
     return table(
         "Tools",
-        ("name", "state", "changed", "decides"),
-        ((row.name, row.state, ", ".join(row.changed), row.mode) for row in rows),
+        ("name", "state", "changed", "decides", "fault"),
+        ((row.name, row.state, ", ".join(row.changed), row.mode, row.fault) for row in rows),
     )
 
 

@@ -199,12 +199,14 @@ def accept(
 ) -> list[ToolRow]:
     """Accept definitions as they are listed: {tool: hash that the admin saw}, None for all.
 
-    Raises NotFound, NotAllowedNow where a definition is another one by now.
+    One that is new and whose name is none is refused, and left out of all. Raises NotFound,
+    InvalidValue, NotAllowedNow where a definition is another one by now.
     """
     with transaction.atomic():
         server = _locked(ident, workspace)
         rows = {tool.name: tool for tool in queries.tools(ident)}
-        wanted = {n: t.listed_hash for n, t in rows.items()} if names is None else names
+        every = {name: tool.listed_hash for name, tool in rows.items() if tool.is_waiting}
+        wanted = every if names is None else names
         for name, digest in wanted.items():
             row = rows.get(name)
             if row is None:
@@ -215,6 +217,8 @@ def accept(
                 )
             if row.state == "accepted":
                 continue
+            if not row.is_waiting:
+                raise InvalidValue("tools", f"names one that is not offered: {row.fault}")
             _do(
                 "UPDATE gp_mcp_tool SET accepted = listed, accepted_hash = listed_hash, "
                 "accepted_by = %s::varchar WHERE id = %s::uuid",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +10,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from checkpoints.errors import NotFound
+from checkpoints.names import escaped, name_fault
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.state import deltas
 
@@ -75,6 +77,17 @@ class ToolRow:
         if self.accepted is None:
             return "new"
         return "accepted" if self.accepted_hash == self.listed_hash else "changed"
+
+    @property
+    def fault(self) -> str:
+        """Why its name is none (`checkpoints.names`): one that is new is then not accepted."""
+        fault = name_fault(self.name)
+        return f"its name {fault}: {escaped(self.name)}" if fault else ""
+
+    @property
+    def is_waiting(self) -> bool:
+        """True for one that an admin has to accept, and can."""
+        return self.state == "changed" or (self.state == "new" and not self.fault)
 
     @property
     def changed(self) -> list[str]:
@@ -147,11 +160,10 @@ def tool(server: UUID, name: str) -> ToolRow | None:
 def waiting(workspace: UUID) -> dict[UUID, int]:
     """{server: number of tools that an admin has to accept}, of servers that have some."""
     rows = fetch_named(
-        "SELECT t.server_id, count(*)::int AS n FROM gp_mcp_tool t WHERE t.workspace_id = %s::uuid "
-        "AND t.accepted_hash <> t.listed_hash GROUP BY t.server_id",
+        _TOOL + "WHERE t.workspace_id = %s::uuid AND t.accepted_hash <> t.listed_hash",
         (workspace,),
     )
-    return {row.server_id: row.n for row in rows}
+    return dict(Counter(row.server_id for row in rows if _tool(row).is_waiting))
 
 
 def _server(row: Any) -> ServerRow:

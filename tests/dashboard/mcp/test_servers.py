@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from django.db import connection
 from django.test import override_settings
+from django.urls import reverse
 
 from checkpoints import queries as ground
 from checkpoints.chain import verify_workspace
@@ -195,3 +196,39 @@ def test_the_pages_show_changes_as_text(cast: Cast, server: UUID) -> None:
     assert bad.status_code == 422
     assert "ftp://a" in bad.content.decode()
     assert admin.post("/admin/mcp-servers/add/", {"name": "x", "command": "'"}).status_code == 422
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize("name", ["a\u200bdd", "\u0430dd", "add\u00a0", " add", "adde\u0301"])
+def test_a_tool_whose_name_is_none_is_shown_and_not_accepted(
+    cast: Cast, server: UUID, name: str
+) -> None:
+    relisted(cast, server, name=name)
+    admin = cast.actor("admin")
+    _, tools = actions.mcp_server(admin, server)
+    (bad,) = [tool for tool in tools if tool.name == name]
+    assert "its name" in bad.fault
+    with pytest.raises(Invalid) as refused:
+        actions.accept_mcp_tools(admin, server, {name: bad.listed_hash})
+    assert "not offered" in str(refused.value)
+    rows = {tool.name: tool for tool in actions.accept_mcp_tools(admin, server, None)}
+    assert (rows[name].state, rows["add"].state) == ("new", "accepted")
+    html = cast.client("admin").get(reverse("admin:mcp_server", args=[server])).content.decode()
+    assert "Not offered" in html
+    assert f"{bad.listed_hash}:" not in html
+    shown = cast.client("admin").get(f"/api/v1/mcp-servers/{server}/").json()
+    assert [one["fault"] for one in shown["tools"] if one["name"] == name] == [bad.fault]
+
+
+def test_an_accepted_tool_with_such_a_name_goes_on(cast: Cast, server: UUID) -> None:
+    name = "\u0430dd"
+    relisted(cast, server, name=name)
+    with connection.cursor() as cursor:  # as before the rule
+        cursor.execute(
+            "UPDATE gp_mcp_tool SET accepted = listed, accepted_hash = listed_hash "
+            "WHERE name = %s::varchar",
+            (name,),
+        )
+    relisted(cast, server, name=name, description="Other.")
+    rows = actions.accept_mcp_tools(cast.actor("admin"), server, None)
+    assert {tool.state for tool in rows} == {"accepted"}

@@ -240,3 +240,18 @@ def test_twelve_chips_cost_three_statements_at_most(cast: Cast, agent: UUID) -> 
     assert len(found_now) - before <= 2, "\n".join(found_now)  # counts, and names of owners
     assert len(chips(cast, "operator")) == 12
     assert "All 15 views" in " ".join(client.get("/").content.decode().split())
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize("name", ["f\u0430iled", "fai\u200bled", "\u202efailed"])
+def test_names_are_visible_text_of_one_script(cast: Cast, name: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        saved(cast, name)
+    assert "U+" in str(refused.value)
+    row = saved(cast, "failed")
+    with pytest.raises(Invalid):
+        actions.change_view(cast.actor("operator"), row.id, Choice(name))
+    with connection.cursor() as cursor:  # as before the rule
+        cursor.execute("UPDATE gp_saved_view SET name = %s::varchar", (name,))
+    changed = Choice(name, "status=failed")
+    assert actions.change_view(cast.actor("operator"), row.id, changed).name == name
