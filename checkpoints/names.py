@@ -74,6 +74,19 @@ def skeleton(name: str) -> str:
     return " ".join(text.replace("m", "rn").replace("w", "vv").split())
 
 
+@lru_cache(maxsize=4_096)
+def plain_letters(name: str) -> str:
+    """The name in the ASCII letters that its own look like; not for display."""
+    text = unicodedata.normalize("NFKC", name)
+    seen = (c for c in text if unicodedata.category(c) not in UNSEEN and c not in FILLERS)
+    return "".join(_plain(c) for c in seen if not _is_selector(c)).strip()
+
+
+def _plain(char: str) -> str:
+    plain = _PLAIN.get(char) or _PLAIN.get(char.casefold(), char)
+    return plain.upper() if char.isupper() else plain
+
+
 def _is_selector(char: str) -> bool:
     return "\ufe00" <= char <= "\ufe0f" or "\U000e0000" <= char <= "\U000e0fff"
 
@@ -170,7 +183,5 @@ _LOOK_ALIKES: Final = {
     ),
     "z": "\u03b6\u13c3\u1646\u1d22\ua4dc\U000102f5\U000118c4\U000118c9\U000118e5",
 }
-_ALIKE: Final = str.maketrans(
-    {char: letter for letter, chars in _LOOK_ALIKES.items() for char in chars}
-    | {"i": "l", "1": "l", "|": "l", "0": "o"}
-)
+_PLAIN: Final = {char: letter for letter, chars in _LOOK_ALIKES.items() for char in chars}
+_ALIKE: Final = str.maketrans(_PLAIN | {"i": "l", "1": "l", "|": "l", "0": "o"})

@@ -22,7 +22,7 @@ from checkpoints.unseen import HIDDEN
 
 from . import facts
 from .condition_cost import SECONDS_MAX, Cost, check_patterns, volumes
-from .look_alikes import texts_of
+from .look_alikes import texts_of, words_of
 from .syntax_errors import in_words, operator_of
 
 # The library logs each error of a helper; what has no answer is told where it counts.
@@ -73,6 +73,7 @@ class Condition:
     cost: Cost
     names: frozenset[str]
     texts: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # of its regular expressions
 
     def holds(self, values: Mapping[str, Any]) -> bool:
         """Evaluate the condition; `values` has each of VARIABLES. Raises Unanswered."""
@@ -107,6 +108,7 @@ def condition(text: str) -> Condition:
         raise InvalidValue("condition", f"is longer than {LENGTH_MAX:,} characters")
     names, cost = _looked_through(text)
     texts = texts_of(tokens_of(text))
+    words = words_of(cost.patterns)
     if hidden := next((one for one in texts if HIDDEN.search(one)), None):
         raise InvalidValue(
             "condition", f"has a character that nobody sees, in the text {escaped(hidden)}"
@@ -118,7 +120,7 @@ def condition(text: str) -> Condition:
             f"names a node and {other[0]!r}: before a node there is none; write two policies",
         )
     program = _compiled(text)
-    condition = Condition(text, program, _subject(names), cost, frozenset(names), texts)
+    condition = Condition(text, program, _subject(names), cost, frozenset(names), texts, words)
     try:
         condition.holds(_SAMPLE)
     except Unanswered as error:

@@ -2,25 +2,37 @@
 
 A name whose skeleton is that of a text in a condition, and which is not that text, is held by a
 policy that asks. Where only a part of the name looks alike (`tool.startsWith('pay')`), the
-condition is asked once more with the spelling that it names.
+condition is asked once more with the spelling that it names. A regular expression is asked for
+the words in it, and for the plain letters that those of the name look like.
 """
 
 from __future__ import annotations
 
 import ast
+import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, product
+from itertools import accumulate, islice, product
 from typing import Any, Final
 
-from checkpoints.names import escaped, skeleton
+from checkpoints.names import escaped, plain_letters, skeleton
 
 FIELDS: Final = ("tool", "agent", "node")
 READINGS_MAX: Final = 64
+# Of a regular expression: what is no word in it, and a word.
+NO_WORD: Final = re.compile(r"\[\^?\]?[^\]]*\]|\\[pP]\{[^}]*\}|\\.|\{[^}]*\}|\(\?[^:)]*[:)]")
+WORD: Final = re.compile(r"[\w-]{2,}")
 
 
 def texts_of(tokens: Sequence[str]) -> tuple[str, ...]:
     """The texts in the tokens of a condition, each once."""
     return tuple(dict.fromkeys(_text(t) for t in tokens if t[-1:] in ("'", '"') and len(t) > 1))
+
+
+def words_of(patterns: Sequence[str]) -> tuple[str, ...]:
+    """The words in regular expressions, each once; a class or an escape is none."""
+    found = (WORD.findall(NO_WORD.sub(" ", _text(one))) for one in patterns)
+    return tuple(dict.fromkeys(word for words in found for word in words))
 
 
 def twin(values: Mapping[str, Any], names: frozenset[str], texts: Sequence[str]) -> str:
@@ -36,11 +48,14 @@ def twin(values: Mapping[str, Any], names: frozenset[str], texts: Sequence[str])
 
 
 def readings(
-    values: Mapping[str, Any], names: frozenset[str], texts: Sequence[str]
+    values: Mapping[str, Any], names: frozenset[str], texts: Sequence[str], *, plain: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """The values with names in the spellings of the condition, where a part of one looks alike."""
+    """The values with names in the spellings of the condition, where a part of one looks alike.
+
+    With `plain` also in the plain letters that a name looks like, for a regular expression.
+    """
     options = {
-        field: list(dict.fromkeys([values[field], *_spellings(values[field], texts)]))
+        field: list(dict.fromkeys([values[field], *_spellings(values[field], texts, plain)]))
         for field in FIELDS
         if field in names and values[field]
     }
@@ -50,25 +65,34 @@ def readings(
         yield {**values, **dict(zip(options, chosen, strict=True))}
 
 
-def _spellings(name: str, texts: Sequence[str]) -> Iterator[str]:
+def _spellings(name: str, texts: Sequence[str], plain: bool) -> Iterator[str]:
+    if plain:
+        yield plain_letters(name)
+        yield plain_letters(name).lower()
     together = name
     for text in texts:
-        yield from _spelled(name, text)
-        together = next(_spelled(together, text), together)
+        yield _spelled(name, text)
+        together = _spelled(together, text)
     yield together
 
 
-def _spelled(name: str, text: str) -> Iterator[str]:
-    """The name with its beginning, its end or a part in the spelling of a text like it."""
-    alike, part = skeleton(name), skeleton(text)
+def _spelled(name: str, text: str) -> str:
+    """The name with the text in the place of each part that looks like it, the rest as it is."""
+    part = skeleton(text)
     if not part:
-        return
-    if alike.startswith(part) and not name.startswith(text):
-        yield text + alike[len(part) :]
-    if alike.endswith(part) and not name.endswith(text):
-        yield alike[: -len(part)] + text
-    if part in alike and text not in name:
-        yield alike.replace(part, text, 1)
+        return name
+    shown = unicodedata.normalize("NFKC", name).strip()
+    seen = [c for c in shown if c.isspace() or skeleton(c)]
+    pieces = [" " if c.isspace() else skeleton(c) for c in seen]
+    starts = list(accumulate(map(len, pieces), initial=0))
+    alike, at, result = "".join(pieces), 0, ""
+    while at < len(seen):
+        end = starts[at] + len(part)
+        if alike.startswith(part, starts[at]) and end in starts:
+            result, at = result + text, starts.index(end)
+        else:
+            result, at = result + seen[at], at + 1
+    return result
 
 
 def _text(token: str) -> str:

@@ -139,7 +139,8 @@ def _names_alike(request: Condition, values: Mapping[str, Any]) -> tuple[bool, s
     """(whether a name only differs in its spelling from one that the condition holds, which)."""
     if problem := look_alikes.twin(values, request.names, request.texts):
         return True, problem
-    for reading in look_alikes.readings(values, request.names, request.texts):
+    texts, plain = (*request.texts, *request.words), bool(request.cost.patterns)
+    for reading in look_alikes.readings(values, request.names, texts, plain=plain):
         if request.holds(reading):
             return True, "a name is another spelling of one that it names"
     return False, ""

@@ -34,7 +34,11 @@ thread = threads_start.sync(
             "agent": "generated",
             "name": str(uuid4()),
             "input": {"goal": "tea"},
-            "external": {"framework": "openapi", "channels": {"notes": "append"}},
+            "external": {
+                "framework": "openapi",
+                "channels": {"notes": "append"},
+                "tools": {"boil": {}},
+            },
         }
     ),
 )

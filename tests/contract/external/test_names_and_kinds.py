@@ -32,6 +32,11 @@ CONDITIONS = [
     "tool.contains('harg')",
     "lower(tool) == 'charge' && agent != 'x'",
     "tool.startsWith('ch') && tool != 'choose'",
+    "tool.matches('^charge$')",
+    "tool.matches('^(charge|refund)$') && agent != 'x'",
+    "tool.matches('arge$')",
+    "tool.matches(r'^c[a-h]*r\\w+')",
+    "tool.matches('^CHARGE$')",
 ]
 
 
@@ -86,6 +91,41 @@ def test_a_policy_that_allows_takes_the_name_as_it_is(cast: Cast) -> None:
     demand(cast, "tool.startsWith('c')")
     assert not _asks(cast, tool="charge")
     assert all(_asks(cast, tool=tool) for tool in SPELLINGS)
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize("field", ["tool", "agent"])
+@pytest.mark.parametrize(
+    "name", ["b1ll_pay", "Bill_Pay", "bill_p\u0430y", "\u042cill_pay", "biII_pay"]
+)
+def test_an_expression_holds_each_word_in_another_spelling(
+    cast: Cast, field: str, name: str
+) -> None:
+    demand(cast, f"{field}.matches('^bill(_[a-z]+)?_pay$')")
+    assert _asks(cast, **{field: "bill_pay"})
+    assert _asks(cast, **{field: name})
+    assert not _asks(cast, **{field: "build_pay"})
+
+
+@pytest.mark.parametrize("name", ["b1ll_b1ll", "Bill-bi11", "bi\u04cfl_bill"])
+def test_each_word_of_a_name_may_be_in_another_spelling(cast: Cast, name: str) -> None:
+    demand(cast, "tool.matches('^bill[_-]bill$')")
+    assert _asks(cast, tool=name)
+    assert not _asks(cast, tool="bill_pay")
+
+
+def test_an_expression_that_allows_takes_names_as_they_are(cast: Cast) -> None:
+    draft = Draft("Reads", "tool.matches('^charge$')", action="allow")
+    policies.make(cast.workspace, draft, actor="user:0")
+    demand(cast, "true")
+    assert not _asks(cast, tool="charge")
+    assert all(_asks(cast, tool=tool) for tool in SPELLINGS)
+
+
+def test_an_expression_that_a_name_must_not_match_asks_as_before(cast: Cast) -> None:
+    demand(cast, "!tool.matches('^read_')")
+    assert not _asks(cast, tool="read_bill")
+    assert all(_asks(cast, tool=tool) for tool in ("Read_bill", "re\u0430d_bill", "charge"))
 
 
 def test_an_admin_confirms_a_spelling_by_naming_it(cast: Cast) -> None:
