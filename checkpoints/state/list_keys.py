@@ -17,26 +17,29 @@ _IDENTIFIER: Final = re.compile(r"(.*_)?(id|uuid|key|number|no|ref|reference|inv
 type Identity = tuple[type, str | int]
 
 
-def list_key(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> str:
+def list_key(
+    new: Sequence[Any], old: Sequence[Any], declared: str = "", *, named_only: bool = False
+) -> str:
     """The field that names the objects of both lists, no value of it twice in one; "" for none.
 
     A declared field comes first. Then one that is called as identifiers are, of several one under
-    which items meet. Any other field names items only where some of them meet under it.
+    which items meet. Any other field names items only where some of them meet under it, and not at
+    all with `named_only`.
     """
     if not new or not old or not all(isinstance(item, Mapping) for item in (*new, *old)):
         return ""
     if declared in new[0]:
-        return declared if _common(new, old, declared) is not None else ""
+        return declared if common(new, old, declared) is not None else ""
     first = ""
     for field in _named_as_keys(new[0]):
-        common = _common(new, old, field)
-        if common:
+        meeting = common(new, old, field)
+        if meeting:
             return field
-        if common is not None:
+        if meeting is not None:
             first = first or field
-    if first:
+    if first or named_only:
         return first
-    meets = {field: _common(new, old, field) or 0 for field in new[0]}
+    meets = {field: common(new, old, field) or 0 for field in new[0]}
     best = max(meets, key=meets.__getitem__, default="")
     return best if meets.get(best) else ""
 
@@ -51,8 +54,10 @@ def _named_as_keys(item: Mapping[str, Any]) -> Iterator[str]:
     yield from (f for f in item if f not in USUAL and _IDENTIFIER.fullmatch(f))
 
 
-def _common(new: Sequence[Any], old: Sequence[Any], field: str) -> int | None:
+def common(new: Sequence[Any], old: Sequence[Any], field: str) -> int | None:
     """Count the values of a field that both lists have; None where it does not name every item."""
+    if not all(isinstance(item, Mapping) for item in (*new, *old)):
+        return None
     sides: list[set[Identity]] = []
     for items in (new, old):
         seen: set[Identity] = set()

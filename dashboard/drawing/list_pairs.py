@@ -1,8 +1,9 @@
-"""Which items of two lists are the same thing: by a key, else by value; never by position alone.
+"""Which items of two lists are the same thing: by a key, else by value; objects never by place.
 
-The key of a list of objects is that of `state.list_keys`, where some items meet under it.
-Items without a key belong together when they are equal; of the others those that follow equal
-neighbours count as one item that was changed in place. Linear in the number of items.
+The key of a list of objects is that of `state.list_keys` where items meet under it, else a payee or
+an account that names each item once. Objects without one belong together when they are equal: any
+other one came or went. Of other items those that follow equal neighbours count as one that was
+changed in place. Linear in the number of items.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from checkpoints.state.list_keys import identity, list_key
-from dashboard.wording.parties import ACCOUNTS
+from checkpoints.state.list_keys import common, identity, list_key
+from dashboard.wording.amounts import AMOUNTS
+from dashboard.wording.parties import ACCOUNTS, PAYEES
 
 
 class _Missing:
@@ -35,25 +37,36 @@ class Pair:
 
 def pairs(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> list[Pair]:
     """Everything in either list once: in the new one's order, then what is gone."""
-    key = _meeting_key(new, old, declared)
+    key = _key_of(new, old, declared)
     return list(_keyed(new, old, key) if key else _by_value(new, old))
 
 
 def reordered(new: Sequence[Any], old: Sequence[Any], declared: str = "") -> bool:
     """True if the items common to both lists are in a different order."""
-    key = _meeting_key(new, old, declared)
+    key = _key_of(new, old, declared)
     ids = [[identity(item, key) if key else text_of(item) for item in one] for one in (new, old)]
     both = set(ids[0]) & set(ids[1])
     saved = [[one for one in side if one in both] for side in ids]
     return saved[0] != saved[1]
 
 
-def _meeting_key(new: Sequence[Any], old: Sequence[Any], declared: str) -> str:
-    """The key of both lists; "" where no item meets another under it."""
+def _key_of(new: Sequence[Any], old: Sequence[Any], declared: str) -> str:
+    """The field under which the items of both lists are paired; "" where none names them."""
+    first = list_key(new, old, declared, named_only=True)
+    if first and (first == declared or common(new, old, first)):
+        return first
+    # Another run of payments has other invoices, to payees of the last one.
+    parties = (name for name in (*PAYEES, *ACCOUNTS) if common(new, old, name))
+    return next(parties, "") or first or _named_by_text(new, old, declared)
+
+
+def _named_by_text(new: Sequence[Any], old: Sequence[Any], declared: str) -> str:
+    """Another field of texts that names most items: no amount, number or day is a name."""
     key = list_key(new, old, declared)
-    if not key or not ({identity(x, key) for x in new} & {identity(x, key) for x in old}):
+    if not key or key in AMOUNTS or 2 * (common(new, old, key) or 0) < min(len(new), len(old)):
         return ""
-    return key
+    is_name = all(isinstance(x[key], str) and any(map(str.isalpha, x[key])) for x in (*new, *old))
+    return key if is_name else ""
 
 
 def _keyed(new: Sequence[Any], old: Sequence[Any], key: str) -> Iterator[Pair]:
@@ -80,7 +93,9 @@ def _by_value(new: Sequence[Any], old: Sequence[Any]) -> Iterator[Pair]:
     for index in range(len(new)):
         if index not in match:
             follows = match.get(index - 1, -2) + 1 if index else 0
-            if follows in left:
+            # Two objects are one thing by what names them, never because of where they stand.
+            objects = follows in left and isinstance(old[follows], Mapping)
+            if follows in left and not (objects and isinstance(new[index], Mapping)):
                 match[index] = follows
                 left.discard(follows)
     for index, item in enumerate(new):

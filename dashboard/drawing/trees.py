@@ -63,9 +63,10 @@ def render(
 
     A `whole` one is decided on: strings are complete behind their folds, what did not change is
     shown as well, and rows that are too many are counted and said to stand in the exact JSON.
-    `marks` stand behind the values of `new` that they are of. Lists of these names are only
-    counted: a table below has them. With `sides` it is light: they say where its other parts stand,
-    and its lines begin with number `start`. It has at most `most` lines.
+    `marks` stand behind the values of `new` that they are of. Lists of `tabled` names are only
+    counted, with what changed in them: a table below has them. With `sides` it is light: they say
+    where its other parts stand, and its lines begin with number `start`. It has at most `most`
+    lines.
     """
     if sides and sides.notes:
         marks = {**(marks or {}), **{(id(new), key): note for key, note in sides.notes.items()}}
@@ -211,6 +212,23 @@ class _Writer:
             parts.append(_aside("… the order differs", depth))
         return "".join(parts)
 
+    def beside_table(self, new: list[Any], old: list[Any], part: Part) -> str:
+        """A list whose lines a table below has, beside an older one: counts, and what changed."""
+        groups: dict[str, list[tuple[str, Any, Any]]] = {m: [] for m in ("chg", "add", "del", "")}
+        for pair in pairs_of(new, old, part):
+            groups[change_mark(*pair, part)].append(pair)
+        changed = sorted(groups["chg"], key=lambda pair: not account_changed(pair))
+        alarms = sum(map(account_changed, changed))
+        counts = [_count(new), "in the table below", *_sum(groups)]
+        if not groups["chg"] and not groups["del"] and groups["add"]:
+            counts.append(f"+ {number(len(groups['add']))}")
+        shown = changed[: max(alarms, HANDFUL)]
+        lines = self.some(shown, 1, "compare", part)
+        if rest := len(changed) - len(shown):
+            lines += _aside(f"… {number(rest)} more changed, in the table below", 1)
+        below = f"<ul>{lines}</ul>" if lines else ""
+        return f'<span class="x">{", ".join(counts)}</span>{below}'
+
     def folded(self, pairs: list[tuple[str, Any, Any]], mark: str, depth: int, part: Part) -> str:
         """Draw added or removed items; of more than a handful of objects, fold the rest.
 
@@ -240,6 +258,8 @@ class _Writer:
         if not depth and mode == "plain" and key in self.tabled:
             count = f'<span class="x">{_count(value)}, in the table below</span>'
             return f'<li class="{css}">{name}{count}</li>'
+        if not depth and inner == "compare" and key in self.tabled and isinstance(new, list):
+            return f'<li class="{css}">{name}{self.beside_table(new, old, part)}</li>'
         if container(value) and (value or inner == "compare") and depth < MAX_DEPTH:
             if mode == "plain" or inner == "plain":
                 opened = (mode == "plain" or self.whole) and depth < self.unfold

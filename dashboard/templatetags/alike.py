@@ -22,9 +22,9 @@ def alike_lists(value: Any, receipts: Any = None) -> list[Rows]:
 
 
 @register.simple_tag
-def payees(args: Any, table: Rows) -> Payees | None:
-    """The lines of a table by payee; None where they are few or do not all name one."""
-    return payees_of(args, table.name)
+def payees(args: Any, table: Rows, before: Any = None) -> Payees | None:
+    """The lines of a table by payee, beside those `before`; None where they are few or unknown."""
+    return payees_of(args, table.name, before)
 
 
 @register.simple_tag
@@ -36,7 +36,7 @@ def payee_rows(some: Payees) -> SafeString:
         (
             (
                 visible(one.name),
-                "" if one.lines == 1 else f"{one.lines:,} lines",
+                f"{one.lines:,} line{'' if one.lines == 1 else 's'}",
                 _accounts(one),
                 visible(one.total),
             )
@@ -45,11 +45,19 @@ def payee_rows(some: Payees) -> SafeString:
     )
 
 
-def _accounts(one: Payee) -> SafeString | str:
-    """Lines of one payee that go to several accounts are what a reviewer has to see."""
-    if one.accounts < 2:
-        return ""
-    return format_html(' <span class="st t-wait">{} accounts</span>', one.accounts)
+def _accounts(one: Payee) -> SafeString:
+    """Say what a reviewer has to see of a payee: its accounts, and what the last time had."""
+    marks = (
+        ("t-fail", "other account than last time", one.other_account),
+        ("t-wait", f"{one.accounts} accounts", one.accounts > 1),
+        ("t-wait", "new", one.is_new),
+    )
+    shown = format_html_join(
+        "",
+        ' <span class="st {}">{}</span>',
+        ((tone, words) for tone, words, is_so in marks if is_so),
+    )
+    return format_html(", was {}{}", visible(one.was), shown) if one.was else shown
 
 
 @register.simple_tag

@@ -10,6 +10,7 @@ from tests.acceptance import payments
 from tests.acceptance.conftest import People
 from tests.acceptance.house import House
 from tests.acceptance.screens import Screen
+from tests.dashboard.drawing.tables.test_payees import payments_of
 from tests.hazards.bench import Case
 
 from .test_accessible import faults
@@ -73,6 +74,28 @@ def test_each_payment_of_a_list_is_read_whole_on_a_phone(house: House, people: P
     expect(table.get_by_role("cell", name=ACCOUNT).first).to_be_visible()
     screen.one(".by-payee").get_by_text("Hide the lines").click()
     expect(table).to_be_hidden()
+
+
+def test_ninety_payments_beside_the_last_ones_are_short_on_a_phone(
+    house: House, people: People
+) -> None:
+    payments.decide(house, payments.pay(house, args=payments_of(3)), "manager", "approve")
+    row = payments.pay(house, args=payments_of(4), schema={"type": "object"})
+    screen = people("manager", phone=True)
+    screen.open(f"/approvals/{row.id}/")
+    screen.see_live()
+    page = screen.page
+    expect(screen.one(".by-payee li").first).to_be_visible()
+    tall: int = page.evaluate("document.documentElement.scrollHeight")
+    assert tall <= 6_000
+    assert page.evaluate("document.querySelectorAll('*').length") <= 1_500
+    assert (screen.sideways(), faults(screen, Axe())) == (0, {})
+    # The same facts on a desk: sums by payee, no list that scrolls inside the page.
+    page.set_viewport_size({"width": 1440, "height": 900})
+    expect(screen.one(".by-payee li").first).to_be_visible()
+    screen.one(".by-payee").get_by_text("Show all 90 lines").click()
+    table = screen.one(".alike")
+    assert table.evaluate("el => el.scrollHeight - el.clientHeight") <= 1
 
 
 @pytest.mark.parametrize(

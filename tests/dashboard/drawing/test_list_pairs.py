@@ -146,8 +146,47 @@ def test_the_values_are_not_unique_or_have_nothing_in_common() -> None:
     assert list_key([{"id": True}], [{"id": True}]) == ""
     assert list_key([{"id": ""}], [{"id": ""}]) == ""
     assert list_key([{"id": 1}, 2], [{"id": 1}]) == ""
-    (pair,) = list_pairs.pairs([{"id": 1}], [{"id": 2}])
-    assert (pair.new, pair.old) == ({"id": 1}, {"id": 2}), "where none meets the item was changed"
+    assert differences.changes([{"id": 1}], [{"id": 2}]) == Changes(1, 0, 1), "two other things"
+
+
+LINE = st.fixed_dictionaries(
+    {"amount": st.sampled_from(("1.00", "2.00", "3.00"))},
+    optional={
+        "invoice": st.sampled_from("abcdef"),
+        "payee": st.sampled_from(("Tauern", "Lenoir", "Nord")),
+        "iban": st.sampled_from(("DE1", "DE2", "DE3")),
+        "due": st.sampled_from(("2026-11-30", "2026-12-01")),
+    },
+)
+
+
+@given(st.lists(LINE, max_size=6), st.lists(LINE, max_size=6))
+def test_objects_are_paired_by_what_names_them_never_by_place(
+    new: list[dict[str, str]], old: list[dict[str, str]]
+) -> None:
+    for pair in list_pairs.pairs(new, old):
+        if list_pairs.MISSING in (pair.new, pair.old) or pair.new == pair.old:
+            continue
+        names = ("invoice", "payee", "iban")
+        shared = [name for name in names if pair.new.get(name) == pair.old.get(name, "")]
+        assert shared, (pair, "neither number nor payee nor account is the same")
+
+
+def test_another_run_of_payments_is_compared_by_payee() -> None:
+    old = [
+        {"payee": "Tauern", "invoice": "T1", "iban": "DE1", "amount": "5"},
+        {"payee": "Lenoir", "invoice": "L1", "iban": "FR1", "amount": "6"},
+    ]
+    new = [
+        {"payee": "Lenoir", "invoice": "L2", "iban": "FR1", "amount": "7"},
+        {"payee": "Nord", "invoice": "N1", "iban": "DE9", "amount": "6"},
+        {"payee": "Tauern", "invoice": "T2", "iban": "XX9", "amount": "5"},
+    ]
+    changes = differences.changes({"payments": new}, {"payments": old})
+    assert changes == Changes(added=1, changed=2, removed=0, accounts=1)
+    # Two invoices of a payee: it names no line any more, so every one is another one.
+    twice = [*new, {**new[0], "invoice": "L3"}]
+    assert differences.changes({"payments": twice}, {"payments": old}) == Changes(4, 0, 2)
 
 
 def test_what_is_called_as_identifiers_are_comes_before_what_happens_to_meet() -> None:

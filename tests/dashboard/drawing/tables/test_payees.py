@@ -110,3 +110,53 @@ def test_the_page_has_the_sums_before_the_lines(cast: Cast) -> None:
     assert part.count("<li>") == 9
     assert html.index("by-payee") < html.index("<td>RE-00000")
     assert all(html.count(f"RE-{n:05}") >= 1 for n in range(100)), "each line is in the page"
+
+
+def test_payees_stand_beside_those_of_the_last_time_another_account_first() -> None:
+    old = [line(n, "Nord", "1.00", iban="DE1") for n in range(5)]
+    old += [line(n, "Tauern", "9.00", iban="AT1") for n in range(5)]
+    new = [line(n + 90, "Nord", "2.00", iban="DE9") for n in range(4)]
+    new += [line(n + 94, "Tauern", "9.00", iban="AT1") for n in range(4)]
+    new += [line(n + 98, "Lenoir", "5.00", iban="FR1") for n in range(4)]
+    result = payees_of(args(new, currency="EUR"), "lines", args(old, currency="EUR"))
+    assert result is not None
+    assert [(row.name, row.was, row.is_new, row.other_account) for row in result.rows] == [
+        ("Nord", "€5.00", False, True),
+        ("Tauern", "€45.00", False, False),
+        ("Lenoir", "", True, False),
+    ]
+    assert (result.new, result.other_accounts, result.was) == (1, 1, "€50.00")
+
+
+SUPPLIERS = [f"Supplier {n}" for n in range(24)]
+
+
+def payments_of(month: int) -> dict[str, Any]:
+    """90 payments to 24 payees, as of no other month."""
+    return {
+        "payments": [
+            line(
+                month * 1_000 + n,
+                SUPPLIERS[(n * 7 + month) % 24],
+                f"{n + month}.50",
+                currency="EUR",
+            )
+            | {"iban": f"DE{(n * 7 + month) % 24:020}", "due": f"2026-{month:02}-28"}
+            for n in range(90)
+        ]
+    }
+
+
+def test_ninety_payments_beside_the_last_ones_are_a_page_of_1500_elements(cast: Cast) -> None:
+    agent = scene.make_agent()
+    client = cast.client("manager")
+    before = scene.waiting(cast.workspace, agent, args=payments_of(3))
+    verdict = {"proposal_hash": before.proposal_hash, "verdict": "approve", "confirmed": "approve"}
+    assert client.post(f"/approvals/{before.id}/decide/", verdict).status_code == 303
+    row = scene.waiting(cast.workspace, agent, args=payments_of(4))
+    html = client.get(f"/approvals/{row.id}/").content.decode()
+    assert 'class="by-payee"' in html
+    assert "Compared with the last one" in html
+    assert "account changed" not in html
+    assert "accounts changed" not in html
+    assert len(re.findall(r"<[a-zA-Z]", html)) <= 1_500
