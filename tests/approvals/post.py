@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from aiosmtpd.controller import Controller
@@ -143,6 +145,21 @@ def web_hook(tls: ssl.SSLContext | None = None, *, host: str = "127.0.0.1") -> I
             yield hook
         finally:
             server.shutdown()
+
+
+def self_signed(folder: Path, name: str) -> Path:
+    """A certificate for this name alone, with its key beside it as .key."""
+    path = folder / "cert.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"),
+            *("-keyout", f"{path}.key", "-out", str(path)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return path
 
 
 def hangs(seconds: float) -> Callable[[BaseHTTPRequestHandler], None]:

@@ -6,7 +6,6 @@ import hmac
 import re
 import socket
 import ssl
-import subprocess
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from hashlib import sha256
@@ -303,17 +302,7 @@ def test_a_name_that_changes_its_mind_gains_nothing(
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """For hook.example alone, signed by itself."""
-    path = tmp_path_factory.mktemp("tls") / "cert.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
-            *("-subj", "/CN=hook.example", "-addext", "subjectAltName=DNS:hook.example"),
-            *("-keyout", f"{path}.key", "-out", str(path)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return path
+    return post.self_signed(tmp_path_factory.mktemp("tls"), "hook.example")
 
 
 @pytest.fixture
