@@ -53,6 +53,11 @@ def name_fault(name: str) -> str:
     return _mixed(name)
 
 
+def is_faulty_key(key: str) -> bool:
+    """Say whether the key of a position is no name, with or without its number."""
+    return bool(name_fault(key) and name_fault(key.rpartition("#")[0] or key))
+
+
 def check_name(name: str, path: str) -> None:
     """Raise InvalidValue for a text that is no name."""
     if fault := name_fault(name):

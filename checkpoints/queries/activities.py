@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from ..errors import NotFound
+from ..names import is_faulty_key
 from ..postgres import reads as prepared
 from ..postgres.named_rows import fetch_named
 from ..tables import columns as tables
@@ -129,6 +130,16 @@ def activity_under(approval: UUID) -> ActivityRow | None:
     """The effect that was carried out under a request; None where none was."""
     result = rows(ACTIVITY + "WHERE approval_id = %s::uuid", (approval,))
     return activity_of(result[0]) if result else None
+
+
+def has_faulty_keys(thread_id: UUID) -> bool:
+    """Say whether the record has keys that are no names, from before the rule about them."""
+    result = rows(
+        "SELECT DISTINCT key FROM gp_activity WHERE thread_id = %s::uuid "
+        "AND key !~ '^[!-~]([ -~]*[!-~])?$' LIMIT 1000",
+        (thread_id,),
+    )
+    return any(is_faulty_key(key) for (key,) in result)
 
 
 def next_step_asked(thread_id: UUID) -> prepared.Query:

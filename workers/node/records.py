@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from django.db import DatabaseError
 from uuid_utils.compat import uuid7
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 # After so long a call looks once more whether the calls before it have left room under a limit.
 RESERVED_SECONDS = 2.0
+log = structlog.get_logger("gatepost.engine")
 here: ContextVar[Any] = ContextVar("gatepost_context", default=None)
 
 
@@ -64,9 +66,16 @@ class Recording:
     def _position(self, name: str, key: str | None = None) -> Position:
         label, position = key or name, self._next_position(name, key)
         if (fault := name_fault(label)) and self._step.record_at(position) is None:
-            raise StepFailed(f"The key {escaped(label)} {fault}.")
+            self._refuse_key(label, fault)
         self._ordinals[label] = self._ordinals.get(label, 0) + 1
         return position
+
+    def _refuse_key(self, label: str, fault: str) -> None:
+        """Raise StepFailed for a key that is none, unless the thread has such keys on record."""
+        work = self._step.work
+        if not self._step.ledger.has_faulty_keys(work):
+            raise StepFailed(f"The key {escaped(label)} {fault}.")
+        log.warning("faulty_key", thread=str(work.thread), key=escaped(label), fault=fault)
 
     def _next_position(self, name: str, key: str | None = None) -> Position:
         """The position that `_position` returns next."""

@@ -60,6 +60,10 @@ class Rules:
         declared = bool((announced_tool(work.agent_version, tool) or {}).get("effect"))
         return policy.asks_of_call(_facts(work, tool=tool, args=args), declared=declared)
 
+    def has_faulty_keys(self, work: Work) -> bool:
+        """Say whether the thread's record has keys of before the rule about names."""
+        return queries.has_faulty_keys(work.thread)
+
     def state_hash(self, work: Work) -> str:
         """The hash of the state at the head."""
         return queries.checkpoint(work.thread, work.head).state_hash

@@ -295,9 +295,7 @@ def _check_names(work: Work, at: Mapping[str, Any], tool: str) -> None:
         raise Invalid("$.tool", f"{fault}: {escaped(tool)}")
     if (fault := name_fault(at["node"])) and not has_announced_node(version, at["node"]):
         raise Invalid("$.node", f"{fault}: {escaped(at['node'])}")
-    if (fault := name_fault(at["key"])) and not reported.is_recorded(
-        work, at["node"], at["index"], at["key"]
-    ):
+    if (fault := name_fault(at["key"])) and not queries.has_faulty_keys(work.thread):
         raise Invalid("$.key", f"{fault}: {escaped(at['key'])}")
 
 

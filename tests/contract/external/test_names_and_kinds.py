@@ -13,6 +13,7 @@ from approvals.policies.drafts import Draft
 from approvals.policies.matches import Facts
 from checkpoints import queries
 from checkpoints.names import name_fault
+from dashboard.actions.external import reports
 from tests.cast import Cast
 
 from .door import Agent
@@ -158,3 +159,23 @@ def _asks(cast: Cast, **names: str) -> bool:
     facts = {"agent": "an-agent", "tool": "charge", **names}
     rule = matches.rule_for(Facts(cast.workspace, UUID(int=1), args={}, **facts))
     return rule is not None and rule.action == "ask"
+
+
+@pytest.mark.requirement("E02")
+def test_a_thread_with_such_keys_takes_more_of_them(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.start()
+    agent.take()
+    with monkeypatch.context() as before_the_rule:
+        before_the_rule.setattr(reports, "name_fault", lambda name: "")
+        agent.begin("p\u0430y#0")
+    agent.settle("p\u0430y#0")
+    agent.commit(1, delta={"set": {"n": 1}})
+    assert agent.begin("p\u0430y \u0431#0")["do"] == "call"
+    other = Agent(agent.send, agent.people, agent.agent)
+    other.start()
+    other.take()
+    body = {"node": "work", "key": "p\u0430y#0", "kind": "effect", "tool": "charge"}
+    answer = other.call("POST", "activities/begin/", body)
+    assert (answer.status, answer.body["errors"][0]["path"]) == (422, "$.key")

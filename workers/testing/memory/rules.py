@@ -16,6 +16,7 @@ from approvals.policies.reservations import Estimate, Refusal, unpriced, waiting
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms, terms_of
 from approvals.states import ALLOWING
+from checkpoints.names import is_faulty_key
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
@@ -60,6 +61,10 @@ class Rules(Once):
     def asks_of_call(self, work: Work, tool: str, args: Any) -> bool:
         """The policy of a play is asked about effects only."""
         return False
+
+    def has_faulty_keys(self, work: Work) -> bool:
+        kept = self._book.activities.values()
+        return any(is_faulty_key(a.key) for a in kept if a.thread == work.thread)
 
     def state_hash(self, work: Work) -> str:
         return self._book.checkpoint(work.thread, work.head).new.state_hash.hex()
