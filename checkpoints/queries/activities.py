@@ -42,17 +42,25 @@ _EFFECTS_BEFORE = (
     "ORDER BY started_at, revision LIMIT %s"
 )
 
+# With the effects of other steps that began and were never settled: answered by the index
+# gp_activity_open, whatever the length of the thread.
 _AT_NEXT_STEP = (
-    ACTIVITY + "WHERE (thread_id, branch, step) = "
+    f"SELECT {COLUMNS} FROM (SELECT x.* FROM gp_activity x WHERE (x.thread_id, x.branch, x.step) = "
     "(SELECT th.id, th.branch, th.step + 1 FROM gp_thread th WHERE th.id = %s::uuid) "
-    "ORDER BY started_at, revision"
+    "UNION ALL SELECT x.* FROM gp_thread th JOIN gp_activity x ON x.thread_id = th.id "
+    "WHERE th.id = %s::uuid AND x.kind = 'effect' AND x.state = 'started' "
+    "AND (x.branch, x.step) <> (th.branch, th.step + 1)) gp_activity ORDER BY started_at, revision"
 )
 
 _UNSETTLED = (
-    "SELECT a.id, a.tool, a.state FROM gp_thread th JOIN gp_activity a "
+    "SELECT u.id, u.tool, u.state, u.earlier FROM (SELECT a.id, a.tool, a.state, a.started_at, "
+    "false AS earlier FROM gp_thread th JOIN gp_activity a "
     "ON a.thread_id = th.id AND a.branch = th.branch AND a.step = th.step + 1 "
     "WHERE th.id = %s::uuid AND a.kind = 'effect' AND a.state IN ('started', 'unknown') "
-    "ORDER BY a.started_at, a.id"
+    "UNION ALL SELECT a.id, a.tool, a.state, a.started_at, true FROM gp_thread th "
+    "JOIN gp_activity a ON a.thread_id = th.id WHERE th.id = %s::uuid AND a.kind = 'effect' "
+    "AND a.state = 'started' AND (a.branch, a.step) <> (th.branch, th.step + 1)) u "
+    "ORDER BY u.started_at, u.id"
 )
 
 _BEFORE_SKIP = (
@@ -143,8 +151,11 @@ def has_faulty_keys(thread_id: UUID) -> bool:
 
 
 def next_step_asked(thread_id: UUID) -> prepared.Query:
-    """The query of `step_activities` for the step after the thread's current head."""
-    return _AT_NEXT_STEP, (thread_id,)
+    """The query of `step_activities` for the step after the thread's current head.
+
+    With the effects of other steps that began and were never settled.
+    """
+    return _AT_NEXT_STEP, (thread_id, thread_id)
 
 
 def step_activities(
@@ -160,20 +171,26 @@ def step_activities(
 
 
 class UnsettledEffect(NamedTuple):
-    """An effect of the step in progress that has begun, or of which nobody knows the outcome."""
+    """An effect that has begun, or of which nobody knows the outcome.
+
+    `earlier`: of another step than that in progress, where it can only have begun.
+    """
 
     id: UUID
     tool: str
     state: str
+    earlier: bool
 
 
 def unsettled_query(thread_id: UUID) -> prepared.Query:
     """The query of `unsettled_effects`."""
-    return _UNSETTLED, (thread_id,)
+    return _UNSETTLED, (thread_id, thread_id)
 
 
 def unsettled_effects(thread_id: UUID, rows: Sequence[Any] | None = None) -> list[UnsettledEffect]:
     """List the effects of the step in progress that are started or unknown, oldest first.
+
+    With those of earlier steps that began and were never settled.
 
     `rows` is the result of `unsettled_query`, if the caller has it.
     """

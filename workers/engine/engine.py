@@ -31,7 +31,14 @@ from .inputs import take_input
 from .node_outcomes import Done, work_nodes
 from .opened import open_thread
 from .step_limit import StepLimit
-from .step_outcomes import leave_unfinished, park, unfit, unreadable
+from .step_outcomes import (
+    leave_open_effects,
+    leave_unfinished,
+    leave_unreached_effects,
+    park,
+    unfit,
+    unreadable,
+)
 
 
 @dataclass
@@ -59,7 +66,8 @@ class Engine:
         4. Take messages that wait into the state, as a checkpoint of their own; then from 2.
         5. Work the ready nodes.
         6. If one failed, waits or sleeps, leave the thread; with news meanwhile, again from 2.
-        7. Merge the updates and commit the checkpoint; cache the state when due; then from 2.
+        7. Leave the thread to a person where an effect of a former attempt was not settled.
+        8. Merge the updates and commit the checkpoint; cache the state when due; then from 2.
 
         Raises LeaseLost when somebody took the thread away; nothing was written after that.
         """
@@ -87,6 +95,8 @@ class Engine:
                 return
             resumed = resumed or work.step < begun_until
             step = self._open_step(work, encrypted, look=first or resumed, resumed=resumed)
+            if leave_open_effects(ledger, step):
+                return
             if graph.message_channel and work.wake_seq != messages_seen and not step.begun:
                 if take_input(work, graph, ledger, folder, digests, encrypted):
                     self._keyframe(work, folder.state, digests.size)
@@ -98,6 +108,8 @@ class Engine:
                 resumed = True
                 continue
             done = [outcome for outcome in outcomes if isinstance(outcome, Done)]
+            if leave_unreached_effects(ledger, step):
+                return
             if not commit(graph, ledger, step, folder, digests, done):
                 return
             self._keyframe(work, folder.state, digests.size)

@@ -12,6 +12,7 @@ from checkpoints.errors import CannotDecrypt, InvalidValue
 from checkpoints.records import Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
+from checkpoints.views import ActivityRow
 
 from ..authoring.errors import (
     Asleep,
@@ -24,6 +25,7 @@ from ..authoring.errors import (
     Stop,
 )
 from ..authoring.graph import Node
+from ..node.unknown_effects import NEVER_SETTLED, unknown_outcome
 from ..step.answers import bounded_text
 from ..step.ledger import Ledger
 from ..step.step import OpenStep
@@ -227,6 +229,37 @@ def park(ledger: Ledger, work: Work, stop: Parked, events: Sequence[NewEvent] = 
         waiting_on=stop.waiting_on,
         events=events,
     )
+
+
+def leave_open_effects(ledger: Ledger, step: OpenStep) -> bool:
+    """Leave a thread to a person where effects of earlier steps were never settled; if it was."""
+    return _ask_about(ledger, step, step.left_open)
+
+
+def leave_unreached_effects(ledger: Ledger, step: OpenStep) -> bool:
+    """Leave a thread to a person where its nodes came to no open effect of a former attempt.
+
+    A node whose worker was lost may go another way when it works again. No checkpoint passes an
+    effect of which nobody knows whether it happened. Returns whether the thread was left.
+    """
+    if not any(_is_open(effect) for effect in step.records.values()):
+        return False
+    rows = ledger.recorded(step.work, step.number)
+    return _ask_about(ledger, step, [effect for effect in rows if _is_open(effect)])
+
+
+def _is_open(activity: ActivityRow) -> bool:
+    return activity.kind == "effect" and activity.state in ("started", "unknown")
+
+
+def _ask_about(ledger: Ledger, step: OpenStep, effects: Sequence[ActivityRow]) -> bool:
+    for effect in effects:
+        if effect.state == "started":
+            ledger.lost(step.work, effect.id)
+    if effects:
+        stop = unknown_outcome(effects[0].tool, effects[0].id, NEVER_SETTLED)
+        park(ledger, step.work, stop, step.take_events())
+    return bool(effects)
 
 
 def halt(ledger: Ledger, step: OpenStep, stop: Halted) -> None:

@@ -20,12 +20,12 @@ from checkpoints.store.activities import Outcome
 from checkpoints.views import ActivityRow
 
 from ..engine.rollback import Undoing
+from ..node.unknown_effects import unknown_outcome
 from ..step.advice import TOLD_BYTES
 from ..step.answers import answered
 from ..step.results import bounded_form
 from .open_step import ReportedLedger, open_step
 from .reported import Reported, leave
-from .unsettled import unknown_outcome
 
 type Outside = Literal["done", "failed", "unknown"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from uuid import UUID
 
 from checkpoints import queries, store
 from checkpoints.errors import NotAllowedNow
@@ -11,33 +10,24 @@ from checkpoints.queries import UnsettledEffect
 from checkpoints.queries.installation.fleet import announced_tool
 from checkpoints.records import Work
 from checkpoints.states import Status
-from checkpoints.verdicts import about_unknown
 
-from ..authoring.errors import Parked
 from ..engine.step_outcomes import park
+from ..node.unknown_effects import NEVER_SETTLED, unknown_outcome
 from .open_step import ReportedLedger
-
-
-def unknown_outcome(tool: str, activity: UUID, error: str = "") -> Parked:
-    """The stop of a thread of whose effect nobody knows whether it happened."""
-    why = f": {error}" if error else ""
-    return Parked(
-        f"Whether {tool!r} happened is unknown{why}. Check outside, then say what happened.",
-        about_unknown(activity),
-    )
 
 
 def stop_at_unsettled(work: Work) -> bool:
     """Leave a thread to a person where its former holder left effects open; whether it was left.
 
-    An effect of a tool that is announced as idempotent stays begun: begun again, it is the same
-    call under the same key.
+    An effect of a tool that is announced as idempotent stays begun in the step in progress: begun
+    again, it is the same call under the same key.
     """
     version = work.agent_version
     open_ones = [
         effect
         for effect in queries.unsettled_effects(work.thread)
-        if effect.state == "unknown"
+        if effect.earlier
+        or effect.state == "unknown"
         or not (announced_tool(version, effect.tool) or {}).get("idempotent")
     ]
     for effect in open_ones:
@@ -47,13 +37,13 @@ def stop_at_unsettled(work: Work) -> bool:
         park(
             ReportedLedger(),
             work,
-            unknown_outcome(first.tool, first.id, "it began, and nobody settled it"),
+            unknown_outcome(first.tool, first.id, NEVER_SETTLED),
         )
     return bool(open_ones)
 
 
 def refuse_unsettled(work: Work, effects: Sequence[UnsettledEffect]) -> None:
-    """Raise NotAllowedNow where an effect of the step in progress has to be settled first."""
+    """Raise NotAllowedNow where an effect has to be settled first, of this step or before."""
     begun = [effect for effect in effects if effect.state == "started"]
     if not begun or work.status is Status.ROLLING_BACK:
         return

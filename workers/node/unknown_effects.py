@@ -7,7 +7,8 @@ the thread waits in `attention`.
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from checkpoints.state import deltas
 from checkpoints.verdicts import Verdict, about_args, about_unknown, args_hash
@@ -18,6 +19,18 @@ from ..authoring.graph import Tool
 
 if TYPE_CHECKING:
     from ..step.step import OpenStep
+
+
+NEVER_SETTLED: Final = "it began, and nobody settled it"
+
+
+def unknown_outcome(tool: str, activity: UUID, error: str = "") -> Parked:
+    """The stop of a thread of whose effect nobody knows whether it happened."""
+    why = f": {error}" if error else ""
+    return Parked(
+        f"Whether {tool!r} happened is unknown{why}. Check outside, then say what happened.",
+        about_unknown(activity),
+    )
 
 
 class Continuation(Enum):

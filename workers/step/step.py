@@ -72,6 +72,7 @@ class OpenStep:
     prompts: Mapping[str, str] = field(default_factory=dict)
     retry: Retry | None = None
     records: dict[Position, ActivityRow] = field(default_factory=dict)
+    left_open: list[ActivityRow] = field(default_factory=list)  # effects of earlier steps
     requests: dict[UUID, ApprovalRow] = field(default_factory=dict)
     decided: dict[Position, ApprovalRow] = field(default_factory=dict)
     resumed: bool = False
@@ -87,7 +88,9 @@ class OpenStep:
 
     def look(self) -> None:
         """Read what is recorded and requested of the step."""
-        self.records = answered(self.ledger.recorded(self.work, self.number))
+        rows, here = self.ledger.recorded(self.work, self.number), (self.work.branch, self.number)
+        self.records = answered([row for row in rows if (row.branch, row.step) == here])
+        self.left_open = [row for row in rows if (row.branch, row.step) != here]
         for a in self.ledger.approvals(self.work, self.number):
             if not a.gate and a.kind != "question":
                 continue  # what people want to do to the thread is no concern of its nodes

@@ -223,8 +223,9 @@ def _carry_out(action: Callable[..., Any], who: Any, values: Mapping[str, Any]) 
 
 
 def _lock(user_id: int | None) -> None:
-    users = get_user_model()._default_manager.select_for_update(no_key=True)
-    users.filter(pk=user_id).first()
+    if user_id is not None:
+        users = get_user_model()._default_manager.select_for_update(no_key=True)
+        users.filter(pk=user_id).first()
 
 
 class _Rehearsed(Exception):

@@ -11,6 +11,7 @@ from django.db import connection
 
 from checkpoints import chain, leases, queries
 from checkpoints.errors import LeaseLost
+from dashboard.actions.external import reports
 from tests.cast import Cast
 from tests.contract.external.door import Agent
 from workers.external import committed
@@ -88,6 +89,35 @@ def test_a_take_under_a_key_leaves_the_thread_to_a_person_too(begun: Agent) -> N
     assert refused.code == "not-allowed-now"
     assert begun.get("")["status"] == "attention"
     assert is_intact(begun)
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+def test_one_that_was_left_open_in_an_earlier_step_stops_it_too(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, idempotent: bool
+) -> None:
+    """Records of former versions, whose reports and releases passed it."""
+    agent.start(tools={"charge": {"idempotent": idempotent}})
+    agent.take()
+    assert agent.begin("charge#0", args={"cents": 1})["do"] == "call"
+    with monkeypatch.context() as former:
+        former.setattr(reports, "refuse_unsettled", lambda *_: None)
+        agent.commit(1)
+        agent.commit(2)
+    refused = agent.call("POST", "lease/release/", {"as": "succeeded"})
+    assert "'charge' began and is not settled" in refused.body["detail"]
+    expire(agent)
+    agent.name = "host-2"
+    refused = agent.call("POST", "lease/", {"name": agent.name, "seconds": 60})
+    assert (refused.status, refused.code) == (409, "not-allowed-now")
+    assert agent.get("")["status"] == "attention"
+    effect = agent.get("")["waiting_on"]["activity"]
+    answer = {"activity": effect, "verdict": "happened", "result": {"id": "ch_1"}}
+    settled = agent.operate("settle/", answer)
+    assert settled.status == 200, settled
+    agent.take()
+    agent.commit(3)
+    assert agent.release()["status"] == "succeeded"
+    assert is_intact(agent)
 
 
 @pytest.mark.parametrize("report", BESIDE)

@@ -22,6 +22,7 @@ class World:
     lose: int = 0  # so many calls are the last of their worker
     refuse: bool = False  # tools raise
     broken: bool = False  # the node raises after its effect
+    skip: bool = False  # the node's first round comes to no effect
 
     def clear(self) -> None:
         self.__init__()  # type: ignore[misc]
@@ -101,6 +102,8 @@ def prepare(state: Unsure, ctx: Context) -> dict[str, Any]:
 def act(state: Unsure, ctx: Context) -> dict[str, Any]:
     chance = [ctx.now().timestamp(), ctx.random(), str(ctx.uuid())]
     seen = ctx.activity(look, state.n)
+    if world.skip and not state.done:
+        return {"n": state.n + 1, "done": 1, "notes": [seen], "chance": chance}
     gate = Gate("Do it?") if state.gated else None
     result = ctx.effect(TOOLS[state.tool], {"n": state.n}, gate=gate).result
     if world.broken:
