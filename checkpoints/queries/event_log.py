@@ -193,19 +193,24 @@ def event_kinds(thread_id: UUID, *, newest: int = COUNTED) -> dict[str, int]:
     return {r[0]: r[1] for r in result}
 
 
-def recent_events(*, workspace: UUID, limit: int = 30) -> list[EventRow]:
+def recent_events(*, workspace: UUID, limit: int = 400) -> list[EventRow]:
     """The newest entries of the workspace's most recently moved threads, newest first.
 
+    Of threads without a parent up to 10 each, of children 2: many of one parent displace nobody.
     Without kept cursors: where a call stands its progress shows.
     """
+    newest = (
+        "(SELECT x.id, x.imported_seq, x.last_seq FROM gp_thread x WHERE x.workspace_id = "
+        "%s::uuid AND x.parent IS {} ORDER BY x.status_since DESC, x.id DESC LIMIT 30) th "
+        "CROSS JOIN LATERAL (SELECT * FROM gp_event WHERE thread_id = th.id "
+        "AND seq > th.last_seq - %s::bigint AND kind <> 'cursor.kept' "
+        "ORDER BY seq DESC LIMIT {}) e"
+    )
+    tops, children = newest.format("NULL", 10), newest.format("NOT NULL", 2)
+    both = f"SELECT {_RECENT} FROM {tops} UNION ALL SELECT {_RECENT} FROM {children}"
     result = rows(
-        f"SELECT {_RECENT} "
-        "FROM (SELECT id, imported_seq, last_seq FROM gp_thread WHERE workspace_id = %s::uuid "
-        "ORDER BY status_since DESC, id DESC LIMIT 50) th CROSS JOIN LATERAL (SELECT * FROM "
-        "gp_event WHERE thread_id = th.id AND seq > th.last_seq - %s::bigint "
-        "AND kind <> 'cursor.kept' ORDER BY seq DESC LIMIT 10) e "
-        "ORDER BY e.at DESC LIMIT %s",
-        (workspace, COUNTED, limit),
+        f"SELECT * FROM ({both}) y ORDER BY y.at DESC LIMIT %s",
+        (workspace, COUNTED, workspace, COUNTED, limit),
     )
     return [event_of(r) for r in result]
 

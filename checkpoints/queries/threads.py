@@ -242,6 +242,16 @@ def titles(thread_ids: Sequence[UUID]) -> dict[UUID, str]:
     return dict(result)
 
 
+def families_of(thread_ids: Sequence[UUID]) -> dict[UUID, tuple[UUID, str]]:
+    """{thread: (the first thread of its family tree, the title of that one)}."""
+    result = rows(
+        "SELECT th.id, r.id, r.title FROM gp_thread th "
+        "JOIN gp_thread r ON r.id = coalesce(th.root, th.id) WHERE th.id = ANY(%s::uuid[])",
+        (list(thread_ids),),
+    )
+    return {thread: (root, title) for thread, root, title in result}
+
+
 def titles_in(thread_ids: Collection[UUID], *, workspace: UUID) -> dict[UUID, str]:
     """Titles of those of these threads that lie in the workspace."""
     result = rows(

@@ -51,7 +51,6 @@ OPERATORS_ORDER = (
 # Of all others the one that has been there longest stands first.
 NEWEST_FIRST = frozenset({Status.SUCCEEDED, Status.CANCELLED})
 LIST_ROWS = 32
-FEED = 200  # events that the newest threads of the feed are taken from
 
 
 @dataclass
@@ -269,15 +268,20 @@ class BoardPage(BoardAddress):
 
     @cached_property
     def _moved(self) -> list[Moved]:
-        return moved(queries.recent_events(workspace=self.workspace, limit=FEED))
+        return moved(queries.recent_events(workspace=self.workspace))
 
     @cached_property
     def feed(self) -> list[Moved]:
-        return merged(self._moved, self.feed_titles)
+        return merged(self._moved, {thread: root for thread, (root, _) in self._families.items()})
 
     @cached_property
+    def _families(self) -> dict[UUID, tuple[UUID, str]]:
+        return queries.families_of([row.thread for row in self._moved])
+
+    @property
     def feed_titles(self) -> dict[UUID, str]:
-        return queries.titles([row.thread for row in self._moved])
+        """Titles of the first threads of the families in the feed."""
+        return dict(self._families.values())
 
     @cached_property
     def people(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Live activity on the board: a row for each thread that moved, with its newest events."""
+"""Live activity on the board: a row for each family of threads, with its newest events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PEOPLE: Final = frozenset({"approval", "decision", "rollback"})
 class Moved:
     """A thread of the feed: events to show, newest first, how many more there are, their kinds.
 
-    `alike` more threads of the same title moved before it, such as children of one parent.
+    `alike` more threads of the same family moved as well, such as children of one parent.
     """
 
     thread: UUID
@@ -55,17 +55,20 @@ def moved(events: Iterable[EventRow]) -> list[Moved]:
     return [_moved(thread, rows) for thread, rows in by_thread.items()]
 
 
-def merged(rows: Iterable[Moved], titles: Mapping[UUID, str]) -> list[Moved]:
-    """The newest rows; threads of the same title are one, with what happened to the newest."""
-    results: dict[str, Moved] = {}
+def merged(rows: Iterable[Moved], roots: Mapping[UUID, UUID]) -> list[Moved]:
+    """The newest rows; threads of one family are one, with what happened to the newest.
+
+    `roots` names the first thread of each family.
+    """
+    results: dict[UUID, Moved] = {}
     for row in rows:
-        title = titles.get(row.thread) or str(row.thread)
-        known = results.get(title)
+        root = roots.get(row.thread, row.thread)
+        known = results.get(root)
         if known is None:
-            results[title] = row
+            results[root] = replace(row, thread=root)
         else:
             kinds = " ".join(sorted({*known.kinds.split(), *row.kinds.split()}))
-            results[title] = replace(known, alike=known.alike + 1, kinds=kinds)
+            results[root] = replace(known, alike=known.alike + 1, kinds=kinds)
     return list(results.values())[:THREADS]
 
 

@@ -68,7 +68,7 @@ def test_the_list_and_the_page_say_what_sql_says(cast: Cast, many: UUID) -> None
     newest = page[page.index('id="newest"') :]
     assert newest.count("/threads/") == 25
     assert "25 of 30" in words(page)
-    assert f"{opened} open incidents, {opened} not taken" in words(get(cast, "/"))
+    assert f"{opened} open incidents, {opened} unassigned" in words(get(cast, "/"))
 
 
 def test_a_person_takes_snoozes_and_closes_an_incident_by_page(cast: Cast, many: UUID) -> None:
@@ -80,7 +80,7 @@ def test_a_person_takes_snoozes_and_closes_an_incident_by_page(cast: Cast, many:
     for who in ("operator", "manager"):
         assert "Taken by operator" in words(get(cast, at, who))
     assert "1 open incident" in words(get(cast, "/"))
-    assert "not taken" not in words(get(cast, "/"))
+    assert "unassigned" not in words(get(cast, "/"))
     status, html = post(cast, f"{at}take/", "manager")
     assert (status, "Somebody else has taken this incident." in html) == (409, True)
     assert post(cast, f"{at}give-back/")[0] == 303
