@@ -143,11 +143,12 @@ def _move_on(
     move = versioned(Move(thread, f"{in_statuses(froms)} AND {guard}"), expected_version)
     unknown = interrupted_effects.sentence([effect.tool for effect in effects])
     move.to_status(target(by, froms[0]), reason=unknown)
-    # Retrying a thread that stopped because its code changed is how a person accepts the new code.
+    # A person who retries a thread that stopped because its code changed, or that failed, accepts
+    # the code that is there: most failures are retried when their code is mended.
     move.express(
         "wish",
         "CASE WHEN th.status = 'attention' AND th.waiting_on ->> 'kind' = 'code' "
-        "THEN 'accept' ELSE '' END",
+        "OR th.status = 'failed' THEN 'accept' ELSE '' END",
     )
     move.express("waiting_on", "NULL")
     move.express("wake_at", "NULL")

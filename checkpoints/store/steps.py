@@ -26,6 +26,8 @@ RELEASE = {
     "lease_token": "NULL",
     "lease_until": "NULL",
 }
+# A pause that somebody asked for since the lease was taken stays asked for.
+ACCEPTED_ONCE = "CASE WHEN th.wish = 'accept' THEN '' ELSE th.wish END"
 SEEN = ("version", "wake_seq", "wish", "wish_by", "pause_at")
 
 
@@ -184,6 +186,9 @@ def leave(
     if by is EventKind.THREAD_PAUSED:
         move.express("wish", "''")
         move.express("pause_at", "''")
+    else:
+        # Code is accepted for this time: what is installed while the thread waits asks again.
+        move.express("wish", ACCEPTED_ONCE)
     body = control_columns.leaving(by, reason=reason, data=data, waiting_on=waiting_on)
     move.events = [*events, NewEvent(by, body, work.owner)]
     move.returning = SEEN
@@ -229,8 +234,7 @@ def adopt_version(work: Work, version: UUID, *, fingerprint: str, same: bool = F
     move = leased(work)
     move.set("agent_version_id", version)
     change_version(move, former=work.agent_version, version=version)
-    # A pause that somebody asked for since the lease was taken stays asked for.
-    move.express("wish", "CASE WHEN th.wish = 'accept' THEN '' ELSE th.wish END")
+    move.express("wish", ACCEPTED_ONCE)
     move.events = [
         NewEvent(
             EventKind.CODE_CHANGED,

@@ -81,7 +81,7 @@ def oidc() -> Oidc | None:
     if not client_id:
         raise Misconfigured("GATEPOST_OIDC_CLIENT_ID", "is missing: the provider knows us by it.")
     if find_spec("allauth") is None:
-        raise Misconfigured("GATEPOST_OIDC_ISSUER", "needs the extra: pip install 'gatepost[sso]'.")
+        raise Misconfigured("GATEPOST_OIDC_ISSUER", "needs the extra: pip install '.[sso]'.")
     return Oidc(
         issuer=issuer,
         client_id=client_id,

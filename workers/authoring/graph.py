@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -165,6 +165,12 @@ class Node:
         return names, because
 
 
+class Declare(Protocol):
+    """What `graph.node(...)` returns: it declares a function and leaves its type as it is."""
+
+    def __call__[F: Callable[..., Any]](self, call: F, /) -> F: ...
+
+
 @dataclass
 class Graph:
     """An agent: nodes, edges, the state's schema and a version.
@@ -276,7 +282,7 @@ class Graph:
         time_limit: float | None = None,
         on_expired: str = "",
         join: bool = True,
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    ) -> Declare:
         """Declare a node. `then` names the next node(s), END, or is a function of the state.
 
         A function's possible answers are given by `ways` or by its `Literal` return type, so that
@@ -288,8 +294,8 @@ class Graph:
         """
         check_limit(time_limit, "time_limit")
 
-        def declare(call: Callable[..., Any]) -> Callable[..., Any]:
-            title = name or call.__name__
+        def declare[F: Callable[..., Any]](call: F, /) -> F:
+            title = name or str(getattr(call, "__name__", ""))
             if title in self.nodes:
                 raise GraphError(f"There are two nodes named {title!r}.")
             leads = ways_of(then, ways)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid as uuids
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -82,6 +82,28 @@ class Context(Children):
     """One node's side of one step. Sync; an activity's function may be `async def`."""
 
     # ---- activities --------------------------------------------------------------------------
+
+    @overload
+    def activity[R](
+        self,
+        call: Callable[..., Coroutine[Any, Any, R]],
+        *args: Any,
+        key: str | None = None,
+        retry: Retry | None = None,
+        cached: float | None = None,
+        **kwargs: Any,
+    ) -> R: ...
+
+    @overload
+    def activity[R](
+        self,
+        call: Callable[..., R],
+        *args: Any,
+        key: str | None = None,
+        retry: Retry | None = None,
+        cached: float | None = None,
+        **kwargs: Any,
+    ) -> R: ...
 
     def activity(
         self,

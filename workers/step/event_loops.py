@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 
+from django.conf import settings
 from django.db import connections
 
 
@@ -39,7 +40,8 @@ def in_own_thread[T](call: Callable[[], T]) -> T:
         try:
             return call()
         finally:
-            connections.close_all()
+            if settings.configured:  # a play of the Harness has no database
+                connections.close_all()
 
     with ThreadPoolExecutor(1, "gatepost-beside-a-loop") as pool:
         return pool.submit(copy_context().run, apart).result()

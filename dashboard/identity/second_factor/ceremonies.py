@@ -28,7 +28,7 @@ RANDOM, SINCE = 16, 8  # bytes of a challenge before its authentication code
 SECONDS: Final = 300
 ANSWER_MAX: Final = 20_000
 ADD, SIGN_IN, CONFIRM = "add", "sign-in", "confirm"
-INSTALL: Final = "Passkeys come with an extra: pip install 'gatepost[sso]'."
+INSTALL: Final = "Passkeys come with an extra: pip install '.[sso]'."
 
 
 class Refused(Exception):

@@ -177,9 +177,7 @@ def _check_installed() -> None:
     try:
         import mcp  # noqa: F401
     except ImportError:
-        raise NotInstalled(
-            "The MCP server needs the extra `mcp`: pip install 'gatepost[mcp]'."
-        ) from None
+        raise NotInstalled("The MCP server needs the extra `mcp`: pip install '.[mcp]'.") from None
 
 
 def _parse_error(error: InvalidValue) -> bytes:

@@ -63,7 +63,7 @@ class Process:
         try:
             from mcp.client.stdio import get_default_environment
         except ImportError:
-            why = "Servers that are commands need the extra `mcp`: pip install 'gatepost[mcp]'."
+            why = "Servers that are commands need the extra `mcp`: pip install '.[mcp]'."
             self._ready.set_exception(NotSent(why))
             return
         program, *args = self._server.command

@@ -363,7 +363,7 @@ def test_without_the_extra_the_page_says_how_to_install_it(
     key.added(ada)
     monkeypatch.setattr(ceremonies, "find_spec", lambda _name: None)
     page = cast.client("manager").get(HOME).content.decode()
-    assert "gatepost[sso]" in page
+    assert ".[sso]" in page
     assert "Laptop" in page, "it can be removed"
     monkeypatch.undo()
     client, offered = half_in(ada)

@@ -238,6 +238,8 @@ class MemoryLedger(Rules, Tree):
         sets = released(by) | {"waiting_on": None if waiting_on is None else written(waiting_on)}
         if wake_at_seconds is not None:
             sets["wake_at"] = self._book.later(wake_at_seconds)
+        if work.wish == "accept":
+            sets["wish"] = ""  # for this time: what is installed while it waits asks again
         body = control_columns.leaving(by, reason=reason, data=data, waiting_on=waiting_on)
 
         def allowed(row: Row) -> bool:

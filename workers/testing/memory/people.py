@@ -204,7 +204,8 @@ def _move_on(
     row, away = book.row(thread), away or Away()
     _in(row, set(sources(by)), wanted)
     code = row.status is S.ATTENTION and (read(row.waiting_on) or {}).get("kind") == "code"
-    sets |= {"wish": "accept" if code else "", "waiting_on": None, "wake_at": None}
+    accepts = code or row.status is S.FAILED
+    sets |= {"wish": "accept" if accepts else "", "waiting_on": None, "wake_at": None}
     status = target(by, sources(by)[0])
     book.move(
         thread,
