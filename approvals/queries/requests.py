@@ -92,13 +92,23 @@ def _of_thread(thread_id: UUID, statuses: list[str] | None) -> list[ApprovalRow]
 
 
 def approvals(
-    *, workspace: UUID, status: str = "pending", limit: int = 50, after: UUID | None = None
+    *,
+    workspace: UUID,
+    status: str = "pending",
+    thread: UUID | None = None,
+    limit: int = 50,
+    after: UUID | None = None,
 ) -> Page[ApprovalRow]:
-    """Requests: open ones by age, others newest first; cursor = id of the last.
+    """Requests, of one thread or all: open ones by age, others newest first; cursor = last id.
 
     Raises InvalidValue for a cursor that names no request of the workspace.
     """
-    params: dict[str, Any] = {"workspace": workspace, "after": after, "limit": limit + 1}
+    params: dict[str, Any] = {
+        "workspace": workspace,
+        "thread": thread,
+        "after": after,
+        "limit": limit + 1,
+    }
     with planned_for_this():
         if status == "pending":
             requests = rows.read(fetch_named(SQL.waiting, params))

@@ -14,18 +14,20 @@ ORDER BY a.requested_at, a.revision
   AND (%(statuses)s::text[] IS NULL OR a.status = ANY(%(statuses)s::text[]))
 ORDER BY a.requested_at DESC, a.id DESC LIMIT 100
 
--- waiting -- Open requests of a workspace by age, from behind one of them.
+-- waiting -- Open requests of a workspace, or of one thread, by age, from behind one of them.
 -- Planned for its parameters.
 {request} WHERE a.workspace_id = %(workspace)s::uuid AND a.status = 'pending'
+  AND (%(thread)s::uuid IS NULL OR a.thread_id = %(thread)s::uuid)
   AND (%(after)s::uuid IS NULL OR (a.requested_at, a.id) > (SELECT b.requested_at, b.id
     FROM gp_approval b WHERE b.id = %(after)s::uuid AND b.workspace_id = %(workspace)s::uuid))
 ORDER BY a.requested_at, a.id LIMIT %(limit)s
 
--- newest -- Requests of a workspace in a status, newest first; `decided` is any but open.
+-- newest -- Requests of a workspace, or of one thread, in a status, newest first; `decided` is any but open.
 -- Planned for its parameters.
 {request} WHERE a.workspace_id = %(workspace)s::uuid
   AND CASE %(status)s::text WHEN '' THEN true WHEN 'decided' THEN a.status <> 'pending'
     ELSE a.status = %(status)s::text END
+  AND (%(thread)s::uuid IS NULL OR a.thread_id = %(thread)s::uuid)
   AND (%(after)s::uuid IS NULL OR (a.requested_at, a.id) < (SELECT b.requested_at, b.id
     FROM gp_approval b WHERE b.id = %(after)s::uuid AND b.workspace_id = %(workspace)s::uuid))
 ORDER BY a.requested_at DESC, a.id DESC LIMIT %(limit)s

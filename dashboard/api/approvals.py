@@ -38,6 +38,7 @@ class Approvals(MemberView):
             choice("sort", inbox.SORTS, "risk unless given"),
             FRAMEWORK,
             flag("mine", "Only open ones that wait for the caller."),
+            ident("thread", "Only those of this thread; not with a box."),
             ident("cursor", "`next_cursor` of the page before."),
             LIMIT,
         ],
@@ -45,7 +46,11 @@ class Approvals(MemberView):
     )
     def get(self, request: Request) -> Response:
         """Open ones oldest first, others newest first; a box in the order that `sort` names."""
-        if self.text("box") or self.text("sort") or self.text("framework"):
+        thread = self.text("thread")
+        boxed = self.text("box") or self.text("sort") or self.text("framework")
+        if thread and (boxed or self.flag("mine")):
+            raise Invalid("thread", "goes with a status only")
+        if boxed:
             return self._box()
         status = self.text("status") or "pending"
         mine = self.flag("mine")
@@ -58,6 +63,7 @@ class Approvals(MemberView):
         page = gates.approvals(
             workspace=self.actor.workspace,
             status="" if status == "all" else status,
+            thread=UUID(thread) if thread else None,
             limit=self.limit(LIMIT),
             after=self._cursor(),
         )

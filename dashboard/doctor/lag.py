@@ -12,6 +12,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from approvals import queries as gates
 from checkpoints import queries
+from checkpoints.agent_versions import EXTERNAL_QUEUE
 from checkpoints.states import Status
 from dashboard.operating import migration_history
 from dashboard.wording.text import size, span
@@ -101,7 +102,7 @@ def sweep(seen: Seen) -> Iterator[Finding]:
 
 def queue_age(seen: Seen) -> Iterator[Finding]:
     """Judge how long queued threads wait for a slot."""
-    result = queries.queues()
+    result = [row for row in queries.queues() if row.queue != EXTERNAL_QUEUE]
     for row in result:
         shown = f"{row.threads} threads, the first for {span(row.oldest_seconds)}"
         do = "More slots: `up --workers N`, or more workers; `doctor THREAD` explains one."

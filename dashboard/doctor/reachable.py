@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from checkpoints import queries
+from checkpoints.agent_versions import EXTERNAL_QUEUE
 from dashboard.commands.terminal.console import first_line
 from dashboard.embedded import web_address
 from dashboard.wire.valkey import client
@@ -135,7 +136,8 @@ def workers(seen: Seen) -> Iterator[Finding]:
 def queues(seen: Seen) -> Iterator[Finding]:
     """Each queue with threads has a worker that serves it."""
     served = {queue for worker in seen.workers for queue in worker.queues}
-    waiting = queries.queues()
+    # Threads of agents that work elsewhere wait for their programs, no worker can take them.
+    waiting = [row for row in queries.queues() if row.queue != EXTERNAL_QUEUE]
     for row in waiting:
         if row.queue not in served:
             yield wrong(
@@ -155,7 +157,7 @@ def agents(seen: Seen) -> Iterator[Finding]:
     bad = False
     for ident, by_status in queries.version_threads().items():
         version = versions.get(ident)
-        if version is None or str(ident) in held:
+        if version is None or str(ident) in held or version.queue == EXTERNAL_QUEUE:
             continue
         bad = True
         n = sum(by_status.values())

@@ -24,6 +24,7 @@ from dashboard.drawing.charts.symbols import address, symbol
 from dashboard.drawing.model_calls import model_call_of
 from dashboard.fields.validation import REASON_MAX
 from dashboard.wording import amounts, sentences, text
+from dashboard.wording.usages import seconds_taken
 
 register = template.Library()
 
@@ -248,13 +249,8 @@ def short_hash(value: object) -> str:
 
 @register.filter
 def took(activity: Any) -> float | None:
-    """Seconds that an activity worked: as measured, else between its two records if they differ."""
-    usage = activity.usage if isinstance(activity.usage, Mapping) else {}
-    if usage.get("milliseconds"):
-        return float(usage["milliseconds"]) / 1000
-    if not activity.finished_at or not activity.started_at:
-        return None
-    return (activity.finished_at - activity.started_at).total_seconds() or None
+    """Seconds that an activity worked."""
+    return seconds_taken(activity)
 
 
 register.filter("model_call", model_call_of)

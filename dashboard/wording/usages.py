@@ -8,6 +8,16 @@ from typing import Any
 from .text import cut, number, span
 
 
+def seconds_taken(activity: Any) -> float | None:
+    """Seconds that an activity worked: as measured, else between its two records if they differ."""
+    usage = activity.usage if isinstance(activity.usage, Mapping) else {}
+    if usage.get("milliseconds"):
+        return float(usage["milliseconds"]) / 1000
+    if not activity.finished_at or not activity.started_at:
+        return None
+    return (activity.finished_at - activity.started_at).total_seconds() or None
+
+
 def usage_text(data: Mapping[str, Any]) -> str:
     """Model, tokens, cost and time of a call, after a comma; "" where nothing is known."""
     usage = data.get("usage") or {}

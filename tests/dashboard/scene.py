@@ -51,7 +51,9 @@ GRAPH: dict[str, Any] = {
 TOOLS: dict[str, Any] = {"publish": {"effect": True, "idempotent": True, "undo": "unpublish"}}
 
 
-def make_agent(agent: str = "research", version: int = 1, *, inbox: str = "") -> UUID:
+def make_agent(
+    agent: str = "research", version: int = 1, *, inbox: str = "", queue: str = "gatepost"
+) -> UUID:
     """An announced agent version without a worker; with an inbox if one is named."""
     return store.announce_version(
         agent=agent,
@@ -64,7 +66,7 @@ def make_agent(agent: str = "research", version: int = 1, *, inbox: str = "") ->
         channels=CHANNELS,
         graph=GRAPH | ({"inbox": inbox} if inbox else {}),
         tools=TOOLS,
-        queue="gatepost",
+        queue=queue,
     )
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from checkpoints.agent_versions import EXTERNAL_QUEUE
 from checkpoints.limits import folder_seconds
 from checkpoints.states import LIVE, Status
 
@@ -107,9 +108,10 @@ def duty(name: str) -> DutyRow | None:
 
 
 def expired_leases(*, seconds: float) -> LateRow:
-    """Leases that ran out longer ago than `seconds` and that nobody took."""
+    """Leases that ran out longer ago than `seconds` and that nobody took, of our own workers."""
     return _late(
         "SELECT lease_until AS due FROM gp_thread WHERE status IN ('running', 'rolling_back') "
+        f"AND (queue <> '{EXTERNAL_QUEUE}' OR status = 'rolling_back') "
         "AND lease_token IS NOT NULL "
         "AND lease_until < clock_timestamp() - make_interval(secs => %s)",
         seconds,

@@ -41,6 +41,7 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 from dashboard.wording.sentences import event_sentence
 from dashboard.wording.text import span
+from dashboard.wording.usages import seconds_taken
 
 FOLLOW_SECONDS = 0.5
 BATCH = 200
@@ -240,7 +241,7 @@ def activities(command: PersonalCommand) -> None:
             a.kind,
             a.tool,
             a.state,
-            span((a.finished_at - a.started_at).total_seconds()) if a.finished_at else "",
+            "" if (seconds := seconds_taken(a)) is None else span(seconds),
             a.attempts,
             a.error or short(a.result, 100),
         )

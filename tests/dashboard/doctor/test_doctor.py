@@ -20,6 +20,7 @@ from django.core.management import call_command
 from django.db import connection, transaction
 
 from checkpoints import queries
+from checkpoints.agent_versions import EXTERNAL_QUEUE
 from checkpoints.postgres import roles
 from checkpoints.states import EventKind
 from dashboard.doctor import installed, lag, names, reachable, unsafe
@@ -243,6 +244,17 @@ def test_a_queue_that_nobody_serves(cast: Cast, agent: UUID) -> None:
     result = only(reachable.queues(Seen()))
     assert (result.level, result.name) == ("wrong", "queue heavy")
     assert "--queues heavy" in result.do
+
+
+def test_threads_of_agents_elsewhere_wait_for_no_worker(cast: Cast, agent: UUID) -> None:
+    scene.alive(agent)
+    elsewhere = scene.make_agent("elsewhere", queue=EXTERNAL_QUEUE)
+    scene.start(cast.workspace, elsewhere)
+    scene.lease(scene.start(cast.workspace, elsewhere))
+    sql("UPDATE gp_thread SET lease_until = lease_until - interval '1 hour'")
+    sql("UPDATE gp_thread SET status_since = status_since - interval '1 day'")
+    for check in (reachable.queues, reachable.agents, lag.queue_age, lag.leases):
+        assert levels(check(Seen())) == ["ok"], check
 
 
 def test_an_agent_that_nobody_has(cast: Cast, agent: UUID) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -100,6 +101,7 @@ class Door:
     def __init__(self, thread: str, token: str) -> None:
         self.thread = thread
         self.token = token
+        self._began: dict[str, float] = {}  # when each call was let begin, by its place
 
     def renew(self, seconds: float) -> Flow[Json]:
         """Prolong the lease."""
@@ -142,7 +144,7 @@ class Door:
     ) -> Flow[Json]:
         """Ask whether an effect may be made now; the answer consumes its approval."""
         body = {**position, "step": step, "kind": "effect", "tool": tool, "args": args}
-        return self._post("activities/begin/", body | ({"gate": gate} if gate else {}))
+        return self._begin(body | ({"gate": gate} if gate else {}))
 
     def begin_node(self, node: str, key: str, step: int) -> Flow[Json]:
         """Ask whether the work of a node may begin now."""
@@ -153,8 +155,7 @@ class Door:
         self, position: Json, tool: str, outcome: Mapping[str, Any], step: int
     ) -> Flow[Json]:
         """Report what became of an effect."""
-        body = {**position, "step": step, "kind": "effect", "tool": tool, **outcome}
-        return self._post("activities/settle/", body)
+        return self._settle({**position, "step": step, "kind": "effect", "tool": tool, **outcome})
 
     def verify(self) -> Flow[Json]:
         """Have the thread's past computed again: whether it is `intact`."""
@@ -162,15 +163,27 @@ class Door:
 
     def begin_call(self, position: Json, kind: str, tool: str, args: Json, step: int) -> Flow[Json]:
         """Ask whether a pure call is to be made, or is on record."""
-        body = {**position, "step": step, "kind": kind, "tool": tool, "args": args}
-        return self._post("activities/begin/", body)
+        return self._begin({**position, "step": step, "kind": kind, "tool": tool, "args": args})
 
     def settle_call(
         self, position: Json, kind: str, tool: str, outcome: Mapping[str, Any], step: int
     ) -> Flow[Json]:
         """Report what became of a pure call; `outcome` holds its `args` as well."""
-        body = {**position, "step": step, "kind": kind, "tool": tool, **outcome}
-        return self._post("activities/settle/", body)
+        return self._settle({**position, "step": step, "kind": kind, "tool": tool, **outcome})
+
+    def _begin(self, body: Json) -> Flow[Json]:
+        answer = yield from self._post("activities/begin/", body)
+        self._began[_place(body)] = time.monotonic()
+        return answer
+
+    def _settle(self, body: Json) -> Flow[Json]:
+        """Report an outcome with the time since the call was let begin, unless it says its own."""
+        began = self._began.pop(_place(body), None)
+        usage = body.get("usage") or {}
+        if began is not None and body["state"] != "unknown":
+            took = round((time.monotonic() - began) * 1000)
+            body = {**body, "usage": {"milliseconds": took, **usage}}
+        return (yield from self._post("activities/settle/", body))
 
     def settle_undo(self, activity: str, outcome: Mapping[str, Any]) -> Flow[Json]:
         """Report what became of the undo of an effect."""
@@ -197,6 +210,10 @@ class Door:
             keyed=keyed,
         )
         return _object(answer)
+
+
+def _place(body: Json) -> str:
+    return repr((body.get("node"), body.get("index"), body.get("key"), body["step"]))
 
 
 def _lease(token: str) -> dict[str, str]:
