@@ -81,12 +81,16 @@ def audit(state: DependencyAudit, ctx: Context) -> dict[str, Any]:
         for finding in result["findings"]
     ]
     findings.sort(key=lambda finding: LEVELS.index(finding["level"]))
-    done = {normal(row["name"]) for row in rows}
-    lost = [row["name"] for row in state.packages if normal(row["name"]) not in done]
+    done = {_key(result) for result in joined.results}
+    lost = [row for row in state.packages if _key(row) not in done]
     # Results and failures each come in the order of their children.
     failures = [
-        {"package": name, "reason": failure.reason or failure.status}
-        for name, failure in zip(lost, joined.failures, strict=True)
+        {
+            "package": row["name"],
+            "version": row["version"],
+            "reason": failure.reason or failure.status,
+        }
+        for row, failure in zip(lost, joined.failures, strict=True)
     ]
     for finding in findings[:NAMED]:
         if finding["level"] != "low":
@@ -102,6 +106,11 @@ def audit(state: DependencyAudit, ctx: Context) -> dict[str, Any]:
             f"Findings: {shown}.",
         ],
     }
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    """What tells a package of the list from the others: a lock may name several versions."""
+    return normal(row["name"]), row["version"], row["source"]
 
 
 def _version(result: Row) -> str:

@@ -22,9 +22,10 @@ class UnreadableLock(ValueError):
 
 
 def packages_of(raw: bytes, name: str) -> list[Package]:
-    """[{"name", "version", "pinned", "source"}] by name, each once; raises UnreadableLock.
+    """[{"name", "version", "pinned", "source"}] by name, each version once; raises UnreadableLock.
 
-    `version` is empty where the file pins none; `source` is a URL that replaces the index.
+    A lock for several platforms names a package in several versions. `version` is empty where the
+    file pins none; `source` is a URL that replaces the index.
     """
     if len(raw) > BYTES_MAX:
         raise UnreadableLock(f"`{name}` is larger than {BYTES_MAX >> 20} MB.")
@@ -32,11 +33,16 @@ def packages_of(raw: bytes, name: str) -> list[Package]:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UnreadableLock(f"`{name}` is no text file.") from None
-    results: dict[str, Package] = {}
+    results: dict[tuple[str, str, str], Package] = {}
+    versioned = set()
     for package in _read(text, name):
-        known = results.setdefault(normal(package["name"]), package)
-        if not known["version"]:
-            results[normal(package["name"])] = package
+        own = normal(package["name"])
+        results.setdefault((own, package["version"], package["source"]), package)
+        if package["version"]:
+            versioned.add(own)
+    # A name without a version says nothing beside the versions that stand elsewhere in the file.
+    for key in [key for key in results if key[0] in versioned and not key[1] and not key[2]]:
+        del results[key]
     if not results:
         raise UnreadableLock(
             f"`{name}` names no package. Upload a requirements.txt, pylock.toml, uv.lock, "

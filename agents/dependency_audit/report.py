@@ -53,7 +53,7 @@ def report(
             parts += [f"## {level.capitalize()}", _findings(results)]
     parts += ["## Licences", _licences(rows)]
     if failures:
-        lines = [f"- {escaped(f['package'])}: {escaped(f['reason'])}" for f in failures[:SHOWN]]
+        lines = [f"- {escaped(_named(f))}: {escaped(f['reason'])}" for f in failures[:SHOWN]]
         parts += ["## Could not be audited", "\n".join(lines)]
     parts += ["## Method", _method(absent, refused, years, by_model=bool(summary.strip()))]
     return "\n\n".join(parts) + "\n"
@@ -116,3 +116,8 @@ def _cell(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
         return f"'{value}"
     return "" if value is None else value
+
+
+def _named(failure: Mapping[str, Any]) -> str:
+    """A package that failed, with its version where the list has one."""
+    return f"{failure['package']} {failure.get('version', '')}".rstrip()

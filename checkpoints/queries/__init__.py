@@ -92,7 +92,15 @@ from .installation.export import (
     inputs_waiting,
     thread_row,
 )
-from .installation.faults import Lease, failures, held_off, held_off_longest, lease, losses
+from .installation.faults import (
+    Lease,
+    failures,
+    held_off,
+    held_off_longest,
+    lease,
+    leases_of,
+    losses,
+)
 from .installation.fleet import (
     Member,
     agent,
@@ -350,6 +358,7 @@ __all__ = [
     "late_wakes",
     "lease",
     "lease_before",
+    "leases_of",
     "lineage",
     "login_begun",
     "losses",

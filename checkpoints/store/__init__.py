@@ -49,10 +49,12 @@ from .installation.reencryption import reencrypt, stored_secrets
 from .installation.span_exports import begin_export, move_export
 from .installation.stuck import StuckTurns, learn_node_times, note_stuck
 from .installation.sweep import (
+    SILENT,
     claim_duty,
     forget_duty,
     park_crash_loops,
     shorten_leases,
+    silent_why,
     stranded_threads,
     wake_sleepers,
 )
@@ -113,6 +115,7 @@ __all__ = [
     "CHILDREN_AT_ONCE",
     "EXCHANGEABLE",
     "LOCK_THREAD",
+    "SILENT",
     "STOOD",
     "HandOff",
     "NewCheckpoint",
@@ -241,6 +244,7 @@ __all__ = [
     "set_retention_rule",
     "settle",
     "shorten_leases",
+    "silent_why",
     "skip",
     "spawn",
     "start",

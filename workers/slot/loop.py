@@ -47,7 +47,12 @@ _listening: list[str] = []
 
 def owner() -> str:
     """The name under which this process holds leases: host, process and boot of the worker."""
-    return f"worker:{socket.gethostname()}:{os.getpid()}:{BOOT}"
+    return owner_of(os.getpid())
+
+
+def owner_of(pid: int) -> str:
+    """The name under which a process of this worker holds leases."""
+    return f"worker:{socket.gethostname()}:{pid}:{BOOT}"
 
 
 @lru_cache(maxsize=1)

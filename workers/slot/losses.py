@@ -10,8 +10,10 @@ import os
 import queue
 import re
 import resource
+import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -25,6 +27,7 @@ from django.db import DatabaseError, InterfaceError
 
 from checkpoints import queries, store
 from checkpoints.errors import NotFound
+from checkpoints.limits import SILENT_ALLOWED
 from checkpoints.postgres import outages
 from checkpoints.records import Work
 
@@ -36,6 +39,7 @@ _EXIT = re.compile(r"exitcode (\d+)|signal (\d+)(?: \((\w+)\))?")
 # (thread, how its process ended), from the main process's loop to its sweeping thread.
 _pool: list[Any] = []
 _ended: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+_ended_here: set[int] = set()  # processes that the watchdog of this worker ended
 
 
 # ---- in a slot ----
@@ -122,6 +126,20 @@ def hear(sender: Any = None, exception: Any = None, args: Any = None, **_kwargs:
             _ended.put((str(args[0]), how))
 
 
+def end_silent(pid: int, owner: str, seconds: float) -> None:
+    """End a slot's process that gave no sign for so long, and say at its steps that we did.
+
+    A step that is lost so a second time is not tried again: it would hold the next slot as well.
+    """
+    _ended_here.add(pid)
+    with suppress(ProcessLookupError):  # it has just ended by itself
+        os.kill(pid, signal.SIGKILL)
+    for lease in queries.leases_of(owner):
+        before = [why for _, why in queries.losses(lease.thread) if why.startswith(store.SILENT)]
+        last = len(before) + 1 >= SILENT_ALLOWED
+        store.lose_step(lease, why=store.silent_why(seconds), last=last)
+
+
 def belongs_to(pool: Any) -> None:
     """The pool of this worker, known from its start on."""
     _pool[:] = [pool]
@@ -136,7 +154,7 @@ def tell(boot: str) -> int:
             lease = queries.lease(UUID(thread))
         except (NotFound, ValueError):
             continue
-        if lease is not None and _is_gone(lease.owner, boot):
+        if lease is not None and _is_gone(lease.owner, boot) and not _by_us(lease.owner):
             payload += store.lose_step(lease, why=how)
     return payload
 
@@ -151,6 +169,11 @@ def ending(text: str) -> str:
         return "" if payload else f"ended its process with exit code {match[1]}"
     hint = ", as when the machine is out of memory" if match[2] == "9" else ""
     return f"lost its process to {match[3] or f'signal {match[2]}'}{hint}"
+
+
+def _by_us(owner: str) -> bool:
+    """Answer True if the process of a lease's owner was ended by the watchdog, which noted why."""
+    return any(owner.split(":")[-2:-1] == [str(pid)] for pid in _ended_here)
 
 
 def _is_gone(owner: str, boot: str) -> bool:

@@ -6,11 +6,9 @@ Runs in a thread of the worker's main process with a connection of its own.
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -31,7 +29,7 @@ from approvals.notify.stuck_threads import announce_stuck_threads, announce_wait
 from approvals.policies.budgets import announce_budgets
 from checkpoints import queries, store
 from checkpoints.errors import GatepostError
-from checkpoints.limits import lease_seconds
+from checkpoints.limits import SILENT_LEASES, lease_seconds
 from checkpoints.postgres import statements  # noqa: F401  (imported late by the store: here, once)
 from checkpoints.signals import anchors_due, folders_due, retention_due, verification_due
 
@@ -160,7 +158,9 @@ class Sweeper:
         self._slots = 1
         self._processes: Callable[[], Sequence[int]] = tuple
         # So long without a beat that its lease is gone: something holds the whole interpreter.
-        self._stuck = slots.Stuck(max(3, round(1.5 * lease_seconds() / interval_seconds())))
+        self._stuck = slots.Stuck(
+            max(3, round(SILENT_LEASES * lease_seconds() / interval_seconds()))
+        )
         self._announced = self._retired = False
         self._refused = 0
         self._clock = ClockWatch()
@@ -200,8 +200,7 @@ class Sweeper:
         for pid in self._stuck.look():
             if pid in self._processes():
                 log.critical("slot.stuck", pid=pid)
-                with suppress(ProcessLookupError):  # it has just ended by itself
-                    os.kill(pid, signal.SIGKILL)
+                losses.end_silent(pid, loop.owner_of(pid), SILENT_LEASES * lease_seconds())
         slots.holding_off(queries.held_off_longest())
 
     def _count_refused(self) -> None:

@@ -42,7 +42,7 @@ LATE: Final = (
 )
 FOOT: Final = (
     "Neither this message nor its link decides anything: sign in, review the request "
-    "and decide there."
+    "and decide there. Nobody reads replies to this message."
 )
 
 

@@ -42,6 +42,17 @@ def lease(thread_id: UUID) -> Lease | None:
     return None if token is None else Lease(thread, token, owner, fence, step, nodes or "")
 
 
+def leases_of(owner: str) -> list[Lease]:
+    """The leases that one process of a worker holds."""
+    result = rows(
+        "SELECT id FROM gp_thread WHERE status IN ('running', 'rolling_back') "
+        "AND lease_owner = %s::varchar AND lease_token IS NOT NULL",
+        (owner,),
+    )
+    held = (lease(thread) for (thread,) in result)
+    return [one for one in held if one is not None and one.owner == owner]
+
+
 def failures(thread_id: UUID, activity: UUID) -> int:
     """Count the failures of an activity in this step since a person last clicked on Retry."""
     result = rows(

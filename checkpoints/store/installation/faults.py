@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from checkpoints.limits import CRASHES_ALLOWED
 from checkpoints.queries.installation.faults import Lease
 from checkpoints.states import EventKind
 
@@ -26,14 +27,17 @@ def hold_off(workspace: UUID, name: str, *, seconds: float, text: str) -> None:
         )
 
 
-def lose_step(lease: Lease, *, why: str) -> bool:
+def lose_step(lease: Lease, *, why: str, last: bool = False) -> bool:
     """Note why the step under this lease will not come to its end; the lease runs out now.
 
-    The next worker takes over and counts a crash. `why` goes on after "it". False when the lease
-    is another's by now: nothing was written.
+    The next worker takes over and counts a crash; after the `last` one nobody does, and the sweep
+    parks the thread. `why` goes on after "it". False when the lease is another's by now: nothing
+    was written.
     """
     move = Move(lease.thread, "th.lease_token = %s::uuid", (lease.token,))
     move.express("lease_until", "least(th.lease_until, clock_timestamp())")
+    if last:
+        move.express("crash_count", str(CRASHES_ALLOWED - 1))
     data = {
         "node": lease.node,
         "step": lease.step,

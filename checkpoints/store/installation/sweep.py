@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 from uuid import UUID
 
 from django.db import OperationalError, connection, transaction
 
 from checkpoints.agent_versions import EXTERNAL_QUEUE
 from checkpoints.breakers.rule import STOPPED_BY
-from checkpoints.limits import CRASHES_ALLOWED, lease_seconds
+from checkpoints.limits import CRASHES_ALLOWED, SILENT_ALLOWED, lease_seconds
 from checkpoints.postgres.guarded_rows import LOCK_WAIT, handle_rows, is_busy, not_set_aside
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.server_start import UP_FOR
@@ -115,15 +116,33 @@ def stranded_threads(*, queued_for_seconds: float) -> list[tuple[UUID, str]]:
     return [(row.id, row.queue) for row in fetch_named(SQL.stranded, values)]
 
 
+# How the watchdog's own loss begins, and what helps against it.
+SILENT: Final = "gave no sign of life for "
+HELD: Final = (
+    "Code that holds Python's interpreter, such as a regular expression, a solver or a large sort, "
+    "belongs into a process of its own (subprocess in an activity), or give it more time: "
+    "GATEPOST_LEASE_SECONDS. "
+)
+
+
+def silent_why(seconds: float) -> str:
+    """Why a step is lost whose slot our own watchdog ended; goes on after "it"."""
+    return f"{SILENT}{seconds:g} s, the limit, so Gatepost ended its process"
+
+
 def lost_reason(causes: Sequence[tuple[str, str]] = ()) -> str:
     """Explain why a thread whose worker was lost repeatedly is parked; (node, why), last first."""
-    message = f"The worker was lost {CRASHES_ALLOWED} times in a row at this step"
+    silent = [why for _, why in causes[:SILENT_ALLOWED] if why.startswith(SILENT)]
+    times = SILENT_ALLOWED if len(silent) == SILENT_ALLOWED else CRASHES_ALLOWED
+    message = f"The worker was lost {times} times in a row at this step"
     if causes:
         node, why = causes[0]
-        always = len(causes) == CRASHES_ALLOWED and len(set(causes)) == 1
+        causes = causes[:times]
+        always = len(causes) == times and len(set(causes)) == 1
         each = " each time" if always else " the last time it could be told"
         message += f": at {node!r} it {why}{each}" if node else f": it {why}{each}"
-    return f"{message}. Look at the last events, then retry, edit or roll back."
+    cure = HELD if silent else ""
+    return f"{message}. {cure}Look at the last events, then retry, edit or roll back."
 
 
 def park_crash_loops(*, owner: str) -> int:

@@ -88,6 +88,33 @@ def test_what_is_no_lock_file_is_refused_with_a_cure(name: str, raw: bytes, reas
         packages_of(raw, name)
 
 
+SEVERAL = {
+    "uv.lock": """version = 1
+[[package]]
+name = "numpy"
+version = "1.26.4"
+resolution-markers = ["python_full_version < '3.10'"]
+[[package]]
+name = "numpy"
+version = "2.1.0"
+[[package]]
+name = "wheelhouse"
+version = "1.0"
+""",
+    "requirements.txt": """numpy==1.26.4 ; python_version < '3.10'
+numpy==2.1.0
+wheelhouse==1.0
+Numpy
+""",
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_each_version_of_a_package_is_listed(name: str) -> None:
+    rows = [(row["name"], row["version"]) for row in packages_of(SEVERAL[name].encode(), name)]
+    assert rows == [("numpy", "1.26.4"), ("numpy", "2.1.0"), ("wheelhouse", "1.0")]
+
+
 @given(raw=st.one_of(st.binary(max_size=300), st.text(max_size=300).map(str.encode)),
        name=st.sampled_from([*FORMS, "x"]))  # fmt: skip
 def test_any_bytes_are_read_or_refused(raw: bytes, name: str) -> None:
@@ -95,6 +122,6 @@ def test_any_bytes_are_read_or_refused(raw: bytes, name: str) -> None:
         results: list[dict[str, Any]] = packages_of(raw, name)
     except UnreadableLock:
         return
-    names = [normal(row["name"]) for row in results]
-    assert names == sorted(set(names))
+    keys = [(normal(row["name"]), row["version"], row["source"]) for row in results]
+    assert keys == sorted(set(keys))
     assert all(set(row) == {"name", "version", "pinned", "source"} for row in results)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -11,11 +12,16 @@ from uuid import uuid4
 
 import pytest
 
+from checkpoints import leases, store
+from checkpoints.states import Status
 from checkpoints.store.installation.sweep import lost_reason
+from tests.workers.conftest import bench_of
+from tests.workers.graphs import samples
 from workers import shared_page
 from workers.authoring import time_limits
 from workers.authoring.errors import GraphError
 from workers.authoring.graph import END, Graph, State
+from workers.slot import losses
 from workers.slot.losses import EXIT_MEMORY, EXIT_PAST_LIMIT, ending
 
 
@@ -139,3 +145,29 @@ def test_a_slot_without_memory_meets_an_error_and_not_the_machine() -> None:
     )
     assert done.stdout == "bounded\n", done.stderr
     assert resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
+
+
+@pytest.mark.django_db
+def test_a_slot_that_the_watchdog_ended_says_so_and_is_not_tried_a_third_time() -> None:
+    bench = bench_of(samples)
+    thread = bench.start()
+    for number in (1, 2):
+        work = leases.acquire(thread, owner="worker:host:1:boot") or leases.take_over(
+            thread, owner="worker:host:1:boot"
+        )
+        assert work is not None, number
+        silent = subprocess.Popen(["sleep", "60"])
+        losses.end_silent(silent.pid, "worker:host:1:boot", 22.5)
+        assert silent.wait() == -signal.SIGKILL
+        if number == 1:
+            assert store.park_crash_loops(owner="sweep") == 0
+    assert leases.take_over(thread, owner="worker:other") is None
+    assert store.park_crash_loops(owner="sweep") == 1
+    row = bench.row(thread)
+    assert row.status is Status.ATTENTION
+    assert row.status_reason.startswith("The worker was lost 2 times in a row at this step")
+    assert "gave no sign of life for 22.5 s, the limit, so Gatepost ended its process" in (
+        row.status_reason
+    )
+    assert "GATEPOST_LEASE_SECONDS" in row.status_reason
+    assert "memory" not in row.status_reason
