@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import contrib
 import workers
 from workers.authoring.errors import GraphError
-from workers.authoring.graph import RESERVED, Graph
+from workers.authoring.graph import END, RESERVED, Graph, State, tool
 from workers.code import registry
 
 AGENT = """
@@ -55,6 +57,7 @@ def test_every_agent_of_the_engine_has_a_reserved_name() -> None:
     assert {one.name for values in graphs for one in values if isinstance(one, Graph)} == RESERVED
 
 
+@pytest.mark.requirement("F06")
 def test_a_graph_that_is_reached_twice_is_one_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,3 +69,23 @@ def test_a_graph_that_is_reached_twice_is_one_agent(
     monkeypatch.syspath_prepend(tmp_path)
     modules = ["shop_of_two_ways", "shop_of_two_ways.orders"]
     assert [graph.name for graph, *_ in registry.discover(modules)] == ["reached-twice"]
+
+
+@pytest.mark.requirement("F06")
+def test_names_that_are_keys_of_records_stand_once() -> None:
+    class Nothing(State):
+        pass
+
+    graph = Graph("twice", Nothing)
+    graph.node("pay", then=END)(lambda state, ctx: {})
+    with pytest.raises(GraphError, match="two nodes named 'pay'"):
+        graph.node("pay", then=END)(lambda state, ctx: {})
+    module = ModuleType("twice_agents")
+    ones = [tool("pay")(call) for call in (lambda to, *, key: to, lambda by, *, key: by)]
+    vars(module).update(graph=graph, pay_a=ones[0], pay_b=ones[1])
+    sys.modules["twice_agents"] = module
+    try:
+        with pytest.raises(GraphError, match="two tools named 'pay'"):
+            list(registry.discover(["twice_agents"]))
+    finally:
+        del sys.modules["twice_agents"]
