@@ -45,3 +45,24 @@ def with_definitions(schema: Any) -> Any:
     if not brought:
         return schema
     return {**schema, "properties": parts, "$defs": {**brought, **schema.get("$defs", {})}}
+
+
+def with_order(schema: Any) -> Any:
+    """The schema with the order of its members as `x-order`, at every level that has some.
+
+    PostgreSQL keeps no order of keys. One that names an order already keeps it.
+    """
+    if isinstance(schema, list):
+        return [with_order(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    results: dict[str, Any] = {}
+    for name, value in schema.items():
+        if name in _BY_NAME and isinstance(value, Mapping):
+            results[name] = {key: with_order(part) for key, part in value.items()}
+        else:
+            results[name] = with_order(value) if name in _SCHEMAS else value
+    members = schema.get("properties")
+    if isinstance(members, Mapping) and len(members) > 1:
+        results.setdefault("x-order", list(members))
+    return results

@@ -321,12 +321,12 @@ def _is_day(text: str) -> bool:
 
 def _is_zoned(text: str) -> bool:
     parts = _TIME.fullmatch(text)
-    return bool(parts and parts[3]) and _can_be_read(datetime.fromisoformat, text)
+    return parts is not None and bool(parts[3]) and _can_be_read(datetime.fromisoformat, text)
 
 
 def _is_local(text: str) -> bool:
     parts = _TIME.fullmatch(text)
-    return bool(parts) and not parts[3] and _can_be_read(datetime.fromisoformat, text)
+    return parts is not None and not parts[3] and _can_be_read(datetime.fromisoformat, text)
 
 
 def _can_be_read(read: Callable[[str], object], text: str) -> bool:

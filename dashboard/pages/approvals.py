@@ -15,6 +15,7 @@ from approvals.gates.prior_effects import PriorEffects, prior_effects
 from approvals.inbox.boxes import WALKED
 from approvals.policies import queries as queries_policies
 from approvals.queries import ApprovalRow
+from approvals.rules.verdicts import offered
 from approvals.rules.votes import person
 from approvals.states import ALLOWING
 from checkpoints import queries
@@ -202,6 +203,11 @@ class ApprovalPage:
         allowed = row.status == "settled" and row.outcome in ALLOWING
         return queries.activity_under(row.id) if allowed and row.effect else None
 
+    @cached_property
+    def followed(self) -> list[evidence.Followed]:
+        """The effects that the thread did by itself after the one of this request."""
+        return [] if self.did is None else evidence.followed(self.did)
+
     @property
     def carried_out(self) -> str:
         """The result of an approved operation, in a sentence."""
@@ -331,7 +337,8 @@ def approval_changed(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
 def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
     """Region approval-side; what the person who looks may do stands here, so it is fetched."""
     row = page.approval
-    decides, verdicts = may(Class(roles), "decide"), verdicts_of(row)
+    decides, possible = may(Class(roles), "decide"), verdicts_of(row)
+    verdicts = offered(row.kind, row.schema, possible)
     mine = own(row, page.viewer)
     done = decides and page.viewer is not None and (not row.open or mine.why)
     return {
@@ -355,6 +362,7 @@ def approval_side(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "resumed": page.resumed,
         "carried_out": page.carried_out,
         "did": page.did,
+        "followed": page.followed,
         "fates": page.fates,
         "repeat": page.repeat,
         "answer_fields": page.answer_fields,

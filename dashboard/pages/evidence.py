@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from approvals.queries import ApprovalRow
 from approvals.rules.votes import Vote
 from approvals.states import ALLOWING
+from checkpoints import queries
 from checkpoints.queries import why as standstill
 from checkpoints.state.schema_texts import with_definitions
-from checkpoints.views import AgentRow, EventRow, ThreadRow, WorkerRow
+from checkpoints.views import ActivityRow, AgentRow, EventRow, ThreadRow, WorkerRow
 from dashboard.drawing import differences
 from dashboard.wording.sentences import worker
 
 SHOWN = 5
+FOLLOWED_MAX = 12
 AGAIN = "Asked again: "  # how the engine begins a description that says why
 # The log around a decision: who took the thread then, and which checkpoint came first.
 AFTERWARDS = ("lease.acquired", "lease.taken_over", "checkpoint.committed")
@@ -171,3 +175,27 @@ def resumed(
         return Resumed(by, number if isinstance(number, int) else None)
     result = standstill.why_waiting(thread, (), workers)
     return Resumed(why=result.sentence, action=result.action)
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """An effect that a decision set going: its sentence, else its tool; how often, its state."""
+
+    sentence: str
+    times: int
+    state: str
+
+
+def followed(first: ActivityRow) -> list[Followed]:
+    """The effects of the thread after this one that nobody was asked about, oldest first."""
+    effects = [fate.activity for fate in reversed(queries.effects_of(first.thread))]
+    later = [
+        one
+        for one in effects
+        if one.id != first.id and one.approval is None and one.started_at >= first.started_at
+    ]
+    counts = Counter((one.sentence or one.tool, one.state) for one in later)
+    return [
+        Followed(sentence, times, state)
+        for (sentence, state), times in islice(counts.items(), FOLLOWED_MAX)
+    ]

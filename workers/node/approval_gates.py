@@ -17,11 +17,12 @@ from approvals.policies.matches import PolicyAnswer, Rule
 from approvals.policies.strictness import Demand, given_under, stricter
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms, terms_of
-from approvals.rules.verdicts import REPEAT
+from approvals.rules.verdicts import REPEAT, silent
 from approvals.states import ALLOWING, DECIDED, GO_ON, UNSETTLED
 from checkpoints.errors import ConcurrentModificationError
 from checkpoints.records import NewActivity, Position
 from checkpoints.state import deltas
+from checkpoints.state.schema_texts import with_order
 from checkpoints.unseen import plain
 from checkpoints.views import ActivityRow
 
@@ -221,6 +222,13 @@ class Gates(Recording):
         allows = answer.rule is not None and answer.rule.action == "allow"
         return replace(answer, rule=None) if allows and strict else answer
 
+    @staticmethod
+    def _request_schema(act: Act, gate: Gate | None) -> Any:
+        """The schema of a request's arguments; it says where the agent answers no questions."""
+        answers = gate is not None and gate.answer is not None
+        schema = with_order(act.schema)
+        return schema if answers or not isinstance(schema, dict) else silent(schema)
+
     def _proposal(
         self,
         act: Act,
@@ -254,7 +262,7 @@ class Gates(Recording):
             description=text,
             reasons=(*request.reasons, *self._step.thoughts_of(self._node)),
             risk=risk,
-            schema=act.schema,
+            schema=self._request_schema(act, gate),
             undo=act.undo,
             expires_in=min((t for t in times if t is not None), default=None),
             policy_version=version,

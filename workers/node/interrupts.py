@@ -20,6 +20,7 @@ from approvals.rules.verdicts import ALLOWED
 from approvals.states import DEFAULT_RISK
 from checkpoints.records import NewActivity, Position
 from checkpoints.state import deltas
+from checkpoints.state.schema_texts import with_order
 
 from ..authoring.checks import shown
 from ..authoring.errors import GateReached, Rejected, StepFailed
@@ -94,7 +95,7 @@ class Interrupts(Gates):
             self._step.refuse_secrets(payload, "What this question says")
             proposal = Proposal(
                 *(position, "question", "", values, question[:300]),
-                schema=schema,
+                schema=with_order(schema),
                 origin=self._step.ledger.origin(self._step.work),
                 **more,
             )

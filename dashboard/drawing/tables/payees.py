@@ -79,7 +79,7 @@ def payees_of(args: Any, name: str, before: Any = None) -> Payees | None:
     former = _sums(before, name)
     ranked = sorted(sums.items(), key=lambda pair: -max(pair[1].totals.values()))
     # What differs from the last time comes first: nobody may overlook it below thirty others.
-    ranked.sort(key=lambda pair: not _has_other_account(*pair, former))
+    ranked.sort(key=lambda pair: not _has_other_account(pair[0], pair[1], former))
     rows = tuple(_payee(payee, one, former) for payee, one in ranked[:MOST])
     rest = [one for _, one in ranked[MOST:]]
     every = list(sums.values())

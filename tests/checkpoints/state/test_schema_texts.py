@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from checkpoints.state.schema_texts import with_definitions
+from checkpoints.state.schema_texts import with_definitions, with_order
 
 LINE = {"type": "object", "properties": {"amount": {"type": "string"}}, "required": ["amount"]}
 
@@ -34,3 +34,21 @@ def test_definitions_of_arguments_stand_where_references_look() -> None:
 )
 def test_what_brings_none_stays(schema: Any) -> None:
     assert with_definitions(schema) == schema
+
+
+def test_the_author_s_order_stands_at_every_level_and_data_stays_as_it_is() -> None:
+    line = {"type": "object", "properties": {"to": {}, "amount": {}, "b": {}}}
+    schema = {
+        "properties": {"when": {}, "lines": {"type": "array", "items": line}, "day": {}},
+        "$defs": {"Line": line},
+        "default": {"properties": {"z": 1, "a": 2}},
+        "x-own": line,
+    }
+    ordered = with_order(schema)
+    assert ordered["x-order"] == ["when", "lines", "day"]
+    assert ordered["properties"]["lines"]["items"]["x-order"] == ["to", "amount", "b"]
+    assert ordered["$defs"]["Line"]["x-order"] == ["to", "amount", "b"]
+    assert ordered["default"] == schema["default"]
+    assert ordered["x-own"] == line
+    assert with_order({**schema, "x-order": ["day"]})["x-order"] == ["day"]
+    assert "x-order" not in schema

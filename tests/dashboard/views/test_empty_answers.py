@@ -10,6 +10,7 @@ import pytest
 
 from approvals import queries as requests
 from approvals.queries import ApprovalRow
+from approvals.rules.verdicts import silent
 from tests.cast import Cast
 from tests.dashboard import scene
 
@@ -146,3 +147,13 @@ def test_an_edit_keeps_empty_arguments_and_lets_them_be_sent(cast: Cast, agent: 
     assert answer.status_code == 303, answer.content.decode()
     decided = requests.approval(row.id, workspace=cast.workspace)
     assert decided.decided_args == args | {"amount": "12.00"}
+
+
+def test_a_question_is_offered_only_where_the_agent_answers_it(cast: Cast, agent: UUID) -> None:
+    schema = {"type": "object", "properties": {"to": {"type": "string"}}}
+    client = cast.client("manager")
+    for asked, is_offered in ((schema, True), (silent(schema), False)):
+        row = scene.waiting(cast.workspace, agent, args={"to": "ada"}, schema=asked)
+        html = client.get(f"/approvals/{row.id}/").content.decode()
+        assert ("Ask the agent" in html) == is_offered
+        assert "Edit first" in html

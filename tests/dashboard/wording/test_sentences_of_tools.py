@@ -190,3 +190,19 @@ def test_the_outcome_says_what_was_done_under_the_request(cast: Cast, agent: UUI
     scene.effect(work, sentence=SENTENCE, approval=row.id)
     html = cast.client("manager").get(f"/approvals/{row.id}/").content.decode()
     assert SHOWN in html.partition('id="did"')[2].partition("</p>")[0]
+    assert 'id="followed"' not in html
+
+
+def test_the_outcome_says_what_the_decision_set_going(cast: Cast, agent: UUID) -> None:
+    row = scene.waiting(cast.workspace, agent, title=TITLE, sentence=PLAN)
+    actions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
+    gates.settle_due()
+    work = scene.lease(row.thread)
+    scene.effect(work, sentence="Reserved 900 EUR", key="reserve", approval=row.id)
+    scene.effect(work, sentence="77 invoices paid", key="pay")
+    scene.effect(work, sentence="24 mails sent", key="mail", done=False)
+    html = cast.client("manager").get(f"/approvals/{row.id}/").content.decode()
+    shown = html.partition('id="followed"')[2].partition("</ul>")[0]
+    assert shown.index("77 invoices paid") < shown.index("24 mails sent")
+    assert "under way" in shown.partition("24 mails sent")[2]
+    assert "Reserved" not in shown

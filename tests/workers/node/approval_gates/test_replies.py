@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from approvals.queries import ApprovalRow
+from approvals.rules.verdicts import offered, verdicts_of
 from checkpoints.states import EventKind, Status
 from tests.workers.graphs.effects import gated
 from tests.workers.graphs.effects.gated import (
@@ -59,6 +60,11 @@ def test_the_agent_answers_once_and_waits_again(bench: AnyBench) -> None:
     assert len(gated.paid) == 1
 
 
+def test_people_are_offered_a_question_where_the_agent_answers_it(bench: AnyBench) -> None:
+    _, row = waiting(bench)
+    assert "respond" in offered(row.kind, row.schema, verdicts_of(row.kind, row.schema))
+
+
 def test_two_questions_before_a_worker_looks_get_two_answers(bench: AnyBench) -> None:
     thread, row = waiting(bench)
     requests = [ask_back(bench, thread, row, text) for text in ("One?", "Two?")]
@@ -81,6 +87,7 @@ def test_an_agent_that_cannot_answer_says_so_and_does_not_fail(bench: AnyBench) 
 def test_an_agent_without_answers_says_so(bench: AnyBench, monkeypatch: pytest.MonkeyPatch) -> None:
     rules(bench, monkeypatch, lambda _: asking())
     thread, row = waiting(bench, asks=False)
+    assert "respond" not in offered(row.kind, row.schema, verdicts_of(row.kind, row.schema))
     ask_back(bench, thread, row, "Why?")
     assert bench.advance(thread).status is Status.WAITING
     (reply,) = told_in(bench, thread, EventKind.APPROVAL_REPLIED)
