@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from checkpoints.errors import InvalidValue
+from checkpoints.state.marked import large_part
 from gatepost import (
     Approve,
     Edit,
@@ -26,6 +27,7 @@ from gatepost import (
     tool,
 )
 from workers.code import registry
+from workers.step.advice import RECORD_BYTES
 
 from .models import by_turn, calls, results
 from .tools import REVIEW, add, look_up, send
@@ -280,3 +282,18 @@ def test_a_message_of_a_person_joins_a_loop_that_waits() -> None:
 def test_a_message_that_is_none_is_refused_with_its_path(message: Any) -> None:
     with pytest.raises(InvalidValue, match=r"\$\.messages\[0\]"):
         Harness(react()).play({"messages": [message]}, model=["x"])
+
+
+@pytest.mark.requirement("F03")
+def test_a_result_larger_than_a_record_is_cut_for_the_model() -> None:
+    def read() -> str:
+        """Read a large file."""
+        return "x" * (RECORD_BYTES + 1)
+
+    model = by_turn(calls(("read", {})), "read")
+    thread = Harness(react(tools=[read])).play({"goal": "Read it."}, model=model)
+    assert (thread.status, thread.state["answer"]) == ("succeeded", "read"), thread.reason
+    (text,) = results(model.seen[1])
+    assert text.endswith(" more characters are not shown]")
+    (call,) = [a for a in thread.activities if a.tool == "read"]
+    assert large_part(call.result) is not None
