@@ -138,7 +138,7 @@ def large(raw: bytes, file: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def large_part(form: Any) -> dict[str, Any] | None:
-    """What the mark of a form too large for its record holds; None for any other form."""
+    """Read the mark of a form too large for its record; None for any other form."""
     inside = form.get(MARK) if type(form) is dict and len(form) == 1 else None
     part = inside.get("large") if type(inside) is dict and len(inside) == 1 else None
     is_large = type(part) is dict and part.keys() == {"bytes", "sha256", "start", "file"}
@@ -199,8 +199,8 @@ def _shown_text(part: str) -> str:
 
 
 def _shown_large(part: dict[str, Any]) -> dict[str, Any]:
-    place = "kept as a file" if part["file"] else "not kept"
-    size = f"{part['bytes']:,} bytes, {place}"
+    storage = "kept as a file" if part["file"] else "not kept"
+    size = f"{part['bytes']:,} bytes, {storage}"
     return {"size": size, "file": part["file"], "begins": part["start"]}
 
 

@@ -92,7 +92,10 @@ def estimate_of(model: Model, request: Request) -> Estimate:
         request = replace(request, model="") if _names_another(model, request) else request
         return answers.estimate(request)
     own = getattr(answers, "estimate", None)
-    return NO_BOUND if own is None else Estimate(Decimal(own(request)))
+    bound = None if own is None else own(request)
+    if bound is None or isinstance(bound, Estimate):
+        return bound or NO_BOUND
+    return Estimate(Decimal(bound))
 
 
 def _names_another(model: Model, request: Request) -> bool:

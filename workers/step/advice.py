@@ -18,12 +18,12 @@ from ..authoring.checks import check_text, is_number, shown
 from ..authoring.errors import StepFailed
 from ..authoring.tools import Gate, Tool
 from .answers import describe, is_sentence
+from .results import RECORD_BYTES
 from .retries import gave_up
 
 ENGINE = Path(__file__).parents[1]
 FLOORS = [ENGINE.parent / n for n in ("checkpoints", "approvals", "workers", "contrib")]
-# What is recorded beside the state, as large as a state may be; what an event tells, less.
-RECORD_BYTES = deltas.LIMITS.state_bytes
+# What an event tells is less than a record may hold.
 TOLD_BYTES = deltas.LIMITS.event_bytes - 4_096
 SECONDS_MAX = 100 * 366 * 86_400
 # What a status reason has room for beside a node's name and a place.

@@ -15,10 +15,11 @@ from checkpoints.errors import GatepostError
 from checkpoints.state import deltas, marked
 
 from ..authoring.errors import StepFailed
-from .advice import RECORD_BYTES
 from .guard import unguarded
 
 log = structlog.get_logger("gatepost.engine")
+# What is recorded beside the state, as large as a state may be.
+RECORD_BYTES: Final = deltas.LIMITS.state_bytes
 MEDIA_TYPE: Final = "application/json"
 NAME_MAX: Final = 200
 

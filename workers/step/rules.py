@@ -19,7 +19,7 @@ from checkpoints import queries
 from checkpoints.queries.installation.fleet import announced_tool
 from checkpoints.queries.overview.fork_budgets import fork_budget
 from checkpoints.records import NewActivity, Position, Work
-from checkpoints.state import deltas
+from checkpoints.state import deltas, marked
 from checkpoints.views import ActivityRow
 
 # Why an effect did not start: not a sentence for people, who are told what is stricter.
@@ -169,5 +169,5 @@ def earlier(before: ActivityRow, title: str, approval: ApprovalRow | None) -> di
 
 
 def _short(value: Any) -> str:
-    text = deltas.canonical(value).decode()
+    text = deltas.canonical(marked.shown(value)).decode()
     return text if len(text) <= EARLIER_SHOWN else f"{text[: EARLIER_SHOWN - 1]}…"

@@ -90,7 +90,8 @@ Script = Callable[[Request], Any] | Iterable[Any] | None
 def scripted_model(value: Any) -> Model:
     """The model behind `ctx.model` in a play: a function of the request, or answers in order.
 
-    An answer that is plain text takes no tokens and costs nothing.
+    An answer that is plain text takes no tokens and costs nothing. A function may have
+    `estimate(request)`, the most that its call costs.
     """
     if isinstance(value, str | Reply):
         raise TypeError(f"model={value!r} is one answer: give a list of them, or a function.")
@@ -100,6 +101,8 @@ def scripted_model(value: Any) -> Model:
         message = result_of(lambda: answering(request))
         return Reply(message, model="scripted") if isinstance(message, str) else message
 
+    if (estimate := getattr(value, "estimate", None)) is not None:
+        vars(answer)["estimate"] = estimate
     return answer
 
 

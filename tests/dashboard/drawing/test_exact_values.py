@@ -13,6 +13,7 @@ from checkpoints.state import marked
 from dashboard.commands.terminal.descriptions import short
 from dashboard.drawing import conversation, model_calls, trees
 from dashboard.drawing.comparison import endings
+from workers.step import rules
 
 pytestmark = pytest.mark.requirement("F03")
 FORM = marked.mark({"big": 2**80, "raw": b"\0\xff", "price": Decimal("1.10"), "half": "x\ud83d"})
@@ -33,6 +34,7 @@ DRAWN: dict[str, Callable[[Any], str]] = {
     "paper": template("{{ value|json_lines }}"),
     "terminal": lambda value: short(value, 1_000),
     "compared endings": endings._text,
+    "repeat": rules._short,
     "message": conversation._text,
     "answer of a model": lambda value: model_calls._part("answer", value).text,
 }

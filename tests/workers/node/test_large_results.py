@@ -16,7 +16,7 @@ from tests.workers.conftest import Bench
 from tests.workers.memory_bench import MemoryBench
 from workers.authoring.graph import END, Graph, State, tool
 from workers.node.context import Context
-from workers.step.advice import RECORD_BYTES
+from workers.step.results import RECORD_BYTES
 
 EITHER = Bench | MemoryBench
 pytestmark = pytest.mark.requirement("F03")

@@ -27,7 +27,7 @@ from gatepost import (
     tool,
 )
 from workers.code import registry
-from workers.step.advice import RECORD_BYTES
+from workers.step.results import RECORD_BYTES
 
 from .models import by_turn, calls, results
 from .tools import REVIEW, add, look_up, send

@@ -12,7 +12,7 @@ from checkpoints import chain
 from checkpoints.state import marked
 from dashboard import actions
 from dashboard.mcp.upstream.answers import decoded, encoded
-from workers.step.advice import RECORD_BYTES
+from workers.step.results import RECORD_BYTES
 
 from .bench import Gate, gate
 from .scripted import Scripted, scripted
