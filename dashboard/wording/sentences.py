@@ -242,7 +242,7 @@ _SAY: dict[str, Any] = {
     "lease.acquired": lambda d, who: f"{who} took the lease",
     "lease.taken_over": lambda d, who: f"{who} took over after the lease ran out",
     "thread.handed_back": lambda d, who: f"{who} gave the thread back" + _tail(d),
-    "thread.suspended": lambda d, who: "Waiting at an approval gate" + _tail(d),
+    "thread.suspended": lambda d, who: "Waiting" + _tail(d),
     "thread.slept": lambda d, who: "Went to sleep" + _tail(d),
     "thread.woken": lambda d, who: "Woke up" + (f" by {d['by']}" if d.get("by") else ""),
     "thread.paused": lambda d, who: _paused(d, who),

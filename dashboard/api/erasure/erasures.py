@@ -99,7 +99,7 @@ class RequestErasure(RequestShape):
     )
     scope: Literal["thread", "family"] = Field(
         "thread",
-        description="`thread`: with its forks and children. `family`: also what it came from.",
+        description="`thread`: with its forks and children. `family`: including its origin.",
     )
 
 

@@ -152,7 +152,7 @@ def _thread_options(parser: argparse.ArgumentParser) -> None:
         "--scope",
         choices=("thread", "family"),
         default="thread",
-        help="thread: with its forks and children; family: also what it came from",
+        help="thread: with its forks and children; family: including its origin",
     )
 
 

@@ -14,7 +14,7 @@ from .reads import NOTHING, Overview
 
 TIME: Final = Column("at", "Time (UTC)", "time")
 MADE_WITHIN: Final = (
-    f"Counted are requests that were made in this time or in the {BEFORE_DAYS} days before it."
+    f"Includes requests that were made in this time or in the {BEFORE_DAYS} days before it."
 )
 AGENT: Final = Column("agent", "Agent", "text")
 ENDS: Final = (("succeeded", "done"), ("failed", "fail"), ("cancelled", "idle"))

@@ -103,7 +103,7 @@ def test_one_incident_follows_and_keeps_focus_place_and_what_is_written(
     verbs = page.locator("#incident-verbs")
     actions.take_incident(other, ident)
     expect(page.locator("#facts")).to_contain_text("manager", timeout=15_000)
-    expect(verbs.get_by_role("button", name="I take it")).to_have_count(0)
+    expect(verbs.get_by_role("button", name="Assign to me")).to_have_count(0)
     with transaction.atomic():
         fails(house.cast, "post: HTTP 504", agent="outreach")
     sweep_incidents()
@@ -129,7 +129,7 @@ def test_a_person_takes_an_incident_and_closes_it(
     screen.open("/")
     screen.page.get_by_role("link", name=re.compile("open incident")).click()
     screen.page.get_by_role("link", name="Failed: 30 threads of research").first.click()
-    screen.press("I take it")
+    screen.press("Assign to me")
     expect(screen.page.locator("#toasts")).to_contain_text("You take care of this incident.")
     expect(screen.one("#facts")).to_contain_text("operator")
     screen.page.get_by_label("Snooze for").select_option("24")

@@ -28,7 +28,7 @@ def test_what_was_done_is_said_below_and_taken_back(house: House, people: People
     page, toast = screen.page, screen.page.locator("#toasts > .note")
     top = "document.querySelector('#main').getBoundingClientRect().top"
     before = page.evaluate(top)
-    screen.press("I take it")
+    screen.press("Assign to me")
     expect(toast).to_contain_text("You take care of this incident.")
     expect(page.locator("#say")).to_have_text("You take care of this incident.")
     assert page.evaluate(top) == before, "the page is not moved"
@@ -39,7 +39,7 @@ def test_what_was_done_is_said_below_and_taken_back(house: House, people: People
     assert incidents(house.cast, agent="toaster")[0].taken_by == ""
     still = people("operator", java_script_enabled=False)
     still.open(f"/incidents/{ident}/")
-    still.press("I take it")
+    still.press("Assign to me")
     words = still.page.locator("#toasts > .note")
     expect(words.get_by_role("button", name="Undo")).to_be_visible()
     above, title = words.bounding_box(), still.one("h1").bounding_box()

@@ -86,7 +86,7 @@ def test_a_fork_with_another_value_works_beside_its_untouched_base(
     # One click at the effect: had the shop answered something else? Nothing happens outside.
     effect = manager.one("#thread-activities tr").filter(has_text="order.place")
     effect.get_by_role("link", name="What if…").click()
-    page.get_by_label("Output instead").fill('{"receipt": "R-none", "key": "none"}')
+    page.get_by_label("Replacement output").fill('{"receipt": "R-none", "key": "none"}')
     manager.press("Fork, run and compare")
     ending = manager.one("#ending")
     expect(ending).to_have_attribute("data-verdict", "differs", timeout=20_000)

@@ -55,7 +55,7 @@ def test_the_tool_output_at_which_two_runs_part_is_shown(
     one, other = pair
     html = page(cast, one, other)
     parted = section(html, "parted")
-    assert "They part in step 13" in parted
+    assert "First difference: step 13" in parted
     assert "13 equal steps before" in parted  # the input counts as one
     assert "They began independently" in parted
     assert section(html, "event-left").startswith("Left activity.finished plan look done")
@@ -99,10 +99,10 @@ def test_any_two_checkpoints_branches_and_threads(cast: Cast) -> None:
     thread = driver.work.thread
     at = queries.checkpoint_by_number(thread, 2)
     html = page(cast, f"{thread}:2", f"{thread}:4")
-    assert "They part in step 3" in section(html, "parted")
+    assert "First difference: step 3" in section(html, "parted")
     assert "up to checkpoint #2" in section(html, "parted")
     assert "it ends before this step" in section(html, "event-left")
-    assert "They part in step 3" in section(page(cast, f"{thread}:{at.id}", thread), "parted")
+    assert "First difference: step 3" in section(page(cast, f"{thread}:{at.id}", thread), "parted")
     # A fork with another value, against its base.
     fork = store.fork(thread, checkpoint=at.id, changes={"goal": "other"}, actor="user:1")
     html = page(cast, thread, fork)

@@ -64,7 +64,7 @@ def test_the_list_and_the_page_say_what_sql_says(cast: Cast, many: UUID) -> None
     assert get(cast, "/incidents/?agent=research").count('id="incident-') == 1
     assert "No such incident" in get(cast, "/incidents/?state=closed")
     page = get(cast, f"/incidents/{many}/")
-    assert "In trouble 29 of 30" in words(page)
+    assert "Affected 29 of 30" in words(page)
     newest = page[page.index('id="newest"') :]
     assert newest.count("/threads/") == 25
     assert "25 of 30" in words(page)
@@ -73,8 +73,8 @@ def test_the_list_and_the_page_say_what_sql_says(cast: Cast, many: UUID) -> None
 
 def test_a_person_takes_snoozes_and_closes_an_incident_by_page(cast: Cast, many: UUID) -> None:
     at = f"/incidents/{many}/"
-    assert "I take it" in get(cast, at)
-    assert "I take it" not in get(cast, at, "viewer")
+    assert "Assign to me" in get(cast, at)
+    assert "Assign to me" not in get(cast, at, "viewer")
     assert post(cast, f"{at}take/", "viewer")[0] == 403
     assert post(cast, f"{at}take/")[0] == 303
     for who in ("operator", "manager"):

@@ -139,7 +139,7 @@ def shown(html: str) -> tuple[dict[str, int], dict[str, int], dict[str, Decimal]
     return (
         {
             "reused": int(first(r"([\d,]+) reused,")),
-            "maybe": int(first(r"([\d,]+) reused if")),
+            "maybe": int(first(r"([\d,]+) unknown until run")),
             "again": int(first(r"([\d,]+) called again")),
         },
         {

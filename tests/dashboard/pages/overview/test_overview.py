@@ -94,7 +94,7 @@ def test_each_figure_has_a_drawing_with_words_a_table_and_a_csv(cast: Cast) -> N
 def test_an_empty_workspace_says_so_and_an_unknown_figure_is_not_there(cast: Cast) -> None:
     client = cast.client("viewer")
     html = client.get("/overview/").content.decode()
-    assert html.count("Nothing in this time.") == len(FIGURES)
+    assert html.count("No data.") == len(FIGURES)
     assert client.get("/overview/nothing.csv").status_code == 404
     assert client.get("/overview/?perod=7d").status_code == 422
     assert cast.client("nobody").get("/overview/").status_code == 403

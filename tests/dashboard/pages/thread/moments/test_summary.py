@@ -44,7 +44,11 @@ def test_the_page_names_what_is_finished_and_what_is_awaited(
     monkeypatch.setattr(scene, "GRAPH", GRAPH)
     agent = scene.make_agent("market")
     thread = scene.start(cast.workspace, agent)
-    assert summary_of(cast, thread).startswith("No step finished yet. Waiting for 1 Collection")
+    assert summary_of(cast, thread).startswith("No step done yet. Waiting for 1 Collection")
+    loop = scene.lease(scene.start(cast.workspace, agent))
+    for _ in range(3):
+        scene.step(loop, nodes=("collect",), next_nodes=("collect",), report="a")
+    assert summary_of(cast, loop.thread) == "3 steps done. Waiting for 1 Collection."
     work = scene.lease(thread)
     scene.step(work, nodes=("collect",), next_nodes=("clean",), report="a")
     scene.step(work, nodes=("clean",), next_nodes=("analyse",), report="b")
