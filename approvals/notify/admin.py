@@ -19,6 +19,7 @@ from checkpoints.admin.paging import Walk
 from checkpoints.admin.people import Edited, UnsavedForm
 from checkpoints.unseen import plain
 
+from .channels import addresses
 from .models import Delivery, Endpoint
 from .texts.kinds import KINDS, NEWS
 
@@ -195,6 +196,7 @@ class EndpointAdmin(Edited):
         if row is not None:
             deliveries = reverse("admin:approvals_delivery_changelist")
             context["related"] = [("Its deliveries", f"{deliveries}?endpoint_id={row.pk}")]
+            context["refusal"] = addresses.refusal(row.kind, row.target)
             context["acts"] = self._acts(row) if self.editor.may_administer(request) else []
         return super().render_change_form(request, context, *args, **more)
 

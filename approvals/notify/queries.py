@@ -13,6 +13,8 @@ from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import deltas
 from checkpoints.tables.readers import record_of
 
+from .channels import addresses
+
 SQL = sql_file(__file__)
 # So many are counted, then it is "at least".
 COUNT_CAP = 10_000
@@ -44,6 +46,11 @@ class EndpointRow:
     failed: int
     last_done_at: datetime | None
     last_error: str
+
+    @property
+    def refusal(self) -> str:
+        """Reason that it is not called by today's settings; "" for none."""
+        return addresses.refusal(self.kind, self.target)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,20 @@ def parse(address: str, path: str = "target") -> Target:
     return result
 
 
+def refusal(kind: str, shown: str) -> str:
+    """Reason that an endpoint is not called by today's settings; "" for none.
+
+    `shown`: the part of its address that may be shown.
+    """
+    if kind != "webhook":
+        return ""
+    try:
+        parse(shown)
+    except InvalidValue as error:
+        return f"It is not called: its address {error.reason}."
+    return ""
+
+
 def permitted(address: IPv4Address | IPv6Address) -> bool:
     """Answer True if a message may go to this address."""
     return rule.permitted(address, settings.GATEPOST_WEBHOOK_NETWORKS)

@@ -14,6 +14,7 @@ from dashboard.documents.state_shape import Shape
 from dashboard.mcp.registry.changes import CARRIER, CREDENTIAL, NAME, URL_MAX, WORDS_MAX, Wanted
 from dashboard.mcp.registry.definitions import MODES, TOOL_NAME_MAX
 from dashboard.mcp.registry.queries import ServerRow, ToolRow
+from dashboard.mcp.registry.refusals import refusal
 
 ToolName = Annotated[str, NotBlank(TOOL_NAME_MAX)]
 
@@ -98,6 +99,10 @@ class McpServer(Shape):
     completions: Literal["policies", "ask", "refuse"]
     made_by: str
     created_at: datetime
+    refusal: str = Field(
+        description="Why today's settings refuse its address or credential; empty where it is "
+        "called."
+    )
 
     @classmethod
     def from_row(cls, row: ServerRow) -> Self:
@@ -113,6 +118,7 @@ class McpServer(Shape):
             **row.modes,
             made_by=row.made_by,
             created_at=row.created_at,
+            refusal=refusal(row),
         )
 
 

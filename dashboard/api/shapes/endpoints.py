@@ -102,6 +102,9 @@ class Endpoint(Shape):
     failed: int
     last_done_at: datetime | None
     last_error: str
+    refusal: str = Field(
+        description="Why today's settings refuse its address; empty where it is called."
+    )
 
     @classmethod
     def from_row(cls, row: EndpointRow) -> Self:

@@ -112,7 +112,7 @@ def _tell_secret(command: PersonalCommand, row: EndpointRow, secret: str) -> Non
 def _table(rows: list[EndpointRow]) -> Table:
     return table(
         "",
-        ("endpoint", "kind", "target", "is", "open", "failed", "last error"),
+        ("endpoint", "kind", "target", "is", "open", "failed", "last error", "refused"),
         (
             (
                 row.name,
@@ -122,6 +122,7 @@ def _table(rows: list[EndpointRow]) -> Table:
                 row.open,
                 row.failed,
                 row.last_error,
+                row.refusal,
             )
             for row in rows
         ),

@@ -15,6 +15,7 @@ from dashboard.mcp.registry import queries
 from dashboard.mcp.registry.changes import Wanted
 from dashboard.mcp.registry.definitions import GROUPS, MODES
 from dashboard.mcp.registry.queries import ServerRow, ToolRow
+from dashboard.mcp.registry.refusals import refusal
 
 
 def listing(command: PersonalCommand) -> None:
@@ -100,6 +101,7 @@ def _tell(command: PersonalCommand, row: ServerRow) -> None:
         ("server", row.url or shlex.join(row.command)),
         ("credential", row.credential or "none"),
         ("active", "yes" if row.active else "no"),
+        ("refused", refusal(row) or "no"),
         *row.modes.items(),
     ]
     command.tell(McpServer.from_row(row), facts(f"MCP server {row.name}", values))
@@ -114,7 +116,7 @@ def _tell_tools(command: PersonalCommand, row: ServerRow, rows: list[ToolRow]) -
 def _servers(rows: list[ServerRow], waiting: dict[UUID, int]) -> Table:
     return table(
         "MCP servers",
-        ("name", "server", "credential", "active", "to accept", "id"),
+        ("name", "server", "credential", "active", "to accept", "refused", "id"),
         (
             (
                 row.name,
@@ -122,6 +124,7 @@ def _servers(rows: list[ServerRow], waiting: dict[UUID, int]) -> Table:
                 row.credential or "none",
                 "yes" if row.active else "no",
                 waiting.get(row.id, 0),
+                refusal(row),
                 str(row.id),
             )
             for row in rows

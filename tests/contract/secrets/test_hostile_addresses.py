@@ -11,11 +11,13 @@ import socket
 import threading
 from collections.abc import Iterator
 from datetime import date
+from io import StringIO
 from typing import Any
 from uuid import uuid4
 
 import httpx2
 import pytest
+from django.core.management import call_command
 
 from approvals.anchors import channels, destinations
 from approvals.notify import devices, endpoints
@@ -24,6 +26,7 @@ from approvals.notify.texts.kinds import NotDelivered
 from checkpoints.anchors.form import Anchor
 from checkpoints.errors import InvalidValue
 from checkpoints.outbound import addresses as rule
+from dashboard.identity import tokens
 from dashboard.packages import advisories, locked
 from tests.cast import Cast
 from tests.dashboard.mcp.test_addresses import BRACKETED, SPELLINGS
@@ -103,6 +106,27 @@ def test_no_way_leads_inside(cast: Cast, inside: Any, host: str) -> None:
         with pytest.raises(StepFailed):
             Configured()(Request((), model=f"openai:m@{url}#SHOP_KEY"))
     assert connections == []
+
+
+def test_a_webhook_of_before_is_named_on_its_page_in_the_api_and_by_command(
+    cast: Cast, client: Any, settings: Any
+) -> None:
+    wanted = endpoints.Wanted(name="old", target="https://hook.example:8443/in")
+    ident, _ = endpoints.make(cast.workspace, "webhook", wanted, actor="user:1")
+    settings.GATEPOST_WEBHOOK_PORTS = [443]
+    token = tokens.make(cast.users["admin"], made_by="user:0")[1]
+    headers = {"Authorization": f"Bearer {token}"}
+    reason = "its address must use one of the ports 443"
+    (shown,) = client.get("/api/v1/endpoints/", headers=headers).json()["results"]
+    assert reason in shown["refusal"]
+    listed = StringIO()
+    call_command("endpoint", "list", "--as", "admin", stdout=listed)
+    assert "is not called" in " ".join(listed.getvalue().split())
+    client.force_login(cast.users["admin"])
+    page = f"/admin/approvals/endpoint/{ident}/change/"
+    assert reason in client.get(page).text
+    settings.GATEPOST_WEBHOOK_PORTS = [443, 8443]
+    assert reason not in client.get(page).text
 
 
 def _authorities(url: str) -> list[destinations.Destination]:

@@ -8,16 +8,19 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import StringIO
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 
 from dashboard import actions
 from dashboard.doctor import mcp_servers
 from dashboard.doctor.findings import Seen
 from dashboard.errors import Conflict, Invalid
+from dashboard.identity import tokens
 from dashboard.mcp.registry.changes import Wanted
 from tests.approvals import post
 from tests.approvals.notify.test_notify_webhooks import REFUSED
@@ -180,6 +183,15 @@ def test_what_was_saved_before_is_named_on_its_page_and_by_doctor(
     client.force_login(cast.users["admin"])
     for page in ("/admin/mcp-servers/", f"/admin/mcp-servers/{ident}/"):
         assert "old is not called: its address" in client.get(page).text, page
+    token = tokens.make(cast.users["admin"], made_by="user:0")[1]
+    headers = {"Authorization": f"Bearer {token}"}
+    for address in ("/api/v1/mcp-servers/", f"/api/v1/mcp-servers/{ident}/"):
+        shown = client.get(address, headers=headers).json()
+        (row,) = shown.get("results", [shown])
+        assert row["refusal"].startswith("old is not called: its address"), address
+    listed = StringIO()
+    call_command("mcp", "list", "--as", "admin", stdout=listed)
+    assert "old is not called" in " ".join(listed.getvalue().split())
     (finding,) = mcp_servers.called(Seen())
     assert (finding.level, "127.0.0.1" in finding.value) == ("wrong", True)
     with connection.cursor() as cursor:
