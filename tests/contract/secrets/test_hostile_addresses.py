@@ -12,12 +12,14 @@ import threading
 from collections.abc import Iterator
 from datetime import date
 from io import StringIO
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import httpx2
 import pytest
 from django.core.management import call_command
+from requests import RequestException
 
 from approvals.anchors import channels, destinations
 from approvals.notify import devices, endpoints
@@ -27,6 +29,7 @@ from checkpoints.anchors.form import Anchor
 from checkpoints.errors import InvalidValue
 from checkpoints.outbound import addresses as rule
 from dashboard.identity import tokens
+from dashboard.identity.sso.provider_calls import ProviderCalls
 from dashboard.packages import advisories, locked
 from tests.cast import Cast
 from tests.dashboard.mcp.test_addresses import BRACKETED, SPELLINGS
@@ -105,6 +108,21 @@ def test_no_way_leads_inside(cast: Cast, inside: Any, host: str) -> None:
                 channels.stamp(authority, _anchor())
         with pytest.raises(StepFailed):
             Configured()(Request((), model=f"openai:m@{url}#SHOP_KEY"))
+    assert connections == []
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_no_document_and_no_issuer_leads_the_sign_in_inside(
+    inside: Any, settings: Any, host: str
+) -> None:
+    port, connections = inside
+    for scheme in ("http", "https"):
+        at = f"{scheme}://{host}:{port}"
+        issuers = [f"{scheme}://issuer.example", *([at] if host in HOSTILE else [])]
+        for issuer in issuers:
+            settings.GATEPOST_OIDC = SimpleNamespace(issuer=issuer)
+            with pytest.raises((RequestException, UnicodeError)):
+                ProviderCalls().post(f"{at}/token", data={"client_secret": "x"})
     assert connections == []
 
 
