@@ -28,7 +28,7 @@ SLOW = $(sort $(shell grep -rl --include='test_*.py' $(PROCESSES:tests/%=--exclu
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-records bench-files bench-wasted chaos mutants requirements interop rubric pictures reset size lock advisories sbom install install-dev
+.PHONY: help up test test-all test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-records bench-files bench-wasted chaos mutants requirements interop wires rubric pictures reset size lock advisories sbom install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 MODEL=auto ARGS=...)"
@@ -49,6 +49,7 @@ help:  ## list what can be called
 	@echo "make mutants       break each promise on purpose; a test must turn red (ARGS='--promise 3,8', '--rows A12')"
 	@echo "make requirements  prove a stage (STAGE=1, 1,2, all) or rows (ROWS=A14,A29; OUTCOMES=folder of a check)"
 	@echo "make interop       each kind of agent: stopped at a gate, killed, edited, resumed elsewhere"
+	@echo "make wires         how many recorded answers of model servers are read right, beside other libraries"
 	@echo "make rubric        the 30 checks of the pages, in a browser where they need one"
 	@echo "make pictures      take docs/pictures anew from the working product"
 	@echo "make lock          write the lock files anew from pyproject.toml"
@@ -139,6 +140,9 @@ requirements: install-dev
 
 interop: install-dev
 	@$(PY) -m tests.interop
+
+wires: install-dev
+	@$(PY) -m tests.wires
 
 rubric: install-dev
 	@$(PY) -m tests.rubric $(ARGS)

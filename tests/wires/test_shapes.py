@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from tests.wires.comparison import LIBRARIES, count, interpreter, our_reading, peer_readings
 from tests.wires.readers import is_right, ours
 from tests.wires.recorded_shapes import Shape, servers, shapes
 
@@ -27,3 +28,12 @@ def test_there_are_many_shapes_of_many_servers_each_with_its_source() -> None:
     for shape in public:
         assert re.fullmatch(r"https://\S+", shape.source), shape.name
     assert set(Counter(shape.basis for shape in ALL)) == {"recorded", "described", "variation"}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_no_other_library_reads_more_of_them(library: str) -> None:
+    readings = peer_readings(interpreter(), library)
+    mine = {shape.name: our_reading(shape) for shape in ALL}
+    assert sum(count(ALL, readings)) > len(ALL) // 2  # it was asked
+    assert sum(count(ALL, readings)) <= sum(count(ALL, mine)) == len(ALL)
