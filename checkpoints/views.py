@@ -61,6 +61,8 @@ class ThreadRow:
 
     Events up to `imported_seq` and checkpoints up to `imported_number` came with a capsule: the
     people whom they name are those of another installation. Rows of them say so as `imported`.
+    `read_at` is the database's time: what is over or due by then is judged by it, since the clock
+    of the process that asks may be another one.
     """
 
     id: UUID
@@ -102,6 +104,7 @@ class ThreadRow:
     tokens_saved: int
     state_bytes: int
     created_at: datetime
+    read_at: datetime = field(compare=False)
     message_channel: str = ""
     imported_seq: int = 0
     imported_number: int = -1

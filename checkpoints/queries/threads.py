@@ -48,6 +48,7 @@ thread_of = Reader(
         "stuck": STUCK_OF,
         "stopped": STOPPED,
         "erased": ERASED_OF,
+        "read_at": "statement_timestamp()",
     },
     decode={
         "status": Status,

@@ -68,7 +68,7 @@ def _usual(
     awaited: Awaited | None,
     now: datetime | None,
 ) -> Why:
-    clock = now or datetime.now(UTC)
+    clock = now or thread.read_at
     if thread.external is not None and thread.external.watched:
         return _watched(thread)
     if thread.stopped is not None and thread.status in _TAKEN:

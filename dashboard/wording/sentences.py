@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from checkpoints.limits import STEPS_MAX
@@ -403,7 +402,7 @@ def is_silent(row: ThreadRow) -> bool:
         row.external is not None
         and row.status in (Status.RUNNING, Status.ROLLING_BACK)
         and row.lease_until is not None
-        and row.lease_until < datetime.now(UTC)
+        and row.lease_until < row.read_at
     )
 
 

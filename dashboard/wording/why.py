@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
@@ -30,7 +30,7 @@ def why_waiting(thread: ThreadRow, *, approvals: Sequence[ApprovalRow] | None = 
         return held
     workers = queries.workers() if thread.status in _NEED_WORKERS else []
     result = why.why_waiting(thread, approvals, workers, awaited=queries.awaited(thread))
-    fresh = datetime.now(UTC) - thread.status_since < QUEUED_TOO_LONG
+    fresh = thread.read_at - thread.status_since < QUEUED_TOO_LONG
     # Of an end there is something to say only where somebody has to look.
     if (result.kind in _MOVING and not result.action) or (
         thread.status is Status.QUEUED and fresh and thread.stopped is None

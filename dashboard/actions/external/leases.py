@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
@@ -170,7 +170,7 @@ def _refusal(row: ThreadRow) -> Conflict:
             owner=row.lease_owner,
             until=row.lease_until.isoformat(),
         )
-        left = (row.lease_until - datetime.now(UTC)).total_seconds()
+        left = (row.lease_until - row.read_at).total_seconds()
         refusal.retry_after = max(1, min(SECONDS_MAX, round(left)))
         return refusal
     if row.stopped is not None:

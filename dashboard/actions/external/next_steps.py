@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final, Literal
 from uuid import UUID
 
@@ -82,7 +81,7 @@ def _do(row: ThreadRow, lease: str, *, had: bool, undoes: bool) -> tuple[Do, str
         return "stop", why
     if lease == "yours":
         return ("undo", "Effects are to be undone.") if undoes else ("work", "The lease is yours.")
-    expired = row.lease_until is not None and row.lease_until < datetime.now(UTC)
+    expired = row.lease_until is not None and row.lease_until < row.read_at
     if lease == "other" and not expired:
         return ("stop" if had else "wait"), "Somebody else works on this thread."
     if row.stopped is not None and row.status in TAKEN_FROM:

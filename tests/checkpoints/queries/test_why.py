@@ -33,7 +33,7 @@ def thread(status: Status, **more: Any) -> ThreadRow:
         next_nodes=("analyse", "chart"), waiting_on=None, wake_at=None, wish="", pause_at="",
         effects="run", lease_owner="", lease_until=None, fence=1, crash_count=0, head=uuid4(),
         parent=None, base=None, forked_from=None, started_by="user:1", rollback=None, n_steps=1,
-        tokens=0, cost="0", tokens_saved=0, state_bytes=2, created_at=NOW,
+        tokens=0, cost="0", tokens_saved=0, state_bytes=2, created_at=NOW, read_at=NOW,
     )  # fmt: skip
     return replace(row, **more)
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+
 import pytest
 
+from checkpoints.queries import why
+from dashboard.actions.external import leases, next_steps
+from dashboard.wording import sentences
+from dashboard.wording import why as wording
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 
@@ -31,3 +38,33 @@ def test_the_status_says_with_the_sentence_that_the_agent_is_silent(
     assert "Its agent has been silent since its lease ran out at" in board
     agent.take()
     assert not any("agent silent" in text.lower() for text in texts())
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_the_clock_of_a_web_process_decides_about_no_lease(
+    agent: Agent, cast: Cast, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    class Apart(datetime):
+        """A clock that is apart from that of the database."""
+
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Any:
+            return datetime.now(tz or UTC) + timedelta(hours=hours)
+
+    for module in (sentences, wording, why, leases, next_steps):
+        monkeypatch.setattr(module, "datetime", Apart, raising=False)
+    agent.start()
+    agent.take()
+    client = cast.client("operator")
+    is_over = hours < 0
+    if is_over:
+        rows("UPDATE gp_thread SET lease_until = clock_timestamp() - interval '1 minute'")
+    page = client.get(f"/threads/{agent.thread}/").content.decode()
+    assert ("Agent silent" in page) is is_over
+    lease, agent.lease = agent.lease, ""
+    assert agent.get("next/")["do"] == ("take" if is_over else "wait")
+    if not is_over:
+        refused = agent.call("POST", "lease/", {"name": "host-2", "seconds": 60})
+        assert refused.status == 409
+        assert 1 < int(refused.headers["retry-after"]) <= 60
+    agent.lease = lease
