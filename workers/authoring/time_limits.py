@@ -24,12 +24,18 @@ class AtWork:
 
 
 class within:
-    """A node works in here; once per node, so it is cheap."""
+    """A node works in here; once per node, so it is cheap.
 
-    __slots__ = ("_entry", "_key")
+    With `until_saved` one that ends well counts as at work anew until `saved`: its siblings' limits
+    must not end the slot before its update is recorded.
+    """
 
-    def __init__(self, token: UUID, node: str, seconds: float | None) -> None:
-        self._key = (token, node)
+    __slots__ = ("_entry", "_key", "_until_saved")
+
+    def __init__(
+        self, token: UUID, node: str, seconds: float | None, *, until_saved: bool = False
+    ) -> None:
+        self._key, self._until_saved = (token, node), until_saved
         self._entry = AtWork(node, time.monotonic(), seconds)
 
     def __enter__(self) -> None:
@@ -41,7 +47,15 @@ class within:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        _at_work.pop(self._key, None)
+        if self._until_saved and kind is None:
+            _at_work[self._key] = AtWork(self._entry.node, time.monotonic(), None)
+        else:
+            _at_work.pop(self._key, None)
+
+
+def saved(token: UUID, node: str) -> None:
+    """Note that the update of a node that has ended is recorded, or never will be."""
+    _at_work.pop((token, node), None)
 
 
 def past(token: UUID, default: float) -> tuple[str, float] | None:

@@ -25,7 +25,7 @@ from ..authoring.errors import (
     Parked,
 )
 from ..authoring.graph import Graph, Node
-from ..authoring.time_limits import within
+from ..authoring.time_limits import saved, within
 from ..node.context import Context
 from ..node.node_gates import check_node
 from ..step.advice import reason_of
@@ -91,9 +91,9 @@ def work_nodes(
     nodes = [node for node in graph.nodes.values() if node.name in ready]
     outcomes: dict[str, NodeOutcome] = {}
     for node in nodes:
-        saved = step.record_at(_position(step, node))
-        if saved is not None and saved.state == "done":
-            outcomes[node.name] = Done(node, saved.result, is_saved=True)
+        record = step.record_at(_position(step, node))
+        if record is not None and record.state == "done":
+            outcomes[node.name] = Done(node, record.result, is_saved=True)
     open_nodes = [node for node in nodes if node.name not in outcomes]
     if len(open_nodes) > 1 and at_once > 1:
         _work_together(graph, step, open_nodes, state, outcomes, at_once)
@@ -137,10 +137,11 @@ def _work_together(
             if isinstance(outcome, Done) and not outcome.is_saved:
                 save_update(step.ledger, step, outcome, steps[node.name].take_events())
                 outcomes[node.name] = replace(outcome, is_saved=True)
+                saved(step.work.token, node.name)
 
     def work(node: Node) -> None:
         try:
-            outcome = _work_node(graph, steps[node.name], node, state)
+            outcome = _work_node(graph, steps[node.name], node, state, until_saved=True)
             outcomes[node.name] = outcome
             if ends_step(outcome):
                 threads.start_no_more()
@@ -156,6 +157,9 @@ def _work_together(
         threads.run([partial(work, node) for node in nodes])
     except Unrecorded as stop:
         raise stop.error from None
+    finally:
+        for node in nodes:
+            saved(step.work.token, node.name)
     for node in nodes:
         if node.name in errors:
             raise errors[node.name]
@@ -180,9 +184,16 @@ def save_update(ledger: Ledger, step: OpenStep, done: Done, events: Sequence[New
     ledger.record(step.work, activity, result=done.update, events=events)
 
 
-def _work_node(graph: Graph, step: OpenStep, node: Node, state: dict[str, Any]) -> NodeOutcome:
+def _work_node(
+    graph: Graph,
+    step: OpenStep,
+    node: Node,
+    state: dict[str, Any],
+    *,
+    until_saved: bool = False,
+) -> NodeOutcome:
     try:
-        return Done(node, _call(graph, step, node, state))
+        return Done(node, _call(graph, step, node, state, until_saved=until_saved))
     except (GateReached, ChildrenAwaited, Asleep, Halted, HandBack, Parked) as stop:
         return Stopped(stop)
     except Unrecorded as stop:
@@ -201,7 +212,9 @@ def _work_node(graph: Graph, step: OpenStep, node: Node, state: dict[str, Any]) 
         return Failed(node, step.masked(reason_of(error, node.call)))
 
 
-def _call(graph: Graph, step: OpenStep, node: Node, state: dict[str, Any]) -> dict[str, Any]:
+def _call(
+    graph: Graph, step: OpenStep, node: Node, state: dict[str, Any], *, until_saved: bool
+) -> dict[str, Any]:
     """Call the author's function under its time limit and guard; its update, checked, sealed."""
     # Not bound_contextvars: it copies the whole context, for each node.
     tokens = bind_contextvars(step=step.number, node=node.name)
@@ -209,7 +222,8 @@ def _call(graph: Graph, step: OpenStep, node: Node, state: dict[str, Any]) -> di
         check_node(step, node.name)
         limit = node.time_limit or graph.step_seconds
         plain = step.encrypted.opened(state)
-        with within(step.work.token, node.name, limit), guarded(node.call):
+        watched = within(step.work.token, node.name, limit, until_saved=until_saved)
+        with watched, guarded(node.call):
             update = node.call(graph.view(plain), Context(step, node.name))
             step.stops.check_end(node.name)
             step.encrypted.remember(update)

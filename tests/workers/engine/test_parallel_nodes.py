@@ -13,6 +13,7 @@ import pytest
 from gatepost import END, Append, Context, Gate, Graph, State, tool
 from tests.workers.graphs import samples
 from tests.workers.memory_bench import memory_bench_of
+from workers.authoring import time_limits
 from workers.authoring.errors import GraphError
 from workers.engine import node_outcomes
 from workers.testing.harness import Harness
@@ -231,3 +232,40 @@ def test_a_worker_that_dies_at_any_write_repeats_no_recorded_call(after: int) ->
     done = [a for a in thread.activities if a.tool == "look"]
     assert len(done) == len(NAMES)
     assert len(calls) <= 2 * len(NAMES) - 1
+
+
+def test_a_node_that_has_ended_is_not_lost_with_one_that_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The slot is ended once all that work are past their limits, and not before it is saved."""
+    monkeypatch.setattr(node_outcomes, "SAVE_AFTER_SECONDS", 0)
+    is_saved, past = threading.Event(), []
+    save, graph = node_outcomes.save_update, Graph("hangs", Row)
+
+    def watched(ledger: Any, step: Any, done: Any, events: Any) -> None:
+        time.sleep(0.05)
+        past.append(time_limits.past(step.work.token, 900))
+        save(ledger, step, done, events)
+        is_saved.set()
+
+    monkeypatch.setattr(node_outcomes, "save_update", watched)
+    graph.node("begin", then=("a", "b"))(lambda state, ctx: {})
+
+    @graph.node(then=END)
+    def a(state: Row, ctx: Context) -> dict[str, Any]:
+        return {"seen": ["a"]}
+
+    @graph.node(then=END, time_limit=0.01)
+    def b(state: Row, ctx: Context) -> dict[str, Any]:
+        assert is_saved.wait(10)
+        token = next(lease for lease, node in time_limits._at_work if node == "b")
+        until = time.monotonic() + 10
+        while time_limits.past(token, 900) is None and time.monotonic() < until:
+            time.sleep(0.01)
+        past.append(time_limits.past(token, 900))
+        return {"seen": ["b"]}
+
+    thread = Harness(graph, guard=False).play()
+    assert (thread.status, thread.state["seen"]) == ("succeeded", ["a", "b"]), thread.reason
+    assert past[:2] == [None, ("b", 0.01)]
+    assert not time_limits._at_work
