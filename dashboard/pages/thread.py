@@ -356,6 +356,7 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "may_settle": allowed_actions(Class(roles), page.thread)["settle"],
         "rights": rights_of(roles),
         "failure": page.failure,
+        "error_noted": page.failure is not None and page.failure.is_said_in(page.why),
         "outcomes": outcomes(page.activities) if page.has_outcome else [],
         "code_choices": [] if page.past else choices_for(Class(roles), page.thread),
         "past": page.past,

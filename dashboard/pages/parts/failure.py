@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from checkpoints.states import EventKind
-from checkpoints.views import ActivityRow, EventRow, ThreadRow
+from checkpoints.views import ActivityRow, EventRow, ThreadRow, Why
 
 KINDS = (EventKind.STEP_FAILED, EventKind.THREAD_FAILED)
 
@@ -28,6 +28,14 @@ class Failure:
     seq: int
     done: tuple[ActivityRow, ...]
     tried: tuple[ActivityRow, ...]
+
+    def is_said_in(self, note: Why | None) -> bool:
+        """Say whether a note has the whole error, whatever its blanks."""
+        return note is not None and _words(self.error) in _words(note.sentence)
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split()).rstrip(".")
 
 
 def failure_of(

@@ -33,6 +33,6 @@ def test_at_most_two_strips_stand_above_the_first_row(house: House, people: Peop
             assert screen.sideways() == 0
             assert screen.cut_off() == []
     finally:
-        actions.release_breaker(operator, breaker.id)
+        actions.release_breaker(operator, breaker.id, "It is right again")
         case.go("in-first")
         case.wait_status("succeeded")

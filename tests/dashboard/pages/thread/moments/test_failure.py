@@ -59,7 +59,9 @@ def test_the_state_the_error_the_node_and_the_attempt_are_shown(cast: Cast) -> N
     assert "Node publish" in words
     assert "Step 2 after checkpoint #1" in words
     assert "Attempt 3" in words
-    assert "KeyError: 'delay' line 2 of the trace" in words
+    note = page.content.decode().partition('id="thread-note"')[2].partition('id="thread-')[0]
+    note = " ".join(escapes.unescape(re.sub(r"<[^>]+>", " ", note)).split())
+    assert note.count("KeyError: 'delay' line 2 of the trace") == 1, "the error stands there once"
     assert "Done in this step publish recorded" in words
 
     # Complete: every value of the state, in the page and as a file.
