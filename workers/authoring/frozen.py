@@ -1,19 +1,31 @@
-"""Read-only views of stored values: O(1) to make, refusing every change by the channel's name.
+"""Read-only views of stored values: they copy references, and refuse changes by the channel.
 
-A list or dict of models builds each model when it is looked at, so that a view of a long channel
-costs what the node reads of it. What is read by slicing, adding or copying is an ordinary value.
+They are a list and a dict, for `isinstance` and for code in C such as `json.dumps`, which reads
+the stored values that they hold. A list or dict of models builds each model when it is looked at,
+so that a view of a long channel costs what the node reads of it, and the copy of its references.
+What is read by slicing, adding or copying is an ordinary value.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from checkpoints.state.deltas import LIMITS, Refused, copied
+
+if TYPE_CHECKING:  # what they promise: nothing of them may be changed
+
+    class _List(Sequence[Any]): ...
+
+    class _Dict(Mapping[str, Any]): ...
+else:
+    _List, _Dict = list, dict
+
+_NO_SLOTS: tuple[str, ...] = ()  # those of a list or dict are its own
 
 type Build = Callable[[Any], Any]
 
@@ -40,13 +52,18 @@ def _change(self: _Frozen, *_args: Any, **_kwargs: Any) -> NoReturn:
 class _Frozen:
     """The base of frozen lists and dicts; `build` makes an author's type of a stored value."""
 
-    __slots__ = ("_build", "_built", "_channel", "_items")
+    __slots__ = _NO_SLOTS
+    _build: Build | None
+    _built: dict[Any, Any]
+    _channel: str
+    _items: Any
 
     def __init__(self, items: Any, channel: str, build: Build | None = None) -> None:
+        super().__init__(items)  # type: ignore[call-arg]
         self._items = items
         self._channel = channel
         self._build = build
-        self._built: dict[Any, Any] = {}
+        self._built = {}
 
     def _at(self, key: Any) -> Any:
         """The value at a key or (not negative) index; of one view always the same object."""
@@ -62,8 +79,17 @@ class _Frozen:
     def __hash__(self) -> int:
         raise TypeError(f"unhashable type: {type(self).__name__!r}")
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __deepcopy__(self, _memo: Any) -> Any:
         return self.copy()
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        return type(self).__bases__[-1], (self.copy(),)
 
     def copy(self) -> Any:
         """An ordinary list or dict of the author's own, which may be changed."""
@@ -72,11 +98,13 @@ class _Frozen:
     __setitem__ = __delitem__ = __iadd__ = __imul__ = __ior__ = _change
 
 
-class FrozenList(_Frozen, Sequence[Any]):
+class FrozenList(_Frozen, _List):
     """A list that cannot be changed; items come frozen, or as the author's models."""
 
-    __slots__ = ()
+    __slots__ = ("_build", "_built", "_channel", "_items")
     __hash__ = _Frozen.__hash__
+    __contains__, __reversed__ = Sequence.__contains__, Sequence.__reversed__
+    index, count = Sequence.index, Sequence.count
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -102,6 +130,11 @@ class FrozenList(_Frozen, Sequence[Any]):
     def __radd__(self, other: Any) -> list[Any]:
         return [*other, *self.copy()]
 
+    def __mul__(self, times: Any) -> list[Any]:
+        return [*self.copy() * times]
+
+    __rmul__ = __mul__
+
     def __repr__(self) -> str:
         return repr(list(self) if self._build else self._items)
 
@@ -112,11 +145,12 @@ class FrozenList(_Frozen, Sequence[Any]):
     append = extend = insert = pop = remove = clear = sort = reverse = _change
 
 
-class FrozenDict(_Frozen, Mapping[str, Any]):
+class FrozenDict(_Frozen, _Dict):
     """A dict that cannot be changed; values come frozen, or as the author's models."""
 
-    __slots__ = ()
+    __slots__ = ("_build", "_built", "_channel", "_items")
     __hash__ = _Frozen.__hash__
+    keys, items, values, get = Mapping.keys, Mapping.items, Mapping.values, Mapping.get
 
     def __getitem__(self, key: str) -> Any:
         return self._at(key)

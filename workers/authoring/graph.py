@@ -204,6 +204,7 @@ class Graph:
     of the state, "look_up:$.key" of what a call is given or returns.
 
     `tools` are those that stand in no module of the agent, so that they can be undone.
+    `tool_texts` are docstrings by name of plain functions that a model is shown.
     `internal`: other agents start it; people are offered it last.
 
     `files` names prompts and data that are part of the agent's code, as globs from the folder of
@@ -234,6 +235,7 @@ class Graph:
     tools: Sequence[Tool] = ()
     secrets_allowed: Mapping[str, str] = field(default_factory=dict)
     home: str = field(default="", repr=False)
+    tool_texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     nodes: dict[str, Node] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

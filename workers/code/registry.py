@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +27,7 @@ from ..authoring.graph import RESERVED, Graph, Tool
 from ..language.configuration import Configured
 from ..step.step import Agent
 from . import sources
-from .source_parts import bounded, parts_of_bytes
+from .source_parts import Part, bounded, parts_of_bytes
 
 SHIPPED = (
     "agents.market_research",
@@ -35,6 +37,7 @@ SHIPPED = (
     "agents.outreach",
 )
 ENTRY_POINTS = "gatepost.agents"
+TOOL_TEXTS = "tools"  # where the parts of an agent's code that are docstrings of tools stand
 
 
 def agent_modules() -> list[str]:
@@ -126,11 +129,14 @@ def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) 
         ) from error
     # The former rule sees comments as well, so what it gave when this code was new counts too.
     former = {code["former"], (queries.code_of_version(version) or code)["former"]}
+    # The rule before this one saw no docstrings of tools.
+    others = [part for part in code["parts"] if part["file"] != TOOL_TEXTS]
+    former.add(fingerprint_of(graph, parts, {**code, "parts": others}))
     same = queries.same_code(graph.name, graph.version, [fingerprint, *former])
     same |= {version_id(content | {"fingerprint": f}) for f in former}
-    others = tuple(sorted(same - {version}))
+    alike = tuple(sorted(same - {version}))
     return Agent(
-        graph, tools, version, fingerprint, graph.model or Configured(graph.name), code, others
+        graph, tools, version, fingerprint, graph.model or Configured(graph.name), code, alike
     )
 
 
@@ -145,11 +151,24 @@ def code_of(graph: Graph, parts: Iterable[ModuleType]) -> dict[str, Any]:
         raise GraphError(f"files={str(error)!r} names no file in {graph.home}.") from None
     for name, path in files.items():
         result += parts_of_bytes(name, path.read_bytes())
+    result += _tool_texts(graph, parts)
     return {
         "parts": bounded(result),
         "packages": sources.package_versions(others),
         "former": former_fingerprint_of(graph, parts),
     }
+
+
+def _tool_texts(graph: Graph, parts: Iterable[ModuleType]) -> list[Part]:
+    """The docstrings of tools as parts: a model reads them, so they are prompts."""
+    texts = {tool.name: tool.call.__doc__ for tool in (*held(parts, Tool), *graph.tools)}
+    texts |= graph.tool_texts
+    results = []
+    for name, text in sorted(texts.items()):
+        if shown := inspect.cleandoc(text or ""):
+            (part,) = parts_of_bytes(TOOL_TEXTS, shown.encode("utf-8", "surrogatepass"))
+            results.append(replace(part, name=f"the docstring of {name}"))
+    return results
 
 
 def fingerprint_of(

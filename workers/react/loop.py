@@ -75,6 +75,9 @@ def react(
         model=model if callable(model) else None,
         message_channel=graph.pop("message_channel", "messages"),
         tools=[t for t in tools if isinstance(t, Tool)],
+        tool_texts={
+            getattr(t, "__name__", ""): t.__doc__ or "" for t in tools if not isinstance(t, Tool)
+        },
         **graph,
     )
     loop = Loop(

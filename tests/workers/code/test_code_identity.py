@@ -98,7 +98,7 @@ SAME: dict[str, Callable[[Path], None]] = {
     "a docstring of the module": replaced("identity_agent.py", "Orders tea.", "Orders."),
     "a docstring of a node": replaced("identity_agent.py", '"""Buy."""', '"""Buy it now."""'),
     "a docstring of the state": replaced("identity_agent.py", "What it knows.", "Its state."),
-    "a docstring of a tool": replaced("identity_agent.py", '"""Pay it."""', '"""Pay."""'),
+    "a docstring of an undo": replaced("identity_agent.py", "Undo decision.", "Take it back."),
     "a docstring less": replaced("identity_agent.py", '    """Undo decision."""', "    pass"),
     "formatting": replaced("identity_agent.py", 'goal: str = "tea"', "goal : str=('tea')"),
     "quotes in a helper": replaced("identity_late.py", "f'Buy {goal}?'", 'f"Buy {goal}?"'),
@@ -119,6 +119,10 @@ OTHER: dict[str, tuple[Callable[[Path], None], str]] = {
     "what a function imports": (
         replaced("identity_late.py", "Buy", "Order"),
         "describe() in identity_late.py",
+    ),
+    "a docstring of a tool": (
+        replaced("identity_agent.py", '"""Pay it."""', '"""Pay."""'),
+        "the docstring of identity.pay in tools",
     ),
     "a prompt": (appended("prompts/system.txt", "Ask first.\n"), "prompts/system.txt"),
     "a prompt more": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import pickle
 from collections.abc import Sequence
 from datetime import date
 from types import SimpleNamespace
@@ -131,6 +132,27 @@ def test_a_view_of_models_behaves_like_the_list_and_the_dict_that_it_stands_for(
     for index in (3, -4, "x"):
         with pytest.raises((IndexError, TypeError)):
             view.lines[index]
+
+
+def test_a_view_is_what_it_looks_like_to_other_code() -> None:
+    """Prompts, requests and libraries take a list for a list and a dict for a dict."""
+    more = [{"a": [1, {"b": None}]}, {}]
+    view = Border(Sheet).view(sheet_of(2) | {"more": more, "texts": ["x", "y"]})
+    assert isinstance(view.more, list)
+    assert isinstance(view.named, dict)
+    assert isinstance(view.more[0], dict)
+    for value in (view.more, view.more[0], [view.more], {"more": view.more[0]["a"]}):
+        assert json.loads(json.dumps(value)) == json.loads(json.dumps(plain(value)))
+        assert json.dumps(value, indent=1, sort_keys=True)
+    assert ", ".join(view.texts) == "x, y"
+    for ordinary in (pickle.loads(pickle.dumps(view.more)), copy.copy(view.more), view.more * 2):
+        assert type(ordinary) is list
+        ordinary[0]["a"].append(2)
+    for one in (list(view.more), [*view.more], sorted(view.more, key=len), tuple(view.more)):
+        assert all(type(item).__name__ == "FrozenDict" for item in one)
+    assert next(reversed(view.more)) == {}
+    assert not (view.more != more)  # noqa: SIM202 - the other operator
+    assert more == [{"a": [1, {"b": None}]}, {}]
 
 
 def test_copies_of_a_view_are_the_authors_own() -> None:
