@@ -59,7 +59,8 @@ class _Frozen:
     _items: Any
 
     def __init__(self, items: Any, channel: str, build: Build | None = None) -> None:
-        super().__init__(items)  # type: ignore[call-arg]
+        hold: Any = super().__init__  # of the list or dict
+        hold(items)
         self._items = items
         self._channel = channel
         self._build = build
