@@ -253,7 +253,8 @@ def test_packages_of_others_are_noted_and_gatepost_is_not(
     _, code = code_in(tmp_path, monkeypatch)
     assert list(code["packages"]) == ["httpx"]
     files = {part["file"] for part in code["parts"]}
-    assert files == {name for name in FILES if "other" not in name and ".md" not in name}
+    own = {name for name in FILES if "other" not in name and ".md" not in name}
+    assert files == own | {registry.TOOL_TEXTS}
 
 
 def test_a_glob_without_a_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
