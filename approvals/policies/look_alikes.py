@@ -31,8 +31,8 @@ def texts_of(tokens: Sequence[str]) -> tuple[str, ...]:
 
 def words_of(patterns: Sequence[str]) -> tuple[str, ...]:
     """The words in regular expressions, each once; a class or an escape is none."""
-    found = (WORD.findall(NO_WORD.sub(" ", _text(one))) for one in patterns)
-    return tuple(dict.fromkeys(word for words in found for word in words))
+    words_by_pattern = (WORD.findall(NO_WORD.sub(" ", _text(one))) for one in patterns)
+    return tuple(dict.fromkeys(word for words in words_by_pattern for word in words))
 
 
 def twin(values: Mapping[str, Any], names: frozenset[str], texts: Sequence[str]) -> str:

@@ -80,7 +80,7 @@ class ToolRow:
 
     @property
     def fault(self) -> str:
-        """Why its name is none (`checkpoints.names`): one that is new is then not accepted."""
+        """The sentence that says why its name is none; a new tool with one is not accepted."""
         fault = name_fault(self.name)
         return f"its name {fault}: {escaped(self.name)}" if fault else ""
 

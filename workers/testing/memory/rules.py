@@ -63,8 +63,8 @@ class Rules(Once):
         return False
 
     def has_faulty_keys(self, work: Work) -> bool:
-        kept = self._book.activities.values()
-        return any(is_faulty_key(a.key) for a in kept if a.thread == work.thread)
+        recorded = self._book.activities.values()
+        return any(is_faulty_key(a.key) for a in recorded if a.thread == work.thread)
 
     def state_hash(self, work: Work) -> str:
         return self._book.checkpoint(work.thread, work.head).new.state_hash.hex()
