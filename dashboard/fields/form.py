@@ -2,12 +2,14 @@
 
 Start, edit, answer, fork and the edit of a request: `build` makes the inputs, `parse` reads what
 was posted. Each top-level channel is one input named `f-<channel>`; what an empty one means is
-`e-<channel>`, the zone of a time `z-<channel>`. Objects and lists are edited as JSON. A value is
+`e-<channel>`, the zone of a time `z-<channel>`. A list of flat objects is a table of inputs, other
+objects and lists are edited as JSON. A value is
 judged by its own part of the schema, so that a refusal stands beside its field.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
@@ -29,6 +31,7 @@ from .inputs import (
     to_text,
 )
 from .shapes import Field, Option
+from .tables import MARK, columns_of, names_of, read_rows, rows_of
 
 __all__ = [
     "ABSENT",
@@ -54,6 +57,8 @@ ENCRYPTED: Final = "encrypted; leave empty to keep the value"
 
 def channel_of(name: str) -> str:
     """The channel that an input of this name writes."""
+    if cell := re.match(r"(?:t-\d+|d)-\d+-", name):
+        return name[cell.end() :]
     return name[2:] if name[:2] in (PREFIX, ZONE, READING) else name
 
 
@@ -79,6 +84,10 @@ def build(
         text = one.text if one.kind == "file" else sent.get(PREFIX + channel, one.text)
         reading = sent.get(READING + channel, one.opened_reading)
         is_asked = one.opened_reading == UNANSWERED
+        columns = _columns(one, sent)
+        if columns:
+            fields.append(_table(one, columns, sent, errors or {}))
+            continue
         fields.append(
             Field(
                 name=PREFIX + channel,
@@ -122,8 +131,9 @@ def parse(
         one = _member(schema, values, channel, posted, omittable=omittable)
         if one.kind in ("file", "fixed"):
             continue
+        columns = _columns(one, posted)
         try:
-            value = one.read(texts)
+            value = read_rows(one, columns, posted) if columns else one.read(texts)
         except Unreadable as error:
             errors[channel] = str(error)
         else:
@@ -144,10 +154,46 @@ def touched(
     for channel in channels(schema):
         texts = _texts(channel, posted)
         one = _member(schema, values, channel, posted, omittable=omittable)
-        if texts is not None and one.is_touched(texts):
-            names = (prefix + channel for prefix in (PREFIX, ZONE, READING))
+        names = [prefix + channel for prefix in (PREFIX, ZONE, READING)]
+        if texts is None:
+            continue
+        columns = _columns(one, posted)
+        if columns:
+            names += names_of(one, columns)
+            is_touched = _is_table_touched(one, columns, posted)
+        else:
+            is_touched = one.is_touched(texts)
+        if is_touched:
             results |= {name: posted[name] for name in names if name in posted}
     return results
+
+
+def _columns(one: Member, posted: Mapping[str, str]) -> list[str]:
+    """The columns of a list of objects as a table; none where its JSON was posted."""
+    return columns_of(one) if posted.get(PREFIX + one.name, MARK) == MARK else []
+
+
+def _table(
+    one: Member, columns: list[str], posted: Mapping[str, str], errors: Mapping[str, str]
+) -> Field:
+    rows = rows_of(one, columns, posted)
+    return Field(
+        name=PREFIX + one.name,
+        label=one.label,
+        kind="table",
+        value=MARK,
+        help=_help(one).replace("JSON", "one object per row"),
+        error=errors.get(one.name, ""),
+        columns=columns,
+        rows=rows,
+    )
+
+
+def _is_table_touched(one: Member, columns: list[str], posted: Mapping[str, str]) -> bool:
+    try:
+        return read_rows(one, columns, posted) is not one.opened
+    except Unreadable:
+        return True
 
 
 def without_absent(values: Mapping[str, Any]) -> dict[str, Any]:

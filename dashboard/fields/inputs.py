@@ -315,6 +315,11 @@ def _is_line(text: str) -> bool:
     return bool(text) and text.strip() == text and "\n" not in text and "\r" not in text
 
 
+def one_line(value: Any) -> bool:
+    """True for a text that an input of one line shows whole, and for a value that is not there."""
+    return not isinstance(value, str) or not ("\n" in value or "\r" in value)
+
+
 def _is_day(text: str) -> bool:
     return bool(_DAY.fullmatch(text)) and _can_be_read(date.fromisoformat, text)
 

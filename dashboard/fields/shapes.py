@@ -124,11 +124,32 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """An input of a table; `label` names it for a screen reader."""
+
+    name: str
+    kind: str
+    value: str
+    label: str
+    options: Sequence[Option] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row of a table of inputs; `remove` is the box that takes it out, "" for an empty one."""
+
+    number: int
+    cells: Sequence[Cell]
+    remove: str
+    removed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """One input of a form made from a JSON Schema.
 
     kind: text, textarea, lines (one string each), integer, number, bool, date, datetime, select,
-    json, file or fixed (shown, not editable).
+    table (`rows` of cells), json, file or fixed (shown, not editable).
     name is the form name (`f-<channel>`), value and was are text as an input shows it. `readings`
     are what it may mean when it is left empty, where a person has to say which; `reading` is
     chosen. `required`: nothing is sent before it is answered; `native_required`: no empty input can
@@ -150,6 +171,8 @@ class Field:
     reading: str = ""
     zones: Sequence[Option] = ()
     zone: str = ""
+    columns: Sequence[str] = ()
+    rows: Sequence[TableRow] = ()
 
     @property
     def line_end(self) -> str:

@@ -127,7 +127,7 @@ class _Inputs(HTMLParser):
         if tag == "input":
             text = named.get("value", "")
             line = text.replace("\r", "").replace("\n", "")
-            if named["type"] == "datetime-local":
+            if named.get("type") == "datetime-local":
                 line = line.removesuffix(":00") if len(line) == 19 else line
             self.sent[name] = line
         elif tag == "textarea":
