@@ -203,7 +203,9 @@ def _name(text: str, at: int) -> tuple[str, int]:
         raise InvalidQuery(match[0], at, f"needs a path: {FILTERS[name].example}")
     if name not in FILTERS:
         near = get_close_matches(name, FILTERS, n=1)
-        expected = f" Did you mean “{near[0]}:”?" if near else ""
+        value = re.match(r"[^\s,\"]*", text[match.end() :])
+        label = f" A label is written label:{name}={value[0] if value and value[0] else '…'}."
+        expected = f" Did you mean “{near[0]}:”?" if near else label
         raise InvalidQuery(
             match[0],
             at,

@@ -42,6 +42,11 @@ def listed(html: str) -> set[str]:
     return set(re.findall(r'<tr id="thread-([0-9a-f-]{36})"', html))
 
 
+def test_a_label_written_as_a_filter_is_answered_with_how_to_write_it(cast: Cast) -> None:
+    html = unescape(cast.client("operator").get("/?q=team:finance").content.decode())
+    assert "A label is written label:team=finance." in html
+
+
 @pytest.mark.requirement("A27")
 def test_one_click_on_the_board_lists_who_is_stuck_at_a_step(
     cast: Cast, stuck: dict[str, list[UUID]]
