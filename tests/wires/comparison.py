@@ -29,7 +29,7 @@ def peer_readings(interpreter: Path, library: str) -> dict[str, dict[str, Any]]:
             timeout=900,
         )
         if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+            last = (done.stderr.strip().splitlines() or ["no reason theirs"])[-1]
             raise RuntimeError(f"{library}: {last}")
         readings: dict[str, dict[str, Any]] = json.load(file)
     return readings
@@ -41,8 +41,8 @@ def says_the_same(reading: dict[str, Any], shape: Shape) -> bool:
     if "error" in right or "error" in reading:
         return "error" in right and "error" in reading
     calls = [(name, _value(arguments)) for _, name, arguments in right.get("calls", ())]
-    given = [(name, _value(arguments)) for name, arguments in reading["calls"]]
-    return reading["text"] == right["text"] and given == calls
+    theirs = [(name, _value(arguments)) for name, arguments in reading["calls"]]
+    return reading["text"] == right["text"] and theirs == calls
 
 
 def _value(arguments: Any) -> Any:

@@ -30,15 +30,15 @@ def _sdk(shape: Shape, url: str) -> dict[str, Any]:
     if shape.wire == "anthropic":
         import anthropic
 
-        asked: Any = {"model": "some-model", "max_tokens": 100, "messages": MESSAGES}
+        query: Any = {"model": "some-model", "max_tokens": 100, "messages": MESSAGES}
         client = anthropic.Anthropic(
             api_key="k", base_url=url.removesuffix("/v1"), max_retries=0, timeout=SECONDS
         )
         if shape.answer.is_stream:
-            with client.messages.stream(**asked) as stream:
+            with client.messages.stream(**query) as stream:
                 message: Any = stream.get_final_message()
         else:
-            message = client.messages.create(**asked)
+            message = client.messages.create(**query)
         blocks = message.content
         return {
             "text": "".join(block.text for block in blocks if block.type == "text"),
@@ -46,12 +46,12 @@ def _sdk(shape: Shape, url: str) -> dict[str, Any]:
         }
     import openai
 
-    asked = {"model": "some-model", "messages": MESSAGES}
+    query = {"model": "some-model", "messages": MESSAGES}
     sdk = openai.OpenAI(api_key="k", base_url=url, max_retries=0, timeout=SECONDS)
     if shape.answer.is_stream:
-        with sdk.chat.completions.stream(**asked) as stream:
+        with sdk.chat.completions.stream(**query) as stream:
             return _choice(stream.get_final_completion().choices[0].message)
-    return _choice(sdk.chat.completions.create(**asked).choices[0].message)
+    return _choice(sdk.chat.completions.create(**query).choices[0].message)
 
 
 def _litellm(shape: Shape, url: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def reading(
 
 def ours(shape: Shape) -> Reading:
     """Read a shape over HTTP with the reader of the product."""
-    refused_parameters._known.clear()
+    refused_parameters.refusals.clear()
     how = "" if shape.answer.is_stream else "?stream=no"
     with replaying(shape.answer) as server:
         url = f"{server.url}{how or '?prices=none'}"

@@ -192,8 +192,8 @@ class MessageFold(AnswerFold):
 
     def tokens(self) -> Tokens:
         """The counts of the usage; the protocol counts those of the cache beside the others."""
-        given, written, read, stored = (count(self.usage, name) for name in _COUNTS)
-        return Tokens(given + read + stored, written, read, stored)
+        sent, written, read, stored = (count(self.usage, name) for name in _COUNTS)
+        return Tokens(sent + read + stored, written, read, stored)
 
     def calls(self) -> list[tuple[str, str, str]]:
         """(id, name, arguments) of each call."""

@@ -163,7 +163,7 @@ class ChatFold(AnswerFold):
     def tokens(self) -> Tokens:
         """The counts of the usage; OddUsage."""
         usage = self.usage
-        given = count(usage, "prompt_tokens", "input_tokens")
+        sent = count(usage, "prompt_tokens", "input_tokens")
         written = count(usage, "completion_tokens", "output_tokens")
         read = count(details(usage, "prompt_tokens_details"), "cached_tokens") or count(
             usage, "cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens"
@@ -171,9 +171,9 @@ class ChatFold(AnswerFold):
         reasoning = count(details(usage, "completion_tokens_details"), "reasoning_tokens") or count(
             usage, "reasoning_tokens"
         )
-        if reasoning and count(usage, "total_tokens") == given + written + reasoning:
+        if reasoning and count(usage, "total_tokens") == sent + written + reasoning:
             written += reasoning  # counted beside the answer
-        return Tokens(given, written, read, 0, reasoning)
+        return Tokens(sent, written, read, 0, reasoning)
 
     def calls(self) -> list[tuple[str, str, str]]:
         """(id, name, arguments) of each call."""

@@ -31,7 +31,7 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 # {(address, model): {parameter: the server's words}}
-_known: dict[tuple[str, str], dict[str, str]] = {}
+refusals: dict[tuple[str, str], dict[str, str]] = {}
 
 
 def with_accepted(
@@ -43,7 +43,7 @@ def with_accepted(
 
     Each parameter is changed once. Raises what `send` does.
     """
-    changes = dict(_known.get(target, {}))
+    changes = dict(refusals.get(target, {}))
     _report(body, changes)
     while True:
         changed = _changed(body, changes)
@@ -56,8 +56,8 @@ def with_accepted(
             changes[name] = str(error)
             _report(body, {name: str(error)})
             continue
-        if changes and len(_known) < KNOWN_MAX:
-            _known[target] = changes
+        if changes and len(refusals) < KNOWN_MAX:
+            refusals[target] = changes
         return result
 
 

@@ -25,7 +25,7 @@ START = {
 HALF = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Half"}}
 
 
-def kept(bench: Any, thread: Any) -> dict[str, Any]:
+def answer_event(bench: Any, thread: Any) -> dict[str, Any]:
     (event,) = [e for e in bench.events(thread) if e.kind == "answer.kept"]
     return dict(event.data)
 
@@ -37,7 +37,7 @@ def test_an_answer_that_broke_off_is_kept_and_its_tokens_count(bench_for: Any) -
         row = bench.advance(thread)
     assert row.status is Status.SLEEPING
     assert "attempt 2 of 3" in row.status_reason  # said, not silent
-    data = kept(bench, thread)
+    data = answer_event(bench, thread)
     assert (data["text"], data["node"]) == ("Half", "converse")
     assert "content_block_delta" in data["raw"]
     assert data["size"] == len(server_bytes(START, HALF))
@@ -68,7 +68,7 @@ def test_an_unreadable_answer_is_kept_and_not_asked_again(bench_for: Any, answer
         row = bench.advance(thread)
     assert row.status is Status.FAILED
     assert len(server.got) == 1
-    assert json.loads(kept(bench, thread)["raw"]) == json.loads(answer.body)
+    assert json.loads(answer_event(bench, thread)["raw"]) == json.loads(answer.body)
     assert row.tokens == 42
 
 
@@ -80,7 +80,7 @@ def test_a_deep_answer_is_kept(bench_for: Any) -> None:
         row = bench.advance(thread)
     assert row.status is Status.FAILED
     assert "answered no message" in row.status_reason
-    data = kept(bench, thread)
+    data = answer_event(bench, thread)
     assert data["size"] == len(body)
     assert len(data["raw"]) < raw_text.HEAD_BYTES + raw_text.TAIL_BYTES + 100
 
@@ -102,7 +102,7 @@ def test_the_size_of_an_answer_is_bounded(bench_for: Any, settings: Any, how: st
     assert "larger than 1,000 bytes" in row.status_reason
     assert "GATEPOST_MODEL_ANSWER_BYTES" in row.status_reason
     assert len(server.got) == 1
-    assert kept(bench, thread)["size"] > 1_000
+    assert answer_event(bench, thread)["size"] > 1_000
 
 
 def test_a_message_of_the_bound_is_taken(bench_for: Any, settings: Any) -> None:
@@ -138,7 +138,7 @@ def test_characters_that_no_record_holds_are_replaced_and_said_so(bench_for: Any
         assert bench.advance(thread).status is Status.SUCCEEDED
     (answer,) = bench.state(thread)["answers"]
     assert answer["text"] == "a\ufffdb\ufffdc"
-    assert "2 characters" in kept(bench, thread)["reason"]
+    assert "2 characters" in answer_event(bench, thread)["reason"]
 
 
 @pytest.mark.parametrize("count", [-1, 10**12, "many", 1.5, [], True])

@@ -28,7 +28,7 @@ USAGE = {"prompt_tokens": 10, "completion_tokens": 3}
 
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch: Any) -> None:
-    monkeypatch.setattr(refused_parameters, "_known", {})
+    monkeypatch.setattr(refused_parameters, "refusals", {})
 
 
 @pytest.fixture
