@@ -1,4 +1,4 @@
-"""How a model's server fails; what passes is asked again (workers.step.retries)."""
+"""Failures of a model's server; one that passes is asked again (workers.step.retries)."""
 
 from __future__ import annotations
 
