@@ -411,7 +411,7 @@ def scalar(value: Any, *, whole: bool = False) -> str:
 
 
 def _exact(value: Mapping[str, Any], *, whole: bool) -> str:
-    """What a part in a marked form stands for, with its kind."""
+    """Draw what a part in a marked form stands for, with its kind."""
     ((_, kind),) = marked.marks(value)
     part = marked.large_part(value)
     if part is not None and is_file(part["file"]):

@@ -170,8 +170,8 @@ def settle_undo(work: Work, activity: UUID, *, result: Any, error: str) -> None:
             how: dict[str, Any] = {"kind": EventKind.COMPENSATION_FAILED, "error": error}
         else:
             keep = partial(ledger.artifact, work)
-            kept = bounded_form(result, f"undo of {effect.tool}", keep, TOLD_BYTES)
-            how = {"kind": EventKind.COMPENSATION_FINISHED, "result": kept}
+            form = bounded_form(result, f"undo of {effect.tool}", keep, TOLD_BYTES)
+            how = {"kind": EventKind.COMPENSATION_FINISHED, "result": form}
         ledger.compensation(work, activity, tool=effect.tool, **how)
     go_back_if_undone(work)
 

@@ -40,9 +40,9 @@ DRAWN: dict[str, Callable[[Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("place", DRAWN)
-def test_a_value_is_shown_and_not_its_mark(place: str) -> None:
-    text = DRAWN[place](FORM)
+@pytest.mark.parametrize("region", DRAWN)
+def test_a_value_is_shown_and_not_its_mark(region: str) -> None:
+    text = DRAWN[region](FORM)
     assert marked.MARK not in text
     for words in WORDS:
         assert words in text, words
@@ -50,8 +50,8 @@ def test_a_value_is_shown_and_not_its_mark(place: str) -> None:
 
 def test_a_text_that_json_cannot_hold_is_text() -> None:
     form = marked.mark("nul \0")
-    for place in ("call list", "compared endings", "message", "answer of a model", "terminal"):
-        assert DRAWN[place](form) == "nul \u2400"
+    for region in ("call list", "compared endings", "message", "answer of a model", "terminal"):
+        assert DRAWN[region](form) == "nul \u2400"
 
 
 def test_a_changed_value_is_one_line() -> None:
