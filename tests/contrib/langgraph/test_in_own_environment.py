@@ -29,6 +29,7 @@ def test_no_file_is_left_out() -> None:
 @pytest.mark.slow
 @pytest.mark.requirement("A40")
 @pytest.mark.requirement("E02")
+@pytest.mark.requirement("F04")
 @pytest.mark.parametrize("run", ["in_memory", "on_workers"])
 def test_where_langgraph_is_installed(run: str) -> None:
     lock = HERE / "requirements.lock"
