@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -26,20 +26,21 @@ EXCEPTIONS: Mapping[str, str] = {
     "test_stream_messages_dedupe_pydantic_subgraph_interrupt": (
         "its state is a class that is made inside the test, which nobody can name"
     ),
-    "test_imp_nested": "it expects a record within 10 ms, under any load",
-    "test_stream_subgraphs_during_execution": "it expects records within 0.1 s, under any load",
 }
 LEAST = 640  # tests that take a saver; fewer mean that they were not collected
 
 
-def outcomes(saver: str, results: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """What came of each test with one of the savers: empty where it passed, else the reason."""
+def outcomes(
+    saver: str, results: Path, environment: Mapping[str, str], only: Iterable[str] = ()
+) -> dict[str, str]:
+    """Outcome of each test with one of the savers: empty where it passed, else the reason."""
+    jobs = ("-n", "0", *only) if only else ("-n", "2")
     passed_on = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "TMPDIR")}
     paths = os.pathsep.join([str(SOURCES), str(HERE)])
     done = subprocess.run(
         [
             *(str(sources.python()), "-m", "pytest", "-q", "-p", "saver_plugin"),
-            *("-p", "no:cacheprovider", "-o", "addopts=", "--tb=line", "-n", "2"),
+            *("-p", "no:cacheprovider", "-o", "addopts=", "--tb=line", *jobs),
         ],
         cwd=sources.folder(),
         env={
@@ -61,11 +62,11 @@ def outcomes(saver: str, results: Path, environment: Mapping[str, str]) -> dict[
 def test_ours_passes_each_test_that_langgraphs_own_saver_passes(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ours = outcomes(
-        "gatepost",
-        tmp_path / "ours",
-        {"GATEPOST_URL": server.url, "GATEPOST_TOKEN": server.token, "GATEPOST_WAIT": "0"},
-    )
+    here = {"GATEPOST_URL": server.url, "GATEPOST_TOKEN": server.token, "GATEPOST_WAIT": "0"}
+    ours = outcomes("gatepost", tmp_path / "ours", here)
+    # Some expect that a record takes less than 10 ms: they get the machine to themselves.
+    if again := [test for test, why in ours.items() if why]:
+        ours |= outcomes("gatepost", tmp_path / "again", here, only=again)
     at = connection.get_connection_params()
     names = {"PGHOST": "host", "PGPORT": "port", "PGUSER": "user", "PGPASSWORD": "password"}
     theirs = outcomes(
