@@ -109,7 +109,7 @@ def audit(state: DependencyAudit, ctx: Context) -> dict[str, Any]:
 
 
 def _key(row: Row) -> tuple[str, str, str]:
-    """What tells a package of the list from the others: a lock may name several versions."""
+    """The identity of a package in the list: a lock may name several versions."""
     return normal(row["name"]), row["version"], row["source"]
 
 

@@ -389,7 +389,7 @@ _SAY: dict[str, Any] = {
 
 
 def steps_limit(graph: Mapping[str, Any]) -> str:
-    """How many steps an agent takes before it stops for a person."""
+    """Describe the number of steps that an agent takes before it stops for a person."""
     limit = graph.get("max_steps", STEPS_MAX)
     if limit is None:
         return "No limit: a graph that goes round for ever is not stopped."

@@ -20,6 +20,7 @@ ATTRIBUTES = {
     "workers/authoring/graph.py": ["_getframe"],
     "workers/slot/losses.py": ["_max_workers", "_adjust_thread_count"],
     "workers/slot/saga_record.py": ["_step"],
+    "workers/step/swallowed_stops.py": ["_step", "_node"],
     "workers/step/guard.py": ["_getframe", "_getframe"],
     "workers/testing/harness.py": ["_step", "_node"],
 }

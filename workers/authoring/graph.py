@@ -166,7 +166,7 @@ class Node:
 
 
 class Declare(Protocol):
-    """What `graph.node(...)` returns: it declares a function and leaves its type as it is."""
+    """The decorator of `graph.node(...)`: it declares a function and leaves its type as it is."""
 
     def __call__[F: Callable[..., Any]](self, call: F, /) -> F: ...
 

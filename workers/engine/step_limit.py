@@ -33,7 +33,7 @@ class StepLimit:
 
 
 def step_limit_sentence(limit: int, nodes: tuple[str, ...]) -> str:
-    """Why a thread stops at its limit, and what can be done."""
+    """Explain that a thread stops at its limit, and what can be done."""
     return (
         f"{limit:,} steps since the last message, decision, timer or click, which is the limit of "
         f"this agent (max_steps); next is {' and '.join(nodes)}. If it may be going round for "

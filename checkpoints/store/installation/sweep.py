@@ -126,7 +126,7 @@ HELD: Final = (
 
 
 def silent_why(seconds: float) -> str:
-    """Why a step is lost whose slot our own watchdog ended; goes on after "it"."""
+    """Explain that our own watchdog ended the slot of a step; goes on after "it"."""
     return f"{SILENT}{seconds:g} s, the limit, so Gatepost ended its process"
 
 
