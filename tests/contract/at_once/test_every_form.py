@@ -153,7 +153,7 @@ def filled(world: World, text: str, who: str) -> str:
     return text.format(**vars(world), who=who, viewer=users["viewer"].pk, code=code)
 
 
-def found(world: World, who: str, page: str) -> list[Sending]:
+def filled_forms(world: World, who: str, page: str) -> list[Sending]:
     """Each form of a page as a person sends it."""
     address = filled(world, page, who)
     answer = world.cast.client(who).get(address)
@@ -185,11 +185,13 @@ def sent(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 4])
-@pytest.mark.parametrize(("who", "place"), [(w, p) for w, pages in PAGES.items() for p in pages])
+@pytest.mark.parametrize(
+    ("who", "page_path"), [(w, p) for w, pages in PAGES.items() for p in pages]
+)
 def test_a_form_sent_at_once_is_as_sent_in_turn(
-    template: Template, who: str, place: str, n: int
+    template: Template, who: str, page_path: str, n: int
 ) -> None:
-    forms = found(template.world, who, place)
+    forms = filled_forms(template.world, who, page_path)
     taken = 0
     for one in forms:
         expected = attempt(template, partial(sent, template, who, one, n, in_turn))
