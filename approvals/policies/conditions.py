@@ -248,8 +248,8 @@ def _looked_through(text: str) -> tuple[set[str], Cost]:
     if unknown := sorted(names - bound - set(VARIABLES)):
         _compiled(text)  # a quote that is not closed makes a name of each word in a text
         close = get_close_matches(unknown[0], VARIABLES, n=1)
-        meant = f"; did you mean {close[0]!r}?" if close else "; there are " + ", ".join(VARIABLES)
-        raise InvalidValue("condition", f"knows no {unknown[0]!r}{meant}")
+        hint = f"; did you mean {close[0]!r}?" if close else "; there are " + ", ".join(VARIABLES)
+        raise InvalidValue("condition", f"knows no {unknown[0]!r}{hint}")
     return names, cost
 
 

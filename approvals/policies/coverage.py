@@ -83,7 +83,7 @@ def _unannounced(agents: Sequence[AgentRow], named: Mapping[str, Sequence[str]])
         "node": {str(node["name"]) for one in agents for node in one.graph.get("nodes", ())},
     }
     return [
-        f"No agent announces the {what} {name!r}.{_meant(name, known[what])} It is held once one "
+        f"No agent announces the {what} {name!r}.{_nearest(name, known[what])} It is held once one "
         "does, and only by this very name."
         for what in ("agent", "tool", "node")
         for name in named.get(what, ())
@@ -91,7 +91,7 @@ def _unannounced(agents: Sequence[AgentRow], named: Mapping[str, Sequence[str]])
     ]
 
 
-def _meant(name: str, known: Collection[str]) -> str:
+def _nearest(name: str, known: Collection[str]) -> str:
     close = get_close_matches(name, known, n=1, cutoff=0.7)
     return f" Did you mean {close[0]!r}?" if close else ""
 

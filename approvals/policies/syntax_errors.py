@@ -23,10 +23,10 @@ def in_words(text: str, message: str) -> str:
         return "it is not a condition"
     # What could not be split into words explains the rest, wherever it stands.
     line, at, what = next((e for e in errors if "token recognition" in e[2]), errors[0])
-    place = f" (character {at})" if line == 1 else f" (line {line}, character {at})"
+    position = f" (character {at})" if line == 1 else f" (line {line}, character {at})"
     lines = text.splitlines() or [""]
     row = lines[line - 1] if line <= len(lines) else ""
-    return _explained(row[: at - 1].rstrip(), row[at - 1 :], what) + place
+    return _explained(row[: at - 1].rstrip(), row[at - 1 :], what) + position
 
 
 def _explained(before: str, after: str, what: str) -> str:

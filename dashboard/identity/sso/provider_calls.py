@@ -51,21 +51,21 @@ class _Judged(HTTPAdapter):
         self, request: PreparedRequest, verify: Any, proxies: Any = None, cert: Any = None
     ) -> Any:
         """The pool of a request; raises InvalidURL."""
-        place, pool = self.build_connection_pool_key_attributes(request, verify, cert)
-        host = str(place["host"])
+        target, pool = self.build_connection_pool_key_attributes(request, verify, cert)
+        host = str(target["host"])
         proxied = bool(select_proxy(str(request.url), proxies))
         networks = _networks(host)
         try:
             if not proxied or networks is not addresses.OF_SETTINGS:
-                port = int(place["port"] or (443 if place["scheme"] == "https" else 80))
-                place["host"] = addresses.resolved(host, port, networks, what="provider")
+                port = int(target["port"] or (443 if target["scheme"] == "https" else 80))
+                target["host"] = addresses.resolved(host, port, networks, what="provider")
         except addresses.NotCalled as error:
             raise InvalidURL(str(error), request=request) from None
         if proxied:
             return super().get_connection_with_tls_context(request, verify, proxies, cert)
-        if place["scheme"] == "https":
+        if target["scheme"] == "https":
             pool = {**pool, "server_hostname": host}
-        return self.poolmanager.connection_from_host(**place, pool_kwargs=pool)
+        return self.poolmanager.connection_from_host(**target, pool_kwargs=pool)
 
     def add_headers(self, request: PreparedRequest, **_: Any) -> None:
         """Name the host that was asked for; the connection knows an address only."""
@@ -73,7 +73,7 @@ class _Judged(HTTPAdapter):
 
 
 def _networks(host: str | None) -> tuple[str, ...]:
-    """What lies beyond the public internet: the settings name the provider's own host."""
+    """Networks beyond the public internet: the settings name the provider's own host."""
     return addresses.OF_SETTINGS if host == urlsplit(_issuer()).hostname else ()
 
 

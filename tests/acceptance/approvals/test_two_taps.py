@@ -220,9 +220,9 @@ def test_before_the_scripts_no_pointer_meets_what_decides_or_what_took_its_place
     still.send("Animation.setPlaybackRate", {"playbackRate": 0})
 
     def meets(selector: str) -> set[str]:
-        asked = """all => all.filter(one => one.checkVisibility())
+        script = """all => all.filter(one => one.checkVisibility())
           .map(one => getComputedStyle(one).pointerEvents)"""
-        return set(screen.page.locator(selector).evaluate_all(asked))
+        return set(screen.page.locator(selector).evaluate_all(script))
 
     screen.open(address(row, listed=True))
     assert meets("[data-decide]") == {"none"}

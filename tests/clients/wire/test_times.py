@@ -12,7 +12,7 @@ from gatepost_client.wire import door as doors
 from gatepost_client.wire.door import Door
 from gatepost_client.wire.flow import Answer
 
-PLACE = {"node": "work", "index": 0, "key": "look#0"}
+POSITION = {"node": "work", "index": 0, "key": "look#0"}
 
 
 def sent(flow: Generator[Any, Any, Any], reply: dict[str, Any]) -> dict[str, Any]:
@@ -33,26 +33,28 @@ def test_an_outcome_says_how_long_the_call_took(
     monkeypatch.setattr(doors, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     door, outcome = Door("t", "token"), {"state": state, "usage": {"tokens": 7}}
     if kind == "call":
-        begin = door.begin_call(PLACE, "activity", "look", {}, 1)
+        begin = door.begin_call(POSITION, "activity", "look", {}, 1)
         settle = door.settle_call
         sent(begin, {"do": "call"})
-        body = sent(settle(PLACE, "activity", "look", outcome, 1), {})
+        body = sent(settle(POSITION, "activity", "look", outcome, 1), {})
     else:
-        sent(door.begin_effect(PLACE, "pay", {}, None, 1), {"do": "call"})
-        body = sent(door.settle_effect(PLACE, "pay", outcome, 1), {})
+        sent(door.begin_effect(POSITION, "pay", {}, None, 1), {"do": "call"})
+        body = sent(door.settle_effect(POSITION, "pay", outcome, 1), {})
     times = {} if state == "unknown" else {"milliseconds": 2500}
     assert body["usage"] == {"tokens": 7, **times}
 
 
 def test_an_outcome_that_says_its_own_time_keeps_it() -> None:
     door = Door("t", "token")
-    sent(door.begin_call(PLACE, "activity", "look", {}, 1), {"do": "call"})
+    sent(door.begin_call(POSITION, "activity", "look", {}, 1), {"do": "call"})
     outcome = {"state": "done", "usage": {"milliseconds": 9}}
-    assert sent(door.settle_call(PLACE, "activity", "look", outcome, 1), {})["usage"] == {
+    assert sent(door.settle_call(POSITION, "activity", "look", outcome, 1), {})["usage"] == {
         "milliseconds": 9
     }
 
 
 def test_no_time_is_made_up_for_a_call_that_another_process_began() -> None:
-    body = sent(Door("t", "token").settle_call(PLACE, "activity", "look", {"state": "done"}, 1), {})
+    body = sent(
+        Door("t", "token").settle_call(POSITION, "activity", "look", {"state": "done"}, 1), {}
+    )
     assert "usage" not in body

@@ -128,9 +128,9 @@ def test_n_calls_that_people_decide_are_one_request_and_one_effect(gates: Gates,
         others = [text for text in answers if text != "sent to ada@example.org"]
         assert all("at work already" in text or "/approvals/" in text for text in others), answers
         # A call that came after the approval was consumed is asked anew, once.
-        asked = at.open()
-        assert len(asked) <= 1
-        for one in asked:
+        pending = at.open()
+        assert len(pending) <= 1
+        for one in pending:
             reject(at, one)
             at.call("send_mail", MAIL)
 

@@ -87,13 +87,13 @@ def test_a_worker_at_work_in_a_sibling_starts_no_effect_whose_gate_is_not_decide
     bench = make_bench(several)
     thread = bench.start()
     bench.advance(thread)
-    asked = {a.title[5]: a for a in requests(bench, thread)}
+    pending = {a.title[5]: a for a in requests(bench, thread)}
     tried: list[str] = []
 
     def start_b() -> None:
-        step, request = here.get()._step, asked["b"]
+        step, request = here.get()._step, pending["b"]
         if verdict == "held":  # its reviewer can still take it back
-            decided(bench, thread, asked["b"], status="held")
+            decided(bench, thread, pending["b"], status="held")
             if isinstance(bench, Bench):
                 rows(
                     "UPDATE gp_approval SET effective_at = clock_timestamp() + interval '1 hour' "
@@ -101,7 +101,7 @@ def test_a_worker_at_work_in_a_sibling_starts_no_effect_whose_gate_is_not_decide
                     (request.id,),
                 )
         elif verdict:
-            decided(bench, thread, asked["b"], outcome=verdict, comment="no")
+            decided(bench, thread, pending["b"], outcome=verdict, comment="no")
         at = Position(request.branch, request.step, request.node, request.index, request.key)
         effect = new_activity(
             step.work, at.key, kind="effect", position=at, approval=request.id, args=request.args
@@ -109,7 +109,7 @@ def test_a_worker_at_work_in_a_sibling_starts_no_effect_whose_gate_is_not_decide
         tried.append(step.ledger.begin_effect(step.work, effect, [], request))
 
     several.meanwhile.append(start_b)
-    decided(bench, thread, asked["a"])
+    decided(bench, thread, pending["a"])
     bench.advance(thread)
     assert tried == ["Nobody has approved it."]
     assert several.sent == ["a"]

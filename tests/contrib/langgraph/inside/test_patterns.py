@@ -437,9 +437,9 @@ def dataclass_state() -> Pattern:
 
 @pattern
 def values_that_json_lacks() -> Pattern:
-    kept = [{1: "a", (1, 2): {3}}, Path("/a"), re.compile("x+"), b"\0", float("inf"), "\0"]
+    values = [{1: "a", (1, 2): {3}}, Path("/a"), re.compile("x+"), b"\0", float("inf"), "\0"]
     builder = StateGraph(Log)
-    builder.add_node("keep", lambda s: {"any": kept})
+    builder.add_node("keep", lambda s: {"any": values})
     builder.add_node("read", lambda s: {"log": [s["any"][0][1], s["any"][1].name]})
     return chain(builder, "keep", "read"), {"log": []}, {}
 
@@ -449,17 +449,17 @@ def plain(name: str) -> Any:
     graph, start, answers = PATTERNS[name]()
     compiled = graph.copy({"checkpointer": InMemorySaver()})
     config = {"configurable": {"thread_id": "1"}, "recursion_limit": 25}
-    given: Any = start
+    current: Any = start
     asynchronous = name == "nodes_that_are_async"
     for _ in range(10):
         if asynchronous:
-            result = asyncio.run(compiled.ainvoke(given, config))
+            result = asyncio.run(compiled.ainvoke(current, config))
         else:
-            result = compiled.invoke(given, config)
-        asked = result.get("__interrupt__") if isinstance(result, dict) else None
-        if not asked:
+            result = compiled.invoke(current, config)
+        open_interrupts = result.get("__interrupt__") if isinstance(result, dict) else None
+        if not open_interrupts:
             return compiled.get_state(config).values
-        given = Command(resume={one.id: answers[one.value] for one in asked})
+        current = Command(resume={one.id: answers[one.value] for one in open_interrupts})
     raise AssertionError("it goes on asking")
 
 

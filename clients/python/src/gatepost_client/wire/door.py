@@ -173,12 +173,12 @@ class Door:
 
     def _begin(self, body: Json) -> Flow[Json]:
         answer = yield from self._post("activities/begin/", body)
-        self._began[_place(body)] = time.monotonic()
+        self._began[_call_key(body)] = time.monotonic()
         return answer
 
     def _settle(self, body: Json) -> Flow[Json]:
         """Report an outcome with the time since the call was let begin, unless it says its own."""
-        began = self._began.pop(_place(body), None)
+        began = self._began.pop(_call_key(body), None)
         usage = body.get("usage") or {}
         if began is not None and body["state"] != "unknown":
             took = round((time.monotonic() - began) * 1000)
@@ -212,7 +212,7 @@ class Door:
         return _object(answer)
 
 
-def _place(body: Json) -> str:
+def _call_key(body: Json) -> str:
     return repr((body.get("node"), body.get("index"), body.get("key"), body["step"]))
 
 

@@ -67,14 +67,16 @@ class Calls:
         return result if isinstance(result, dict) else list(result)
 
 
-async def travel(saver: Any, way: str, keeps: bool | None, depth: int, awaited: bool) -> list[Any]:
+async def travel(
+    saver: Any, route: str, keeps: bool | None, depth: int, awaited: bool
+) -> list[Any]:
     """What a thread's log holds after each call."""
     call = Calls(graph(saver, keeps, depth), awaited)
-    config = {"configurable": {"thread_id": f"{way} {keeps} {depth} {awaited}"}}
+    config = {"configurable": {"thread_id": f"{route} {keeps} {depth} {awaited}"}}
     logs: list[Any] = []
 
-    async def run(given: Any, at: Any) -> None:
-        result = await call("invoke", given, at)
+    async def run(value: Any, at: Any) -> None:
+        result = await call("invoke", value, at)
         logs.append([result["log"], len(result.get("__interrupt__", ()))])
 
     async def past(node: str) -> Any:
@@ -83,14 +85,14 @@ async def travel(saver: Any, way: str, keeps: bool | None, depth: int, awaited: 
 
     await run({"log": []}, config)
     await run(Command(resume="x"), config)
-    if way == "replay":
+    if route == "replay":
         await run(None, await past("child"))
-    elif way == "replay from within":
+    elif route == "replay from within":
         at = await past("child")
         await run(Command(resume="z"), at)
-    elif way == "update":
+    elif route == "update":
         await run(None, await call("update_state", await past("child"), {"log": ["mended"]}))
-    elif way == "update as a node":
+    elif route == "update as a node":
         named = {"as_node": "pre"}
         at = await call("update_state", await past("pre"), {"log": ["instead"]}, **named)
         await run(None, at)

@@ -53,14 +53,14 @@ else:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> None:
     """Keep the tests of a saver, each once."""
-    kept: list[Any] = []
+    chosen_items: list[Any] = []
     left: list[Any] = []
     for item in items:
-        given = getattr(getattr(item, "callspec", None), "params", {})
-        chosen = any(given.get(fixture) == name for fixture, name in CHOSEN.items())
-        (kept if chosen else left).append(item)
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        chosen = any(params.get(fixture) == name for fixture, name in CHOSEN.items())
+        (chosen_items if chosen else left).append(item)
     config.hook.pytest_deselected(items=left)
-    items[:] = kept
+    items[:] = chosen_items
 
 
 def pytest_runtest_setup(item: Any) -> None:

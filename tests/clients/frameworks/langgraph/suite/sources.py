@@ -28,10 +28,10 @@ def folder() -> Path:
         return result
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
-    asked = home / "wanted.txt"
-    asked.write_text(wanted)
+    listed = home / "wanted.txt"
+    listed.write_text(wanted)
     command = [str(python()), "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-    command += ["--no-deps", "--no-binary", ":all:", "--require-hashes", "-r", str(asked)]
+    command += ["--no-deps", "--no-binary", ":all:", "--require-hashes", "-r", str(listed)]
     done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"langgraph's sources could not be fetched: {done.stderr[-500:]}")
