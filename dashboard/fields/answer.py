@@ -72,7 +72,7 @@ def _as_posted(posted: Mapping[str, str]) -> dict[str, str]:
 
 
 def _suggested(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What the author fills in for a person to see; a yes or no is nobody's but the person's."""
+    """Values that the author fills in for a person to see; a yes or no is the person's alone."""
     results = {}
     for name, raw in schema["properties"].items():
         if not isinstance(raw, Mapping):

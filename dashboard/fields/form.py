@@ -232,7 +232,7 @@ def _texts(channel: str, posted: Mapping[str, str]) -> Posted | None:
 
 
 def _options(one: Member) -> tuple[Option, ...]:
-    """What a choice offers; the empty one first where it may be, or nothing was chosen yet."""
+    """Options of a choice; the empty one first where it may be, or nothing was chosen yet."""
     listed = tuple(Option(*pair) for pair in zip(one.options, one.labels, strict=True))
     if not listed or (one.text and not one.readings):
         return listed
@@ -248,9 +248,9 @@ def _blank(one: Member) -> str:
 
 
 def _readings(one: Member) -> tuple[Option, ...]:
-    """What an empty input may mean, where a person has to say which."""
-    asked = one.opened_reading
-    names = one.readings if asked in one.readings else (UNANSWERED, *one.readings)
+    """Readings of an empty input, where a person has to say which."""
+    opened = one.opened_reading
+    names = one.readings if opened in one.readings else (UNANSWERED, *one.readings)
     if not one.readings or len(names) < 2:
         return ()
     return tuple(Option(name, READINGS[name]) for name in names)

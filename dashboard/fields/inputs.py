@@ -117,7 +117,7 @@ class Member:
 
     @property
     def opened_reading(self) -> str:
-        """What the empty input stands for before anybody touches it."""
+        """Reading of the empty input before anybody touches it."""
         held = reading_of(self.opened) if self.is_empty(self.text) else ""
         if held:
             return held if held in self.readings else UNANSWERED
@@ -204,7 +204,7 @@ def member(
 
 
 def reading_of(value: Any) -> str:
-    """What an empty input says of this value; empty where the input is not empty."""
+    """Reading of an empty input for this value; empty where the input is not empty."""
     if value is ABSENT:
         return OMITTED
     if value is None:
@@ -222,7 +222,7 @@ def _readings(
     nullable: bool,
     may_be_absent: bool,
 ) -> tuple[str, ...]:
-    """What an empty input may mean here, what clearing it means first."""
+    """Readings that an empty input may have here, that of clearing it first."""
     if kind in ("file", "fixed"):
         return ()
     held = reading_of(opened)
@@ -243,8 +243,8 @@ def choices(part: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
     if isinstance(values := part.get("enum"), list):
         return values, [""] * len(values)
     ways = part.get("oneOf") or part.get("anyOf") or []
-    if ways and all(isinstance(way, Mapping) and "const" in way for way in ways):
-        return [way["const"] for way in ways], [str(way.get("title", "")) for way in ways]
+    if ways and all(isinstance(one, Mapping) and "const" in one for one in ways):
+        return [one["const"] for one in ways], [str(one.get("title", "")) for one in ways]
     return [], []
 
 
@@ -299,15 +299,15 @@ def _kind(part: Mapping[str, Any], raw: Mapping[str, Any], opened: Any, text: st
 
 
 def _kind_of_text(part: Mapping[str, Any], opened: str, text: str | None) -> str:
-    asked = part.get("format")
-    if asked == "date" and all(_is_day(one) for one in (opened, text) if one):
+    form = part.get("format")
+    if form == "date" and all(_is_day(one) for one in (opened, text) if one):
         return "date"
-    if asked == "date-time" and (not opened or _is_zoned(opened)) and (not text or _is_local(text)):
+    if form == "date-time" and (not opened or _is_zoned(opened)) and (not text or _is_local(text)):
         return "datetime"
     allowed = part.get("maxLength", 0)
     longest = opened if text is None else max(opened, text, key=len)
     is_long = len(longest) > LONG or any(c in opened + (text or "") for c in "\r\n")
-    is_meant_long = asked == "textarea" or (type(allowed) is int and allowed > LONG_ALLOWED)
+    is_meant_long = form == "textarea" or (type(allowed) is int and allowed > LONG_ALLOWED)
     return "textarea" if is_long or is_meant_long else "text"
 
 

@@ -117,7 +117,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What a select offers: what it sends, and what a person reads."""
+    """Option of a select: the value that it sends, and the text that a person reads."""
 
     value: str
     label: str
@@ -176,12 +176,12 @@ class Field:
 
     @property
     def line_end(self) -> str:
-        """What a browser drops at the begin of a textarea, where the value begins so itself."""
+        """Line end that a browser drops at the begin of a textarea whose value begins with one."""
         return "\n" if self.value.startswith(("\n", "\r")) else ""
 
     @property
     def reading_words(self) -> str:
-        """What an empty input means as it stands."""
+        """Meaning of an empty input as it stands."""
         return next((one.label for one in self.readings if one.value == self.reading), "")
 
     @property

@@ -68,8 +68,8 @@ def test_what_nobody_filled_in_is_not_in_the_answer(cast: Cast, agent: UUID) -> 
 def test_an_empty_text_and_an_empty_list_are_answers_where_the_person_says_so(
     cast: Cast, agent: UUID
 ) -> None:
-    meant = {"e-note": "text", "e-tags": "list", "f-agree": "false"}
-    answer = _answered(cast, _question(cast, agent), NEEDED | EMPTY | meant)
+    readings = {"e-note": "text", "e-tags": "list", "f-agree": "false"}
+    answer = _answered(cast, _question(cast, agent), NEEDED | EMPTY | readings)
     assert {name: answer[name] for name in ("agree", "tags", "note")} == {
         "agree": False, "tags": [], "note": "",
     }  # fmt: skip
@@ -152,8 +152,8 @@ def test_an_edit_keeps_empty_arguments_and_lets_them_be_sent(cast: Cast, agent: 
 def test_a_question_is_offered_only_where_the_agent_answers_it(cast: Cast, agent: UUID) -> None:
     schema = {"type": "object", "properties": {"to": {"type": "string"}}}
     client = cast.client("manager")
-    for asked, is_offered in ((schema, True), (silent(schema), False)):
-        row = scene.waiting(cast.workspace, agent, args={"to": "ada"}, schema=asked)
+    for given_schema, is_offered in ((schema, True), (silent(schema), False)):
+        row = scene.waiting(cast.workspace, agent, args={"to": "ada"}, schema=given_schema)
         html = client.get(f"/approvals/{row.id}/").content.decode()
         assert ("Ask the agent" in html) == is_offered
         assert "Edit first" in html
