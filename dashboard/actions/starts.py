@@ -19,7 +19,7 @@ from checkpoints.errors import (
 )
 from checkpoints.limits import AGENT_MAX, NAME_MAX, TITLE_MAX
 from checkpoints.log.traces import read_traceparent
-from checkpoints.names import escaped, name_fault
+from checkpoints.names import escaped
 from checkpoints.state import deltas
 from checkpoints.states import Status
 from checkpoints.views import AgentRow, ThreadRow
@@ -84,9 +84,6 @@ def start_or_continue(
         if known is not None:
             _go_on(actor, known, input=input, config=config, pause_at=pause_at)
             return known.id, False
-        # Nobody acts by the name of what is only watched: its record counts more.
-        if not (external is not None and external.watched) and (fault := name_fault(name)):
-            raise Invalid("$.name", f"{fault}: {escaped(name)}")
     resulting_state(version, _defaults(version), input, workspace=actor.workspace, within="input")
     try:
         thread = store.start(

@@ -19,7 +19,6 @@ from approvals.verification import keep_report
 from checkpoints import queries, store
 from checkpoints.errors import StaleVersion
 from checkpoints.limits import NAME_MAX, TITLE_MAX
-from checkpoints.names import check_name
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow, VerificationRow
 from dashboard.capsules.exports import Capsule, capsule_of
@@ -299,7 +298,6 @@ def import_thread(actor: Actor, path: Path, *, name: str | None = None) -> Impor
     require(actor, "import")
     if name is not None:
         check_text("$.name", name, NAME_MAX, required=True)
-        check_name(name, "$.name")
     return import_capsule(actor, path, name=name)
 
 

@@ -1,5 +1,5 @@
-"""Names that would be refused today, from before the rule: of agents and their parts, MCP tools,
-threads and saved views."""
+"""Names that would be refused today, from before the rule: of agents and their parts, of MCP tools
+and of saved views."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from checkpoints.views import AgentRow
 from .findings import Finding, Seen, ok, warning
 
 NAMED = 5
-# By what it names: names that are not plain ASCII, of threads among the newest only.
+# By what it names: names that are not plain ASCII.
 PLAIN = "^[!-~]([ -~]*[!-~])?$"
 OTHERS = {
-    "a thread": "SELECT t.name FROM (SELECT name FROM gp_thread WHERE name IS NOT NULL "
-    "ORDER BY id DESC LIMIT 10000) t WHERE t.name !~ %s::text LIMIT 1000",
     "an MCP tool": "SELECT name FROM gp_mcp_tool WHERE accepted IS NOT NULL "
     "AND name !~ %s::text LIMIT 1000",
     "a saved view": "SELECT name FROM gp_saved_view WHERE name !~ %s::text LIMIT 1000",

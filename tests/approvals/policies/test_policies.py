@@ -101,7 +101,7 @@ def test_a_condition_is_true_false_or_has_no_answer(
         ("args.a.all(x, args.b.all(y, x == y))", "inside of another list macro"),
         ("args.a.all(x, x.matches('a'))", "inside of another list macro"),
         ("1 +", "cannot be read"),
-        ("'a", "knows no 'a'"),
+        ("'a", "a text has no closing quote"),
         ("(" * 40 + "true" + ")" * 40, "nested deeper"),
         ("size(args.a" + "+ args.a" * 11 + ") > 1", "adds more than 10"),
         ("cost", "must be true or false"),

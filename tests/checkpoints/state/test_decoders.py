@@ -156,6 +156,7 @@ DIGITS = st.builds(
 )
 
 
+@pytest.mark.requirement("F03")
 @given(DIGITS)
 def test_a_fraction_is_read_exactly_or_refused(text: str) -> None:
     try:

@@ -78,7 +78,7 @@ def test_without_the_extra_a_provider_is_refused_by_name(env: pytest.MonkeyPatch
     for name, value in OIDC.items():
         env.setenv(name, value)
     env.setattr(sign_in, "find_spec", lambda _: None)
-    with pytest.raises(Misconfigured, match=r"pip install 'gatepost\[sso\]'"):
+    with pytest.raises(Misconfigured, match=r"pip install '\.\[sso\]'"):
         sign_in.oidc()
 
 

@@ -28,6 +28,7 @@ from approvals.policies.drafts import Draft
 from checkpoints import store
 from checkpoints.states import EventKind
 from dashboard.identity import tokens
+from dashboard.models import SavedView
 from dashboard.saved_views import changes
 from tests.cast import Cast
 from tests.dashboard import scene
@@ -112,7 +113,9 @@ def informed(workspace: UUID, by: str) -> None:
     sweep_incidents()
     people, _ = endpoints.make(workspace, "email", Wanted(name="people"), actor=by)
     subscriptions.make(workspace, Choice(endpoint=people), actor=by, person=by)
-    changes.save(workspace, by, changes.Choice(HIDDEN, shared=True), actor=by)
+    changes.save(workspace, by, changes.Choice("mine", shared=True), actor=by)
+    # As one that was saved before there was a rule for names.
+    SavedView.objects.filter(workspace_id=workspace, name="mine").update(name=HIDDEN)
     quiet_hours.set_quiet_hours(workspace, by, time(22), time(7), "UTC", actor=by)
 
 
