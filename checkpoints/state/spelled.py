@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from ..errors import InvalidValue
@@ -134,6 +135,7 @@ def decode_with_exact(raw: bytes, names: Collection[str], *, of: str = "") -> An
     except InvalidValue as refusal:
         try:
             text = raw.decode()
+            _check_grammar(text)
             if not of:
                 rest, marked = _apart(text, names)
                 return decode_request(rest.encode()) | marked
@@ -145,6 +147,12 @@ def decode_with_exact(raw: bytes, names: Collection[str], *, of: str = "") -> An
     request = decode_request(_object_of(spelled).encode())
     request[of] = [one | marked for one, (_, marked) in zip(request[of], items, strict=True)]
     return request
+
+
+def _check_grammar(text: str) -> None:
+    """Raise ValueError for what is no JSON text at all, such as one with a comma at an end."""
+    with suppress(RecursionError):  # so deep a value is taken in its marked form
+        json.loads(text, strict=False, parse_int=len, parse_float=len)
 
 
 def _apart(text: str, names: Collection[str]) -> tuple[str, dict[str, Any]]:

@@ -103,13 +103,14 @@ QUERIES: dict[str, int] = {
     "endpoints_change": 12,
     "hooks_list": 3,
     "hooks_make": 9,
-    "hooks_map": 21,  # and the mail to its person
+    # Changes of who may decide are judged again under the lock that they are written with.
+    "hooks_map": 24,  # and the mail to its person
     "hooks_retrieve": 5,  # with the names of the people
     "hooks_rotate": 11,
     "hooks_switch": 10,
     "hooks_unmap": 13,
     "mcp_servers_accept": 13,
-    "mcp_servers_add": 9,
+    "mcp_servers_add": 10,
     "mcp_servers_change": 11,
     "mcp_servers_list": 3,
     "mcp_servers_mode": 11,
@@ -129,20 +130,20 @@ QUERIES: dict[str, int] = {
     "second_factor_confirm": 16,
     "passkeys_list": 3,
     "passkeys_remove": 22,
-    "users_second_factor_remove": 19,
+    "users_second_factor_remove": 22,
     "workspace_retrieve": 3,
     "workspace_second_factor_retrieve": 5,
     "workspace_second_factor_require": 13,
     "workspace_rename": 12,
     "tokens_list": 4,
     "tokens_revoke": 14,
-    "users_password": 19,
-    "users_link": 20,
-    "users_unlink": 17,
+    "users_password": 21,
+    "users_link": 23,
+    "users_unlink": 20,
     "users_list": 5,
     # A role given: the account locked, a savepoint, the event and the row that it binds.
-    "users_make": 30,
-    "users_change": 31,  # and what of it another admin has to confirm
+    "users_make": 36,
+    "users_change": 38,  # and what of it another admin has to confirm
     "endpoints_list": 3,
     "endpoints_make": 12,
     "endpoints_retrieve": 4,

@@ -16,7 +16,6 @@ from typing import Any
 import httpx2
 
 from checkpoints.errors import GatepostError
-from checkpoints.outbound import connections
 from checkpoints.outbound.event_lines import LongLine
 
 from ..authoring.language_models import Reply, used
@@ -54,6 +53,9 @@ def ask(
     The text is shown as it comes. Raises ModelFailed, BadAnswer, and httpx2's own errors where no
     whole answer came. Redirects are not followed: the key would go elsewhere.
     """
+    # Loaded with the first call: what only starts needs no connection pools.
+    from checkpoints.outbound import connections
+
     raw = RawText()
     try:
         with (

@@ -286,4 +286,4 @@ def test_a_value_that_is_no_json_fails_the_step_with_its_place() -> None:
     builder.add_edge(agents.START, "look")
     thread = Harness(from_langgraph(builder.compile(), name="x")).play({"items": []})
     assert thread.status == "failed"
-    assert "went is a builtins.object, which is not JSON" in thread.reason
+    assert "went is a builtins.object, which cannot be stored" in thread.reason
