@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from checkpoints.outbound import addresses, connections
+from checkpoints.outbound import addresses
 
 from ..authoring.errors import ConversationGone, StepFailed
 from ..authoring.language_models import Reply, Request
@@ -126,6 +126,8 @@ class ProviderEndpoint(Endpoint):
         Raises httpx2.ConnectError.
         """
         from pydantic_ai.models import create_async_httpx2_client
+
+        from checkpoints.outbound import connections
 
         judge = connections.judge_of_settings(self.url, transport.SERVER)
         if self.url and self.provider in OWN_CONNECTIONS:
