@@ -297,6 +297,18 @@ MISTAKES: dict[str, Callable[[], str]] = {
     "raised KeyError: 'price'": lambda: reason(
         ('return {"total": str(', 'return {"total": {}["price"] or str(')
     ),
+    "ctx.effect stopped the node, and the node caught that and went on": lambda: reason(
+        (
+            '        return {"outcome": f"Not paid: {no.comment}"}',
+            '        return {"outcome": "paid"}',
+        ),
+        ("    except Rejected as no:", "    except BaseException:"),
+    ),
+    "steps since the last message, decision, timer or click": lambda: reason(
+        ('description="Pays what adds up.")', 'description="Pays what adds up.", max_steps=3)'),
+        ('-> Literal["pay", "__end__"]:', '-> Literal["check", "__end__"]:'),
+        ('return "pay" if', 'return "check" if'),
+    ),
     "There is no model to ask": asks_a_model,
     "The code of 'invoices' changed since this thread last worked": with_other_code,
     "This interrupt cannot be asked: $.config.allow_edit": asks_in_another_form,

@@ -49,7 +49,7 @@ def test_a_thread_stops_before_the_node_that_was_named_at_its_start(
 ) -> None:
     operator = people("operator")
     page = operator.open("/threads/new/?agent=orders")
-    page.get_by_label("Folder").fill(str(house.folder))
+    page.get_by_role("textbox", name="Folder").fill(str(house.folder))
     page.get_by_label("Stop before").select_option("buy")
     operator.press("Start")
     operator.see_status("paused")
@@ -63,10 +63,10 @@ def test_a_broken_column_fails_with_a_reason_and_finishes_after_edit_and_retry(
 ) -> None:
     operator = people("operator")
     page = operator.open("/threads/new/?agent=market-research")
-    page.get_by_label("Question").fill("Which shop is dear?")
+    page.get_by_role("textbox", name="Question").fill("Which shop is dear?")
     page.get_by_label("Your own table").set_input_files(broken_shop)
-    page.get_by_label("Measure").fill("price")
-    page.get_by_label("Title").fill("Prices by shop")
+    page.get_by_role("textbox", name="Measure").fill("price")
+    page.get_by_role("textbox", name="Title").fill("Prices by shop")
     operator.press("Start")
     page.wait_for_url(re.compile(r"/threads/[0-9a-f-]{36}/$"))
     case = house.case(page.url.rstrip("/").rpartition("/")[2])
@@ -91,7 +91,7 @@ def test_a_broken_column_fails_with_a_reason_and_finishes_after_edit_and_retry(
     operator.see_status("failed")
 
     operator.press("Edit")
-    page.get_by_label("Ignore").fill("price")
+    page.get_by_role("textbox", name="Ignore").fill("price")
     page.get_by_label("Reason for the record").fill("Prices come from another list.")
     operator.press("Save changes")
     expect(operator.one("#thread-state")).to_contain_text("ignore")

@@ -32,9 +32,9 @@ def test_an_agent_works_stops_at_the_gate_and_goes_on_when_a_manager_approves(
     before = house.files()  # what other tests have published
     operator = people("operator")
     page = operator.open("/threads/new/?agent=market-research")
-    page.get_by_label("Question").fill("What makes arrival delays long?")
+    page.get_by_role("textbox", name="Question").fill("What makes arrival delays long?")
     page.get_by_label("Data set").select_option("flights")
-    page.get_by_label("Title").fill("Delays from New York")
+    page.get_by_role("textbox", name="Title").fill("Delays from New York")
     operator.press("Start")
     page.wait_for_url(re.compile(r"/threads/[0-9a-f-]{36}/$"))
     case = house.case(page.url.rstrip("/").rpartition("/")[2])
@@ -115,7 +115,7 @@ def test_an_agent_works_stops_at_the_gate_and_goes_on_when_a_manager_approves(
 def test_a_rejected_report_is_not_published(house: House, people: People, shop: Path) -> None:
     operator = people("operator")
     page = operator.open("/threads/new/?agent=market-research")
-    page.get_by_label("Question").fill("Which shop has the highest price?")
+    page.get_by_role("textbox", name="Question").fill("Which shop has the highest price?")
     page.get_by_label("Your own table").set_input_files(shop)
     operator.press("Start")
     page.wait_for_url(re.compile(r"/threads/[0-9a-f-]{36}/$"))

@@ -6,7 +6,7 @@ gatepost.badge = (() => {
   const two = (n) => String(n).padStart(2, "0");
 
   // While offline nothing that changes something can be pressed; data-off marks what we switched.
-  // Without a socket a form may still get through; where nothing answers at all, none can.
+  // Without a socket a form may still get through; where nothing answers, none can.
   const VERBS = "[data-live-action]", FORMS = "form[method=post] :is(button, input):is([type=submit], :not([type]))";
   let which = VERBS;
   function actions(off) {

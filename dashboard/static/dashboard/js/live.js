@@ -23,7 +23,7 @@
   const fine = () => slow
     ? badge.show("slow", `Degraded: every ${POLL_MS / 1000} s`, "Live updates are degraded: Valkey does not answer. Nothing is lost, and everything can still be done.")
     : badge.show("live", "Live");
-  // An open socket proves nothing: a frozen server or a half-dead mobile link keeps it open.
+  // A frozen server or a half-dead mobile link keeps a socket open.
   function heard() {
     const was = silence() >= SILENT_MS;
     lastHeard = performance.now();

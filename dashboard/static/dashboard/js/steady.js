@@ -1,7 +1,6 @@
-// Rows do not move under a hand that aims at them. While the pointer moves over a list, or keys
-// walk through it, its rows are patched where they stand; new, gone and moved rows wait behind a
-// button, and come by themselves as soon as the hand rests. The row that has the focus stays even
-// when it left the list, greyed out, until the focus goes elsewhere.
+// Rows don't move under a hand: while a pointer or keys move over a list, its rows are patched where
+// they stand; new, gone and moved ones wait behind a button until the hand rests. A row with the
+// focus stays, greyed out, though it left the list.
 window.gatepost ??= {};
 (() => {
   const HAND_MS = 1500, KEYS_MS = 4000;

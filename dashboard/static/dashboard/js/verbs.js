@@ -1,6 +1,6 @@
 // A verb that decides is off for the first second after it, or the request that it decides on,
 // appears: the second of two quick taps, or of two presses of a key, meets nothing that is live.
-// dialog.js ignores what is aria-disabled, however it is pressed; screen readers say that it is off.
+// dialog.js ignores what is aria-disabled; screen readers say that it is off.
 (() => {
   const WAIT_MS = 1000, VERBS = "[data-decide]", timers = new WeakMap();
 

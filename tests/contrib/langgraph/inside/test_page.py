@@ -57,7 +57,7 @@ def test_people_watch_tokens_fork_and_roll_back(
     (tmp_path / "fork").mkdir()
     show_checkpoint(screen, 4)
     screen.press("Fork from here")
-    screen.page.get_by_label("Folder", exact=True).fill(str(tmp_path / "fork"))
+    screen.page.get_by_role("textbox", name="Folder").fill(str(tmp_path / "fork"))
     screen.press("Preview")
     screen.press("Create fork and run")
     screen.page.wait_for_url(re.compile(r"/threads/[0-9a-f-]{36}/$"))
