@@ -79,7 +79,7 @@ def _suggested(schema: Mapping[str, Any]) -> dict[str, Any]:
             continue
         part, _ = resolve(raw, schema)
         value = raw.get("default", part.get("default", fields.ABSENT))
-        # An empty one cannot be told from an input that nobody filled in.
+        # An empty one looks like an input that nobody filled in.
         if not reading_of(value) and not isinstance(value, bool):
             results[name] = value
     return results

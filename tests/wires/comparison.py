@@ -35,7 +35,7 @@ def peer_readings(interpreter: Path, library: str) -> dict[str, dict[str, Any]]:
     return readings
 
 
-def says_the_same(reading: dict[str, Any], shape: Shape) -> bool:
+def matches_right_reading(reading: dict[str, Any], shape: Shape) -> bool:
     """True if text and calls are the right ones, or an error is one: what each library can say."""
     right = shape.reading
     if "error" in right or "error" in reading:
@@ -63,7 +63,7 @@ def our_reading(shape: Shape) -> dict[str, Any]:
 
 def count(shapes: list[Shape], readings: dict[str, dict[str, Any]]) -> tuple[int, int]:
     """(answers read right, errors noticed)."""
-    right = [shape for shape in shapes if says_the_same(readings[shape.name], shape)]
+    right = [shape for shape in shapes if matches_right_reading(readings[shape.name], shape)]
     errors = sum("error" in shape.reading for shape in right)
     return len(right) - errors, errors
 

@@ -1,4 +1,4 @@
-"""A node that catches the stop of ctx fails its step: nothing is said to be done that was not."""
+"""A node that catches the stop of ctx fails its step: nothing is recorded as done that was not."""
 
 from __future__ import annotations
 
