@@ -3,8 +3,9 @@ test must see it.
 
 A patch begins with lines "Promise: N", "Breaks: what it does" and "Caught by: tests to run"; one
 that breaks rows of docs/requirements.md has a line "Rows: A12 B20"; its tests carry these. It is
-applied to a scratch copy of the tree; the named tests run there. A mutant that no test turns red
-for, or that breaks the tests in another way than by failing, fails the run.
+applied to a scratch copy of the tree, the named tests run there, and it is reverted: the next one
+finds the other modules compiled. A mutant that no test turns red for, or that breaks the tests in
+another way than by failing, fails the run.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Queue
 
 ROOT = Path(__file__).resolve().parents[2]
 PATCHES = Path(__file__).parent
 PROMISES = range(1, 12)
+LIMIT_S = 600
 FAILED = 1  # pytest: tests were collected, and some failed
 
 
@@ -70,27 +73,36 @@ def copy_of_the_tree(folder: Path) -> None:
             shutil.copy2(source, target)
 
 
-def survived(mutant: Mutant) -> str:
-    """Why the mutant lives on; empty when a test turned red for it."""
-    with tempfile.TemporaryDirectory(prefix="gp-mutant-") as scratch:
-        tree = Path(scratch)
-        copy_of_the_tree(tree)
-        applied = subprocess.run(
-            ["git", "apply", "--whitespace=nowarn", str(mutant.path)],
-            cwd=tree,
-            env=os.environ | {"GIT_CEILING_DIRECTORIES": str(tree.parent)},
-            capture_output=True,
-            text=True,
-        )
-        if applied.returncode:
-            return f"the patch no longer applies: {applied.stderr.strip()}"
+def apply(patch: Path, tree: Path, *options: str) -> str:
+    """Apply a patch to a scratch copy; git's error, or nothing."""
+    applied = subprocess.run(
+        ["git", "apply", "--whitespace=nowarn", *options, str(patch)],
+        cwd=tree,
+        env=os.environ | {"GIT_CEILING_DIRECTORIES": str(tree.parent)},
+        capture_output=True,
+        text=True,
+    )
+    return applied.stderr.strip() if applied.returncode else ""
+
+
+def survived(mutant: Mutant, tree: Path) -> str:
+    """Why the mutant lives on in a scratch copy; empty when a test turned red for it."""
+    if error := apply(mutant.path, tree):
+        return f"the patch no longer applies: {error}"
+    try:
         ran = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", *mutant.caught_by],
             cwd=tree,
+            env=os.environ | {"PYTHONDONTWRITEBYTECODE": ""},
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=LIMIT_S,
         )
+    except subprocess.TimeoutExpired:
+        return f"the tests did not end within {LIMIT_S} s"
+    finally:
+        if error := apply(mutant.path, tree, "--reverse"):
+            raise RuntimeError(f"{mutant.path.name} cannot be reverted: {error}")
     last = ran.stdout.strip().splitlines()[-1:] or [ran.stderr.strip()[-300:]]
     if ran.returncode == 0:
         return f"no test saw it: {last[0]}"
@@ -99,10 +111,14 @@ def survived(mutant: Mutant) -> str:
     return ""
 
 
-def timed(mutant: Mutant) -> tuple[str, float]:
+def timed(mutant: Mutant, trees: Queue[Path]) -> tuple[str, float]:
     """(why it lives on or nothing, the seconds that it took)."""
+    tree = trees.get()
     began = time.monotonic()
-    return survived(mutant), time.monotonic() - began
+    try:
+        return survived(mutant, tree), time.monotonic() - began
+    finally:
+        trees.put(tree)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -120,8 +136,16 @@ def main(arguments: Sequence[str]) -> int:
         if (not wanted or mutant.promise in wanted) and (not rows or rows & set(mutant.rows))
     ]
     alive = 0
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for mutant, (why, seconds) in zip(chosen, pool.map(timed, chosen), strict=True):
+    with (
+        tempfile.TemporaryDirectory(prefix="gp-mutants-") as scratch,
+        ThreadPoolExecutor(options.jobs) as pool,
+    ):
+        trees: Queue[Path] = Queue()
+        for number in range(options.jobs):
+            copy_of_the_tree(tree := Path(scratch, str(number)))
+            trees.put(tree)
+        results = pool.map(lambda mutant: timed(mutant, trees), chosen)
+        for mutant, (why, seconds) in zip(chosen, results, strict=True):
             alive += bool(why)
             result = f"SURVIVED, {why}" if why else "caught"
             text = f"{mutant.breaks}: {result} ({seconds:.0f} s)"
