@@ -23,6 +23,8 @@ from .frozen import FrozenDict, FrozenList, freeze, jsonable, thaw
 
 type Look = Callable[[Any], Any]
 
+PLAIN_NODE = "Write `def`, and put what must be awaited into an activity (`async def` is fine)."
+
 
 class Border:
     """The channels of one state schema with their types."""
@@ -89,6 +91,9 @@ class Border:
         """
         if update is None:
             return {}
+        if inspect.iscoroutine(update) or inspect.isgenerator(update):
+            update.close()  # else Python warns that it was never awaited
+            raise InvalidValue("$", f"{node!r} is no plain function. {PLAIN_NODE}")
         if not isinstance(update, dict):
             raise InvalidValue(
                 "$",

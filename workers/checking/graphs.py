@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from checkpoints.errors import GatepostError
 from checkpoints.state import deltas
 from workers.authoring.graph import END, RESERVED, Graph, Node, State
+from workers.authoring.state_view import PLAIN_NODE
 
 from .findings import Finding, voice
 
@@ -121,7 +122,7 @@ def _node(graph: Graph, node: Node) -> Iterator[Finding]:
     if inspect.iscoroutinefunction(node.call) or inspect.isgeneratorfunction(node.call):
         yield say.error(
             "A node is a plain function.",
-            "Write `def`, and put what must be awaited into an activity (`async def` is fine).",
+            PLAIN_NODE,
         )
     for what, call, value in (
         ("node", node.call, (None, None)),

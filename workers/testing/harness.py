@@ -34,6 +34,7 @@ from ..engine.fenced import fenced_event
 from ..engine.rollback import roll_back
 from ..node.context import Context
 from ..step.advice import engine_failure
+from ..step.event_loops import in_own_thread, loop_is_running
 from ..step.step import Agent
 from .memory import people, requests, tree
 from .memory import starts as births
@@ -236,8 +237,15 @@ class Harness:
     # ---- what a worker and the sweep do ------------------------------------------------------
 
     def work(self, thread: Any, decide: Decide = None) -> None:
-        """Let workers, the clock and a reviewer act until nothing happens."""
-        self._work(thread, reviewer_of(decide), itertools.count(1))
+        """Let workers, the clock and a reviewer act until nothing happens.
+
+        A node may run an event loop of its own, so none may run around it.
+        """
+        review, writes = reviewer_of(decide), itertools.count(1)
+        if loop_is_running():
+            in_own_thread(lambda: self._work(thread, review, writes))
+        else:
+            self._work(thread, review, writes)
 
     def _work(
         self,
