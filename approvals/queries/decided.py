@@ -31,7 +31,8 @@ class Waits:
 class Decided:
     """Decisions of a range of time, `times` being the beginnings of hours or days.
 
-    `verdicts` counts all by time and verdict; waits leave out answers and what was taken back.
+    `verdicts` counts all by time and verdict; waits leave out answers, what was taken back,
+    and verdicts of scripts and tokens.
     `reviewers` are (person, name, their waits), the busiest first.
     """
 

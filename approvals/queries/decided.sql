@@ -1,8 +1,9 @@
 -- decided -- Decisions of people in a range of time: when, verdict, by whom, seconds since the request.
+-- Waits are those for people: a verdict through a token or by a script tells nothing of them.
 -- By the requests of a bounded time before: they have an index, decisions none over time.
 SELECT date_trunc(%(unit)s, d.at, 'UTC') AS at, d.verdict, split_part(d.reviewer, '/', 1) AS person,
   d.reviewer_name AS name, extract(epoch FROM d.at - a.requested_at)::float8 AS took,
-  d.verdict NOT IN ('respond', 'take_back') AS counts
+  d.verdict NOT IN ('respond', 'take_back') AND d.reviewer !~ '/(token|script):' AS counts
 FROM gp_approval a JOIN gp_decision d ON d.approval_id = a.id
 WHERE a.workspace_id = %(workspace)s::uuid AND NOT a.imported
   AND a.requested_at >= %(low)s::timestamptz - make_interval(days => {before})

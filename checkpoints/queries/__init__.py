@@ -140,7 +140,7 @@ from .overview.budgets import (
     budgets,
     has_stop_budget,
 )
-from .overview.figures import FigureRow, figures
+from .overview.figures import FigureRow, LoadRow, figures, load
 from .participants import hands_on
 from .past import (
     accepted_from,
@@ -240,6 +240,7 @@ __all__ = [
     "FigureRow",
     "InvalidQuery",
     "Lease",
+    "LoadRow",
     "Member",
     "OutputRow",
     "Progress",
@@ -360,6 +361,7 @@ __all__ = [
     "lease_before",
     "leases_of",
     "lineage",
+    "load",
     "login_begun",
     "losses",
     "member",

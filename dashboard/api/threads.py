@@ -154,9 +154,12 @@ class ThreadCounts(MemberView):
     @extend_schema(responses={200: Counts, **refusals()}, summary="Threads per status")
     def get(self, request: Request) -> Response:
         """Count the threads of each status, up to `cap`."""
-        counts = queries.counts(workspace=self.actor.workspace)
+        workspace = self.actor.workspace
+        top = queries.Selection(tree=queries.TreeFilter(top=True))
+        counts = queries.counts(top, workspace=workspace)
         return answer(
             Counts(
+                children=min(queries.children_beside(workspace=workspace), queries.COUNT_CAP),
                 counts={str(s): min(n, queries.COUNT_CAP) for s, n in counts.items()},
                 open_approvals=min(
                     gates.open_count(workspace=self.actor.workspace), gates.OPEN_CAP

@@ -2,7 +2,8 @@
 
 A person is `user:7` in the log, through a token `user:7/token:<prefix>`: rules about who did what
 (four eyes, "not by the one who started it") compare what stands before the slash. A person whose
-decision was made elsewhere is `user:7/hook:<name>`. An agent that works elsewhere and signs in as
+decision was made elsewhere is `user:7/hook:<name>`, a script of this installation that acts in
+their name `user:7/script:<name>`. An agent that works elsewhere and signs in as
 somebody is `user:7/token:<prefix>/agent:<its name>`.
 """
 
@@ -17,14 +18,14 @@ from django.contrib.auth import get_user_model
 from .tokens import labels
 
 _ACTOR = re.compile(
-    r"user:([0-9]{1,9})(?:/token:([a-z0-9]{8})|/hook:([a-z0-9-]{1,40}))?(?:/agent:(.{1,80}))?"
+    r"user:([0-9]{1,9})(?:/token:([a-z0-9]{8})|/(hook|script):([a-z0-9-]{1,40}))?(?:/agent:(.{1,80}))?"
 )
 
 
 def people(actors: Iterable[str]) -> dict[str, str]:
     """{"user:7": "ada", "user:7/token:k3x9mq2p": "ada (token ci)"} of users who still exist.
 
-    Through a hook: "ada (hook slack)".
+    Through a hook or by a script: "ada (hook slack)", "ada (script demo)".
 
     One statement, and one more if somebody came through a token.
     """
@@ -40,8 +41,8 @@ def people(actors: Iterable[str]) -> dict[str, str]:
     for actor, parts in results.items():
         if (name := names.get(int(parts[1]))) is not None:
             through = f" (token {tokens.get(parts[2], parts[2])})" if parts[2] else ""
-            through = f" (hook {parts[3]})" if parts[3] else through
-            reporter = f"{parts[4]}, an agent of " if parts[4] else ""
+            through = f" ({parts[3]} {parts[4]})" if parts[3] else through
+            reporter = f"{parts[5]}, an agent of " if parts[5] else ""
             payload[actor] = f"{reporter}{name}{through}"
     return payload
 

@@ -170,8 +170,8 @@ class HasRoles(Protocol):
 class Grant:
     """The grant of a token or an inbound hook: a workspace, and scopes that narrow roles.
 
-    `kind` is token or hook, `prefix` its name in the log, `factor_roles` are the roles of the
-    workspace that need a second factor where they were read with it.
+    `kind` is token, hook or script, `prefix` its name in the log, `factor_roles` are the roles of
+    the workspace that need a second factor where they were read with it.
     """
 
     prefix: str

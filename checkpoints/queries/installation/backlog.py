@@ -62,9 +62,13 @@ class PlaceInQueue:
 
 @dataclass(frozen=True, slots=True)
 class Unworked:
-    """Queued threads of a workspace while no worker gives a sign of life; counted up to a cap."""
+    """Queued threads of a workspace while no worker gives a sign of life; counted up to a cap.
+
+    `children` are those that other threads started.
+    """
 
     threads: int
+    children: int
     since: datetime
 
 
@@ -73,8 +77,9 @@ def unworked(*, workspace: UUID) -> Unworked | None:
 
     Threads of agents that work elsewhere wait for no worker of ours.
     """
-    ((n, since),) = rows(
-        "SELECT count(*), min(x.status_since) FROM (SELECT th.status_since FROM gp_thread th "
+    ((n, children, since),) = rows(
+        "SELECT count(*) FILTER (WHERE x.parent IS NULL), count(x.parent), min(x.status_since) "
+        "FROM (SELECT th.parent, th.status_since FROM gp_thread th "
         "JOIN gp_agent_version v ON v.id = th.agent_version_id "
         "AND v.graph -> 'external' IS NULL WHERE th.workspace_id = %s::uuid "
         "AND th.status = 'queued' AND NOT EXISTS (SELECT 1 FROM gp_worker w "
@@ -82,7 +87,7 @@ def unworked(*, workspace: UUID) -> Unworked | None:
         f"AND w.{NOT_AHEAD}) ORDER BY th.status_since, th.id LIMIT %s) x",
         (workspace, WORKER_ALIVE_SECONDS, UNWORKED_CAP + 1),
     )
-    return Unworked(n, since) if n else None
+    return Unworked(n, children, since) if since else None
 
 
 def queues() -> list[QueueRow]:

@@ -18,6 +18,7 @@ from checkpoints.postgres.plans import planned_for_this
 from checkpoints.postgres.sql_files import sql_file
 
 from ..rows import rows
+from ..search.counts import COUNT_CAP
 
 SQL: Final = sql_file(__file__)
 HOUR, DAY = "hour", "day"
@@ -28,8 +29,9 @@ class FigureRow:
     """Counts of something that happened in an hour or a day that begins at `at`, and what it cost.
 
     `figure` is started, succeeded, failed, cancelled, rolled_back (calls whose work a rollback
-    dropped, of threads that succeeded), spent (calls) or saved (resumes). `name` is the model of
-    what was spent and the node of what failed.
+    dropped, of threads that succeeded), spent (calls) or saved (resumes). Children are apart:
+    child_started, child_succeeded and so on. `name` is the model of what was spent and the node of
+    what failed.
     """
 
     at: datetime
@@ -40,6 +42,16 @@ class FigureRow:
     n: int
     tokens: int
     cost: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRow:
+    """Threads at work and queued, children of both apart, and since when the first is queued."""
+
+    running: int
+    queued: int
+    children: int
+    oldest: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +80,13 @@ def figures(
     params = {"workspace": workspace, "agent": agent, "low": low, "high": high, "unit": unit}
     with planned_for_this():
         return added_up + [FigureRow(*row) for row in fetch_named(SQL.counted, params)]
+
+
+def load(*, workspace: UUID, agent: str = "") -> LoadRow:
+    """The work of this moment, of all agents or one; each number up to COUNT_CAP + 1."""
+    params = {"workspace": workspace, "agent": agent, "most": COUNT_CAP + 1}
+    (row,) = fetch_named(SQL.load, params)
+    return LoadRow(*row)
 
 
 def spent_between(workspace: UUID, low: datetime, high: datetime) -> list[Spent]:

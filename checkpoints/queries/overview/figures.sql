@@ -1,5 +1,5 @@
 -- ended -- Threads that ended in a range of time and stand so now, each with its cost and team.
-SELECT th.id, th.status, th.status_since AS at, th.agent, th.branch, th.branch_start, th.step,
+SELECT th.id, th.status, th.parent IS NOT NULL AS is_child, th.status_since AS at, th.agent, th.branch, th.branch_start, th.step,
   CASE WHEN th.status = 'failed' THEN coalesce(th.next_nodes ->> 0, '') ELSE '' END AS name,
   left(coalesce(th.labels ->> 'team', ''), 200) AS team, th.tokens, th.cost
 FROM gp_thread th WHERE th.workspace_id = %(workspace)s::uuid
@@ -35,14 +35,19 @@ FROM ({calls}) c JOIN gp_thread th ON th.id = c.thread_id
 WHERE %(agent)s::text = '' OR th.agent = %(agent)s::text
 
 -- every -- Each thing that counts in a range of time: when, which figure, of whom, how much.
+-- Threads that others started count as figures of their own: a fan-out is no hundred of threads.
 WITH RECURSIVE ended AS ({ended}), way AS ({way})
-SELECT th.created_at AS at, 'started' AS figure, th.agent, '' AS name,
+SELECT th.created_at AS at,
+  CASE WHEN th.parent IS NULL THEN 'started' ELSE 'child_started' END AS figure, th.agent, '' AS name,
   left(coalesce(th.labels ->> 'team', ''), 200) AS team, 1 AS n, 0::bigint AS tokens,
   0::numeric AS cost
 FROM gp_thread th WHERE th.workspace_id = %(workspace)s::uuid
   AND th.created_at >= %(low)s::timestamptz AND th.created_at < %(high)s::timestamptz
   AND (%(agent)s::text = '' OR th.agent = %(agent)s::text)
-UNION ALL SELECT e.at, e.status, e.agent, e.name, e.team, 1, e.tokens, e.cost FROM ended e
+UNION ALL
+SELECT e.at, CASE WHEN e.is_child THEN 'child_' ELSE '' END || e.status, e.agent, e.name, e.team, 1,
+  e.tokens, e.cost
+FROM ended e
 UNION ALL
 SELECT e.at, 'rolled_back', e.agent, '', e.team, 1, coalesce((a.usage ->> 'tokens')::bigint, 0),
   coalesce((a.usage ->> 'cost')::numeric, 0)
@@ -82,3 +87,18 @@ FROM ({unfolded}) AS u (day) LEFT JOIN gp_day_figure f ON f.workspace_id = %(wor
 -- spent_between -- What was spent in a range of time by agent and team.
 SELECT x.agent, x.team, sum(x.tokens)::bigint AS tokens, sum(x.cost) AS cost FROM ({spent}) x
 GROUP BY 1, 2
+
+-- load -- Threads at work and queued, children of both, each up to a cap, and since when one is queued.
+SELECT
+  (SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE th.workspace_id = %(workspace)s::uuid
+    AND th.status = 'running' AND th.parent IS NULL
+    AND (%(agent)s::text = '' OR th.agent = %(agent)s::text) LIMIT %(most)s) x) AS running,
+  (SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE th.workspace_id = %(workspace)s::uuid
+    AND th.status = 'queued' AND th.parent IS NULL
+    AND (%(agent)s::text = '' OR th.agent = %(agent)s::text) LIMIT %(most)s) x) AS queued,
+  (SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE th.workspace_id = %(workspace)s::uuid
+    AND th.status IN ('running', 'queued') AND th.parent IS NOT NULL
+    AND (%(agent)s::text = '' OR th.agent = %(agent)s::text) LIMIT %(most)s) x) AS children,
+  (SELECT th.status_since FROM gp_thread th WHERE th.workspace_id = %(workspace)s::uuid
+    AND th.status = 'queued' AND (%(agent)s::text = '' OR th.agent = %(agent)s::text)
+    ORDER BY th.status_since, th.id LIMIT 1) AS oldest

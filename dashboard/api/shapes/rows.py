@@ -243,9 +243,12 @@ class ThreadList(Shape):
 
 
 class Counts(Shape):
-    """Threads per status; finished ones are counted up to `cap`."""
+    """Threads per status, as the board counts them; finished ones are counted up to `cap`."""
 
-    counts: dict[str, int]
+    counts: dict[str, int] = Field(
+        description="threads that no other one started, and children that are in attention"
+    )
+    children: int = Field(description="all other children, counted up to `cap`")
     open_approvals: int = Field(description="counted up to 1,000")
     damaged: int = Field(description="records that a verification found damaged")
     cap: int

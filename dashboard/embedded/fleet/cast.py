@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib.auth import get_user_model
 
@@ -11,16 +11,18 @@ from checkpoints.views import ThreadRow
 from dashboard import actions
 from dashboard.actions import Actor
 from dashboard.errors import Missing
+from dashboard.identity.permissions import Grant
 from gatepost_command import START
 
 
 @dataclass(frozen=True)
 class Cast:
-    """People who start, who decide, and who make the rules."""
+    """People who start, who decide, and who make the rules; `script` decides as the manager."""
 
     operator: Actor
     manager: Actor
     admin: Actor
+    script: Actor
 
     def thread(self, name: str, agent: str) -> ThreadRow | None:
         """The thread of this name; None where it is not started yet."""
@@ -29,7 +31,13 @@ class Cast:
 
 def demo_cast() -> Cast:
     """Read the demo's people; raises Missing where this database has none."""
-    return Cast(*(_actor(name) for name in ("operator", "manager", "admin")))
+    operator, manager, admin = (_actor(name) for name in ("operator", "manager", "admin"))
+    place = (manager.workspace, manager.workspace_name)
+    scopes = frozenset({"decide", "decide_high"})
+    # The log says that a script decided, and no person waited for it.
+    by_script = Grant("demo", "demo", *place, scopes, kind="script")
+    script = replace(manager, grant=by_script, name=f"{manager.name} (script demo)")
+    return Cast(operator, manager, admin, script)
 
 
 def _actor(name: str) -> Actor:

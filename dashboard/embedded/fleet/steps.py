@@ -36,7 +36,7 @@ class Step(Protocol):
 
 @dataclass(frozen=True)
 class Decide:
-    """The manager's verdict on the first request of the thread; somebody else's counts as well."""
+    """A verdict in the manager's name on the first request; one of somebody else does as well."""
 
     verdict: str
     comment: str
@@ -48,7 +48,7 @@ class Decide:
             return True
         if not rows:
             return False
-        actions.decide(cast.manager, rows[0].id, self.verdict, rows[0].standing_hash, self.comment)
+        actions.decide(cast.script, rows[0].id, self.verdict, rows[0].standing_hash, self.comment)
         return True
 
 

@@ -13,7 +13,7 @@ from dashboard.drawing.charts.ranks import ranks
 
 from .figure import Column, Figure, money
 from .reads import NOTHING, Overview, Sum
-from .work import AGENT, TIME
+from .work import AGENT, CHILDREN, TIME
 
 MUCH: Final = (
     Column("calls", "Calls"),
@@ -28,7 +28,8 @@ RULE: Final = (
 )
 # What the page says beside the figure.
 OUTCOME_RULE: Final = (
-    "Of threads that ended in this time, by their status now, with all that they ever spent. "
+    "Of threads that ended in this time, by their status now, with all that they and their "
+    "children ever spent. A child, which another thread started, is no success by itself. "
     "Cost of success: what succeeded threads cost, without calls whose work a rollback dropped. "
     "Cost of mistakes: what failed and cancelled threads cost, and what succeeded ones spent on "
     "work that was rolled back. Per success: the cost of success divided by the succeeded threads; "
@@ -76,6 +77,7 @@ class Outcome:
     """Cost of threads that ended, by what became of them; see OUTCOME_RULE."""
 
     succeeded: int
+    children: int
     success: Decimal
     failed: Decimal
     cancelled: Decimal
@@ -102,11 +104,16 @@ def outcome_of(sums: dict[str, Sum]) -> Outcome:
     rolled_back = sums["rolled_back"].cost
     return Outcome(
         sums["succeeded"].n,
-        sums["succeeded"].cost - rolled_back,
-        sums["failed"].cost,
-        sums["cancelled"].cost,
+        sums["child_succeeded"].n,
+        _cost_of(sums, "succeeded") - rolled_back,
+        _cost_of(sums, "failed"),
+        _cost_of(sums, "cancelled"),
         rolled_back,
     )
+
+
+def _cost_of(sums: dict[str, Sum], name: str) -> Decimal:
+    return sums[name].cost + sums[f"child_{name}"].cost
 
 
 def total_outcome(look: Overview) -> Outcome:
@@ -114,7 +121,8 @@ def total_outcome(look: Overview) -> Outcome:
     return outcome_of(look.total(*ENDED))
 
 
-ENDED: Final = ("succeeded", "failed", "cancelled", "rolled_back")
+_ENDS: Final = ("succeeded", "failed", "cancelled")
+ENDED: Final = (*_ENDS, *(f"child_{name}" for name in _ENDS), "rolled_back")
 
 
 def outcomes(look: Overview) -> Figure:
@@ -129,6 +137,7 @@ def outcomes(look: Overview) -> Figure:
         (
             AGENT,
             Column("succeeded", "Succeeded"),
+            CHILDREN,
             Column("cost_per_success", "Per success", "money"),
             Column("cost_per_success_with_mistakes", "With mistakes", "money"),
             Column("cost_of_success", "Cost of success", "money"),
@@ -141,6 +150,7 @@ def outcomes(look: Overview) -> Figure:
             (
                 agent,
                 one.succeeded,
+                one.children,
                 _cents(one.per_success),
                 _cents(one.per_success_with_mistakes),
                 one.success,

@@ -12,8 +12,7 @@ from uuid import UUID
 
 from approvals.queries.decided import Decided, decided
 from checkpoints import queries
-from checkpoints.queries import BudgetStanding, FigureRow
-from checkpoints.states import Status
+from checkpoints.queries import BudgetStanding, FigureRow, LoadRow
 from dashboard.identity.people import people
 
 from .period import Period
@@ -34,16 +33,6 @@ class Sum:
         self.n += row.n
         self.tokens += row.tokens
         self.cost += row.cost
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """Threads at work and queued, since when the first one is queued, and slots of all workers."""
-
-    running: int
-    queued: int
-    oldest: datetime | None
-    slots: int
 
 
 @dataclass
@@ -76,22 +65,14 @@ class Overview:
         return people(person for person, *_ in self.decided.reviewers)
 
     @cached_property
-    def load(self) -> Load:
+    def load(self) -> LoadRow:
         """The work of this moment, whatever the period."""
-        selection = queries.Selection(statuses=(Status.QUEUED,), agent=self.agent)
-        counts = queries.counts(selection, workspace=self.workspace)
-        queued = counts[Status.QUEUED]
-        first = (
-            queries.threads(selection, workspace=self.workspace, limit=1, oldest_first=True).rows
-            if queued
-            else ()
-        )
-        return Load(
-            counts[Status.RUNNING],
-            queued,
-            first[0].status_since if first else None,
-            sum(worker.slots for worker in queries.workers() if worker.alive),
-        )
+        return queries.load(workspace=self.workspace, agent=self.agent)
+
+    @cached_property
+    def slots(self) -> int:
+        """Slots of all workers that are alive."""
+        return sum(worker.slots for worker in queries.workers() if worker.alive)
 
     @cached_property
     def budgets(self) -> list[BudgetStanding]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from dashboard.drawing.charts.over_time import Series, TimePlot, over_time
 from dashboard.wording.savings import counted
-from dashboard.wording.text import number, span
+from dashboard.wording.text import capped, number, span
 
 from .figure import money
 from .money import total_outcome
@@ -18,6 +18,8 @@ from .reads import Overview
 
 # From which part of the whole on something gone wrong has a tone; one failure of many has none.
 # Threads: failed of those that succeeded or failed. Money: mistakes of what was spent.
+ENDS: Final = ("succeeded", "failed", "cancelled")
+CHILDREN: Final = ("child_started", "child_succeeded")
 BANDS: Final = ((0.10, "t-fail"), (0.05, "t-wait"))
 
 
@@ -38,8 +40,9 @@ class Tile:
 
 def tiles(look: Overview) -> list[Tile]:
     """The numbers of the period at a glance, and what workers do now."""
-    sums = look.total("started", "succeeded", "failed", "cancelled", "spent", "saved")
-    ended = sum(sums[name].n for name in ("succeeded", "failed", "cancelled"))
+    sums = look.total(*CHILDREN, *ENDS, "started", "spent", "saved")
+    children = {name: _children(sums[f"child_{name}"].n) for name in ("started", "succeeded")}
+    ended = sum(sums[name].n for name in ENDS)
     outcome, waits = total_outcome(look), look.decided.total
     times = look.by_time("started", "succeeded", "spent")
     medians = [look.decided.waits.get(at) for at in look.period.times]
@@ -47,20 +50,22 @@ def tiles(look: Overview) -> list[Tile]:
         Tile(
             "Started",
             number(sums["started"].n),
-            f"{_or_none(ended)} ended",
+            f"{_or_none(ended)} ended{children['started']}",
             trend=_trend(look, [row["started"].n for _, row in times]),
         ),
         Tile(
             "Succeeded",
             share(sums["succeeded"].n, ended),
-            _without_success(sums["failed"].n, sums["cancelled"].n),
+            _without_success(sums["failed"].n, sums["cancelled"].n) + children["succeeded"],
             tone_of(sums["failed"].n, sums["succeeded"].n + sums["failed"].n),
             trend=_trend(look, [row["succeeded"].n for _, row in times]),
         ),
         Tile(
             "Wait for people",
             span(waits.median),
-            f"median of {counted(waits.n, 'verdict')}" if waits.n else "no verdict",
+            f"median of {counted(waits.n, 'verdict')} by people"
+            if waits.n
+            else "no verdict by people",
             trend=_trend(look, [None if one is None else one.median for one in medians]),
         ),
         Tile(
@@ -102,18 +107,24 @@ def tone_of(wrong: int | Decimal, whole: int | Decimal) -> str:
 
 def _workers(look: Overview) -> Tile:
     load = look.load
-    slots = counted(load.slots, "slot") if load.slots else "no worker"
+    slots = counted(look.slots, "slot") if look.slots else "no worker"
+    queued = capped(load.queued) if load.queued else "none"
     return Tile(
         "Running now",
-        number(load.running),
-        f"{slots}, {_or_none(load.queued)} queued",
-        "" if load.slots else "t-fail",
+        capped(load.running),
+        f"{slots}, {queued} queued{_children(load.children)}",
+        "" if look.slots else "t-fail",
         oldest=load.oldest,
     )
 
 
 def _or_none(n: int) -> str:
     return number(n) if n else "none"
+
+
+def _children(n: int) -> str:
+    """What stands behind a number of threads that counts no children."""
+    return f"; + {number(n)} {'child' if n == 1 else 'children'}" if n else ""
 
 
 def _without_success(failed: int, cancelled: int) -> str:

@@ -16,6 +16,7 @@ TIME: Final = Column("at", "Time (UTC)", "time")
 MADE_WITHIN: Final = (
     f"Includes requests that were made in this time or in the {BEFORE_DAYS} days before it."
 )
+CHILDREN: Final = Column("children", "Children")
 AGENT: Final = Column("agent", "Agent", "text")
 ENDS: Final = (("succeeded", "done"), ("failed", "fail"), ("cancelled", "idle"))
 VERDICTS: Final = (
@@ -30,15 +31,18 @@ VERDICTS: Final = (
 def throughput(look: Overview) -> Figure:
     """Threads started and ended over time."""
     names = ("started", *(name for name, _ in ENDS))
-    rows = look.by_time(*names)
+    rows = look.by_time(*names, "child_started")
     counts = {name: [sums[name].n for _, sums in rows] for name in names}
     return Figure(
         "throughput",
         "Threads",
         "Started counts when a thread began. A thread that ended counts when it ended, by its "
-        "status now: one that failed and was retried no longer counts as failed.",
-        (TIME, *(Column(name, name.capitalize()) for name in names)),
-        tuple((at, *(sums[name].n for name in names)) for at, sums in rows),
+        "status now: one that failed and was retried no longer counts as failed. Children, which "
+        "other threads started, count apart.",
+        (TIME, *(Column(name, name.capitalize()) for name in names), CHILDREN),
+        tuple(
+            (at, *(sums[name].n for name in names), sums["child_started"].n) for at, sums in rows
+        ),
         plot=over_time(
             look.period.labels,
             bars=[Series(name, tone, counts[name]) for name, tone in ENDS],
@@ -56,7 +60,8 @@ def waiting(look: Overview) -> Figure:
         "waiting",
         "Waiting for people",
         "Time from a request to each verdict on it, at the time of the verdict: the median, and "
-        f"what 9 of 10 stay under. Answers to questions do not count. {MADE_WITHIN}",
+        "what 9 of 10 stay under. Answers to questions do not count, nor do verdicts of scripts "
+        f"and API tokens. {MADE_WITHIN}",
         (
             TIME,
             Column("decisions", "Decisions"),
@@ -101,10 +106,19 @@ def decisions(look: Overview) -> Figure:
 
 def failures(look: Overview) -> Figure:
     """Failures by agent and node."""
-    sums = look.sums(lambda row: (row.agent, row.name), ["failed"])
+    sums = look.sums(lambda row: (row.agent, row.name), ["failed", "child_failed"])
     rows = sorted(
-        ((agent, node, one["failed"].n, one["failed"].cost) for (agent, node), one in sums.items()),
-        key=lambda row: (-row[2], row[0], row[1]),
+        (
+            (
+                agent,
+                node,
+                one["failed"].n,
+                one["child_failed"].n,
+                one["failed"].cost + one["child_failed"].cost,
+            )
+            for (agent, node), one in sums.items()
+        ),
+        key=lambda row: (-row[2], -row[3], row[0], row[1]),
     )
     return Figure(
         "failures",
@@ -114,12 +128,13 @@ def failures(look: Overview) -> Figure:
             AGENT,
             Column("node", "Node", "text"),
             Column("failed", "Failed"),
+            CHILDREN,
             Column("cost", "Cost", "money"),
         ),
         tuple(rows),
         ranks=ranks(
-            [(f"{agent} · {node or '–'}", (n,)) for agent, node, n, _ in rows],
-            kinds=[("failed", "fail")],
+            [(f"{agent} · {node or '–'}", (n, below)) for agent, node, n, below, _ in rows],
+            kinds=[("failed", "fail"), ("children", "idle")],
             words=number,
         ),
     )
@@ -134,7 +149,8 @@ def reviewers(look: Overview) -> Figure:
     return Figure(
         "reviewers",
         "Approval load by reviewer",
-        f"Verdicts of each reviewer, with how long the requests had waited. {MADE_WITHIN}",
+        "Verdicts of each reviewer, with how long the requests had waited; none of scripts and API "
+        f"tokens. {MADE_WITHIN}",
         (
             Column("reviewer", "Reviewer", "text"),
             Column("decisions", "Decisions"),

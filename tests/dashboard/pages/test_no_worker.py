@@ -32,7 +32,8 @@ def test_each_page_says_that_nobody_works_while_threads_wait(cast: Cast) -> None
     )
     client = cast.client("operator")
     ((queued,),) = rows(
-        "SELECT count(*) FROM gp_thread WHERE status = 'queued' AND workspace_id = %s",
+        "SELECT count(*) FROM gp_thread WHERE status = 'queued' AND workspace_id = %s "
+        "AND parent IS NULL",
         (cast.workspace,),
     )
     for path in paths:

@@ -118,7 +118,7 @@ def test_cost_per_success_stands_beside_the_cost_of_mistakes(cast: Cast) -> None
 def test_a_failed_thread_that_is_retried_is_no_mistake_any_more(cast: Cast) -> None:
     thread = lived(cast, make_agent("payments"), EventKind.THREAD_FAILED, "5")
     assert table(cast, "failures") == [
-        {"agent": "payments", "node": "work", "failed": 1, "cost": "5"}
+        {"agent": "payments", "node": "work", "failed": 1, "children": 0, "cost": "5"}
     ]
     store.retry(thread, actor=OPERATOR)
     assert table(cast, "failures") == []

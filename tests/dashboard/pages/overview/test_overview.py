@@ -95,7 +95,7 @@ def test_an_empty_workspace_says_so_and_an_unknown_figure_is_not_there(cast: Cas
     client = cast.client("viewer")
     html = client.get("/overview/").content.decode()
     assert html.count("No data.") == len(FIGURES)
-    assert "Threads count with their children;" in html
+    assert "their children are named apart." in html
     assert client.get("/overview/nothing.csv").status_code == 404
     assert client.get("/overview/?perod=7d").status_code == 422
     assert cast.client("nobody").get("/overview/").status_code == 403
