@@ -107,6 +107,12 @@ class BoardPage(BoardAddress):
         return None
 
     @property
+    def instead(self) -> list[tuple[str, str]]:
+        """Queries that may be meant in place of one with a mistake, each with its board."""
+        tries = self.problem.instead if self.problem else ()
+        return [(query, self.address(self.statuses, q=query)) for query in tries]
+
+    @property
     def stuck(self) -> queries.StuckCounts:
         """Threads of the workspace that are stuck, whatever narrows the board."""
         return self._look.stuck

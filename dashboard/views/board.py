@@ -41,6 +41,7 @@ def board(request: HttpRequest) -> HttpResponse:
         {
             "rights": rights_of(who.roles),
             "query_filters": queries.FILTERS,
+            "instead": page.instead,
             "stop_address": page.stop_address,
             "stop_narrowed": page.stop_narrowed,
             "many_address": page.many_address,

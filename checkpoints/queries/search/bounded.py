@@ -63,7 +63,7 @@ def possible(selection: Selection) -> frozenset[Status]:
     """The statuses that a thread which matches can have."""
     result = frozenset(selection.statuses) or _EVERY
     for term in parse(selection.q).terms:
-        result &= _of_term(term)
+        result &= frozenset().union(*map(_of_term, term.alternatives))
     return result
 
 
@@ -75,6 +75,8 @@ def _of_term(term: Term) -> frozenset[Status]:
         return _EVERY
     if term.name == "stuck":
         return LIVE
+    if term.name == "error":
+        return _OF_HAS["error"]
     if term.name == "has" and set(term.values) <= _OF_HAS.keys():
         return frozenset().union(*(_OF_HAS[value] for value in term.values))
     return _EVERY

@@ -60,7 +60,7 @@ def lookup_of(workspace: UUID, selection: Selection) -> Iterator[Lookup]:
     with planned_for_this():
         expected, every = _expected(workspace, terms)
         most = max(FEW, COMMON * every)
-        common = tuple(term for term, n in zip(terms, expected, strict=True) if n > most)
+        common = tuple(term for term, n in zip(terms, expected, strict=True) if n >= most)
         rare = [term for term in terms if term not in common]
         few = rare and _are_few(workspace, rare, min(expected))
         yield Lookup(Match.FEW, common) if few else Lookup(Match.MANY, tuple(terms))
@@ -69,7 +69,7 @@ def lookup_of(workspace: UUID, selection: Selection) -> Iterator[Lookup]:
 def _are_few(workspace: UUID, rare: Sequence[Term], expected: int) -> bool:
     """Tell whether few threads have all terms, counting where the planner does not know words."""
     few = expected <= FEW
-    if any(term.name == "" for term in rare):
+    if any(one.name in ("", "error") for term in rare for one in term.alternatives):
         where, params = _selected(workspace, rare)
         [(n,)] = fetch_named(
             f"SELECT count(*) FROM ({where} LIMIT %s) x", (*params, FEW_TITLES + 1)

@@ -13,8 +13,9 @@ from uuid import UUID
 from ...agent_versions import OURS
 from ...state import deltas
 from ...states import Status
-from .language import Term, amount_of, parse, seconds_of
+from .language import Term, amount_of, day_of, parse, seconds_of
 from .selections import Selection, TreeFilter
+from .starters import people_named
 from .state_values import state_condition
 from .stuck import STUCK_IDS
 from .words import id_range, split, word_query
@@ -39,6 +40,12 @@ _AGO = "(SELECT clock_timestamp() - make_interval(secs => %s::float8))"
 # The index leaves out threads without labels.
 _WITH_LABELS = "th.labels <> '{}'::jsonb AND "
 _LABELLED = f"({_WITH_LABELS}th.labels @> jsonb_build_object(%s::text, %s::text))"
+# As the index gp_thread_terms has them.
+_TEXTS = "gp_thread_texts(th.title, th.agent, th.labels, th.status, th.status_reason)"
+_TERMS = (
+    "gp_thread_terms"
+    "(th.title, th.id, th.agent, th.labels, th.status, th.status_reason, th.started_by)"
+)
 _PAIR = "label="  # no name of the language: a label by its name and its value
 _FAMILY = {"fork", "parent"}
 _OPEN = [str(s) for s in Status if s not in (Status.SUCCEEDED, Status.CANCELLED)]
@@ -69,9 +76,8 @@ def filters(
     if selection.label:
         terms = (*terms, label_term(selection.label))
     for term in terms:
-        text, values = _condition(term, workspace)
-        # A condition on a column without a value is neither true nor false.
-        where.append(f"NOT coalesce({text}, false)" if term.negated else text)
+        text, values = _any([_signed(one, workspace) for one in term.alternatives])
+        where.append(text)
         if term in common:
             where[-1] = walked(where[-1])
         params += values
@@ -95,12 +101,16 @@ def walked(condition: str) -> str:
 
 def is_indexed(term: Term) -> bool:
     """Tell whether an index has the threads of a term, though in no order of a list."""
+    return all(map(_is_indexed, term.alternatives))
+
+
+def _is_indexed(term: Term) -> bool:
     if term.negated:
         return False
     return (
-        term.name in ("label", _PAIR)
+        term.name in ("label", _PAIR, "by")
         or bool(term.path)
-        or (term.name == "" and bool(split(term.values[0])))
+        or (term.name in ("", "error") and all(map(split, term.values)))
         or (term.name == "has" and set(term.values) <= _FAMILY)
     )
 
@@ -111,10 +121,22 @@ def indexed(term: Term, workspace: UUID, *, bare: bool = False) -> Condition:
     `bare` is for the planner, which knows how many rows have a word, and not its beginning; a
     label, and not that those with labels are a part of all.
     """
+    return _any([_indexed(one, workspace, bare=bare) for one in term.alternatives])
+
+
+def _indexed(term: Term, workspace: UUID, *, bare: bool) -> Condition:
     if term.name == "":
         return _begins(term.values[0], whole=bare)
+    if term.name == "error":
+        return _any([_has_words(value, whole=bare) for value in term.values])
     text, params = _condition(term, workspace)
     return (text.replace(_WITH_LABELS, "") if bare else text), params
+
+
+def _signed(term: Term, workspace: UUID) -> Condition:
+    text, params = _condition(term, workspace)
+    # A condition on a column without a value is neither true nor false.
+    return (f"NOT coalesce({text}, false)" if term.negated else text), params
 
 
 def _in_tree(tree: TreeFilter) -> tuple[list[str], list[Any]]:
@@ -190,6 +212,36 @@ def _age(values: Sequence[str], workspace: UUID) -> Condition:
     return _any([one(value) for value in values])
 
 
+def _since(values: Sequence[str], workspace: UUID) -> Condition:
+    # A status is never older than its thread, and an index knows how old it is.
+    one = "(th.status_since >= %s::timestamptz AND th.created_at >= %s::timestamptz)"
+    return _any([(one, [day_of(value), day_of(value)]) for value in values])
+
+
+def _before(values: Sequence[str], workspace: UUID) -> Condition:
+    return _any([("th.created_at < %s::timestamptz", [day_of(value)]) for value in values])
+
+
+def _by(values: Sequence[str], workspace: UUID) -> Condition:
+    """Threads that these people started, by the word that the index has for each of them."""
+    words = [f"'by {person}'" for value in values for person in people_named(value)]
+    return f"{_TERMS} @@ %s::tsquery", [" | ".join(words) or "'by nobody'"]
+
+
+def _error(values: Sequence[str], workspace: UUID) -> Condition:
+    """Threads that failed or need a person, with a text in the error's first 500 characters."""
+
+    def one(value: str) -> Condition:
+        text = "strpos(lower(left(th.status_reason, 500)), lower(%s::text)) > 0"
+        if not split(value):
+            return text, [value]
+        words, params = _has_words(value)
+        return f"({text} AND {words})", [value, *params]
+
+    text, params = _any([one(value) for value in values])
+    return f"(th.status = ANY(ARRAY['failed', 'attention']) AND {text})", params
+
+
 def _idle(values: Sequence[str], workspace: UUID) -> Condition:
     def one(value: str) -> Condition:
         sign, seconds = seconds_of(value)
@@ -228,13 +280,14 @@ def _has(values: Sequence[str], workspace: UUID) -> Condition:
 
 
 def _text(values: Sequence[str], workspace: UUID) -> Condition:
-    """Titles with a text at the beginning of a word, ids that begin or end with it.
+    """Threads with a text at the beginning of a word, ids that begin or end with it.
 
-    A text without a word, such as %, is compared with each title.
+    It is looked for in titles, agents, values of labels and errors. A text without a word, such as
+    %, is compared with each of them.
     """
     (text,) = values
     escaped = text.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    condition = "(strpos(lower(th.title), lower(%s::text)) > 0 OR th.id::text LIKE %s::text)"
+    condition = f"(strpos(lower({_TEXTS}), lower(%s::text)) > 0 OR th.id::text LIKE %s::text)"
     params = [text, f"%{escaped}%"]
     if not split(text):
         return condition, params
@@ -243,12 +296,15 @@ def _text(values: Sequence[str], workspace: UUID) -> Condition:
 
 
 def _begins(text: str, *, whole: bool = False) -> Condition:
-    """Titles with all words of a text, of which the last may go on; ids that begin with it."""
-    condition = "gp_thread_words(th.title, th.id) @@ lower(%s::text)::tsquery"
-    params: list[Any] = [word_query(text, whole=whole)]
+    """Threads with all words of a text, of which the last may go on; ids that begin with it."""
+    condition, params = _has_words(text, whole=whole)
     if ids := id_range(text):
         return f"({condition} OR th.id BETWEEN %s::uuid AND %s::uuid)", [*params, *ids]
     return condition, params
+
+
+def _has_words(text: str, *, whole: bool = False) -> Condition:
+    return f"{_TERMS} @@ lower(%s::text)::tsquery", [word_query(text, whole=whole)]
 
 
 _CONDITIONS: Final[Mapping[str, Callable[[Sequence[str], UUID], Condition]]] = {
@@ -258,6 +314,10 @@ _CONDITIONS: Final[Mapping[str, Callable[[Sequence[str], UUID], Condition]]] = {
     "stuck": _stuck,
     "age": _age,
     "idle": _idle,
+    "since": _since,
+    "before": _before,
+    "by": _by,
+    "error": _error,
     "cost": _cost,
     "label": _label,
     _PAIR: lambda values, workspace: (_LABELLED, list(values)),

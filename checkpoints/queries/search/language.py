@@ -2,19 +2,21 @@
 
 A query is terms with spaces between; each narrows what the others leave. A term is a filter,
 `name:value` or `name:value,value` (any of them), or free text, which is looked for at the
-beginnings of words in titles, and in ids. A `-` in front takes what does not match. Text with
-spaces, commas or colons is put in quotes:
+beginnings of words in titles, agents, labels and errors, and in ids. A `-` in front takes what does
+not match; `OR` between two terms takes what matches either. Text with spaces, commas or colons is
+put in quotes:
 `agent:payments status:failed,attention age:>2h -label:team=finance "Invoice 4711: tea"`.
 
 What is wrong is explained at its word: `InvalidQuery` has the word, where it begins, what is
-allowed.
+allowed, and queries that may have been meant.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import Final
@@ -38,32 +40,44 @@ PATH_NAMES_MAX: Final = 5
 _NAME: Final = re.compile(r"([Ss]tate(?:\.[\w-]+)+|[A-Za-z]+(?:\.[A-Za-z_]+)*):")
 _AMOUNT: Final = re.compile(r"([<>])([0-9]{1,12}(?:\.[0-9]{1,6})?)")
 _SPAN: Final = re.compile(r"([<>])([0-9]{1,9})([smhdw])")
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2})?", re.ASCII)
+_OR: Final = re.compile(r"OR(?!\S)")
 _BARE: Final = re.compile(r'[^\s,"\\]+')
 
 
 class InvalidQuery(InvalidValue):
     """A word of a query is not understood; `word` begins at `position`, counted from 0."""
 
-    def __init__(self, word: str, position: int, reason: str) -> None:
+    def __init__(
+        self, word: str, position: int, reason: str, instead: tuple[str, ...] = ()
+    ) -> None:
         self.shown = word if len(word) <= 40 else f"{word[:40]}…"
         self.character = position + 1
         super().__init__("q", f"“{self.shown}” (character {self.character}) {reason}")
         self.word = word
         self.position = position
         self.explanation = reason
+        self.instead = instead
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
     """One filter with the values that it takes, any of them; free text where `name` is empty.
 
-    A filter of a value in the state has its path in the name: `state.order.customer`.
+    A filter of a value in the state has its path in the name: `state.order.customer`. `others`
+    are the terms that an OR joins to this one.
     """
 
     name: str
     values: tuple[str, ...]
     negated: bool = False
     position: int = field(default=0, compare=False)
+    others: tuple[Term, ...] = ()
+
+    @property
+    def alternatives(self) -> tuple[Term, ...]:
+        """The terms of which one has to match: this one, and those that an OR joins to it."""
+        return (replace(self, others=()), *self.others) if self.others else (self,)
 
     @property
     def path(self) -> list[str]:
@@ -72,7 +86,8 @@ class Term:
 
     def __str__(self) -> str:
         values = ",".join(_written(self.name, value) for value in self.values)
-        return f"{'-' if self.negated else ''}{self.name}{':' if self.name else ''}{values}"
+        text = f"{'-' if self.negated else ''}{self.name}{':' if self.name else ''}{values}"
+        return " OR ".join((text, *map(str, self.others)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +148,21 @@ def _is_label(value: str) -> str:
     return "" if value.partition("=")[0] else "is not a label such as team=finance, or team alone"
 
 
+def _is_day(value: str) -> str:
+    try:
+        if _DAY.fullmatch(value.upper()):
+            day_of(value)
+            return ""
+    except ValueError:
+        pass
+    return "is not a day such as 2026-11-26, or a time such as 2026-11-26T14:30 (UTC)"
+
+
+def day_of(value: str) -> datetime:
+    """The time of a checked day or minute, UTC."""
+    return datetime.fromisoformat(value.upper()).replace(tzinfo=UTC)
+
+
 STATUSES: Final = tuple(map(str, Status))
 FILTERS: Final[Mapping[str, Filter]] = {
     "status": Filter(", ".join(STATUSES), "status:failed,paused", _one_of(STATUSES), STATUSES),
@@ -141,6 +171,10 @@ FILTERS: Final[Mapping[str, Filter]] = {
     "stuck": Filter("names of nodes at which threads are stuck", "stuck:publish", _is_name),
     "age": Filter("time since the start", "age:>2h", _is_span),
     "idle": Filter("time since the last event", "idle:>30m", _is_span),
+    "since": Filter("started at this day or later", "since:2026-11-26", _is_day),
+    "before": Filter("started before this day", "before:2026-11-26", _is_day),
+    "by": Filter("people who started it", "by:operator", _is_name),
+    "error": Filter("words of the error it failed with", "error:timeout", _is_name),
     "cost": Filter("what the calls cost so far", "cost:>0.50", _is_amount),
     "label": Filter("labels", "label:team=finance", _is_label),
     "state": Filter(
@@ -152,13 +186,13 @@ FILTERS: Final[Mapping[str, Filter]] = {
     "has": Filter(", ".join(HAS), "has:stuck", _one_of(HAS), HAS),
 }
 _LOWERED: Final = frozenset({"status", "has", "age", "idle"})
+_CORRECTED: Final = 3  # queries that may have been meant
 
 
 def parse(text: str) -> Query:
     """Read a query; raises InvalidQuery at the first word that is wrong."""
     deltas.check(text, "q")
-    terms = tuple(_terms(text))
-    return Query(terms)
+    return Query(tuple(_joined(text)))
 
 
 def seconds_of(value: str) -> tuple[str, int]:
@@ -172,11 +206,40 @@ def amount_of(value: str) -> tuple[str, Decimal]:
     return value[0], Decimal(value[1:])
 
 
-def _terms(text: str) -> Iterator[Term]:
+def _joined(text: str) -> Iterator[Term]:
+    """The terms of a query; those with an OR between them as one, its alternatives."""
+    group: list[Term] = []
+    joins = False
+    for term in _terms(text):
+        if isinstance(term, Term):
+            if group and not joins:
+                yield replace(group[0], others=tuple(group[1:]))
+                group = []
+            group.append(term)
+            joins = False
+        elif joins or not group:
+            raise InvalidQuery("OR", term, _NEEDS_BOTH)
+        else:
+            joins, last = True, term
+    if joins:
+        raise InvalidQuery("OR", last, _NEEDS_BOTH)
+    if group:
+        yield replace(group[0], others=tuple(group[1:]))
+
+
+_NEEDS_BOTH: Final = "needs a term on both sides. Put it in quotes to look for the word."
+
+
+def _terms(text: str) -> Iterator[Term | int]:
+    """Terms, and for each OR the place where it stands."""
     at, count = 0, 0
     while at < len(text):
         if text[at].isspace():
             at += 1
+            continue
+        if _OR.match(text, at):
+            yield at
+            at += 2
             continue
         begin, count = at, count + 1
         if count > TERMS_MAX:
@@ -211,8 +274,32 @@ def _name(text: str, at: int) -> tuple[str, int]:
             at,
             f"is not a filter.{expected} Filters are {', '.join(FILTERS)}. "
             "Put text with a colon in quotes.",
+            _corrected(text, at, match.end(), near),
         )
     return name, match.end()
+
+
+def _corrected(text: str, at: int, after: int, near: list[str]) -> tuple[str, ...]:
+    """Queries that may be meant where `text[at:after]`, such as `team:`, is no filter."""
+    name, rest = text[at : after - 1], text[after:]
+    end = next((i for i, letter in enumerate(rest) if letter.isspace()), len(rest))
+    value, behind = rest[:end], rest[end:]
+    tries = [f"{one}:{rest}" for one in near]
+    if value and '"' not in value:
+        tries.append(f"label:{name}={value}{behind}")
+    # What follows a space is part of a text such as “TypeError: no number”.
+    whole, left = (f"{name}:{value}", behind) if value else (text[at:].strip(), "")
+    if '"' not in whole:
+        tries.append(f'"{whole}"{left}')
+    return tuple(text[:at] + one for one in tries if _is_read(text[:at] + one))[:_CORRECTED]
+
+
+def _is_read(text: str) -> bool:
+    try:
+        parse(text)
+    except InvalidValue:
+        return False
+    return True
 
 
 def _checked_path(name: str, written: str, at: int) -> str:
@@ -303,7 +390,7 @@ def _checked(
 def _written(name: str, value: str) -> str:
     """A value as it is written: in quotes where it has to be."""
     bare = _BARE.fullmatch(value) if name else re.fullmatch(r'[^\s"-]\S*', value)
-    if bare and (name or not _NAME.match(value)):
+    if bare and (name or not (_NAME.match(value) or value == "OR")):
         return value
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

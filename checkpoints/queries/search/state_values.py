@@ -14,6 +14,7 @@ from uuid import UUID
 from ...postgres.named_rows import fetch_named
 from ...state import deltas
 from .language import STATE, InvalidQuery, Query, parse
+from .starters import members_of, people_named
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 # Agents that work elsewhere, and those of a capsule, belong to one workspace.
@@ -28,12 +29,22 @@ ORDER BY c.key
 
 
 def checked_query(text: str, workspace: UUID | None = None) -> Query:
-    """Read a query; raises InvalidQuery, also for a path that begins with no searchable channel.
+    """Read a query; raises InvalidQuery, also for a person or a searchable channel nobody has.
 
     Without `workspace` only channels of this installation's own agents are known.
     """
     query = parse(text)
-    wanted = [term for term in query.terms if term.path]
+    terms = [one for term in query.terms for one in term.alternatives]
+    for term in terms:
+        if term.name == "by" and (nobody := [n for n in term.values if not people_named(n)]):
+            known = ", ".join(members_of(workspace)) if workspace else ""
+            raise InvalidQuery(
+                "by:",
+                term.position + term.negated,
+                f"names nobody: “{nobody[0]}” is no user name."
+                + (f" Members are {known}." if known else ""),
+            )
+    wanted = [term for term in terms if term.path]
     if not wanted:
         return query
     declared = [name for (name,) in fetch_named(_DECLARED, (workspace, workspace))]

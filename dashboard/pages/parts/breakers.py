@@ -63,7 +63,7 @@ def narrowed(q: str, agent: str) -> dict[str, str]:
     results = {"q": "", "agent": agent, "label": ""}
     for term in terms:
         name = term.name or "q"
-        single = len(term.values) == 1 and not term.negated
+        single = len(term.values) == 1 and not (term.negated or term.others)
         labelled = name != "label" or "=" in term.values[0]
         if name not in results or results[name] or not single or not labelled:
             return {"q": q, "agent": agent}

@@ -177,7 +177,7 @@ def test_counts_end_at_their_cap_and_leave_held_children_out(
 
 # --- threads that words and labels select -----------------------------------------------------
 
-WORDS = ("gp_thread_title", "gp_thread_labels")
+WORDS = ("gp_thread_terms", "gp_thread_labels")
 STATUSES = (Status.WAITING, Status.FAILED, Status.SUCCEEDED)
 _120 = "(title ~ '\\m120' OR right(id::text, 8) LIKE '120%%')"
 # {query: (condition, whether few match)} with 300 for few.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -36,6 +37,10 @@ VALUES: dict[str, st.SearchStrategy[str]] = {
     "stuck": names,
     "age": spans,
     "idle": spans,
+    "since": st.dates().map(str),
+    "before": st.datetimes().map(lambda at: f"{at:%Y-%m-%dt%H:%M}".rjust(16, "0")),
+    "by": names,
+    "error": names,
     "cost": st.builds("{}{}".format, st.sampled_from("<>"), st.decimals(0, 999, places=2)),
     "label": names.filter(lambda text: text.partition("=")[0] != ""),
     "has": st.sampled_from(HAS),
@@ -55,7 +60,10 @@ filters = st.sampled_from(sorted(VALUES)).flatmap(
 free = st.builds(
     lambda text, negated: Term("", (text,), negated), names.filter(str.strip), st.booleans()
 )
-terms = st.lists(st.one_of(filters, free), max_size=6)
+joined = st.lists(st.one_of(filters, free), min_size=2, max_size=3).map(
+    lambda made: replace(made[0], others=tuple(made[1:]))
+)
+terms = st.lists(st.one_of(filters, free, joined), max_size=6)
 
 
 def test_each_filter_has_values_here() -> None:
@@ -71,7 +79,21 @@ def test_what_is_written_is_read_back(made: list[Term]) -> None:
 
 pieces = st.one_of(
     st.text(max_size=12),
-    st.sampled_from([*(f"{name}:" for name in FILTERS), "-", '"', ",", "\\", " ", ">1h", "\0"]),
+    st.sampled_from(
+        [
+            *(f"{name}:" for name in FILTERS),
+            "-",
+            '"',
+            ",",
+            "\\",
+            " ",
+            ">1h",
+            "\0",
+            " OR ",
+            "OR",
+            "x:",
+        ]
+    ),
 )
 
 
@@ -100,6 +122,8 @@ def test_any_text_is_read_or_explained_at_its_word(text: str) -> None:
         if isinstance(refused, InvalidQuery):
             assert text[refused.position :].startswith(refused.word)
             assert refused.explanation
+            for corrected in refused.instead:
+                assert parse(corrected).terms
 
 
 @pytest.mark.parametrize(
@@ -108,6 +132,11 @@ def test_any_text_is_read_or_explained_at_its_word(text: str) -> None:
         ("tea stauts:failed", "stauts:", 4, "Did you mean “status:”?"),
         ("status:failed,faild", "faild", 14, "Did you mean “failed”?"),
         ("status:x", "x", 7, "is not one of queued, running"),
+        ("since:26.11.2026", "26.11.2026", 6, "such as 2026-11-26"),
+        ("before:2026-02-30", "2026-02-30", 7, "such as 2026-11-26"),
+        ("tea OR", "OR", 4, "both sides"),
+        ("OR tea", "OR", 0, "both sides"),
+        ("tea OR OR b", "OR", 7, "both sides"),
         ("age:2h", "2h", 4, "such as >10m"),
         ("idle:>1y", ">1y", 5, "(s, m, h, d, w)"),
         ("age:>99999w", ">99999w", 4, "100 years"),
@@ -132,6 +161,30 @@ def test_a_word_that_is_wrong_is_named(
         parse(text)
     assert refused.value.word.rstrip("…") == word[: len(refused.value.word.rstrip("…"))]
     assert (refused.value.position, explanation in refused.value.explanation) == (position, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("team:finance", ("label:team=finance", '"team:finance"')),
+        (
+            "tea team:finance age:>2h",
+            ("tea label:team=finance age:>2h", 'tea "team:finance" age:>2h'),
+        ),
+        ("TypeError: foo is no number", ('"TypeError: foo is no number"',)),
+        (
+            "stauts:failed tea",
+            ("status:failed tea", "label:stauts=failed tea", '"stauts:failed" tea'),
+        ),
+        ("-team:ops", ("-label:team=ops", '-"team:ops"')),
+        ('x:"a b"', ()),
+    ],
+)
+def test_what_may_be_meant_is_offered(text: str, instead: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidQuery) as refused:
+        parse(text)
+    assert refused.value.instead == instead
+    assert all(parse(one).terms for one in instead)
 
 
 @pytest.mark.parametrize("text", ["10:30", "a-b", "#5", "under_score 100%", ":", "-"])
@@ -173,12 +226,17 @@ def population(cast: Cast) -> dict[UUID, dict[str, Any]]:
             "age": age * 60 + 30,
             "idle": dice.randrange(idle, age) * 60 + 30,
             "fork": dice.random() < 0.3,
+            "reason": dice.choice(["Timeout: EUR 8,522.00 not sent", "R-4711 is unknown", ""]),
+            "by": dice.choice(
+                [cast.actor("operator").id, cast.actor("manager").id + "/token:abcd1234"]
+            ),
         }
         rows(
             "UPDATE gp_thread SET status = %s, title = %s, next_nodes = jsonb_build_array(%s::text)"
             ", cost = %s, labels = %s::jsonb, created_at = clock_timestamp() - %s, "
             "last_at = clock_timestamp() - %s, status_since = clock_timestamp() - %s, "
-            "forked_from = CASE WHEN %s THEN head END WHERE id = %s",
+            "forked_from = CASE WHEN %s THEN head END, status_reason = %s, started_by = %s "
+            "WHERE id = %s",
             (
                 values["status"],
                 values["title"],
@@ -189,12 +247,18 @@ def population(cast: Cast) -> dict[UUID, dict[str, Any]]:
                 timedelta(seconds=values["idle"]),
                 timedelta(seconds=values["idle"]),
                 values["fork"],
+                values["reason"],
+                values["by"],
                 thread,
             ),
         )
         made[thread] = values
     rows("SET LOCAL session_replication_role = origin")
     return made
+
+
+def failing(values: dict[str, Any], words: str) -> bool:
+    return values["status"] in ("failed", "attention") and words in values["reason"]
 
 
 SELECTED: dict[str, Callable[[dict[str, Any]], bool]] = {
@@ -228,6 +292,30 @@ SELECTED: dict[str, Callable[[dict[str, Any]], bool]] = {
     "has:damage": lambda t: False,
     "has:parent": lambda t: False,
     "has:approval": lambda t: t["status"] == "waiting",
+    # Free text: titles, agents, values of labels, errors.
+    "search": lambda t: False,
+    "RESEARCH": lambda t: t["agent"] == "research",
+    "finan": lambda t: t["labels"].get("team") == "finance",
+    "8,522.00": lambda t: failing(t, "8,522"),
+    "EUR 8,522": lambda t: failing(t, "8,522"),
+    "R-4711": lambda t: failing(t, "4711"),
+    "error:timeout": lambda t: failing(t, "Timeout"),
+    'error:"eur 8",unknown': lambda t: failing(t, "Timeout") or failing(t, "unknown"),
+    "-error:timeout": lambda t: not failing(t, "Timeout"),
+    "error:finance": lambda t: False,
+    "by:operator": lambda t: "token" not in t["by"],
+    "by:Manager": lambda t: "token" in t["by"],
+    "by:manager,operator -research": lambda t: t["agent"] != "research",
+    "since:2020-01-01": lambda t: True,
+    "before:2020-01-01": lambda t: False,
+    "-before:2020-01-01T10:30 tea": lambda t: "Tea" in t["title"],
+    "research OR tea": lambda t: t["agent"] == "research" or "Tea" in t["title"],
+    "status:failed OR has:fork tea": lambda t: (
+        (t["status"] == "failed" or t["fork"]) and "Tea" in t["title"]
+    ),
+    "-status:failed OR label:team=ops OR by:operator": lambda t: (
+        t["status"] != "failed" or t["labels"].get("team") == "ops" or "token" not in t["by"]
+    ),
     "tea": lambda t: "Tea" in t["title"],
     "te": lambda t: "Tea" in t["title"],
     "ay": lambda t: False,
@@ -275,6 +363,8 @@ def many(cast: Cast) -> UUID:
         "status": "(ARRAY['succeeded', 'succeeded', 'waiting', 'failed', 'running'])[1 + n %% 5]",
         "status_since": "clock_timestamp() - make_interval(secs => n)",
         "created_at": "clock_timestamp() - make_interval(secs => n + 60)",
+        "started_by": "'user:' || n %% 50",
+        "status_reason": "'Timeout ' || n",
         "labels": "CASE WHEN n %% 100 = 0 THEN jsonb_build_object('team', 't' || n %% 7) "
         "ELSE '{}'::jsonb END",
         "cost": "n %% 1000 / 100.0",
@@ -351,6 +441,14 @@ QUERIES = [
     "thread",
     '"thread 77"',
     "77 label:team",
+    "error:timeout",
+    'error:"timeout 77"',
+    "by:operator",
+    "by:operator thread",
+    "agent",
+    "77 OR error:78 OR by:operator",
+    "since:2020-01-01",
+    "before:2020-01-01",
 ]
 
 

@@ -45,6 +45,13 @@ def listed(html: str) -> set[str]:
 def test_a_label_written_as_a_filter_is_answered_with_how_to_write_it(cast: Cast) -> None:
     html = unescape(cast.client("operator").get("/?q=team:finance").content.decode())
     assert "A label is written label:team=finance." in html
+    assert 'href="?q=label%3Ateam%3Dfinance"' in html
+    html = unescape(
+        cast.client("operator").get("/?q=TypeError:+foo&status=failed").content.decode()
+    )
+    assert 'href="?status=failed&q=%22TypeError%3A+foo%22"' in html
+    answer = cast.client("operator").get("/api/v1/threads/", {"q": "by:olive"})
+    assert (answer.status_code, "“olive” is no user name" in answer.content.decode()) == (422, True)
 
 
 @pytest.mark.requirement("A27")
