@@ -196,7 +196,7 @@ def test_tiles_show_their_trend_and_what_is_queued_now(cast: Cast) -> None:
     before = Overview(cast.workspace, period_of(name="7d")).load.queued
     scene.start(cast.workspace, scene.make_agent())
     look = Overview(cast.workspace, period_of(name="7d"))
-    assert (look.load.queued, look.load.slots) == (before + 1, 0)
+    assert (look.load.queued, look.slots) == (before + 1, 0)
     assert look.load.oldest is not None
     made = {tile.name: tile for tile in tiles(look)}
     started = made["Started"].trend
