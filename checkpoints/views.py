@@ -40,6 +40,10 @@ class VerificationRow:
     found_at: datetime | None = None
     found_by: str = ""
 
+    def damage_at(self, seq: int) -> str:
+        """Say why an event is untrusted; empty of one before the damage."""
+        return self.what if not self.intact and seq >= (self.broken_seq or 0) else ""
+
 
 @dataclass(frozen=True, slots=True)
 class StuckRow:

@@ -24,11 +24,10 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
-FORMAT = "gatepost-export-1"
 ANCHOR = "gatepost-anchor-1"
 ROWS = {"jsonl": "events.jsonl", "csv": "events.csv", "otlp": "events.otlp.jsonl"}
 OTHERS = ("requests.jsonl", "chain.jsonl", "anchors.jsonl", "export.json")
-COLUMNS = [
+COLUMNS_1 = [
     "at",
     "thread",
     "title",
@@ -55,6 +54,10 @@ COLUMNS = [
     "prev_hash",
     "hash",
 ]
+_PAYEE = COLUMNS_1.index("payee")
+COLUMNS_2 = [*COLUMNS_1[:_PAYEE], "currency", *COLUMNS_1[_PAYEE:], "integrity", "damage"]
+FORMATS = {"gatepost-export-1": COLUMNS_1, "gatepost-export-2": COLUMNS_2}
+AMOUNT = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 WHOLE = ("seq", "v", "step", "checkpoint")
 LINE_MAX = 64 * 1024 * 1024
@@ -77,6 +80,7 @@ class Report:
     counts: dict[str, int] = field(default_factory=dict)
     next_cursor: str = ""
     erased: int = 0
+    damaged: int = 0
     problems: list[tuple[str, str]] = field(default_factory=list)
 
     def broken(self, where: str, what: str) -> None:
@@ -202,6 +206,7 @@ class Export:
         self.used: set[str] = set()
         self.anchored: dict[str, list[tuple[str, int, str, str]]] = {}
         self.links: dict[tuple[str, int], dict[str, Any]] = {}
+        self.logs: dict[str, dict[str, Any]] = {}  # those that say what was verified of them
         self.imported: dict[str, int] = {}  # the event of each log that says where it came from
         self.counts = dict.fromkeys(("rows", "requests", "logs", "links", "anchors"), 0)
 
@@ -213,9 +218,10 @@ class Export:
             self.report.broken("MANIFEST", "export.json is missing")
             return
         facts = self.one("export.json")
-        if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-            self.report.broken("export.json", f"its format is not {FORMAT}")
+        if not isinstance(facts, dict) or facts.get("format") not in FORMATS:
+            self.report.broken("export.json", f"its format is none of {', '.join(FORMATS)}")
             return
+        self.columns = FORMATS[facts["format"]]
         rows = ROWS.get(str(facts.get("form")))
         expected = sorted([*OTHERS, str(rows)])
         if self.names != expected:
@@ -230,8 +236,22 @@ class Export:
         for name, n in self.counts.items():
             if not isinstance(facts.get("counts"), dict) or facts["counts"].get(name) != n:
                 self.report.broken("export.json, counts", f"{name}: there are {n}")
+        if self.columns == COLUMNS_2:
+            self.check_summary(facts.get("integrity"))
         self.report.counts = self.counts
         self.report.next_cursor = str(facts.get("next", ""))
+
+    def check_summary(self, integrity: Any) -> None:
+        """What export.json says of the verification is what the logs say."""
+        logs = self.logs.values()
+        expected = {
+            "threads": len(logs),
+            "events": sum(log["verified"] for log in logs),
+            "damaged": sum(log["damaged_from"] is not None for log in logs),
+        }
+        for name, n in expected.items():
+            if not isinstance(integrity, dict) or integrity.get(name) != n:
+                self.report.broken("export.json, integrity", f"{name}: the logs have {n}")
 
     def check_members(self) -> bool:
         """MANIFEST names all members with the hash of their bytes."""
@@ -352,6 +372,8 @@ class Export:
                         self.report.broken(f"chain.jsonl, log {log['thread']}", "occurs twice")
                     threads.add(log["thread"])
                     log["seen"] = 0
+                    if self.columns == COLUMNS_2:
+                        self.logs[log["thread"]] = _checked_log(log)
                 elif line["type"] == "link":
                     seq, prev = self._check_link(log, seq, prev, line)
                 else:
@@ -443,10 +465,27 @@ class Export:
         for name in ("node", "tool", "step"):
             if data.get(name) and row[name] != data[name]:
                 self.report.broken(where, f"{name}: is not what data says")
+        if self.columns == COLUMNS_2:
+            self.check_integrity(where, row)
         if row["approval"]:
             self.check_request_of(where, row, data)
         elif row["risk"]:
             self.report.broken(where, "risk: it belongs to no request")
+
+    def check_integrity(self, where: str, row: dict[str, Any]) -> None:
+        """A row has the mark that follows from what its log says; an amount is a number."""
+        log = self.logs[row["thread"]]
+        damaged_from = log["damaged_from"]
+        mark: tuple[str, str | None] = ("unchecked", None)
+        if damaged_from is not None and row["seq"] >= damaged_from:
+            self.report.damaged += 1
+            mark = ("damaged", log["damage"])
+        elif row["seq"] <= log["verified"]:
+            mark = ("intact", None)
+        if (row["integrity"], row["damage"]) != mark:
+            self.report.broken(where, "integrity: is not what its log says")
+        if row["amount"] is not None and not AMOUNT.fullmatch(row["amount"]):
+            self.report.broken(where, "amount: is no number")
 
     def check_request_of(self, where: str, row: dict[str, Any], data: dict[str, Any]) -> None:
         """The request and the decision that a row names are those of requests.jsonl."""
@@ -486,7 +525,8 @@ class Export:
             return
         for where, value in self.lines(name):
             try:
-                yield where, _from_otlp(value) if "otlp" in name else _complete(value)
+                row = _from_otlp(value, self.columns) if "otlp" in name else value
+                yield where, _complete(row, self.columns)
             except BAD:
                 self.report.broken(where, "cannot be read")
 
@@ -496,13 +536,13 @@ class Export:
             table = csv.reader(text, strict=True)
             n, before = 0, csv.field_size_limit(LINE_MAX)
             try:
-                if next(table, None) != COLUMNS:
-                    self.report.broken(f"{name}, line 1", f"the columns are not {COLUMNS}")
+                if next(table, None) != self.columns:
+                    self.report.broken(f"{name}, line 1", f"the columns are not {self.columns}")
                     return
                 for n, cells in enumerate(table, 2):
                     where = f"{name}, record {n}"
                     try:
-                        yield where, _from_cells(cells)
+                        yield where, _from_cells(cells, self.columns)
                     except BAD:
                         self.report.broken(where, "cannot be read")
             except (csv.Error, UnicodeDecodeError):
@@ -511,28 +551,38 @@ class Export:
                 csv.field_size_limit(before)
 
 
-def _complete(row: dict[str, Any]) -> dict[str, Any]:
-    if set(row) != set(COLUMNS):
+def _checked_log(log: dict[str, Any]) -> dict[str, Any]:
+    """The log, if what it says of its verification has the right types."""
+    damaged_from = log["damaged_from"]
+    if type(log["verified"]) is not int or type(log["damage"]) is not str:
+        raise ValueError("verified or damage")
+    if damaged_from is not None and (type(damaged_from) is not int or not log["damage"]):
+        raise ValueError("damaged_from")
+    return log
+
+
+def _complete(row: dict[str, Any], columns: list[str]) -> dict[str, Any]:
+    if set(row) != set(columns):
         raise ValueError("other members")
     return row
 
 
-def _from_cells(cells: list[str]) -> dict[str, Any]:
-    if any(cell.startswith(FORMULAS) for cell in cells):
-        raise ValueError("a cell could be a formula")
+def _from_cells(cells: list[str], columns: list[str]) -> dict[str, Any]:
+    numbers = ["amount"] if "integrity" in columns else []
+    for name, cell in zip(columns, cells, strict=True):
+        if cell.startswith(FORMULAS) and not (name in numbers and AMOUNT.fullmatch(cell)):
+            raise ValueError("a cell could be a formula")
     plain = [cell[1:] if cell.startswith("'") else cell for cell in cells]
-    row: dict[str, Any] = {k: v or None for k, v in zip(COLUMNS, plain, strict=True)}
-    if len(cells) != len(COLUMNS):
-        raise ValueError("cells are missing")
+    row: dict[str, Any] = {k: v or None for k, v in zip(columns, plain, strict=True)}
     row["data"] = parse(row["data"])
     return row | {name: None if row[name] is None else _integer(row[name]) for name in WHOLE}
 
 
-def _from_otlp(value: dict[str, Any]) -> dict[str, Any]:
+def _from_otlp(value: dict[str, Any], columns: list[str]) -> dict[str, Any]:
     (resource,) = value["resourceLogs"]
     (scope,) = resource["scopeLogs"]
     (record,) = scope["logRecords"]
-    row: dict[str, Any] = dict.fromkeys(COLUMNS)
+    row: dict[str, Any] = dict.fromkeys(columns)
     for one in record["attributes"]:
         ((kind, inner),) = one["value"].items()
         prefix, _, name = one["key"].partition(".")
@@ -546,7 +596,7 @@ def _from_otlp(value: dict[str, Any]) -> dict[str, Any]:
         raise ValueError("eventName")
     if record["timeUnixNano"] != f"{_microseconds(row['at'])}000":
         raise ValueError("timeUnixNano")
-    return _complete(row)
+    return row
 
 
 def _microseconds(text: str) -> int:
@@ -611,6 +661,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{path}: {where}: {what}")
         counted = ", ".join(f"{n} {name}" for name, n in report.counts.items())
         counted += f", {report.erased} rows without content: erased" if report.erased else ""
+        counted += f", {report.damaged} rows marked damaged" if report.damaged else ""
         print(f"{path}: {'BROKEN' if report.problems else 'sound'}: {counted}")
         print(f"{path}: MANIFEST {report.manifest}")
     return 0 if sound else 1

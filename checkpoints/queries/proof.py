@@ -57,6 +57,16 @@ def verification(thread_id: UUID) -> VerificationRow | None:
     return verification_of(result[0][0]) if result else None
 
 
+def verifications(thread_ids: Sequence[UUID]) -> dict[UUID, VerificationRow]:
+    """{thread: the result of its last verification} of those of these threads that have one."""
+    result = rows(
+        "SELECT k.thread_id, to_jsonb(k)::text FROM gp_verification k "
+        "WHERE k.thread_id = ANY(%s::uuid[])",
+        (list(thread_ids),),
+    )
+    return {thread: row for thread, text in result if (row := verification_of(text)) is not None}
+
+
 def workspace_verification(workspace: UUID) -> VerificationRow | None:
     """The same of a workspace's own log."""
     table = "gp_workspace_verification"

@@ -21,7 +21,7 @@ from checkpoints.errors import StaleVersion
 from checkpoints.limits import NAME_MAX, TITLE_MAX
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow, VerificationRow
-from dashboard.capsules.exports import Capsule, capsule_of
+from dashboard.capsules.exports import Capsule, capsule_of, threads_in
 from dashboard.capsules.imports import Imported, import_capsule
 from dashboard.errors import Conflict, Invalid, NotAllowedNow, TooLarge, translated
 from dashboard.fields.validation import (
@@ -42,6 +42,7 @@ from dashboard.identity.permissions import (
     require,
 )
 from dashboard.operating import proof
+from dashboard.operating.record_integrity import integrity_of
 from dashboard.wire.hints import look_again
 from gatepost_command import COMMAND
 from workers.external.settled import go_back_alone
@@ -277,7 +278,9 @@ def export(
         raise Invalid("$.children", "are not taken with one checkpoint")
     thread = thread_for(actor, "export", thread_id)
     point = None if number is None else queries.checkpoint_by_number(thread_id, number)
-    capsule = capsule_of(thread, point, children=children)
+    threads = threads_in(thread_id, bases=point is None, children=children)
+    integrity = integrity_of(threads, workspace=actor.workspace, by=actor.id)
+    capsule = capsule_of(thread, point, children=children, integrity=integrity.values())
     if thread.erased is not None:
         raise NotAllowedNow(closed(thread.erased), status=str(thread.status))
     # No title: this log is not erased.

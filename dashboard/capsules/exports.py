@@ -24,6 +24,7 @@ from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import files_in, state_answer
 from dashboard.documents.yaml_text import yaml_of
+from dashboard.operating.record_integrity import ThreadIntegrity
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,23 @@ class Capsule:
         self.writer.close()
 
 
+def threads_in(thread: UUID, *, bases: bool, children: bool) -> list[UUID]:
+    """The threads whose rows a capsule of this one has: itself, its bases, the tree below it."""
+    above = [UUID(row["id"]) for row in _bases(queries.thread_row(thread))] if bases else []
+    return [thread, *above, *(queries.threads_below(thread) if children else [])]
+
+
 def capsule_of(
-    thread: ThreadRow, point: CheckpointRow | None, *, children: bool = False
+    thread: ThreadRow,
+    point: CheckpointRow | None,
+    *,
+    children: bool = False,
+    integrity: Iterable[ThreadIntegrity] = (),
 ) -> Capsule:
     """A thread as of one moment with its bases, or only one checkpoint of it.
 
-    With `children` the whole tree below the thread comes along, hand-offs as well.
+    With `children` the whole tree below the thread comes along, hand-offs as well. `integrity` is
+    what a verification found of its threads, and stands in a member of its own.
 
     Rows are collected in a temporary file as of one moment of the database; files are read when
     they are written out, since they never change. Raises NotAllowedNow where one is lost.
@@ -65,6 +77,8 @@ def capsule_of(
         with _one_moment():
             collected = _Collected(writer, thread)
             row = collected.everything(point, children=children)
+            if lines := [_integrity_line(one) for one in integrity]:
+                writer.add_lines(layout.INTEGRITY, lines)
     except BaseException:
         writer.close()
         raise
@@ -196,6 +210,18 @@ class _Collected:
             rows.append(row)
             self._writer.add_file(sha, partial(default_storage.open, path, "rb"))
         self._writer.add_lines(layout.FILES, rows)
+
+
+def _integrity_line(one: ThreadIntegrity) -> dict[str, Any]:
+    row = one.verification
+    damaged_from = None if row is None or row.intact else row.broken_seq or 0
+    return {
+        "thread": str(one.thread),
+        "integrity": one.state_at(row.n_events if row and row.intact else damaged_from or 1),
+        "verified": 0 if row is None else row.n_events,
+        "damaged_from": damaged_from,
+        "damage": "" if row is None or row.intact else row.what,
+    }
 
 
 def _bases(row: dict[str, Any]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
+from uuid import UUID
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -18,7 +19,6 @@ from django.utils.http import urlencode
 
 from approvals.records import COUNT_CAP, Answers, RecordRow
 from approvals.states import RISKS, VERDICTS
-from checkpoints import queries
 from checkpoints.addresses import thread_address
 from checkpoints.states import EventKind
 from dashboard import actions
@@ -29,6 +29,7 @@ from dashboard.errors import Invalid
 from dashboard.fields.parameters import CURSOR, TEXT, Values, one_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
+from dashboard.operating.record_integrity import ThreadIntegrity, summary_of
 from dashboard.pages.report.outcomes import outcomes_in_words
 from dashboard.saved_views.questions import EVERYTHING, FILTERS, TEXT_MAX, named
 from dashboard.views.addresses import refuse_value, takes
@@ -56,7 +57,8 @@ class Line:
     address: str
     report: str
     came_of: str
-    untrusted: bool
+    damage: str
+    unchecked: bool
 
 
 @takes(p=CURSOR, **TAKEN)
@@ -73,6 +75,7 @@ def search(request: HttpRequest) -> HttpResponse:
             return refuse_value(request, "p", cursor, CURSOR)
         fault, status = f"{error.faults[0].path}: {error.faults[0].message}.", 422
     words = named(values)
+    integrity = questions.integrity_of_answers(who, answers)
     context = {
         **admin.site.each_context(request),
         "title": "Search the record",
@@ -80,7 +83,8 @@ def search(request: HttpRequest) -> HttpResponse:
         "named": words,
         "fault": fault,
         "answers": answers,
-        "lines": _lines(answers),
+        "lines": _lines(answers, integrity),
+        "checked": summary_of(integrity.values()),
         "count_cap": COUNT_CAP,
         "first_page": not cursor,
         "newest": f"?{urlencode(words)}",
@@ -119,19 +123,20 @@ def export(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
     return download(request, part)
 
 
-def _lines(answers: Answers) -> list[Line]:
+def _lines(answers: Answers, integrity: Mapping[UUID, ThreadIntegrity]) -> list[Line]:
     rows = answers.rows
     names = people(row.actor for row in rows)
-    damaged = queries.damaged_from(list({row.thread for row in rows}))
     results = []
     for row in rows:
         outcomes = answers.outcomes_of(row)
         came_of = outcomes_in_words(outcomes.rows, complete=outcomes.complete)
-        results.append(_line(row, names, damaged.get(row.thread), came_of))
+        results.append(_line(row, names, integrity[row.thread], came_of))
     return results
 
 
-def _line(row: RecordRow, names: Mapping[str, str], damaged: int | None, came_of: str) -> Line:
+def _line(
+    row: RecordRow, names: Mapping[str, str], integrity: ThreadIntegrity, came_of: str
+) -> Line:
     report = "" if row.approval is None else reverse("approval_report", args=[row.approval])
     says = sentences.event_sentence(cast(Any, row), names)
     return Line(
@@ -143,5 +148,6 @@ def _line(row: RecordRow, names: Mapping[str, str], damaged: int | None, came_of
         address=thread_address(row.thread, checkpoint=row.checkpoint, event=row.seq),
         report=report,
         came_of=came_of,
-        untrusted=damaged is not None and row.seq >= damaged,
+        damage=integrity.damage_at(row.seq),
+        unchecked=integrity.state_at(row.seq) == "unchecked",
     )

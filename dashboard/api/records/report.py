@@ -113,6 +113,7 @@ class ReportedProof(Shape):
     data_hash: str
     prev_hash: str
     hash: str
+    damage: str = Field(description="Why the event is damaged; empty of others.")
 
     @classmethod
     def of(cls, one: Proved) -> Self:
@@ -127,6 +128,7 @@ class ReportedProof(Shape):
             data_hash=row.data_hash.hex(),
             prev_hash=row.prev_hash.hex(),
             hash=row.hash.hex(),
+            damage=one.damage,
         )
 
 
@@ -170,7 +172,9 @@ class Report(Shape):
     came_of_all: bool = Field(description=CAME_OF_ALL)
     undo: str
     proof: list[ReportedProof]
-    verified: bool | None = Field(description="What the last verification of the record found.")
+    verified: bool | None = Field(description="Whether the record is intact; null: not verified.")
+    verified_events: int = Field(description="Events 1 to this one were verified.")
+    damage: str
     verified_at: datetime | None
     made_at: datetime
 
@@ -216,6 +220,8 @@ class Report(Shape):
             undo=row.undo,
             proof=[ReportedProof.of(one) for one in report.proof],
             verified=None if check is None else check.intact,
+            verified_events=0 if check is None else check.n_events,
+            damage="" if check is None or check.intact else check.what,
             verified_at=None if check is None else check.checked_at,
             made_at=report.made_at,
         )
@@ -266,7 +272,7 @@ class ReportOnApproval(MemberView):
     )
     def get(self, request: Request, approval_id: UUID) -> Response | HttpResponse:
         """As the record stands now."""
-        report = DecisionReport(self.actor.workspace, approval_id)
+        report = DecisionReport(self.actor.workspace, approval_id, by=self.actor.id)
         if self.text("form") == "html":
             return attachment(report)
         return answer(Report.of(report))

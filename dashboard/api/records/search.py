@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, Self
 from uuid import UUID
@@ -35,6 +36,7 @@ from dashboard.documents.exports.package import ROWS_DEFAULT, ROWS_MAX
 from dashboard.documents.exports.rows import FORMS
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.people import people
+from dashboard.operating.record_integrity import Integrity, ThreadIntegrity, summary_of
 from dashboard.saved_views.questions import FILTERS, STEP_MAX, TEXT_MAX
 from dashboard.wording.parties import recognised
 
@@ -129,9 +131,11 @@ class RecordedEvent(Shape):
     came_of_all: bool = Field(description=CAME_OF_ALL)
     data: Any
     hash: str
+    integrity: Integrity
+    damage: str = Field(description="Why the event is `damaged`; empty of others.")
 
     @classmethod
-    def of(cls, row: RecordRow, by: str, outcomes: Outcomes) -> Self:
+    def of(cls, row: RecordRow, by: str, outcomes: Outcomes, integrity: ThreadIntegrity) -> Self:
         """The row for the wire."""
         about = recognised(row.args)
         return cls(
@@ -157,7 +161,21 @@ class RecordedEvent(Shape):
             came_of_all=outcomes.complete,
             data=row.data,
             hash=row.hash.hex(),
+            integrity=integrity.state_at(row.seq),
+            damage=integrity.damage_at(row.seq),
         )
+
+
+class CheckedThreads(Shape):
+    """Numbers of threads of a page: verified now up to their last event, verified earlier, never.
+
+    `damaged` of them are damaged. Rows behind the last event that was verified are `unchecked`.
+    """
+
+    now: int
+    earlier: int
+    never: int
+    damaged: int
 
 
 class RecordedEvents(Shape):
@@ -172,15 +190,20 @@ class RecordedEvents(Shape):
     count: int
     cap: int
     searched_all: bool
+    checked: CheckedThreads
 
 
-def page_of(page: Answers) -> RecordedEvents:
+def page_of(page: Answers, integrity: Mapping[UUID, ThreadIntegrity]) -> RecordedEvents:
     """A page of answers for the wire; people are named where they are of this installation."""
+    checked = summary_of(integrity.values())
     names = people(row.actor for row in page.rows if not row.imported)
     return RecordedEvents(
         results=[
             RecordedEvent.of(
-                row, "" if row.imported else names.get(row.actor, ""), page.outcomes_of(row)
+                row,
+                "" if row.imported else names.get(row.actor, ""),
+                page.outcomes_of(row),
+                integrity[row.thread],
             )
             for row in page.rows
         ],
@@ -188,6 +211,12 @@ def page_of(page: Answers) -> RecordedEvents:
         count=min(page.count, COUNT_CAP),
         cap=COUNT_CAP,
         searched_all=page.searched_all,
+        checked=CheckedThreads(
+            now=checked.now,
+            earlier=checked.earlier,
+            never=checked.never,
+            damaged=len(checked.damaged),
+        ),
     )
 
 
@@ -215,7 +244,7 @@ class Records(AskingView):
         page = questions.ask(
             self.actor, self.filters(), cursor=self.text("cursor"), limit=self.limit(LIMIT)
         )
-        return answer(page_of(page))
+        return answer(page_of(page, questions.integrity_of_answers(self.actor, page)))
 
 
 class ExportRecords(AskingView):

@@ -50,8 +50,14 @@ def search(command: PersonalCommand) -> None:
     """Events that fit every filter, newest first."""
     o, actor = command.options, command.actor("read")
     filters = _filters(o)
-    page = page_of(questions.ask(actor, filters, cursor=o["cursor"], limit=o["limit"]))
+    answers = questions.ask(actor, filters, cursor=o["cursor"], limit=o["limit"])
+    page = page_of(answers, questions.integrity_of_answers(actor, answers))
     command.tell(page, _table(page))
+    checked = page.checked
+    command.say(
+        f"Threads verified now: {checked.now}; as of the last verification: {checked.earlier}; "
+        f"never: {checked.never}; damaged: {checked.damaged}."
+    )
     if page.next_cursor:
         command.say(f"More: --cursor {page.next_cursor}")
 
@@ -93,7 +99,7 @@ def report(command: PersonalCommand) -> None:
     """The report on a request; with --to as one file to print."""
     o, actor = command.options, command.actor("read")
     try:
-        result = DecisionReport(actor.workspace, UUID(o["approval"]))
+        result = DecisionReport(actor.workspace, UUID(o["approval"]), by=actor.id)
     except ValueError:
         raise Missing("There is no such request in this workspace.") from None
     shown = Report.of(result)
@@ -108,8 +114,16 @@ def report(command: PersonalCommand) -> None:
         ("proposal hash", shown.proposal_hash),
         ("policy", shown.policy_version),
         ("events", ", ".join(f"{one.seq} {one.kind}" for one in shown.proof)),
+        ("record", _record_in_words(shown)),
     ]
     command.tell(shown, facts("", rows))
+
+
+def _record_in_words(shown: Report) -> str:
+    if shown.verified_at is None:
+        return "not verified yet"
+    state = "intact" if shown.verified else f"damaged: {shown.damage}"
+    return f"events 1 to {shown.verified_events} verified {moment(shown.verified_at)}: {state}"
 
 
 def _filters(options: dict[str, Any]) -> dict[str, str]:
@@ -141,7 +155,10 @@ def _written(folder: Path, filters: dict[str, str], form: str) -> tuple[int, str
 def _table(page: RecordedEvents) -> Any:
     return table(
         "",
-        ("when", "thread", "event", "kind", "who", "decision", "amount", "payee", "came of it"),
+        (
+            *("when", "thread", "event", "kind", "who", "decision", "amount", "payee"),
+            *("came of it", "integrity"),
+        ),
         (
             (
                 moment(one.at),
@@ -153,6 +170,7 @@ def _table(page: RecordedEvents) -> Any:
                 one.amount,
                 one.payee,
                 outcomes_in_words(one.came_of, complete=one.came_of_all),
+                one.damage or one.integrity,
             )
             for one in page.results
         ),

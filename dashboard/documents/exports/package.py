@@ -17,16 +17,18 @@ from typing import Any, Final
 from uuid import UUID
 
 from approvals.records import Part, Question, RecordRow, recorded_requests
+from checkpoints import queries
 from checkpoints.capsules.layout import MANIFEST, sha_of
 from checkpoints.capsules.zip_stream import ZipStream
 from checkpoints.queries.records import chains
 from checkpoints.queries.records.chains import LinkRow, LogRow
 from checkpoints.state import deltas
 from dashboard.operating import anchors
+from dashboard.operating.record_integrity import ThreadIntegrity, verified_in_slices
 
 from .rows import FORMS, microseconds, timestamp
 
-FORMAT: Final = "gatepost-export-1"
+FORMAT: Final = "gatepost-export-2"
 FACTS, REQUESTS, CHAIN, ANCHORS = "export.json", "requests.jsonl", "chain.jsonl", "anchors.jsonl"
 ROWS_DEFAULT: Final = 100_000
 ROWS_MAX: Final = 1_000_000
@@ -78,7 +80,7 @@ class Export:
             "after": cursor,
         }
         self._form = FORMS[form]
-        self._collected = _Collected(question, Part(question, cursor=cursor, limit=limit))
+        self._collected = _Collected(question, Part(question, cursor=cursor, limit=limit), by)
         self._finished = finished
         self._chunks = self._written()
         self.name = f"gatepost-{form}-{at:%Y%m%d-%H%M%S-%f}.zip"
@@ -121,21 +123,24 @@ class Export:
         yield CHAIN, _lines(collected.chains())
         yield ANCHORS, _lines(collected.anchors())
         facts = {"next": collected.next_cursor, "counts": collected.counts}
-        yield FACTS, _lines([self._facts | facts])
+        yield FACTS, _lines([self._facts | facts | {"integrity": collected.integrity}])
 
     def _rows(self) -> Iterator[bytes]:
         yield self._form.head
         for rows in self._collected.pages():
-            yield from self._form.written(rows)
+            yield from self._collected.verified(rows)
+            yield from self._form.written(rows, self._collected.checked)
             yield PAUSE
 
 
 class _Collected:
     """The threads and requests that the rows of one part lead to; None is a pause."""
 
-    def __init__(self, question: Question, part: Part) -> None:
+    def __init__(self, question: Question, part: Part, by: str) -> None:
         self._workspace = question.workspace
         self._part = part
+        self._by = by
+        self.checked: dict[UUID, ThreadIntegrity] = {}
         self._seqs: dict[UUID, array[int]] = {}
         self._requests: set[UUID] = set()
         self.counts = dict.fromkeys(("rows", "requests", "logs", "links", "anchors"), 0)
@@ -155,6 +160,29 @@ class _Collected:
                     self._requests.add(row.approval)
             yield rows
 
+    def verified(self, rows: list[RecordRow]) -> Generator[bytes]:
+        """Verify the threads that have a first row here, with pauses."""
+        threads = dict.fromkeys(row.thread for row in rows if row.thread not in self.checked)
+        known = queries.verifications(list(threads))
+        for thread in threads:
+            yield PAUSE
+            slices = verified_in_slices(thread, known.get(thread), by=self._by)
+            self.checked[thread] = yield from _pauses(slices)
+        yield PAUSE
+
+    @property
+    def integrity(self) -> dict[str, Any]:
+        """What was verified of the threads of the rows, and how many of them are damaged."""
+        every = self.checked.values()
+        known = [one.verification for one in every if one.verification is not None]
+        return {
+            "checks": ["records"],
+            "threads": len(every),
+            "events": sum(row.n_events for row in known),
+            "damaged": sum(not row.intact for row in known),
+            "unchecked": sum(not one.is_now for one in every),
+        }
+
     def requests(self) -> Iterator[dict[str, Any] | None]:
         """The requests that the rows are about, with their verdicts."""
         for some in batched(sorted(self._requests), AT_ONCE):
@@ -170,7 +198,7 @@ class _Collected:
             for log, links in chains.links_of(logs):
                 in_rows = set(self._seqs[log.thread])
                 self.counts["logs"] += 1
-                yield _log_line(log, rows=len(in_rows))
+                yield _log_line(log, self.checked[log.thread], rows=len(in_rows))
                 for link in links:
                     self.counts["links"] += 1
                     yield _link_line(link, is_row=link.seq in in_rows)
@@ -181,6 +209,17 @@ class _Collected:
         for one in anchors.newest_of(self._seqs):
             self.counts["anchors"] += 1
             yield one
+
+
+def _pauses[R](slices: Generator[int, None, R]) -> Generator[bytes, None, R]:
+    """The result of a verification in slices, with a pause behind each."""
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            result: R = end.value
+            return result
+        yield PAUSE
 
 
 def _lines(values: Iterable[Any]) -> Iterator[bytes]:
@@ -194,7 +233,9 @@ def _hashed(parts: Iterable[bytes], digest: Any) -> Iterator[bytes]:
         yield part
 
 
-def _log_line(log: LogRow, *, rows: int) -> dict[str, Any]:
+def _log_line(log: LogRow, integrity: ThreadIntegrity, *, rows: int) -> dict[str, Any]:
+    verification = integrity.verification
+    is_damaged = verification is not None and not verification.intact
     return {
         "type": "log",
         "thread": str(log.thread),
@@ -204,6 +245,10 @@ def _log_line(log: LogRow, *, rows: int) -> dict[str, Any]:
         "last_seq": log.last_seq,
         "last_hash": log.last_hash.hex(),
         "rows": rows,
+        "verified": 0 if verification is None else verification.n_events,
+        "verified_at": None if verification is None else timestamp(verification.checked_at),
+        "damaged_from": (verification.broken_seq or 0) if verification and is_damaged else None,
+        "damage": verification.what if verification and is_damaged else "",
     }
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 from approvals.records import RecordRow
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
 from dashboard.documents.cells import as_cell
 from dashboard.identity.people import people
-from dashboard.wording.parties import recognised
+from dashboard.operating.record_integrity import ThreadIntegrity
+
+from .parties import parties_of
 
 # The columns of the CSV, and the members of a JSON row in their order for people.
 COLUMNS: Final = (
@@ -29,6 +33,7 @@ COLUMNS: Final = (
     "decision",
     "request",
     "amount",
+    "currency",
     "payee",
     "risk",
     "tool",
@@ -42,7 +47,12 @@ COLUMNS: Final = (
     "data_hash",
     "prev_hash",
     "hash",
+    "integrity",
+    "damage",
 )
+# The verification of each thread that has a row.
+type Checked = Mapping[UUID, ThreadIntegrity]
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILED: Final = frozenset(
     {EventKind.THREAD_FAILED, EventKind.EFFECT_FAILED, EventKind.STEP_FAILED}
@@ -59,9 +69,9 @@ def timestamp(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
-def values_of(row: RecordRow, by: str) -> dict[str, Any]:
+def values_of(row: RecordRow, by: str, integrity: ThreadIntegrity) -> dict[str, Any]:
     """A row by the names of COLUMNS; what it has not is None."""
-    about = recognised(row.args)
+    about = parties_of(row.args)
     return {
         "at": timestamp(row.at),
         "thread": str(row.thread),
@@ -75,6 +85,7 @@ def values_of(row: RecordRow, by: str) -> dict[str, Any]:
         "decision": row.decision or None,
         "request": row.request or None,
         "amount": about.amount or None,
+        "currency": about.currency or None,
         "payee": about.payee or None,
         "risk": (row.risk or None) if row.names_approval else None,
         "tool": row.tool or None,
@@ -89,27 +100,33 @@ def values_of(row: RecordRow, by: str) -> dict[str, Any]:
         "data_hash": row.data_hash.hex(),
         "prev_hash": row.prev_hash.hex(),
         "hash": row.hash.hex(),
+        "integrity": integrity.state_at(row.seq),
+        "damage": integrity.damage_at(row.seq) or None,
     }
 
 
-def as_csv(rows: Sequence[RecordRow]) -> Iterator[bytes]:
+def as_csv(rows: Sequence[RecordRow], checked: Checked) -> Iterator[bytes]:
     """A line for each row; `data` is canonical JSON."""
-    for _, values in _pairs(rows):
+    for _, values in _pairs(rows, checked):
         values["data"] = deltas.canonical(values["data"]).decode()
-        yield _line(
-            [as_cell("" if values[name] is None else str(values[name])) for name in COLUMNS]
-        )
+        yield _line([_cell(name, values[name]) for name in COLUMNS])
 
 
-def as_jsonl(rows: Sequence[RecordRow]) -> Iterator[bytes]:
+def _cell(name: str, value: Any) -> str:
+    text = "" if value is None else str(value)
+    # A negative amount is a number to a spreadsheet, no formula.
+    return text if name == "amount" and _NUMBER.fullmatch(text) else as_cell(text)
+
+
+def as_jsonl(rows: Sequence[RecordRow], checked: Checked) -> Iterator[bytes]:
     """A JSON object for each row."""
-    for _, values in _pairs(rows):
+    for _, values in _pairs(rows, checked):
         yield deltas.canonical(values) + b"\n"
 
 
-def as_otlp(rows: Sequence[RecordRow]) -> Iterator[bytes]:
+def as_otlp(rows: Sequence[RecordRow], checked: Checked) -> Iterator[bytes]:
     """A line of `resourceLogs` with one log record for each row, as OTLP writes them as JSON."""
-    for row, values in _pairs(rows):
+    for row, values in _pairs(rows, checked):
         record = {
             "timeUnixNano": f"{microseconds(row.at)}000",
             "observedTimeUnixNano": f"{microseconds(row.at)}000",
@@ -134,11 +151,14 @@ def _any_value(value: Any) -> dict[str, str]:
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
 
 
-def _pairs(rows: Sequence[RecordRow]) -> Iterator[tuple[RecordRow, dict[str, Any]]]:
+def _pairs(
+    rows: Sequence[RecordRow], checked: Checked
+) -> Iterator[tuple[RecordRow, dict[str, Any]]]:
     """Each row with its values; names of people are looked up for all of them at once."""
     names = people({row.actor for row in rows if not row.imported})
     for row in rows:
-        yield row, values_of(row, "" if row.imported else names.get(row.actor, ""))
+        by = "" if row.imported else names.get(row.actor, "")
+        yield row, values_of(row, by, checked[row.thread])
 
 
 def _line(cells: Iterable[str]) -> bytes:
@@ -152,7 +172,7 @@ class Form(NamedTuple):
 
     member: str
     head: bytes
-    written: Callable[[Sequence[RecordRow]], Iterator[bytes]]
+    written: Callable[[Sequence[RecordRow], Checked], Iterator[bytes]]
 
 
 FORMS: Final[Mapping[str, Form]] = {

@@ -25,6 +25,7 @@ from checkpoints.views import ActivityRow, VerificationRow
 from dashboard.drawing.differences import container, pairs_of, same
 from dashboard.drawing.list_pairs import MISSING
 from dashboard.identity.people import people
+from dashboard.operating.record_integrity import ThreadIntegrity, integrity_of
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.wording import sentences
 from dashboard.wording.parties import Recognised, recognised
@@ -64,13 +65,15 @@ class Proved:
     row: RecordRow
     says: str
     who: str
+    damage: str
 
 
 class DecisionReport:
     """The reads of one report, each done at most once; raises NotFound."""
 
-    def __init__(self, workspace: UUID, approval: UUID) -> None:
+    def __init__(self, workspace: UUID, approval: UUID, *, by: str) -> None:
         self.workspace = workspace
+        self.by = by
         self.page = ApprovalPage(workspace, approval)
 
     @property
@@ -182,6 +185,7 @@ class DecisionReport:
                 one,
                 sentences.event_sentence(cast(Any, one), names),
                 sentences.person(one.actor, names, imported=one.imported),
+                self.integrity.damage_at(one.seq),
             )
             for one in events
         ]
@@ -198,9 +202,15 @@ class DecisionReport:
         return [one for one in self.proof if one.row.kind.startswith("compensation.")]
 
     @cached_property
+    def integrity(self) -> ThreadIntegrity:
+        """The verification of the thread's record, made now unless the thread is long."""
+        thread = self.approval.thread
+        return integrity_of([thread], workspace=self.workspace, by=self.by)[thread]
+
+    @property
     def verification(self) -> VerificationRow | None:
-        """The last verification of the thread's record; None where there was none."""
-        return queries.verification(self.approval.thread)
+        """The result of that verification; None where there was none."""
+        return self.integrity.verification
 
     @cached_property
     def made_at(self) -> datetime:

@@ -20,7 +20,8 @@ from dashboard.views.base import actor, member
 @takes(form=one_of(("file",)))
 def report(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     """All that the record has of a request; `?form=file` saves it as one file."""
-    result = DecisionReport(actor(request).workspace, approval_id)
+    who = actor(request)
+    result = DecisionReport(who.workspace, approval_id, by=who.id)
     if request.GET.get("form"):
         return attachment(result)
     return render(request, "approval/report/page.html", dict(result.context()))

@@ -204,7 +204,7 @@ FORGED: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
         "state.yaml in the capsule was altered",
     ),
     "no state": (also("state.json", b"[]"), "$ is not what its history gives"),
-    "a later format": (replaced("thread.json", b'"format":4', b'"format":5'), "format 5"),
+    "a later format": (replaced("thread.json", b'"format":5', b'"format":6'), "format 6"),
     "somebody else's": (also("thread.json", b"[]"), "not one of Gatepost's"),
     "unknown message": (
         replaced("thread.json", b'"inputs":[]', b'"inputs":["1"]'),
@@ -515,6 +515,7 @@ UNPROVED = {
     "anatomy.json",
     "artifacts.jsonl: media_type",
     "artifacts.jsonl: name",
+    "integrity.jsonl",
     "thread.json: fence",
     "thread.json: last_at",
     "thread.json: status_reason",
@@ -543,7 +544,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 def kind_of(member: str, path: tuple[Any, ...]) -> str:
     """A name for all leaves that are checked by the same rule."""
     member = member.split("/")[0]
-    if member == "anatomy.json":
+    if member in ("anatomy.json", "integrity.jsonl"):
         return member
     names = [part for part in path if isinstance(part, str)]
     if member == "thread.json":

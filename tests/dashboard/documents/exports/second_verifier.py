@@ -41,6 +41,8 @@ NAMES = [
     "prev_hash",
     "hash",
 ]
+NAMES_2 = [*NAMES[:12], "currency", *NAMES[12:], "integrity", "damage"]
+FORMATS = {"gatepost-export-1": NAMES, "gatepost-export-2": NAMES_2}
 WHOLE = ("seq", "v", "step", "checkpoint")
 FILES = {"jsonl": "events.jsonl", "csv": "events.csv", "otlp": "events.otlp.jsonl"}
 
@@ -101,14 +103,15 @@ def check(path: Path) -> None:
     need(manifest == {name: sha(raw) for name, raw in members.items()}, "manifest")
     parsed = {name: jsonl(raw) for name, raw in members.items() if name != "events.csv"}
     (facts,) = parsed["export.json"]
-    need(facts["format"] == "gatepost-export-1", "format")
+    need(facts["format"] in FORMATS, "format")
+    names = FORMATS[facts["format"]]
     expected = {FILES[facts["form"]], "export.json", "requests.jsonl", "chain.jsonl"}
     need(set(members) == expected | {"anchors.jsonl"}, "members")
     logs, links = chains(parsed["chain.jsonl"])
     if facts["form"] == "csv":
-        rows = from_csv(members["events.csv"].decode())
+        rows = from_csv(members["events.csv"].decode(), names)
     elif facts["form"] == "otlp":
-        rows = [from_otlp(one) for one in parsed["events.otlp.jsonl"]]
+        rows = [from_otlp(one, names) for one in parsed["events.otlp.jsonl"]]
     else:
         rows = parsed["events.jsonl"]
     requests = {one["approval"]: one for one in parsed["requests.jsonl"]}
@@ -118,7 +121,10 @@ def check(path: Path) -> None:
     marked = {key for key, link in links.items() if link["row"]}
     keys = [(row["thread"], row["seq"]) for row in rows]
     need(Counter(keys) == Counter(marked), "rows")
+    if names == NAMES_2:
+        check_integrity(rows, logs, facts["integrity"])
     for row in rows:
+        need(set(row) == set(names), "columns")
         check_row(row, links[row["thread"], row["seq"]], requests)
         check_import(row, links, requests)
     need({row["approval"] for row in rows} - {None} == set(requests), "requests")
@@ -174,15 +180,17 @@ def chains(lines: list[Any]) -> tuple[dict[str, Any], dict[tuple[str, int], Any]
     return logs, links
 
 
-def from_csv(text: str) -> list[dict[str, Any]]:
+def from_csv(text: str, names: list[str]) -> list[dict[str, Any]]:
     first, *records = csv.reader(io.StringIO(text, newline=""), strict=True)
-    need(first == NAMES, "names")
+    need(first == names, "names")
     rows = []
     for record in records:
-        need(len(record) == len(NAMES), "cells")
-        need(not any(cell[:1] in tuple("=+-@\t\r\n") for cell in record if cell), "formula")
+        need(len(record) == len(names), "cells")
+        for name, cell in zip(names, record, strict=True):
+            number = name == "amount" and names == NAMES_2 and is_number(cell)
+            need(number or cell[:1] not in tuple("=+-@\t\r\n"), "formula")
         cells = [cell.removeprefix("'") for cell in record]
-        row: dict[str, Any] = {n: cell or None for n, cell in zip(NAMES, cells, strict=True)}
+        row: dict[str, Any] = {n: cell or None for n, cell in zip(names, cells, strict=True)}
         row["data"] = strict(str(row["data"]).encode())
         for name in WHOLE:
             need(row[name] is None or str(int(row[name])) == row[name], "number")
@@ -191,14 +199,14 @@ def from_csv(text: str) -> list[dict[str, Any]]:
     return rows
 
 
-def from_otlp(line: Any) -> dict[str, Any]:
+def from_otlp(line: Any, names: list[str]) -> dict[str, Any]:
     ((resource,),) = (line["resourceLogs"],)
     ((scope,),) = (resource["scopeLogs"],)
     ((record,),) = (scope["logRecords"],)
-    row: dict[str, Any] = dict.fromkeys(NAMES)
+    row: dict[str, Any] = dict.fromkeys(names)
     keys = [attribute["key"] for attribute in record["attributes"]]
     need(len(set(keys)) == len(keys), "attribute twice")
-    need(set(keys) <= {f"gatepost.{name}" for name in NAMES if name != "data"}, "attribute")
+    need(set(keys) <= {f"gatepost.{name}" for name in names if name != "data"}, "attribute")
     for attribute in record["attributes"]:
         ((kind, value),) = attribute["value"].items()
         name = attribute["key"].removeprefix("gatepost.")
@@ -211,6 +219,27 @@ def from_otlp(line: Any) -> dict[str, Any]:
     return row
 
 
+def is_number(text: str) -> bool:
+    whole_part, dot, rest = text.removeprefix("-").partition(".")
+    digits = whole_part + (rest if dot else "0")
+    return bool(whole_part) and (not dot or bool(rest)) and digits.isascii() and digits.isdigit()
+
+
+def check_integrity(rows: list[dict[str, Any]], logs: dict[str, Any], about: Any) -> None:
+    damaged = {t: log["damaged_from"] for t, log in logs.items() if log["damaged_from"] is not None}
+    n_events = sum(log["verified"] for log in logs.values())
+    counts = (about["threads"], about["events"], about["damaged"])
+    need(counts == (len(logs), n_events, len(damaged)), "integrity")
+    for row in rows:
+        thread, seq = row["thread"], row["seq"]
+        if thread in damaged and seq >= damaged[thread]:
+            mark = ("damaged", logs[thread]["damage"])
+        else:
+            mark = ("intact" if seq <= logs[thread]["verified"] else "unchecked", None)
+        need((row["integrity"], row["damage"]) == mark, "mark")
+        need(row["amount"] is None or is_number(row["amount"]), "amount")
+
+
 def micros(text: str) -> int:
     need(len(text) == 27 and text.isascii(), "time")
     at = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
@@ -219,7 +248,6 @@ def micros(text: str) -> int:
 
 
 def check_row(row: dict[str, Any], link: dict[str, Any], requests: dict[str, Any]) -> None:
-    need(set(row) == set(NAMES), "columns")
     for name in ("kind", "v", "actor", "chain", "data_hash", "prev_hash", "hash"):
         need(row[name] == link[name], name)
     need(micros(row["at"]) == link["at"], "at")

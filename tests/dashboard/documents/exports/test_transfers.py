@@ -139,7 +139,7 @@ async def test_a_reader_who_leaves_ends_the_reading(
 ) -> None:
     looks: list[int] = []
 
-    def counted(rows: Any) -> Iterator[bytes]:
+    def counted(rows: Any, _checked: Any) -> Iterator[bytes]:
         looks.append(len(rows))
         return iter([b"x" * len(rows)])
 

@@ -1,4 +1,4 @@
-"""100 sound and 124 damaged exports: both verifiers judge every one of them rightly."""
+"""100 sound and 132 damaged exports: both verifiers judge every one of them rightly."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .second_verifier import is_sound
 
 pytestmark = pytest.mark.django_db
 N = 100
-DAMAGED = 124  # each damage four times
+DAMAGED = 132  # each damage four times
 MEMBERS = ("requests.jsonl", "chain.jsonl", "anchors.jsonl", "export.json")
 
 
@@ -255,6 +255,21 @@ def a_decision_at_another_time(members: Members, rows: str, chance: random.Rando
     return members | {"requests.jsonl": lines(requests)}, True
 
 
+def a_mark_altered(members: Members, rows: str, chance: random.Random) -> Damaged:
+    """A damage hidden in the rows and left in the log, or the other way round."""
+    some = records(members, rows)
+    chance.choice(some)["integrity"] = "unchecked"
+    return put(members, rows, some), True
+
+
+def a_damage_hidden(members: Members, rows: str, chance: random.Random) -> Damaged:
+    """A log that was damaged, of which nothing says so but the log."""
+    chain = lines_of(members["chain.jsonl"])
+    log = chance.choice([one for one in chain if one["type"] == "log"])
+    log["damaged_from"], log["damage"] = 1, "Event 1: its data do not fit their hash."
+    return members | {"chain.jsonl": lines(chain)}, True
+
+
 def a_risk_of_no_request(members: Members, rows: str, chance: random.Random) -> Damaged:
     some = records(members, rows)
     free = [row for row in some if not row.get("approval")]
@@ -304,7 +319,7 @@ def a_count(members: Members, rows: str, chance: random.Random) -> Damaged:
 
 
 def another_format(members: Members, rows: str, chance: random.Random) -> Damaged:
-    return members | {"export.json": members["export.json"].replace(b"export-1", b"export-2")}, True
+    return members | {"export.json": members["export.json"].replace(b"export-2", b"export-3")}, True
 
 
 def jsonl_of(rows: str, chance: random.Random) -> str:
@@ -390,6 +405,8 @@ NAMED = {
     "arguments_of_an_import": "did not come with a capsule",
     "a_decision_at_another_time": "decision: its time is another",
     "a_risk_of_no_request": "risk: it belongs to no request",
+    "a_mark_altered": "integrity: is not what its log says",
+    "a_damage_hidden": "export.json, integrity",
     "a_comment_altered": "it does not fit its hash",
     "a_decision_gone": "decision: the one in requests.jsonl is another",
     "a_request_gone": "approval: its request is missing",
