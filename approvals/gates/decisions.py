@@ -53,6 +53,7 @@ _OUTCOME = (
     "what_next = %s::varchar, decided_args = %s::jsonb, decided_at = c.now, "
     "effective_at = c.now + make_interval(secs => %s)"
 )
+LOOKS = 3
 _EDITED_ARGS = "standing_args = %s::jsonb, standing_hash = %s::varchar"
 
 
@@ -83,6 +84,37 @@ def decide(
         approval = queries.approval(approval_id, workspace=workspace)
         check_verdict(approval, verdict=verdict, comment=comment, args=args, what_next=what_next)
     deltas.check(proposal_hash, "proposal_hash")
+    for _ in range(LOOKS):  # It may be taken back, or put to others, between look and write.
+        done = _decide_once(
+            approval_id,
+            workspace=workspace,
+            reviewer=reviewer,
+            verdict=verdict,
+            proposal_hash=proposal_hash,
+            comment=comment,
+            args=args,
+            what_next=what_next,
+            then=then,
+        )
+        if done is not None:
+            return done
+        _explain(approval_id, workspace=workspace, seen=proposal_hash)
+    raise ProposalChanged
+
+
+def _decide_once(
+    approval_id: UUID,
+    *,
+    workspace: UUID,
+    reviewer: Reviewer,
+    verdict: str,
+    proposal_hash: str,
+    comment: str,
+    args: Any,
+    what_next: str,
+    then: Callable[[ApprovalRow], object] | None,
+) -> ApprovalRow | None:
+    """The request with the verdict; None where it no longer stands as seen: nothing was written."""
     refused: tuple[ApprovalRow, NotYours] | None = None
     done: ApprovalRow | None = None
     with transaction.atomic():
@@ -114,19 +146,6 @@ def decide(
         if isinstance(refused[1], FourEyes):
             note_refusal(refused[0], reviewer=reviewer, verdict=verdict, error=refused[1])
         raise refused[1]
-    if done is None:
-        again = _lost(approval_id, workspace=workspace, seen=proposal_hash)
-        return decide(
-            again.id,
-            workspace=workspace,
-            reviewer=reviewer,
-            verdict=verdict,
-            proposal_hash=proposal_hash,
-            comment=comment,
-            args=args,
-            what_next=what_next,
-            then=then,
-        )
     return done
 
 
@@ -286,8 +305,8 @@ def _swapped(
     return result
 
 
-def _lost(approval_id: UUID, *, workspace: UUID, seen: str) -> ApprovalRow:
-    """Raise what explains best why nothing was written; the request if it can be tried again."""
+def _explain(approval_id: UUID, *, workspace: UUID, seen: str) -> None:
+    """Raise what explains best why nothing was written; nothing if it can be tried again."""
     row = queries.approval(approval_id, workspace=workspace)
     if row.status == "held":
         settle_held(approval_id, thread=row.thread, workspace=workspace)
@@ -296,10 +315,5 @@ def _lost(approval_id: UUID, *, workspace: UUID, seen: str) -> ApprovalRow:
         raise AlreadyDecided(row)
     if row.standing_hash != seen:
         raise ProposalChanged
-    # Only the clock is left; where a policy then calls in others, there is more time.
-    if not expire(approval_id, thread=row.thread, workspace=workspace):
-        raise ProposalChanged
-    row = queries.approval(approval_id, workspace=workspace)
-    if not row.open:
-        raise AlreadyDecided(row)
-    return row
+    # Its time may be over: it ends then, or a policy calls in others, who have more time.
+    expire(approval_id, thread=row.thread, workspace=workspace)

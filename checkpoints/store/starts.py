@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from uuid_utils.compat import uuid7
 
 from ..errors import AlreadyStarted, NotAllowedNow, NotFound
@@ -73,7 +73,13 @@ def insert_thread(
     # Here: the store is also imported where there is no driver (a ledger in memory).
     from ..postgres.statements import send
 
-    born = send(text, dict(zip(names, params, strict=True)))
+    try:
+        born = send(text, dict(zip(names, params, strict=True)))
+    except OperationalError as error:
+        # Of a trigger: the erasure was approved after the base was read.
+        if "is being erased" in str(error):
+            raise NotAllowedNow(CLOSED) from error
+        raise
     if born is None:
         return False
     workspace, last_seq, status, queue = born

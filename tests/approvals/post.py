@@ -207,13 +207,19 @@ def floods(handler: BaseHTTPRequestHandler) -> None:
         pass
 
 
-def resolver(monkeypatch: Any, names: dict[str, list[str]]) -> list[str]:
-    """These names lead to these addresses, others where they do; the list of names asked for."""
+def resolver(
+    monkeypatch: Any, names: dict[str, list[str]], *, later: dict[str, list[str]] | None = None
+) -> list[str]:
+    """These names lead to these addresses, others where they do; the list of names asked for.
+
+    `later` are addresses that a name leads to from the second look on.
+    """
     real, request = socket.getaddrinfo, list[str]()
 
     def resolve(host: Any, port: Any, *args: Any, **more: Any) -> Any:
         if host not in names:
             return real(host, port, *args, **more)
+        leads_to = (later or {}).get(host, names[host]) if host in request else names[host]
         request.append(host)
         return [
             (
@@ -223,7 +229,7 @@ def resolver(monkeypatch: Any, names: dict[str, list[str]]) -> list[str]:
                 "",
                 (address, port, 0, 0) if ":" in address else (address, port),
             )
-            for address in names[host]
+            for address in leads_to
         ]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)

@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmarks.budgets import BUDGETS
 from benchmarks.rows import fork, size, state, timeline
+from benchmarks.servers import without_autovacuum
 
 pytestmark = pytest.mark.usefixtures("real_db")
 
@@ -15,17 +16,19 @@ pytestmark = pytest.mark.usefixtures("real_db")
 @pytest.mark.slow
 def test_bytes_are_linear_in_what_is_added() -> None:
     limits = BUDGETS[4].parts
-    size.without_activity(20)  # the first pages of every table
-    tenth, whole = size.without_activity(100), size.without_activity(1_000)
+    with without_autovacuum(connection.connection):
+        size.without_activity(20)  # the first pages of every table
+        tenth, whole = size.without_activity(100), size.without_activity(1_000)
     assert 1e6 < whole <= limits["bytes"].limit * 1e6
     assert whole / tenth <= limits["growth"].limit
 
 
 @pytest.mark.slow
 def test_recorded_activities_grow_no_faster() -> None:
-    size.with_activity(100)  # the first pages of every table, and its map of free space
     limits = BUDGETS[4].parts
-    tenth, whole = size.with_activity(100), size.with_activity(1_000)
+    with without_autovacuum(connection.connection):
+        size.with_activity(100)  # the first pages of every table, and its map of free space
+        tenth, whole = size.with_activity(100), size.with_activity(1_000)
     assert 2e6 < whole <= limits["bytes_with_activity"].limit * 1e6
     assert whole / tenth <= limits["growth_with_activity"].limit
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.db import transaction
+
 from approvals.notify import devices
 from approvals.notify.channels import push
 from approvals.notify.devices import KEY_MAX, NAME_MAX, DeviceRow, Subscribed
 from approvals.notify.texts.kinds import ADDRESS_MAX
-from dashboard.errors import translated
+from dashboard.actions.people.accounts import locked_account
+from dashboard.errors import Forbidden, translated
 from dashboard.fields.credentials import check_credentials
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
@@ -39,7 +42,11 @@ def add_device(actor: Actor, name: str, address: str, p256dh: str, auth: str) ->
     check_text("$.p256dh", p256dh, KEY_MAX, required=True)
     check_text("$.auth", auth, KEY_MAX, required=True)
     wanted = Subscribed(address, p256dh, auth)
-    return devices.add(actor.workspace, actor.person, name, wanted, actor=actor.id)
+    with transaction.atomic():
+        # Who is let go at this moment gets none: their devices are removed under this lock.
+        if not locked_account(actor.user_id).is_active:
+            raise Forbidden("This login is disabled.")
+        return devices.add(actor.workspace, actor.person, name, wanted, actor=actor.id)
 
 
 @translated()

@@ -68,7 +68,8 @@ def grant_role(who: Administrator, user_id: int, role: str, *, workspace: UUID |
     workspace_id = _workspace_to_administer(who, workspace)
     _reach(who, user_id)
     _check_second_person(who, user_id, {role}, workspace_id)
-    with translated():
+    with translated(), transaction.atomic():
+        locked_account(user_id)  # whose login is being disabled is no admin to rely on
         if not store.grant(workspace_id, user_id, role, actor=who.actor.id):
             raise Conflict("They have this role already.")
     return workspace_id

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -84,16 +83,8 @@ def test_what_the_settings_name_may_be_inside(
 def test_a_name_is_resolved_once_and_called_where_it_was_judged(
     server: Any, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, looks = socket.getaddrinfo, list[str]()
-
-    def resolve(host: Any, port: Any, *args: Any, **more: Any) -> Any:
-        if host != "moves.example":
-            return real(host, port, *args, **more)
-        looks.append(host)
-        address = "127.0.0.1" if len(looks) == 1 else "169.254.169.254"
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    names, later = {"moves.example": ["127.0.0.1"]}, {"moves.example": ["169.254.169.254"]}
+    looks = post.resolver(monkeypatch, names, later=later)
     assert ask(f"http://moves.example:{server.server_port}/").text == "fine"
     assert len(looks) == 1
 

@@ -58,3 +58,15 @@ def test_no_time_is_made_up_for_a_call_that_another_process_began() -> None:
         Door("t", "token").settle_call(POSITION, "activity", "look", {"state": "done"}, 1), {}
     )
     assert "usage" not in body
+
+
+def test_times_of_calls_that_are_never_settled_are_not_kept_for_ever() -> None:
+    door = Door("t", "token")
+    for do in ("wait", "result", "stop"):
+        sent(door.begin_call(POSITION, "activity", "look", {}, 1), {"do": do})
+    assert door._began == {}
+    for step in range(doors.BEGUN_MAX + 10):
+        sent(door.begin_call(POSITION, "activity", "look", {}, step), {"do": "call"})
+    assert len(door._began) == doors.BEGUN_MAX
+    newest = sent(door.settle_call(POSITION, "activity", "look", {"state": "done"}, step), {})
+    assert "milliseconds" in newest["usage"]

@@ -6,18 +6,16 @@ not yet committed while the second begins, so that the second reads what is abou
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.db import connection, connections, transaction
 
-from approvals.notify import endpoints
+from approvals.notify import devices, endpoints
 from approvals.notify import queries as queries_of_endpoints
 from checkpoints import queries
 from dashboard import actions
@@ -29,8 +27,10 @@ from dashboard.identity import permissions, tokens
 from dashboard.identity.sso import identities
 from dashboard.mcp.registry import changes as mcp_servers
 from tests.cast import Cast, make_cast
+from tests.contract.things import DEVICE
 
 from . import broken_logs
+from .meeting import meet
 
 ISSUER = "https://login.example.com"
 
@@ -38,53 +38,6 @@ ISSUER = "https://login.example.com"
 @pytest.fixture
 def cast_(real_db: str) -> Cast:
     return make_cast()
-
-
-@dataclass
-class Meeting:
-    """What came of two changes: the error of each, or None."""
-
-    first: Exception | None = None
-    second: Exception | None = None
-
-
-def meet(first: Callable[[], Any], second: Callable[[], Any]) -> Meeting:
-    """Begin the second change while the first one is made and not committed."""
-    result = Meeting()
-
-    def later() -> None:
-        try:
-            second()
-        except Exception as error:
-            result.second = error
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=later)
-    try:
-        with transaction.atomic():
-            first()
-            thread.start()
-            wait_for_lock(thread)
-    except Exception as error:
-        result.first = error
-    thread.join(30)
-    return result
-
-
-def wait_for_lock(thread: threading.Thread) -> None:
-    """Return once the other change waits for the first one, or has ended."""
-    until = time.monotonic() + 10
-    while thread.is_alive() and time.monotonic() < until:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_stat_clear_snapshot()")  # else the first look is repeated
-            cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-                "AND wait_event_type = 'Lock'"
-            )
-            if cursor.fetchone()[0]:
-                return
-        time.sleep(0.02)
 
 
 def admin_of(cast: Cast, name: str = "admin") -> Administrator:
@@ -152,6 +105,27 @@ def test_nobody_who_is_let_go_keeps_a_token_that_was_made_meanwhile(cast_: Cast)
     assert met.first is None
     assert isinstance(met.second, ActionError)
     assert [row for row in tokens.listed(user_id=user.pk) if row.revoked_at is None] == []
+    assert broken_logs() == []
+
+
+def test_nobody_who_is_let_go_keeps_a_device_that_was_added_meanwhile(cast_: Cast) -> None:
+    directory = replace(admin_of(cast_), superuser=True)
+    user, actor = cast_.users["operator"], cast_.actor("operator")
+    identities.link(user, identities.SCIM, "op", actor="user:0")
+    add = partial(actions.add_device, actor, "phone", "https://push.example/1", **DEVICE)
+
+    def let_go() -> None:
+        provisioned.change_person(directory, user.pk, {"is_active": False})
+
+    met = meet(let_go, add)
+    assert met.first is None
+    assert isinstance(met.second, ActionError)
+    assert devices.of_person(cast_.workspace, actor.person) == []
+
+    provisioned.change_person(directory, user.pk, {"is_active": True})
+    met = meet(add, let_go)
+    assert (met.first, met.second) == (None, None)
+    assert devices.of_person(cast_.workspace, actor.person) == []
     assert broken_logs() == []
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -144,16 +143,8 @@ def test_a_name_is_resolved_once_and_called_where_it_was_judged(
     cast: Cast, inside: _Counting, monkeypatch: Any
 ) -> None:
     """The second look would lead nowhere: the connection takes the first one's address."""
-    real, looks = socket.getaddrinfo, list[str]()
-
-    def resolve(host: Any, port: Any, *args: Any, **more: Any) -> Any:
-        if host != "moves.example":
-            return real(host, port, *args, **more)
-        looks.append(host)
-        address = "127.0.0.1" if len(looks) == 1 else "192.0.2.1"
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    names, later = {"moves.example": ["127.0.0.1"]}, {"moves.example": ["192.0.2.1"]}
+    looks = post.resolver(monkeypatch, names, later=later)
     url = f"http://moves.example:{inside.server_port}/mcp"
     row = actions.add_mcp_server(cast.actor("admin"), "moves", Wanted(url=url))
     assert actions.list_mcp_tools(cast.actor("admin"), row.id) == []

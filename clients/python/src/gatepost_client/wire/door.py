@@ -13,6 +13,7 @@ from .requests import request
 
 Json = dict[str, Any]
 POLL_SECONDS = 25
+BEGUN_MAX = 1_000  # calls under way whose time is kept; of the oldest beyond it none is told
 
 
 def start_thread(body: Mapping[str, Any]) -> Flow[Json]:
@@ -101,7 +102,8 @@ class Door:
     def __init__(self, thread: str, token: str) -> None:
         self.thread = thread
         self.token = token
-        self._began: dict[str, float] = {}  # when each call was let begin, by its place
+        # When each call that is under way was let begin, by its place.
+        self._began: dict[str, float] = {}
 
     def renew(self, seconds: float) -> Flow[Json]:
         """Prolong the lease."""
@@ -173,7 +175,10 @@ class Door:
 
     def _begin(self, body: Json) -> Flow[Json]:
         answer = yield from self._post("activities/begin/", body)
-        self._began[_call_key(body)] = time.monotonic()
+        if isinstance(answer, dict) and answer.get("do") == "call":
+            if len(self._began) >= BEGUN_MAX:
+                del self._began[next(iter(self._began))]  # the oldest: nobody settled it
+            self._began[_call_key(body)] = time.monotonic()
         return answer
 
     def _settle(self, body: Json) -> Flow[Json]:
