@@ -141,10 +141,15 @@ def activity_under(approval: UUID) -> ActivityRow | None:
 
 
 def has_faulty_keys(thread_id: UUID) -> bool:
-    """Say whether the record has keys that are no names, from before the rule about them."""
+    """Say whether the record has keys that are no names, from before the rule about them.
+
+    A fork goes on like the threads whose past it shares.
+    """
     result = rows(
-        "SELECT DISTINCT key FROM gp_activity WHERE thread_id = %s::uuid "
-        "AND key !~ '^[!-~]([ -~]*[!-~])?$' LIMIT 1000",
+        "WITH RECURSIVE past AS (SELECT id, base FROM gp_thread WHERE id = %s::uuid UNION "
+        "SELECT th.id, th.base FROM gp_thread th JOIN past ON th.id = past.base) "
+        "SELECT DISTINCT a.key FROM gp_activity a JOIN past ON a.thread_id = past.id "
+        "WHERE a.key !~ '^[!-~]([ -~]*[!-~])?$' LIMIT 1000",
         (thread_id,),
     )
     return any(is_faulty_key(key) for (key,) in result)

@@ -12,7 +12,8 @@ from uuid_utils.compat import uuid7
 from approvals.policies import node_policies
 from checkpoints import leases, queries, store, undo
 from checkpoints.errors import NotAllowedNow, NotFound
-from checkpoints.queries.installation.fleet import announced_tool
+from checkpoints.names import skeleton
+from checkpoints.queries.installation.fleet import announced_agent, announced_tool
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.state import deltas
 from checkpoints.states import EventKind, Status
@@ -94,18 +95,21 @@ def record(
     known = answered(queries.step_activities(work.thread, branch=branch, step=number))
     ledger, is_call = ReportedLedger(), cache(partial(_is_call, work))
     made: dict[Position, tuple[NewActivity, Outcome]] = {}
-    for value in values:
+    for place, value in enumerate(values):
         position = Position(branch, number, value["node"], value["index"], value["key"])
         before = known.get(position)
         if before is not None and before.state == "done" and _same(before, value):
             continue
         if before is not None and before.kind == "effect":
-            raise NotAllowedNow("An effect stands at this position.", status=str(work.status))
+            raise NotAllowedNow(
+                f"records[{place}]: an effect stands at this position.", status=str(work.status)
+            )
         if is_call(value["kind"], value["tool"]) and ledger.asks_of_call(
             work, value["tool"], value["args"]
         ):
             raise NotAllowedNow(
-                f"A policy asks about {value['tool']!r}: begin the call, so that it can be held.",
+                f"records[{place}]: a policy asks about {value['tool']!r}. Begin the call, so that "
+                "it can be held.",
                 status=str(work.status),
             )
         activity = NewActivity(
@@ -129,10 +133,14 @@ def record(
 def _is_call(work: Work, kind: str, tool: str) -> bool:
     """Say whether a record is of a call: a value is none, unless it names a tool of the agent.
 
-    Without an active policy nobody asks, and there is nothing to look up.
+    A name that looks like a tool's counts as its name. Without an active policy nobody asks, and
+    there is nothing to look up.
     """
     if kind != "value" or not tool or not node_policies.any_exist(work.workspace):
         return kind != "value"
+    tools = announced_agent(work.agent_version).tools
+    if skeleton(tool) in map(skeleton, tools):
+        return True
     return announced_tool(work.agent_version, tool) is not None
 
 

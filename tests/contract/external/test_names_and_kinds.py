@@ -13,6 +13,7 @@ from approvals.policies.drafts import Draft
 from approvals.policies.matches import Facts
 from checkpoints import queries
 from checkpoints.names import name_fault
+from dashboard import actions
 from dashboard.actions.external import reports
 from tests.cast import Cast
 
@@ -179,3 +180,25 @@ def test_a_thread_with_such_keys_takes_more_of_them(
     body = {"node": "work", "key": "p\u0430y#0", "kind": "effect", "tool": "charge"}
     answer = other.call("POST", "activities/begin/", body)
     assert (answer.status, answer.body["errors"][0]["path"]) == (422, "$.key")
+
+
+def test_a_fork_of_such_a_thread_goes_on_like_it(
+    agent: Agent, cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.start()
+    agent.take()
+    with monkeypatch.context() as before_the_rule:
+        before_the_rule.setattr(reports, "name_fault", lambda name: "")
+        agent.begin("p\u0430y#0")
+    agent.settle("p\u0430y#0")
+    agent.commit(1, delta={"set": {"n": 1}})
+    operator, thread = cast.actor("operator"), UUID(agent.thread)
+    for step in (2, 3):  # the fork of a fork as well
+        head = queries.thread(thread, workspace=cast.workspace).head
+        thread = actions.fork(operator, thread, head, effects="run")
+        forked = Agent(agent.send, agent.people, agent.agent)
+        forked.thread = str(thread)
+        forked.take()
+        assert forked.begin("p\u0430y \u0431#0")["do"] == "call"
+        assert forked.settle("p\u0430y \u0431#0")["state"] == "done"
+        forked.commit(step, delta={"set": {"n": step}})

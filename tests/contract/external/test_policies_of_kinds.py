@@ -179,3 +179,47 @@ def test_a_call_without_a_name_is_not_recorded(agent: Agent, kind: str) -> None:
     assert (answer.status, answer.body["errors"][0]["path"]) == (422, "$.records[0].tool")
     assert queries.activities(UUID(agent.thread)) == []
     agent.post("activities/record/", {"records": [{**one, "kind": "value"}]})
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize("node", ["charge", "work:charge", "Charge", "sub"])
+@pytest.mark.parametrize("tool", ["charge", "Charge"])
+def test_no_call_hides_as_a_node(held: Agent, node: str, tool: str) -> None:
+    """A begin of the kind `node` starts and records nothing, so that nothing can end there."""
+    at = {"node": node, "key": "charge#0", "tool": tool, "args": ARGS}
+    begun = held.call("POST", "activities/begin/", {**at, "kind": "node"})
+    assert begun.status == 200
+    assert begun.body.get("activity") is None
+    assert not begun.body.get("idempotency_key")
+    done = {**at, "result": 1}
+    for kind in ("node", *KINDS, "value"):
+        settle = {**done, "kind": kind, "state": "done"}
+        assert held.call("POST", "activities/settle/", settle).status >= 400, kind
+        recorded = {"records": [{**done, "kind": kind}]}
+        assert held.call("POST", "activities/record/", recorded).status >= 400, kind
+    assert queries.activities(UUID(held.thread)) == []
+    # Its effect is held, as if no node had begun.
+    assert held.begin("charge#0", args=ARGS)["do"] == "wait"
+
+
+@pytest.mark.requirement("E02")
+def test_a_node_of_a_subgraph_begins_nothing_that_is_not_announced(
+    agent: Agent, cast: Cast
+) -> None:
+    """LangGraph's adapter announces the nodes of the graph itself, not those below them."""
+    demand(cast)
+    agent.start(nodes=["plan"], tools={"charge": {}, "read": {"effect": False}})
+    agent.take()
+    below = {"node": "plan:pay", "key": "c#0", "args": ARGS}
+    for kind in KINDS:
+        for tool in ("charge", "read", "pay"):
+            body = {**below, "kind": kind, "tool": tool}
+            assert agent.call("POST", "activities/begin/", body).status == 422, (kind, tool)
+    # At the node that contains it its tools are held as anywhere.
+    for kind in KINDS:
+        agent.lease = ""
+        agent.start(name=kind, nodes=["plan"], tools={"charge": {}})
+        agent.take()
+        body = {**below, "node": "plan", "kind": kind, "tool": "charge"}
+        assert agent.post("activities/begin/", body)["do"] == "wait", kind
+    assert queries.activities(UUID(agent.thread)) == []
