@@ -136,6 +136,12 @@ def newest_threads(incident_id: UUID, limit: int = NEWEST_SHOWN) -> list[Subject
     return [record_of(SubjectRow, row) for row in fetch_named(SQL.threads, (incident_id, limit))]
 
 
+def in_trouble(incident_id: UUID, *, workspace: UUID, limit: int) -> list[UUID]:
+    """The threads that an incident of a workspace still has, those that joined last first."""
+    rows = fetch_named(SQL.in_trouble, (incident_id, workspace, limit))
+    return [row.subject_id for row in rows]
+
+
 def open_incidents(*, workspace: UUID) -> tuple[int, int]:
     """(open incidents, those of them that nobody has taken or snoozed)."""
     (row,) = fetch_named(SQL.open_count, (workspace,))

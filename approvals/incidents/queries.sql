@@ -31,6 +31,11 @@ SELECT m.subject_id AS id, th.title, th.status, m.reason, m.since, m.left_at IS 
 FROM gp_incident_thread m LEFT JOIN gp_thread th ON th.id = m.subject_id
 WHERE m.incident_id = %s::uuid ORDER BY m.joined_at DESC, m.subject_id DESC LIMIT %s
 
+-- in_trouble -- The threads that are still part of an incident of a workspace, the newest first.
+SELECT m.subject_id FROM gp_incident_thread m
+WHERE m.incident_id = %s::uuid AND m.workspace_id = %s::uuid AND m.left_at IS NULL
+ORDER BY m.joined_at DESC, m.subject_id DESC LIMIT %s
+
 -- open_count -- Open incidents of a workspace, and those of them that nobody has taken or snoozed.
 SELECT count(*) AS open, count(*) FILTER (WHERE i.taken_by = ''
     AND (i.snoozed_until IS NULL OR i.snoozed_until <= clock_timestamp())) AS untaken

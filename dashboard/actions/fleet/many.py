@@ -3,35 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
+
+from django.db import transaction
 
 from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.views import EffectFate, ThreadRow
 from dashboard.actions.cancellation import cancel, preview_cancel
-from dashboard.actions.threads import pause, preview_roll_back, resume, retry, roll_back
-from dashboard.errors import ActionError, Invalid, Missing, NotAllowedNow
+from dashboard.actions.stopped.skips import skip, skippable
+from dashboard.actions.threads import (
+    edit,
+    pause,
+    preview_edit,
+    preview_roll_back,
+    resume,
+    retry,
+    roll_back,
+)
+from dashboard.errors import ActionError, Conflict, Invalid, Missing, NotAllowedNow
 from dashboard.fields.validation import REASON_MAX, check_text
 from dashboard.identity.permissions import Actor, allowed_actions, require
 
 AT_ONCE: Final = 200
-DEEDS: Final = ("pause", "resume", "retry", "cancel", "roll_back")
-NEEDS_REASON: Final = ("cancel", "roll_back")
+DEEDS: Final = ("pause", "resume", "retry", "edit", "skip", "cancel", "roll_back")
+NEEDS_REASON: Final = ("edit", "skip", "cancel", "roll_back")
 
 
 @dataclass(frozen=True, slots=True)
 class Deed:
     """An action for many threads. `to`: the number of the checkpoint of a rollback.
 
-    `undo`: a cancelled thread first undoes, last first, what it did outside.
+    `undo`: a cancelled thread first undoes, last first, what it did outside. `changes`: new values
+    by channel, for threads of one agent version; with `then_retry` an edited thread goes on.
     """
 
     name: str
     to: int | None = None
     undo: bool = False
     reason: str = ""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    then_retry: bool = False
 
     def check(self, actor: Actor, *, sure: bool) -> None:
         """Refuse what could be done to no thread; raises Forbidden, Invalid."""
@@ -43,6 +57,10 @@ class Deed:
             raise Invalid("$.to", "name the checkpoint by its number")
         if self.name != "roll_back" and self.to is not None:
             raise Invalid("$.to", "goes with roll_back alone")
+        if bool(self.changes) != (self.name == "edit"):
+            raise Invalid("$.changes", "go with edit, which needs at least one")
+        if self.then_retry and self.name != "edit":
+            raise Invalid("$.then_retry", "goes with edit alone")
         if self.undo and self.name != "cancel":
             raise Invalid("$.undo", "goes with cancel alone")
 
@@ -52,7 +70,8 @@ class Outcome:
     """One of the threads: judged beforehand, or acted on.
 
     `row` is None where the workspace has no such thread; `error` says why nothing is done. The
-    numbers count its effects outside that the deed reaches.
+    numbers count its effects outside that the deed reaches. `before` and `after` are the values
+    that an edit changes, `node` is what a skip passes.
     """
 
     thread: UUID
@@ -61,6 +80,14 @@ class Outcome:
     undone: int = 0
     stays: int = 0
     unknown: int = 0
+    before: Mapping[str, Any] = field(default_factory=dict)
+    after: Mapping[str, Any] = field(default_factory=dict)
+    node: str = ""
+
+    @property
+    def edited(self) -> list[tuple[str, Any, Any]]:
+        """(channel, value before, value after) of what an edit changes."""
+        return [(name, self.before[name], self.after[name]) for name in self.before]
 
     @property
     def why(self) -> str:
@@ -71,7 +98,9 @@ class Outcome:
 def preview_many(actor: Actor, deed: Deed, threads: Sequence[UUID]) -> list[Outcome]:
     """Judge each thread as it is now, in their order; writes nothing."""
     deed.check(actor, sure=False)
-    return [_preview(actor, deed, ident) for ident in _each_once(threads)]
+    many = _each_once(threads)
+    version = _version_of(actor, deed, many)
+    return [_preview(actor, deed, ident, version) for ident in many]
 
 
 def act_on_many(
@@ -83,7 +112,9 @@ def act_on_many(
     """
     deed.check(actor, sure=True)
     seen = versions or {}
-    return [_act(actor, deed, ident, seen.get(ident)) for ident in _each_once(threads)]
+    many = _each_once(threads)
+    version = _version_of(actor, deed, many)
+    return [_act(actor, deed, ident, seen.get(ident), version) for ident in many]
 
 
 def possible(actor: Actor, rows: Sequence[ThreadRow]) -> dict[str, int]:
@@ -99,7 +130,34 @@ def _each_once(threads: Sequence[UUID]) -> list[UUID]:
     return many
 
 
-def _preview(actor: Actor, deed: Deed, ident: UUID) -> Outcome:
+def _version_of(actor: Actor, deed: Deed, threads: Sequence[UUID]) -> UUID | None:
+    """The agent version whose threads an edit reaches: that of the first of them."""
+    if deed.name != "edit":
+        return None
+    known = queries.in_workspace(threads, workspace=actor.workspace)
+    first = next((ident for ident in threads if ident in known), None)
+    if first is None:
+        return None
+    return queries.thread(first, workspace=actor.workspace).agent_version_id
+
+
+def _same_agent(row: ThreadRow, version: UUID | None) -> None:
+    if version is not None and row.agent_version_id != version:
+        raise Conflict(
+            "It is of another version of the agent, or of another agent, than the first thread.",
+            status=str(row.status),
+        )
+
+
+def _node_of(row: ThreadRow) -> str:
+    """The node that comes next; raises Invalid where it is not one alone."""
+    nodes = skippable(row, queries.agent_version(row.agent_version_id))
+    if len(nodes) != 1:
+        raise Invalid("$.node", f"{len(nodes)} nodes come next; skip one on the thread's page")
+    return nodes[0]
+
+
+def _preview(actor: Actor, deed: Deed, ident: UUID, version: UUID | None) -> Outcome:
     try:
         row = queries.thread(ident, workspace=actor.workspace)
     except NotFound as error:
@@ -108,7 +166,15 @@ def _preview(actor: Actor, deed: Deed, ident: UUID) -> Outcome:
     if not allowance.allowed:
         return Outcome(ident, row, NotAllowedNow(allowance.why))
     try:
+        _same_agent(row, version)
         effects = _reached(actor, deed, row)
+        if deed.name == "skip":
+            return Outcome(ident, row, node=_node_of(row))
+        if deed.name == "edit":
+            plan = preview_edit(actor, row.id, deed.changes, reason=deed.reason)
+            if not plan.before:
+                return Outcome(ident, row, Conflict(_SAME, status=str(row.status)))
+            return Outcome(ident, row, before=plan.before, after=deed.changes)
     except ActionError as error:
         return Outcome(ident, row, error)
     fates = [effect.fate for effect in effects]
@@ -138,11 +204,15 @@ def _target(deed: Deed, row: ThreadRow) -> UUID:
         raise Missing(error.message) from error
 
 
-def _act(actor: Actor, deed: Deed, ident: UUID, version: int | None) -> Outcome:
+_SAME: Final = "It has this value already."
+
+
+def _act(actor: Actor, deed: Deed, ident: UUID, seen: int | None, version: UUID | None) -> Outcome:
     row = None
     try:
         row = queries.thread(ident, workspace=actor.workspace)
-        _CALLS[deed.name](actor, deed, row, {"expected_version": version})
+        _same_agent(row, version)
+        _CALLS[deed.name](actor, deed, row, {"expected_version": seen})
         return Outcome(ident, queries.thread(ident, workspace=actor.workspace))
     except NotFound as error:
         return Outcome(ident, error=Missing(error.message))
@@ -150,10 +220,19 @@ def _act(actor: Actor, deed: Deed, ident: UUID, version: int | None) -> Outcome:
         return Outcome(ident, row, error)
 
 
+def _edit(actor: Actor, deed: Deed, row: ThreadRow, seen: dict[str, Any]) -> None:
+    with transaction.atomic():
+        edit(actor, row.id, deed.changes, deed.reason, **seen)
+        if deed.then_retry:
+            retry(actor, row.id)
+
+
 _CALLS: Final[dict[str, Callable[[Actor, Deed, ThreadRow, dict[str, Any]], object]]] = {
     "pause": lambda who, deed, row, seen: pause(who, row.id, reason=deed.reason, **seen),
     "resume": lambda who, deed, row, seen: resume(who, row.id, **seen),
     "retry": lambda who, deed, row, seen: retry(who, row.id, **seen),
+    "edit": _edit,
+    "skip": lambda who, deed, row, seen: skip(who, row.id, _node_of(row), deed.reason, **seen),
     "cancel": lambda who, deed, row, seen: cancel(who, row.id, deed.reason, deed.undo, **seen),
     "roll_back": lambda who, deed, row, seen: roll_back(
         who, row.id, _target(deed, row), deed.reason, **seen

@@ -23,13 +23,17 @@ from .expected_calls import Expected, after_fork, after_roll_back
 
 @dataclass(frozen=True, slots=True)
 class EditPlan:
-    """An edit of the head: which requests it withdraws, what changes as JSON Patch."""
+    """An edit of the head: which requests it withdraws, what changes as JSON Patch.
+
+    `before` are the values of the channels that differ; None of one that was not there.
+    """
 
     thread: ThreadRow
     head: UUID
     version: int
     patch: tuple[dict[str, Any], ...]
     approvals: tuple[ApprovalRow, ...]
+    before: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,7 @@ def edit_plan(thread: ThreadRow, old: dict[str, Any], new: dict[str, Any]) -> Ed
         version=thread.version,
         patch=tuple(queries.diff(old, new)),
         approvals=tuple(gates.unsettled(thread.id)),
+        before={k: old.get(k) for k, value in new.items() if k not in old or old[k] != value},
     )
 
 

@@ -15,7 +15,7 @@ from dashboard import actions
 from dashboard.actions.fleet.many import AT_ONCE, DEEDS, Deed, Outcome
 from dashboard.api.protocol.base import PREVIEW, MemberView, answer, refusals
 from dashboard.api.shapes.problems import of_action
-from dashboard.api.shapes.requests import RequestShape
+from dashboard.api.shapes.requests import Changes, RequestShape
 from dashboard.api.shapes.rows import Problem
 from dashboard.api.shapes.texts import Id, OneOf, Reason
 from dashboard.documents.state_shape import Shape
@@ -26,15 +26,20 @@ class ActOnMany(RequestShape):
 
     action: Annotated[str, OneOf(DEEDS)]
     threads: Annotated[list[Id], Field(min_length=1, max_length=AT_ONCE)]
-    reason: Reason = Field("", description="Required to cancel and to roll back.")
+    reason: Reason = Field("", description="Required to edit, skip, cancel and roll back.")
     to: Annotated[int, Field(ge=0, lt=2**31)] | None = Field(
         None, description="The number of the checkpoint to roll back to."
     )
+    changes: Changes = Field(
+        default_factory=dict,
+        description="Edit: new values by channel, for threads of one agent version.",
+    )
+    then_retry: bool = Field(False, description="Edit: the threads then retry their step.")
     undo: bool = Field(False, description="Cancel: first undo what a thread did, last first.")
 
     def deed(self) -> Deed:
         """Return the action."""
-        return Deed(self.action, self.to, self.undo, self.reason)
+        return Deed(self.action, self.to, self.undo, self.reason, self.changes, self.then_retry)
 
 
 class OneOutcome(Shape):
@@ -87,8 +92,9 @@ class ManyThreads(MemberView):
         request=ActOnMany,
         responses={200: Outcomes, **refusals(403, 422)},
         parameters=[PREVIEW],
-        summary="Pause, resume, retry, cancel or roll back several threads, each by itself",
-        description="One that is refused stops no other. `preview=1` counts what would be undone "
+        summary="Pause, retry, edit, skip, cancel or roll back several threads, each by itself",
+        description="One that is refused stops no other. A skip passes the node that "
+        "comes next. `preview=1` counts what would be undone "
         "and says which threads are refused.",
     )
     def post(self, request: Request) -> Response:

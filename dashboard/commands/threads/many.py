@@ -9,6 +9,7 @@ from checkpoints import queries
 from dashboard import actions
 from dashboard.actions.fleet.many import AT_ONCE, DEEDS, Deed
 from dashboard.api.fleet.many import Outcomes
+from dashboard.commands.terminal.arguments import values
 from dashboard.commands.terminal.console import (
     PersonalCommand,
     Usage,
@@ -27,6 +28,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", required=True, metavar="QUERY", help="as on the board: status:failed")
     parser.add_argument("--to", type=int, metavar="NUMBER", help="roll-back: to which checkpoint")
     parser.add_argument("--undo", action="store_true", help="cancel: first undo what was done")
+    parser.add_argument("--set", action="append", default=[], metavar="CHANNEL=VALUE")
+    parser.add_argument("--retry", action="store_true", help="edit: then retry the step")
     parser.add_argument("--preview", action="store_true", help="only say what it would do")
     takes_reason(parser)
     add_yes_argument(parser)
@@ -35,12 +38,18 @@ def _options(parser: argparse.ArgumentParser) -> None:
 def act(command: PersonalCommand) -> None:
     """Preview, ask, then do it to each thread by itself."""
     o, actor = command.options, command.actor("read")
-    deed = Deed(o["action"].replace("-", "_"), o["to"], o["undo"], o["reason"])
-    deed.check(actor, sure=not o["preview"])
     if not queries.parse_query(o["q"]).terms:
         raise Usage("-q", "names no thread; to stop all of them use `breaker trip`")
     page = queries.threads(queries.Selection(q=o["q"]), workspace=actor.workspace, limit=AT_ONCE)
     ids = [row.id for row in page.rows]
+    changes = {}
+    if o["set"] and page.rows:
+        version = queries.agent_version(page.rows[0].agent_version_id)
+        changes = values(actor, version, o["set"], ())
+    name = o["action"].replace("-", "_")
+    deed = Deed(name, o["to"], o["undo"], o["reason"], changes, o["retry"])
+    if ids or name != "edit":
+        deed.check(actor, sure=not o["preview"])
     if not ids:
         command.say("No thread matches.")
         return
@@ -71,7 +80,7 @@ def act(command: PersonalCommand) -> None:
 MANY: Final = (
     Verb(
         "many",
-        "pause, resume, retry, cancel or roll back every thread of a query",
+        "pause, resume, retry, edit, skip, cancel or roll back every thread of a query",
         act,
         _options,
         "threads many retry -q 'status:failed agent:payments'\n"

@@ -11,10 +11,12 @@ from approvals.incidents import queries
 from approvals.incidents.queries import IncidentRow
 from approvals.notify.texts.incident_kinds import BREAKER, NEWEST_SHOWN
 from dashboard.identity.people import people
+from dashboard.pages.rights import rights_of
 from dashboard.wording.fleet.incidents import LOOKS, STATE_WORDS, title
 
 type Roles = frozenset[str]
 
+BULK: Final = (("retry", "Retry all"), ("edit", "Edit and retry"), ("cancel", "Cancel all"))
 SNOOZES: Final = ((1, "1 hour"), (4, "4 hours"), (24, "1 day"), (72, "3 days"), (168, "1 week"))
 
 
@@ -80,4 +82,5 @@ def incident_newest(page: IncidentPage, roles: Roles) -> dict[str, Any]:
         "newest": queries.newest_threads(page.id),
         "shown": NEWEST_SHOWN,
         "threads": page.row.kind != BREAKER,
+        "bulk": BULK if rights_of(roles).control else (),
     }

@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from approvals.incidents import queries as incidents
 from checkpoints import queries
 from checkpoints.errors import InvalidValue
 from checkpoints.views import ThreadRow
@@ -23,6 +24,8 @@ from dashboard.actions.fleet.many import (
     Outcome,
     possible,
 )
+from dashboard.fields import form as fields
+from dashboard.fields.parameters import ID, one_of
 from dashboard.identity.permissions import require
 from dashboard.saved_views.address import COLUMN_WORDS, DENSITY, NARROWS, read_address
 from dashboard.views import forms
@@ -36,6 +39,8 @@ WORDS: Final = {
     "pause": ("Pause", "Each stops at its next step."),
     "resume": ("Resume", "Paused threads go on."),
     "retry": ("Retry", "Failed threads try their step again."),
+    "edit": ("Edit", "One value becomes another in each; threads of one agent version."),
+    "skip": ("Skip", "Each continues behind the node that comes next."),
     "cancel": ("Cancel", "They end here for good; their history stays."),
     "roll_back": ("Roll back", "Each goes back to its checkpoint of one number, then pauses."),
 }
@@ -43,14 +48,19 @@ WORDS: Final = {
 
 @require_http_methods(["GET", "POST"])
 @member
-@takes(COLUMN_WORDS, **NARROWS, density=DENSITY)
+@takes(COLUMN_WORDS, **NARROWS, density=DENSITY, incident=ID, action=one_of(DEEDS))
 def many(request: HttpRequest) -> HttpResponse:
     """List the threads of a board's address; then a preview of the deed; then the deed itself.
 
-    That address goes along, so that the board which was left comes back.
+    That address goes along, so that the board which was left comes back. &incident= lists the
+    threads that are in trouble there; &action= is chosen to begin with.
     """
     who = actor(request)
     require(who, "read")
+    if request.method != "POST" and (incident := request.GET.get("incident")):
+        found = incidents.in_trouble(UUID(incident), workspace=who.workspace, limit=AT_ONCE)
+        rows = _rows(dict.fromkeys(found, 0), who.workspace)
+        return _sheet(request, {"rows": rows, "beyond": len(found) == AT_ONCE}, {}, 200)
     if request.method != "POST":
         board = board_page(request)
         rows = list(board.first(AT_ONCE).rows)
@@ -65,7 +75,7 @@ def many(request: HttpRequest) -> HttpResponse:
         if again:
             what = back | {"rows": _rows(versions, who.workspace)}
             return _sheet(request, what, _too_many(versions), 200)
-        deed = _deed(form)
+        deed = _deed(form, versions, who.workspace)
         if form.get("do") != "sure":
             outcomes = actions.preview_many(who, deed, list(versions))
             return _sheet(request, back | {"outcomes": outcomes, "deed": deed}, {}, 200)
@@ -92,7 +102,11 @@ def _sheet(
         "beyond": what.get("beyond", False),
         "at_once": AT_ONCE,
         "deeds": [(n, *WORDS[n], fits.get(n, 0)) for n in DEEDS],
-        "chosen": form.get("action", "") or _first(fits),
+        "chosen": form.get("action") or request.GET.get("action") or _first(fits),
+        "channels": _channels(rows),
+        "channel": form.get("channel", ""),
+        "value": form.get("value", ""),
+        "then_retry": bool(form.get("then_retry")) or not form,
         "to": form.get("to", ""),
         "undo": bool(form.get("undo")),
         "reason": form.get("reason", "").strip(),
@@ -150,7 +164,30 @@ def _too_many(versions: Mapping[UUID, int]) -> dict[str, str]:
     return {"thread": text} if n > AT_ONCE else {}
 
 
-def _deed(form: Mapping[str, str]) -> Deed:
+def _channels(rows: Sequence[ThreadRow]) -> list[str]:
+    """The channels that can be edited together: those of the first thread's agent version."""
+    if not rows:
+        return []
+    return list(fields.channels(queries.agent_version(rows[0].agent_version_id).schema))
+
+
+def _changes(
+    form: Mapping[str, str], versions: Mapping[UUID, int], workspace: UUID
+) -> dict[str, Any]:
+    """The new value as the channel's input reads it; raises Invalid."""
+    rows = _rows(dict.fromkeys(versions, 0), workspace)
+    channel, text = form.get("channel", ""), form.get("value", "")
+    if channel not in _channels(rows[:1]):
+        raise errors.Invalid("$.channel", "Choose the value to edit.")
+    schema = queries.agent_version(rows[0].agent_version_id).schema
+    posted = {fields.PREFIX + channel: text}
+    changes, problems = fields.parse(schema, {}, posted, only=(channel,))
+    if problems or channel not in changes:
+        raise errors.Invalid("$.value", problems.get(channel, "Write the new value."))
+    return changes
+
+
+def _deed(form: Mapping[str, str], versions: Mapping[UUID, int], workspace: UUID) -> Deed:
     name, to = form.get("action", ""), form.get("to", "").strip()
     if name == "roll_back" and not (to.isascii() and to.isdecimal() and len(to) < 10):
         raise errors.Invalid("$.to", "must be the number of a checkpoint")
@@ -159,6 +196,8 @@ def _deed(form: Mapping[str, str]) -> Deed:
         to=int(to) if name == "roll_back" else None,
         undo=name == "cancel" and bool(form.get("undo")),
         reason=form.get("reason", "").strip(),
+        changes=_changes(form, versions, workspace) if name == "edit" else {},
+        then_retry=name == "edit" and bool(form.get("then_retry")),
     )
 
 

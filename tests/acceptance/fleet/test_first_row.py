@@ -105,8 +105,8 @@ def troubled(cast: Cast) -> None:
 def board_in(browser: Browser, cast: Cast, query: str, *, phone: bool) -> Page:
     """The board of the operator as the product renders it, without scripts that change it."""
     html = cast.client("operator").get(f"/{query}").content.decode()
-    size = dict(zip(("width", "height"), PHONE if phone else WIDE, strict=True))
-    page = browser.new_context(viewport=size).new_page()
+    width, height = PHONE if phone else WIDE
+    page = browser.new_context(viewport={"width": width, "height": height}).new_page()
 
     def answer(route: Route) -> None:
         path = route.request.url.removeprefix(BASE)

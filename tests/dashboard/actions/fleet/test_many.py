@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
+from approvals.incidents.sweep import sweep_incidents
 from checkpoints import queries, store
+from checkpoints.queries.states import materialized
 from checkpoints.states import EventKind, Status
 from dashboard import actions
 from dashboard.actions.fleet.many import AT_ONCE, DEEDS, Deed
@@ -84,6 +88,10 @@ def test_effects_are_counted_before_and_undone_after(cast: Cast, agent: UUID) ->
         (Deed("roll_back", reason="r"), "$.to"),
         (Deed("pause", to=1), "$.to"),
         (Deed("retry", undo=True), "$.undo"),
+        (Deed("edit", reason="r"), "$.changes"),
+        (Deed("retry", changes={"goal": "x"}), "$.changes"),
+        (Deed("skip"), "$.reason"),
+        (Deed("cancel", reason="r", then_retry=True), "$.then_retry"),
     ],
 )
 def test_what_could_be_done_to_no_thread_is_refused(cast: Cast, deed: Deed, path: str) -> None:
@@ -101,6 +109,86 @@ def test_the_limit_and_the_rights(cast: Cast) -> None:
     for name in DEEDS:
         with pytest.raises(Forbidden):
             actions.act_on_many(cast.actor("viewer"), Deed(name, reason="r"), [uuid4()])
+
+
+def state_of(thread: UUID, cast: Cast) -> dict[str, Any]:
+    head = queries.thread(thread, workspace=cast.workspace).head
+    return dict(materialized.materialise(thread, head).state)
+
+
+def test_one_value_is_edited_in_all_of_them_and_they_go_on(cast: Cast, agent: UUID) -> None:
+    who = cast.actor("operator")
+    good = [failed(cast, agent) for _ in range(3)]
+    other, queued = failed(cast, scene.make_agent("other")), scene.start(cast.workspace, agent)
+    same = failed(cast, agent)
+    actions.edit(who, same, {"goal": "weather"}, "before")
+    many = [*good, other, queued, same]
+    deed = Deed("edit", reason="wrong goal", changes={"goal": "weather"}, then_retry=True)
+    plan = actions.preview_many(who, deed, many)
+    assert [not part.why for part in plan] == [True, True, True, False, False, False]
+    assert [part.edited for part in plan[:3]] == [[("goal", "delays", "weather")]] * 3
+    assert "another version of the agent" in plan[3].why
+    assert "this value already" in plan[5].why
+    assert {status_of(thread, cast) for thread in good} == {Status.FAILED}, "a preview"
+    seen = {i: queries.thread(i, workspace=cast.workspace).version for i in many}
+    actions.retry(who, good[2])  # somebody was quicker
+    done = actions.act_on_many(who, deed, many, seen)
+    assert [not part.why for part in done][:4] == [True, True, False, False]
+    assert [state_of(thread, cast)["goal"] for thread in good] == ["weather", "weather", "delays"]
+    assert {status_of(thread, cast) for thread in good[:2]} == {Status.QUEUED}
+    assert status_of(other, cast) == Status.FAILED
+
+
+def test_a_wrong_value_changes_none_of_them(cast: Cast, agent: UUID) -> None:
+    threads = [failed(cast, agent) for _ in range(2)]
+    deed = Deed("edit", reason="r", changes={"goal": 7}, then_retry=True)
+    for act in (actions.preview_many, actions.act_on_many):
+        assert all(one.why for one in act(cast.actor("operator"), deed, threads))
+    assert {status_of(thread, cast) for thread in threads} == {Status.FAILED}
+    assert {state_of(thread, cast)["goal"] for thread in threads} == {"delays"}
+
+
+def test_the_next_node_is_skipped_in_all_of_them(cast: Cast, agent: UUID) -> None:
+    threads = [failed(cast, agent) for _ in range(2)]
+    deed = Deed("skip", reason="not needed")
+    plan = actions.preview_many(cast.actor("operator"), deed, threads)
+    assert [part.node for part in plan] == ["analyse", "analyse"]
+    actions.act_on_many(cast.actor("operator"), deed, threads)
+    assert {status_of(thread, cast) for thread in threads} == {Status.QUEUED}
+    assert one(
+        "SELECT count(*) FROM gp_event WHERE kind = 'node.skipped' AND thread_id = ANY(%s::uuid[])",
+        (threads,),
+    ) == len(threads)
+
+
+def test_the_sheet_edits_one_value_and_an_incident_leads_there(
+    cast: Cast, agent: UUID, client: Client
+) -> None:
+    threads = [failed(cast, agent) for _ in range(3)]
+    sweep_incidents()
+    client.force_login(cast.users["operator"])
+    ((incident,),) = rows("SELECT id FROM gp_incident WHERE workspace_id = %s", (cast.workspace,))
+    at = reverse("threads_many")
+    page = client.get(f"/incidents/{incident}/").content.decode()
+    for action in ("retry", "edit", "cancel"):
+        assert f'href="{at}?incident={incident}&amp;action={action}"' in page
+    sheet = client.get(f"{at}?incident={incident}&action=edit").content.decode()
+    ticked = re.findall(r'name="thread" value="([^"]+)" checked', sheet)
+    assert {UUID(one.partition(":")[0]) for one in ticked} == set(threads)
+    assert re.search(r'value="edit" required\s+checked', sheet)
+    form = {"thread": ticked, "action": "edit", "channel": "goal", "then_retry": "1"}
+    wrong = client.post(at, form | {"channel": "no", "do": "preview"})
+    assert (wrong.status_code, "Choose the value" in wrong.content.decode()) == (422, True)
+    form |= {"value": "weather", "reason": "wrong goal"}
+    preview = client.post(at, form | {"do": "preview"}).content.decode()
+    assert preview.count("<del>&quot;delays&quot;</del>") == 3
+    assert "Edit 3 threads?" in preview
+    done = client.post(at, form | {"do": "sure"}, follow=True).content.decode()
+    assert "3 of 3 done" in done
+    assert {state_of(thread, cast)["goal"] for thread in threads} == {"weather"}
+    assert {status_of(thread, cast) for thread in threads} == {Status.QUEUED}
+    elsewhere = client.get(f"{at}?incident={uuid4()}")
+    assert "No thread matches" in elsewhere.content.decode()
 
 
 def test_the_sheet_lists_previews_and_does_it(cast: Cast, agent: UUID, client: Client) -> None:
