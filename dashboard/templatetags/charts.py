@@ -18,11 +18,16 @@ register = template.Library()
 
 @register.simple_tag
 def plot_columns(plot: TimePlot) -> SafeString:
-    """A group for each hour or day: what it says when pointed at, and its bars."""
+    """A group for each hour or day: what it says when pointed at, its bars, and where it leads.
+
+    The links have no stop of the keyboard of their own: the table below has the same ones.
+    """
     parts: list[str] = []
     for column in plot.columns:
+        link = f'<a href="{escape(column.href)}" tabindex="-1">' if column.href else ""
         parts.append(
-            f'<g transform="translate({column.x:g})"><title>{escape(plain(column.title))}</title>'
+            f'{link}<g transform="translate({column.x:g})">'
+            f"<title>{escape(plain(column.title))}</title>"
             f'<rect class="hit" width="{plot.step}" height="{plot.height}"></rect>'
         )
         parts += (
@@ -30,7 +35,7 @@ def plot_columns(plot: TimePlot) -> SafeString:
             f'width="{plot.bar_width:g}" height="{bar.height:g}"></rect>'
             for bar in column.bars
         )
-        parts.append("</g>")
+        parts.append("</g></a>" if link else "</g>")
     return mark_safe("".join(parts))  # noqa: S308 - numbers, our words, and what is escaped above
 
 

@@ -34,11 +34,16 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """All that belongs to one hour or day: its place, its bars, and the same in words."""
+    """All that belongs to one hour or day: its place, its bars, and the same in words.
+
+    `href` leads to what it counts; empty where nothing happened.
+    """
 
     x: float
     bars: tuple[Bar, ...]
     title: str
+    empty: bool
+    href: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +60,17 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class TimePlot:
-    """A drawing of `width` by HEIGHT; `top` is the value at its upper edge, in words."""
+    """A drawing of `width` by HEIGHT; `top` is the value at its upper edge, in words.
+
+    `middle` is that of half the height, empty where half of it is no such value.
+    """
 
     columns: tuple[Column, ...]
     lines: tuple[Line, ...]
     legend: tuple[tuple[str, str, str], ...]
     top: str
+    middle: str
+    zero: str
     first: str
     last: str
     width: int
@@ -84,7 +94,12 @@ def over_time(
     if not top:
         return None
     columns = tuple(
-        Column(i * STEP, _stacked(bars, i, top), _title(label, (*bars, *lines), i, words))
+        Column(
+            i * STEP,
+            _stacked(bars, i, top),
+            _title(label, (*bars, *lines), i, words),
+            not any(s.values[i] for s in (*bars, *lines)),
+        )
         for i, label in enumerate(labels)
     )
     return TimePlot(
@@ -92,6 +107,8 @@ def over_time(
         tuple(Line(s.tone, _path(s.values, top), _dots(s.values, top)) for s in lines),
         (*((s.name, s.tone, "bar") for s in bars), *((s.name, s.tone, "line") for s in lines)),
         words(top),
+        words(top / 2) if isinstance(top, float) or top % 2 == 0 else "",
+        words(0),
         labels[0],
         labels[-1],
         len(labels) * STEP,

@@ -21,12 +21,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """One bar: its name, its parts, the sum and the parts in words."""
+    """One bar: its name, its parts, the sum and the parts in words.
+
+    `place` is where the items have it, `href` leads to what it counts.
+    """
 
     name: str
     parts: tuple[Part, ...]
     value: str
     title: str
+    place: int
+    href: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +51,13 @@ def ranks(
     words: Callable[[float], str],
 ) -> RankPlot | None:
     """Bars of (name, a value for each of `kinds`: name and tone); None where all are 0."""
-    some = [(name, values) for name, values in items if sum(values)]
+    some = [(name, values, i) for i, (name, values) in enumerate(items) if sum(values)]
     if not some:
         return None
     ordered = sorted(some, key=lambda one: -sum(one[1]))
     longest = sum(ordered[0][1])
     rows = []
-    for name, values in ordered[:SHOWN]:
+    for name, values, place in ordered[:SHOWN]:
         parts, x = [], 0.0
         for value, (_, tone) in zip(values, kinds, strict=True):
             width = value / longest * WIDTH
@@ -60,6 +65,6 @@ def ranks(
             x += width
         pairs = zip(values, kinds, strict=True)
         title = ", ".join(f"{kind} {words(value)}" for value, (kind, _) in pairs if value)
-        rows.append(Rank(name, tuple(parts), words(sum(values)), f"{name}: {title}"))
+        rows.append(Rank(name, tuple(parts), words(sum(values)), f"{name}: {title}", place))
     legend = tuple((kind, tone, "bar") for kind, tone in kinds) if len(kinds) > 1 else ()
     return RankPlot(tuple(rows), legend, len(ordered) - len(rows))

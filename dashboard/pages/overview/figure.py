@@ -112,6 +112,8 @@ def shown(value: Value, kind: str, *, hours: bool = False) -> str:
         return "–"
     if isinstance(value, datetime):
         return f"{value.astimezone(UTC):{'%d %b %H:%M' if hours else '%d %b %Y'}}"
+    if kind == "money" and value == 0:
+        return "–"
     if kind == "money":
         return money(value) if isinstance(value, Decimal | float | int) else str(value)
     if kind == "seconds":

@@ -53,7 +53,19 @@ def figure(look: Overview, name: str) -> Figure:
 def all_figures(look: Overview) -> list[Figure]:
     """All of them, by at most seven statements in all; each row leads to the threads behind it."""
     figures, now = [make(look) for make in FIGURES.values()], queries.clock()
-    return [replace(one, links=tuple(_links(look, one, now))) for one in figures]
+    return [_linked(one, tuple(_links(look, one, now))) for one in figures]
+
+
+def _linked(figure: Figure, links: tuple[str, ...]) -> Figure:
+    """A figure whose rows and bars lead to the threads behind them."""
+    plot, bars = figure.plot, figure.ranks
+    if plot is not None:
+        pairs = zip(plot.columns, links, strict=True)
+        columns = tuple(replace(one, href="" if one.empty else link) for one, link in pairs)
+        plot = replace(plot, columns=columns)
+    if bars is not None:
+        bars = replace(bars, rows=tuple(replace(one, href=links[one.place]) for one in bars.rows))
+    return replace(figure, links=links, plot=plot, ranks=bars)
 
 
 def _links(look: Overview, figure: Figure, now: float) -> list[str]:

@@ -61,9 +61,11 @@ def context(look: Overview, agents: list[str]) -> dict[str, Any]:
     own = {"period": look.period.name, "agent": look.agent}
     if not look.period.name:
         own |= {"from": f"{look.period.first}", "to": f"{look.period.last}"}
+    figures = all_figures(look)
     return {
         "tiles": tiles(look),
-        "figures": all_figures(look),
+        "figures": [one for one in figures if one.is_drawn],
+        "without_data": [one.title for one in figures if not one.is_drawn],
         "budgets": [budget_line(one) for one in look.budgets if one.row.active],
         "period": look.period,
         "agent": look.agent,
