@@ -150,6 +150,7 @@ from .past import (
     checkpoints,
     deltas_from,
     diff,
+    edited_since,
     lineage,
     newest_of_branch,
     newest_sound,
@@ -173,7 +174,7 @@ from .proof import (
     workspaces_damaged_from,
 )
 from .repeated_effects import Range, at_place, branches_to_head, settled
-from .reuse import PURE, reusable, touched_after
+from .reuse import PURE, RECORDS_OF_A_STEP, reusable, touched_after
 from .savings import fleet_saved, saved
 from .search.bounded import SHOWN_MAX, bounded_counts
 from .search.counts import COUNT_CAP, children_beside, counts
@@ -226,6 +227,7 @@ __all__ = [
     "GUARDS",
     "MOVING",
     "PURE",
+    "RECORDS_OF_A_STEP",
     "SEARCHED",
     "SHOWN_MAX",
     "STANDSTILL_SECONDS",
@@ -318,6 +320,7 @@ __all__ = [
     "deployed_config",
     "diff",
     "duty",
+    "edited_since",
     "effects_after",
     "effects_before",
     "effects_left",

@@ -15,9 +15,10 @@ from ..log.pins import accepted_after
 from ..postgres import reads as prepared
 from ..postgres.named_rows import fetch_named
 from ..state import references
+from ..states import Status
 from ..tables import columns as tables
 from ..tables.readers import Reader, record_of
-from ..views import CheckpointRow, Page, StepRow
+from ..views import CheckpointRow, Page, StepRow, ThreadRow
 from .rows import decoded, names, rows
 from .states import materialized
 
@@ -185,6 +186,17 @@ WITH RECURSIVE seg AS (
 )
 """
 _BRANCH_RANGES = f"{BRANCHES} SELECT thread_id, branch, lo, hi, hi_step FROM seg ORDER BY depth"
+
+
+def edited_since(thread: ThreadRow) -> bool:
+    """Tell whether somebody edited a failed thread, or one in attention, after it stopped."""
+    return thread.status in (Status.FAILED, Status.ATTENTION) and bool(
+        rows(
+            "SELECT 1 FROM gp_checkpoint WHERE thread_id = %s::uuid AND id = %s::uuid "
+            "AND source = 'edit' AND created_at > %s::timestamptz",
+            (thread.id, thread.head, thread.status_since),
+        )
+    )
 
 
 def branch_ranges(thread_id: UUID, checkpoint_id: UUID) -> list[tuple[UUID, int, int, int, int]]:

@@ -22,5 +22,5 @@ WHERE f.agent_version_id = %s::uuid AND a.finished_at <= f.until
 ORDER BY f.depth, a.branch DESC, a.revision DESC LIMIT %s
 
 -- touched -- The first step after a checkpoint at which a person's values joined the state.
-SELECT min(step) AS step FROM gp_checkpoint WHERE thread_id = %s::uuid AND branch = %s::integer
+SELECT min(step) AS step FROM gp_checkpoint WHERE thread_id = %s::uuid AND branch = ANY(%s::integer[])
   AND number > %s::integer AND source IN ('input', 'edit', 'upgrade')

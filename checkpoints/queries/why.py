@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol
 from uuid import UUID
@@ -11,6 +12,12 @@ from ..breakers.rule import StoppedRow
 from ..states import FINISHED, Status
 from ..verdicts import question_of
 from ..views import Awaited, StuckRow, ThreadRow, Why, WorkerRow
+
+# What a person does about a failure, and what is left once somebody has edited the state.
+EDIT_FIRST, EDITED = (
+    "Edit the state where needed, then retry",
+    "The state was edited since; retry",
+)
 
 
 class OpenRequest(Protocol):
@@ -39,16 +46,19 @@ def why_waiting(
     *,
     awaited: Awaited | None = None,
     now: datetime | None = None,
+    edited: bool = False,
 ) -> Why:
     """Explain any standstill from the row, its open requests and the workers as they are seen.
 
-    `awaited` are the children that it waits for.
+    `awaited` are the children that it waits for. `edited`: somebody edited it since.
 
     Kinds: working, agent, pause, lease, gate, children, wake, timer, queue, no_worker, no_code,
     watched, paused, breaker, attention, failed, finished, stuck. `action` says what a person can
     do, empty where nothing is needed.
     """
     result = _usual(thread, approvals, workers, awaited, now)
+    if edited and EDIT_FIRST in result.action:
+        result = replace(result, action=result.action.replace(EDIT_FIRST, EDITED))
     return result if thread.stuck is None else _stuck(result, thread.stuck)
 
 
@@ -99,7 +109,7 @@ def _usual(
                 "failed",
                 sentence(thread.status_reason or "A step failed"),
                 thread.status_since,
-                "Edit the state where needed, then retry.",
+                f"{EDIT_FIRST}.",
             )
     message = thread.status_reason or f"The thread has {thread.status}"
     if thread.status is Status.CANCELLED:
@@ -314,7 +324,7 @@ def _attention(thread: ThreadRow) -> Why:
     message = sentence(thread.status_reason or "The engine can't continue without a person")
     request = question_of(thread.status, thread.waiting_on)
     if request is None:
-        action = "Read the reason, edit the state where needed, then retry or roll back."
+        action = f"Read the reason. {EDIT_FIRST} or roll back."
         kind = thread.waiting_on.get("kind") if isinstance(thread.waiting_on, dict) else ""
         if kind == "code":
             action = "Choose which version of the code continues it."

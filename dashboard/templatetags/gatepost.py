@@ -5,7 +5,7 @@ Everything an agent or a person wrote reaches HTML through `visible` or Django's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -24,6 +24,7 @@ from dashboard.drawing.charts.symbols import address, symbol
 from dashboard.drawing.model_calls import model_call_of
 from dashboard.fields.validation import REASON_MAX
 from dashboard.wording import amounts, sentences, text
+from dashboard.wording.savings import counted
 from dashboard.wording.usages import seconds_taken
 
 register = template.Library()
@@ -367,10 +368,15 @@ def approval_of(row: Any) -> str:
         return ""
 
 
+register.filter("counted", counted)
+
+
 @register.filter
-def plan_done(plan: Iterable[Any] | None) -> int:
-    """Count the finished steps of a plan."""
-    return sum(1 for step in plan or () if step.state == "done")
+def plan_progress(plan: Sequence[Any] | None) -> str:
+    """Say how far a plan is: "2 of 5", or "68 steps done" where nodes worked several times."""
+    visits = sum(step.visits for step in plan or ())
+    done = sum(1 for step in plan or () if step.state == "done")
+    return f"{done} of {len(plan or ())}" if visits == done else counted(visits, "step") + " done"
 
 
 @register.simple_tag

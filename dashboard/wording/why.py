@@ -29,7 +29,13 @@ def why_waiting(thread: ThreadRow, *, approvals: Sequence[ApprovalRow] | None = 
     if thread.status is Status.WAITING and not approvals and (held := _held(thread)):
         return held
     workers = queries.workers() if thread.status in _NEED_WORKERS else []
-    result = why.why_waiting(thread, approvals, workers, awaited=queries.awaited(thread))
+    result = why.why_waiting(
+        thread,
+        approvals,
+        workers,
+        awaited=queries.awaited(thread),
+        edited=queries.edited_since(thread),
+    )
     fresh = thread.read_at - thread.status_since < QUEUED_TOO_LONG
     # Of an end there is something to say only where somebody has to look.
     if (result.kind in _MOVING and not result.action) or (

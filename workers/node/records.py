@@ -365,7 +365,11 @@ class Recording:
         revision = self._step.revision(position, same=False)
         activity = self._new(position, "activity", name, value, revision=revision)
         events = self._step.take_events()
-        self._step.ledger.record(self._step.work, activity, result=stored, events=events)
+        # Only `recorded` answers from it, and only at this position: a fork calls again.
+        more = {"knows_more": True}
+        self._step.ledger.record(
+            self._step.work, activity, result=stored, usage=more, events=events
+        )
 
     def error_text(self, error: Exception) -> str:
         """An error as it is recorded: without the secrets that the step has read."""

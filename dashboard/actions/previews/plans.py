@@ -18,7 +18,7 @@ from checkpoints.errors import NotFound
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, ThreadRow
 from dashboard.errors import Missing, NotAllowedNow
 
-from .expected_calls import Expected, after_fork, after_roll_back
+from .expected_calls import Expected, after_edit, after_fork, after_roll_back
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class EditPlan:
     """An edit of the head: which requests it withdraws, what changes as JSON Patch.
 
     `before` are the values of the channels that differ; None of one that was not there.
+    `expected` is what becomes of the finished calls of the step in progress.
     """
 
     thread: ThreadRow
@@ -33,6 +34,7 @@ class EditPlan:
     version: int
     patch: tuple[dict[str, Any], ...]
     approvals: tuple[ApprovalRow, ...]
+    expected: Expected
     before: dict[str, Any] = field(default_factory=dict)
 
 
@@ -86,13 +88,15 @@ class RollBackPlan:
 
 def edit_plan(thread: ThreadRow, old: dict[str, Any], new: dict[str, Any]) -> EditPlan:
     """The plan of an edit that turns the head's state `old` into `new`."""
+    patch = tuple(queries.diff(old, new))
     return EditPlan(
         thread=thread,
         head=thread.head,
         version=thread.version,
-        patch=tuple(queries.diff(old, new)),
+        patch=patch,
         approvals=tuple(gates.unsettled(thread.id)),
         before={k: old.get(k) for k, value in new.items() if k not in old or old[k] != value},
+        expected=after_edit(thread, changed=bool(patch)),
     )
 
 

@@ -37,7 +37,13 @@ def thread_detail(
     """One thread as it is now, for one caller, and its open requests; raises NotFound."""
     row = queries.thread(thread_id, workspace=actor.workspace)
     open_ones = gates.for_thread(thread_id, open_only=True)
-    why = why_waiting(row, open_ones, queries.workers(), awaited=queries.awaited(row))
+    why = why_waiting(
+        row,
+        open_ones,
+        queries.workers(),
+        awaited=queries.awaited(row),
+        edited=queries.edited_since(row),
+    )
     inputs = queries.waiting_inputs(thread_id) if row.message_channel else []
     payload = ThreadDetail.from_row(
         row,
@@ -83,7 +89,7 @@ def diff_answer(comparison: Comparison, ending: Ending | None = None) -> Diff:
             "common": None if comparison.common is None else _position(comparison.common),
             "diverged": {"from": _event(comparison.old_event), "to": _event(comparison.new_event)},
             "diverged_step": comparison.diverged.step,
-            "equal_steps": comparison.diverged.equal,
+            "equal_steps": comparison.equal,
             "compared_all": comparison.diverged.whole,
             "ending": ending,
         }

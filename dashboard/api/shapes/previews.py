@@ -25,25 +25,6 @@ class EffectFate(Shape):
     text: str
 
 
-class EditPreview(Shape):
-    """Values that an edit would change, and requests that it would withdraw."""
-
-    head: UUID
-    version: int
-    patch: list[dict[str, Any]]
-    withdrawn_approvals: list[UUID]
-
-    @classmethod
-    def of(cls, plan: EditPlan) -> Self:
-        """The plan for the wire."""
-        return cls(
-            head=plan.head,
-            version=plan.version,
-            patch=list(plan.patch),
-            withdrawn_approvals=[a.id for a in plan.approvals],
-        )
-
-
 class SecondPersonAsked(Shape):
     """Nothing is done yet: somebody else is asked first, in the request `approval`."""
 
@@ -58,10 +39,6 @@ class SecondAdminAsked(Shape):
     detail: str
     change: UUID
     url: str
-
-
-class EditAnswer(RootModel[ThreadDetail | EditPreview]):
-    """The thread as it is after an edit; with `?preview=1` what the edit would do."""
 
 
 class ExpectedCall(Shape):
@@ -81,9 +58,9 @@ class ExpectedCall(Shape):
 class ExpectedCalls(Shape):
     """The expected fates of the calls ahead, from the recording of these steps.
 
-    `reused` calls are not made again; those of `maybe` are not either if their input turns out to
-    be the same; those of `again` always are. Tokens and cost are of `again`. `calls` are the
-    first 200.
+    `reused` calls are not made again, those of `again` are. Those of `maybe` are unknown until
+    run: other input leads to another call, or to none. Tokens and cost are of `again`, those of
+    `maybe` are the most that they took. `calls` are the first 200.
     """
 
     reused: int
@@ -125,6 +102,33 @@ class ExpectedCalls(Shape):
                 for call in expected.calls[:CALLS_TOLD]
             ],
         }
+
+
+class EditPreview(ExpectedCalls):
+    """Values that an edit would change, and requests that it would withdraw.
+
+    The calls are the finished ones of the step in progress.
+    """
+
+    head: UUID
+    version: int
+    patch: list[dict[str, Any]]
+    withdrawn_approvals: list[UUID]
+
+    @classmethod
+    def of(cls, plan: EditPlan) -> Self:
+        """The plan for the wire."""
+        return cls(
+            head=plan.head,
+            version=plan.version,
+            patch=list(plan.patch),
+            withdrawn_approvals=[a.id for a in plan.approvals],
+            **cls.as_json(plan.expected),
+        )
+
+
+class EditAnswer(RootModel[ThreadDetail | EditPreview]):
+    """The thread as it is after an edit; with `?preview=1` what the edit would do."""
 
 
 class ForkPreview(ExpectedCalls):

@@ -82,6 +82,7 @@ def edit_table(plan: EditPlan) -> Table:
         [
             ("change", ", ".join(op["path"][1:] for op in plan.patch) or "nothing"),
             ("withdraw", ", ".join(a.headline for a in plan.approvals) or "no request"),
+            *(_ahead(plan.expected) if plan.expected.calls else ()),
         ],
     )
 
@@ -97,7 +98,7 @@ def _ahead(expected: Expected) -> list[tuple[str, str]]:
 
     results = [("reuse", totals(REUSED)), ("call again", totals(AGAIN))]
     if expected.count(MAYBE):
-        results.append(("call again if asked otherwise", totals(MAYBE)))
+        results.append(("unknown until run", totals(MAYBE)))
     return results
 
 

@@ -23,8 +23,9 @@ type Range = tuple[UUID, int, int, int, int]
 class Comparison:
     """Two checkpoints with their states; `common` is the last checkpoint on both ways.
 
-    `diverged` says at which step their contents part, the events are those of either side: None
-    where that side ends there or did nothing of the kind.
+    `starts` are the values that either side begins with after it, where they are its own: its
+    input, or what a fork changed. `diverged` says at which step their contents part, the events
+    are those of either side: None where that side ends there or did nothing of the kind.
     """
 
     old: CheckpointRow
@@ -32,9 +33,16 @@ class Comparison:
     old_state: dict[str, Any]
     new_state: dict[str, Any]
     common: CheckpointRow | None
+    starts: tuple[dict[str, Any], dict[str, Any]]
     diverged: Divergence
     old_event: EventRow | None
     new_event: EventRow | None
+
+    @property
+    def equal(self) -> int:
+        """The number of equal steps: those of the past that both share, and equal ones after it."""
+        shared = 0 if self.common is None else self.common.step + 1
+        return shared + self.diverged.equal
 
     @property
     def patch(self) -> list[dict[str, Any]]:
@@ -53,8 +61,11 @@ def compare(old: CheckpointRow, new: CheckpointRow, *, at_most: int = STEPS_MAX)
         queries.branch_ranges(new.thread, new.id),
     )
     meeting = meet(old_way, new_way)
+    starts: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     diverged = first_divergence(
-        _since(old_way, meeting, old), _since(new_way, meeting, new), at_most=at_most
+        _noting_start(_since(old_way, meeting, old), starts[0]),
+        _noting_start(_since(new_way, meeting, new), starts[1]),
+        at_most=at_most,
     )
     return Comparison(
         old=old,
@@ -62,6 +73,7 @@ def compare(old: CheckpointRow, new: CheckpointRow, *, at_most: int = STEPS_MAX)
         old_state=queries.state_at(old.thread, old.id),
         new_state=queries.state_at(new.thread, new.id),
         common=None if meeting is None else queries.checkpoint_by_number(*meeting),
+        starts=starts,
         diverged=diverged,
         old_event=_event(diverged.left),
         new_event=_event(diverged.right),
@@ -97,6 +109,15 @@ def _since(
             yield from _after_meeting(steps) if meeting == (thread, lo - 1) else steps
     if (since := logged_since(end, kinds=KINDS)) is not None:
         yield from _after_meeting([since]) if meeting == (end.thread, end.number) else [since]
+
+
+def _noting_start(steps: Iterable[LoggedStep], start: dict[str, Any]) -> Iterator[LoggedStep]:
+    """The steps; puts the values of an input or a fork that they begin with into `start`."""
+    for i, step in enumerate(steps):
+        if i == 0 and step.source in ("input", "fork") and isinstance(step.delta, dict):
+            for values in step.delta.values():
+                start.update(values if isinstance(values, dict) else {})
+        yield step
 
 
 def _after_meeting(steps: Iterable[LoggedStep]) -> Iterator[LoggedStep]:

@@ -16,10 +16,11 @@ from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard import actions, errors
 from dashboard.fields import form as fields
 from dashboard.fields import state_text
+from dashboard.fields.shapes import Ahead
 from dashboard.views import forms
 from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 
-from .changes import checkpoint_of, form_page, head_of, thread_for, values_at
+from .changes import ahead_of, checkpoint_of, form_page, head_of, thread_for, values_at
 from .state_form import BY_JSON, StateForm, digest_of
 
 PREVIEW, SAVE = "preview", "save"
@@ -160,5 +161,6 @@ class EditPage:
             "new_state": self.values | changes,
             "schema": self.schema,
             "stored": self.state.stored(self.request, changes),
+            "preview": Ahead(**ahead_of(plan.expected)),
         }
         return self.render({}, 200, **shown, **more)

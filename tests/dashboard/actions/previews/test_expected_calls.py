@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +17,9 @@ from tests.cast import Cast
 from tests.dashboard.calls import post
 from tests.workers.conftest import Bench
 from tests.workers.node.test_reuse import CALLS, CONFIG, MODULE, _no_calls  # noqa: F401
+from workers.authoring.graph import END, Graph, State
 from workers.code.registry import announce
+from workers.node.context import Context
 
 
 @pytest.fixture
@@ -48,12 +51,12 @@ def first(thread: UUID) -> UUID:
     ("changes", "config", "expected_fates", "tokens"),
     [
         ({}, {}, ["reused", "reused", "reused", "again"], (42, 0, 0)),
-        ({"goal": "ink"}, {}, ["maybe", "maybe", "maybe", "again"], (0, 42, 0)),
+        ({"goal": "ink"}, {}, ["maybe", "maybe", "maybe", "maybe"], (0, 42, 0)),
         ({"goal": "tea"}, {}, ["reused", "reused", "reused", "again"], (42, 0, 0)),
-        ({}, {"model": "large"}, ["maybe", "again", "again", "again"], (0, 0, 42)),
-        ({}, {"temperature": 0.9}, ["maybe", "again", "again", "again"], (0, 0, 42)),
-        ({}, {"prompts": {"sum": "Short."}}, ["maybe", "again", "maybe", "again"], (0, 42, 0)),
-        ({}, {"colour": "red"}, ["maybe", "again", "maybe", "again"], (0, 42, 0)),
+        ({}, {"model": "large"}, ["maybe", "maybe", "maybe", "maybe"], (0, 42, 0)),
+        ({}, {"temperature": 0.9}, ["maybe", "maybe", "maybe", "maybe"], (0, 42, 0)),
+        ({}, {"prompts": {"sum": "Short."}}, ["maybe", "maybe", "maybe", "maybe"], (0, 42, 0)),
+        ({}, {"colour": "red"}, ["maybe", "maybe", "maybe", "maybe"], (0, 42, 0)),
     ],
 )
 def test_what_a_fork_is_told_comes_true(
@@ -106,13 +109,12 @@ def test_what_a_rollback_is_told_comes_true(cast: Cast, bench: Bench, base: UUID
 
 
 def test_what_other_code_recorded_is_called_again(cast: Cast, bench: Bench, base: UUID) -> None:
-    from types import SimpleNamespace
-
     bench.install(MODULE.graph, MODULE.TOOLS, SimpleNamespace(__name__="changed", __file__=None))
     plan = actions.preview_fork(cast.actor("operator"), base, first(base))
-    assert set(fates(plan.expected).values()) == {"again"}
-    whys = {call.why for call in plan.expected.calls}
-    assert whys == {"the agent's code has changed since", "effects are never reused"}
+    assert set(fates(plan.expected).values()) == {"maybe"}
+    why = "the agent's code has changed since"
+    effect = f"{why}; if it is reached, it is called: effects are never reused"
+    assert {call.why for call in plan.expected.calls} == {why, effect}
 
 
 def test_after_an_edit_or_a_decision_nothing_is_certain(
@@ -135,9 +137,99 @@ def test_after_an_edit_or_a_decision_nothing_is_certain(
     )
     plan = actions.preview_fork(cast.actor("operator"), thread, rolled.id)
     assert set(fates(plan.expected).values()) == {"maybe"}
-    assert {call.why for call in plan.expected.calls} == {
-        "people's values joined the state before it"
+    why = "people's values joined the state before it"
+    assert {call.why.partition(";")[0] for call in plan.expected.calls} == {why}
+
+
+class Halves(State):
+    goal: str = "tea"
+    size: int = 0
+
+
+halves = Graph("halves", Halves)
+
+
+@halves.node(then=END)
+def half(state: Halves, ctx: Context) -> dict[str, int]:
+    size = ctx.activity(size_of, state.goal)
+    if state.goal == "tea":
+        raise ValueError("no tea")
+    return {"size": size + ctx.activity(size_of, "the rest")}
+
+
+def size_of(text: str) -> int:
+    return len(text)
+
+
+def test_an_edit_says_what_is_unknown_of_the_step_in_progress(
+    cast: Cast, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The finished calls of a step that failed answer for the same input only."""
+    bench = Bench(
+        announce(halves, {}, [SimpleNamespace(__name__=__name__, __file__=__file__)]),
+        cast.workspace,
+    )
+    thread = bench.start()
+    assert bench.advance(thread).status == "failed"
+    operator: Client = cast.client("operator")
+    ask = {"changes": {"goal": "ink"}, "reason": "no tea"}
+    payload = post(operator, f"/threads/{thread}/edit/?preview=1", ask).json()
+    assert (payload["reused"], payload["maybe"], payload["again"]) == (0, 1, 0)
+    assert payload["calls"][0]["why"] == "the state has other values"
+    form = {
+        "checkpoint": str(bench.row(thread).head),
+        "version": bench.row(thread).version,
+        "act": "preview",
+        "f-goal": "ink",
+        "f-size": "0",
     }
+    page = operator.post(f"/threads/{thread}/edit/", form).content.decode()
+    assert "Forecast for these values" in page
+    assert "none reused" not in page
+    assert "1 unknown until run" in page
+    call_command("threads", "edit", str(thread), "--set", "goal=ink", "--preview")
+    assert "unknown until run" in capsys.readouterr().out
+    same = post(operator, f"/threads/{thread}/edit/?preview=1", {"changes": {"goal": "tea"}})
+    assert same.json()["maybe"] == 0
+    # What it did: the one call of the record was made again, with the other input.
+    bench.edit(thread, {"goal": "ink"}, "no tea")
+    bench.retry(thread)
+    assert bench.advance(thread).status == "succeeded"
+
+
+class Sums(State):
+    total: int = 0
+
+
+sums = Graph("sums", Sums)
+families = Graph("families", Sums)
+
+
+@sums.node(then=END)
+def add(state: Sums, ctx: Context) -> dict[str, int]:
+    return {"total": ctx.activity(size_of, "four")}
+
+
+@families.node(then=END)
+def ask_child(state: Sums, ctx: Context) -> dict[str, int]:
+    before = ctx.activity(size_of, "before")
+    ctx.spawn("sums", {})
+    return {"total": before + ctx.activity(size_of, "after")}
+
+
+def test_children_start_anew(cast: Cast) -> None:
+    code = [SimpleNamespace(__name__=__name__, __file__=__file__)]
+    announce(sums, {}, code)
+    bench = Bench(announce(families, {}, code), cast.workspace)
+    thread = bench.start()
+    assert bench.advance(thread).status == "succeeded"
+    plan = actions.preview_fork(cast.actor("operator"), thread, first(thread))
+    by_order = [(call.activity.tool, call.fate) for call in plan.expected.calls]
+    assert by_order == [("size_of", "reused"), ("spawn", "again"), ("size_of", "maybe")]
+    fork = bench.fork(thread, 0, {})
+    assert bench.advance(fork).status == "succeeded"
+    [spawned] = [a for a in bench.activities(fork) if a.tool == "spawn"]
+    assert "reused_from" not in (spawned.usage or {})
 
 
 def test_the_doors_tell_it(
@@ -146,10 +238,10 @@ def test_the_doors_tell_it(
     operator: Client = cast.client("operator")
     ask = {"checkpoint": str(first(base)), "config": {"model": "large"}}
     payload = post(operator, f"/threads/{base}/fork/?preview=1", ask).json()
-    assert (payload["reused"], payload["maybe"], payload["again"]) == (0, 1, 3)
-    assert (payload["tokens"], payload["cost"], payload["tokens_maybe"]) == (42, "0.25", 0)
+    assert (payload["reused"], payload["maybe"], payload["again"]) == (0, 4, 0)
+    assert (payload["tokens"], payload["tokens_maybe"], payload["cost_maybe"]) == (0, 42, "0.25")
     assert [c["tool"] for c in payload["calls"]] == ["load", "tone_of", "model", "reuse.send"]
-    assert payload["calls"][2]["why"] == "the configuration has another model"
+    assert payload["calls"][2]["why"].endswith("called: the configuration has another model")
     page = operator.get(f"/threads/{base}/fork/?checkpoint={first(base)}").content.decode()
     assert "3 reused, 1 called again" in page
     assert "42 tokens" in page

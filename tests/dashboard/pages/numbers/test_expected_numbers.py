@@ -92,11 +92,13 @@ def predicted(thread: UUID, number: int) -> tuple[Counter[str], Counter[str], di
         data = json.loads(text)
         if kind == "rollback.started":
             break  # what follows is another branch
-        if kind in ("state.edited", "approval.requested", "value.recorded"):
+        # Each request here is that of the effect which follows it, and is asked again with it.
+        if kind in ("state.edited", "value.recorded"):
             certain = False
         if kind not in ("activity.finished", "model.answered", "effect.finished"):
             continue
-        fate = "again" if kind == "effect.finished" else "reused" if certain else "maybe"
+        known = "again" if kind == "effect.finished" else "reused"
+        fate = known if certain else "maybe"
         certain = certain and fate != "again"
         usage = data.get("usage") or {}
         n_calls[fate] += 1

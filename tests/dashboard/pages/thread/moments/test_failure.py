@@ -50,6 +50,26 @@ def failure(html: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", part.partition(">")[2]).split())
 
 
+def test_after_an_edit_nobody_is_told_to_edit(cast: Cast) -> None:
+    """Page and API say that the state was edited since, until it fails once more."""
+    work = failed(cast)
+    client = cast.client("operator")
+
+    def advice() -> str:
+        page = client.get(f"/threads/{work.thread}/").content.decode()
+        why = client.get(f"/api/v1/threads/{work.thread}/").json()["why_waiting"]["action"]
+        assert why in page.replace("&#x27;", "'")
+        return str(why)
+
+    assert advice() == "Edit the state where needed, then retry."
+    store.edit(work.thread, changes={"report": "mended"}, reason="", actor="user:1")
+    assert advice() == "The state was edited since; retry."
+    store.retry(work.thread, actor="user:1")
+    lease = scene.lease(work.thread)
+    store.leave(lease, EventKind.THREAD_FAILED, reason="publish: again", data={"node": "publish"})
+    assert advice() == "Edit the state where needed, then retry."
+
+
 @pytest.mark.requirement("B09")
 def test_the_state_the_error_the_node_and_the_attempt_are_shown(cast: Cast) -> None:
     work = failed(cast, times=3)
