@@ -12,7 +12,9 @@ from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
 from dashboard.drawing import differences, lineage
+from dashboard.drawing.comparison.changes import SHOWN, Changed, changed_values
 from dashboard.drawing.comparison.compare import Comparison, compare
+from dashboard.drawing.comparison.contents import CHANGE
 from dashboard.drawing.comparison.divergence import Difference
 from dashboard.drawing.comparison.endings import Ending, ending_of
 from dashboard.drawing.places import Places, Sides, pointer_to
@@ -22,6 +24,7 @@ from dashboard.identity.people import people
 from .forks import forks_of
 
 VIEWS: Final = ("changes", "sides")
+CANDIDATES: Final = 20
 CHANNELS = 100  # differing channels in two columns
 LINES = 300  # of their values together
 
@@ -75,6 +78,20 @@ def point_of(text: str, *, workspace: UUID) -> tuple[ThreadRow, CheckpointRow]:
     return thread, queries.checkpoint(thread.id, UUID(match["id"]) if match["id"] else thread.head)
 
 
+def candidates(workspace: UUID, left: ThreadRow | None) -> list[ThreadRow]:
+    """Threads to compare: relatives of `left` where it is known, then the newest of its agent."""
+    agent = left.agent if left is not None else ""
+    top = queries.Selection(agent=agent, tree=queries.TreeFilter(top=True))
+    recent = queries.threads(top, workspace=workspace, limit=CANDIDATES).rows
+    if left is None:
+        return list(recent)
+    relatives = forks_of(left.id)
+    if left.base is not None:
+        relatives = [queries.thread(left.base, workspace=workspace), *forks_of(left.base)]
+    known = {row.id: row for row in [*relatives, *recent] if row.id != left.id}
+    return list(known.values())[:CANDIDATES]
+
+
 @dataclass
 class ComparisonPage:
     """The reads of one look at two checkpoints; `left` and `right` as in the address."""
@@ -98,19 +115,40 @@ class ComparisonPage:
 
     @cached_property
     def sides(self) -> tuple[Side, Side]:
-        """Left and right."""
+        """Left and right; a change by a person stands beside another change alone."""
         (one, old), (other, new) = self.points
-        made = self.made
-        return (
-            Side("Left", one, old, made.diverged.left, made.old_event),
-            Side("Right", other, new, made.diverged.right, made.new_event),
-        )
+        left, right = self.made.diverged.left, self.made.diverged.right
+        old_event, new_event = self.made.old_event, self.made.new_event
+        if left is not None and right is not None and CHANGE in {left.about, right.about}:
+            if left.about != CHANGE:
+                left = old_event = None
+            elif right.about != CHANGE:
+                right = new_event = None
+        return Side("Left", one, old, left, old_event), Side("Right", other, new, right, new_event)
 
     @cached_property
     def ending(self) -> Ending | None:
         """The verdict on the endings of two threads; None where an older checkpoint is compared."""
         (one, old), (other, new) = self.points
         return ending_of(one, old, other, new)
+
+    @cached_property
+    def inputs(self) -> list[Changed]:
+        """The values that differ where both begin: inputs, or what a fork changed."""
+        made = self.made
+        old, new = made.starts
+        if made.common is not None and (old or new):
+            shared = queries.state_at(made.common.thread, made.common.id)
+            known = {name: shared[name] for name in old.keys() | new.keys() if name in shared}
+            old, new = known | old, known | new
+        return changed_values(old, new)
+
+    @cached_property
+    def moved(self) -> list[Changed]:
+        """The other values that differ in the end; what the verdict names stands there."""
+        named = [one.name for one in self.inputs]
+        named += [pair.name for pair in self.ending.pairs] if self.ending else []
+        return changed_values(self.made.old_state, self.made.new_state, without=named)
 
     @cached_property
     def lanes(self) -> dict[str, int]:
@@ -142,12 +180,16 @@ class ComparisonPage:
             "view": self.view,
             "common": made.common,
             "ending": self.ending,
+            "equal": made.equal,
+            "inputs": self.inputs,
+            "moved": self.moved[:SHOWN],
+            "moved_more": max(len(self.moved) - SHOWN, 0),
             "diverged": parted,
-            "difference": parted.left or parted.right,
+            "difference": left.difference or right.difference,
             # Both did the same thing with another content: what differs in it.
-            "alike": parted.left is not None
-            and parted.right is not None
-            and parted.left.about == parted.right.about,
+            "alike": left.difference is not None
+            and right.difference is not None
+            and left.difference.about == right.difference.about,
             "old_state": made.old_state,
             "new_state": made.new_state,
             "schema": schema,

@@ -75,6 +75,11 @@ def many(request: HttpRequest) -> HttpResponse:
         if again:
             what = back | {"rows": _rows(versions, who.workspace)}
             return _sheet(request, what, _too_many(versions), 200)
+        if form.get("do") == "compare":
+            if len(versions) != 2:
+                raise errors.Invalid("$.thread", f"choose two to compare, not {len(versions):,}")
+            left, right = versions
+            return SeeOther(f"{reverse('compare')}?left={left}&right={right}")
         deed = _deed(form, versions, who.workspace)
         if form.get("do") != "sure":
             outcomes = actions.preview_many(who, deed, list(versions))

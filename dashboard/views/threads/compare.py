@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dashboard.fields.parameters import POINT, one_of
-from dashboard.pages.parts.comparison import VIEWS, ComparisonPage
+from dashboard.pages.parts.comparison import VIEWS, ComparisonPage, candidates, point_of
 from dashboard.views.addresses import takes
 from dashboard.views.base import actor, member
 
@@ -20,9 +20,17 @@ TEMPLATE = "thread/compare.html"
 def compare(request: HttpRequest) -> HttpResponse:
     """?left= and ?right= beside each other; a form where one of them is missing."""
     left, right = (request.GET.get(name, "").strip() for name in ("left", "right"))
+    workspace = actor(request).workspace
     if not left or not right:
-        return render(request, TEMPLATE, {"wanted": {"left": left, "right": right}})
+        known = left or right
+        first = point_of(known, workspace=workspace)[0] if known else None
+        context = {
+            "wanted": {"left": known, "right": ""},
+            "first": first,
+            "candidates": candidates(workspace, first),
+        }
+        return render(request, TEMPLATE, context)
     view = request.GET.get("view", "") or VIEWS[0]
-    page = ComparisonPage(actor(request).workspace, left, right, view)
+    page = ComparisonPage(workspace, left, right, view)
     wanted = {"left": left, "right": right}
     return render(request, TEMPLATE, page.context() | {"wanted": wanted})

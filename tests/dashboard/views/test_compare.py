@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -13,6 +14,7 @@ from django.utils.html import strip_tags
 from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard import actions
+from dashboard.drawing.comparison.changes import changed_values
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, make_agent, make_thread, rows
 from tests.dashboard import scene
@@ -107,10 +109,76 @@ def test_any_two_checkpoints_branches_and_threads(cast: Cast) -> None:
     fork = store.fork(thread, checkpoint=at.id, changes={"goal": "other"}, actor="user:1")
     html = page(cast, thread, fork)
     assert "thread.forked" in section(html, "event-right")
+    assert "Nothing of the kind" in section(html, "event-left")
     assert "other" in section(html, "states")
+    # The shared past counts as equal, and the summary says what the fork changed.
+    assert "3 equal steps" in section(html, "parted")
+    assert section(html, "summary").startswith("1 input differs 3 equal steps")
+    assert "→ other" in section(html, "summary")
+    assert html.index('id="summary"') < html.index('id="states"') < html.index('id="parted"')
+    head = queries.thread(thread, workspace=cast.workspace).head
+    api = f"/api/v1/threads/{thread}/diff/?from={head}"
+    assert cast.client("viewer").get(f"{api}&to_thread={fork}").json()["equal_steps"] == 3
     # The same checkpoint, and a thread with itself.
     assert "Both did the same" in section(page(cast, thread, f"{thread}:4"), "parted")
     assert "The states are the same" in section(page(cast, thread, thread), "states")
+
+
+def test_two_inputs_are_named_before_the_log(cast: Cast) -> None:
+    """Values of every kind are named in one line each, where both begin and where both end."""
+    old: dict[str, Any] = {"a": 1, "same": 2, "gone": "x", "rows": [1], "at": {"x": 1, "y": 2}}
+    new: dict[str, Any] = {"a": 2, "same": 2, "rows": [1, 2], "at": {"x": 1, "y": 3}, "late": True}
+    by_name = {one.name: (one.left, one.right) for one in changed_values(old, new)}
+    assert by_name == {
+        "a": ("1", "2"),
+        "gone": ("x", "nothing"),
+        "late": ("nothing", "true"),
+        "rows": ("1 item", "2 items"),
+        "at": ("", "~ 1 changed"),
+    }
+    agent = scene.make_agent()
+    one, other = (scene.start(cast.workspace, agent, goal=goal) for goal in ("Tea", "Ink"))
+    html = page(cast, one, other)
+    assert section(html, "summary").startswith("1 input differs")
+    assert "Tea → Ink" in section(html, "summary")
+    assert section(page(cast, one, one), "summary").startswith("Same input")
+
+
+def test_a_comparison_begins_with_two_threads_that_people_choose(cast: Cast) -> None:
+    """Nobody types an id: the empty page, the board's sheet and a thread's page lead there."""
+    agent = scene.make_agent()
+    work = scene.lease(scene.start(cast.workspace, agent))
+    point = scene.step(work)
+    fork = store.fork(work.thread, checkpoint=point, changes={}, actor="user:1", title="Its fork")
+    other = scene.start(cast.workspace, agent)
+    elsewhere = scene.start(cast.elsewhere, agent)
+    client = cast.client("operator")
+    empty = client.get("/threads/compare/").content.decode()
+    assert "Choose two threads" in empty
+    assert f"?left={other}" in empty
+    assert str(elsewhere) not in empty
+    chosen = client.get(f"/threads/compare/?left={work.thread}").content.decode()
+    links = re.findall(r"\?left=([\w-]+)&amp;right=([\w-]+)", chosen)
+    assert {(str(work.thread), str(fork)), (str(work.thread), str(other))} <= set(links)
+    assert links[0] == (str(work.thread), str(fork)), "relatives first"
+    assert (str(work.thread), str(work.thread)) not in links
+    base = client.get(f"/threads/compare/?left={fork}").content.decode()
+    assert f"?left={fork}&amp;right={work.thread}" in base
+    assert f"/threads/compare/?left={fork}" in client.get(f"/threads/{fork}/").content.decode()
+    assert client.get(f"/threads/compare/?left={elsewhere}").status_code == 404
+
+    sheet = client.get("/threads/many/").content.decode()
+    values = re.findall(r'name="thread" value="([^"]+)"', sheet)
+    two = [value for value in values if value.startswith((str(fork), str(other)))]
+    answer = client.post("/threads/many/", {"thread": two, "do": "compare", "board": ""})
+    assert answer.status_code == 303
+    assert set(re.findall(r"(?:left|right)=([\w-]+)", answer["Location"])) == {
+        str(fork),
+        str(other),
+    }
+    for wrong in ([], two[:1], values):
+        answer = client.post("/threads/many/", {"thread": wrong, "do": "compare", "board": ""})
+        assert answer.status_code == 422, wrong
 
 
 def test_the_newest_checkpoint_of_a_branch(cast: Cast) -> None:
