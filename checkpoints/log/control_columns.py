@@ -66,7 +66,22 @@ def leaving(
     payload |= data or {}
     if by is EventKind.THREAD_PAUSED:
         payload |= CLEARED
-    return payload if waiting_on is None else payload | {"waiting_on": waiting_hash(waiting_on)}
+    if waiting_on is None:
+        return payload
+    if by is EventKind.THREAD_SUSPENDED:
+        payload |= {"waits_for": _waits_for(waiting_on)}
+    return payload | {"waiting_on": waiting_hash(waiting_on)}
+
+
+def _waits_for(waiting_on: Mapping[str, Any]) -> dict[str, int]:
+    """Count what a suspended thread waits for: requests to people, children of each join."""
+    joins = waiting_on.get("joins") or ()
+    counts = {
+        "requests": len(waiting_on.get("titles") or ()),
+        "children": sum(join["of"] for join in joins),
+        "needed": sum(join["need"] for join in joins),
+    }
+    return {name: n for name, n in counts.items() if n}
 
 
 def waiting_hash(waiting_on: Any) -> str:

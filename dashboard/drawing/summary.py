@@ -46,13 +46,17 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Finished steps (`before` more than are listed), what is awaited, and the response of it."""
+    """Finished steps (`before` more than are listed), what is awaited, and the response of it.
+
+    `steps` counts all that were done, those of loops as well.
+    """
 
     finished: tuple[Step, ...]
     before: int
     verb: str
     awaited: tuple[Step, ...]
     response: str
+    steps: int = 0
 
 
 def summarise(
@@ -62,6 +66,7 @@ def summarise(
     current: Sequence[str] = (),
     past: bool = False,
     response: str = "",
+    steps: int = 0,
 ) -> Summary:
     """Name the steps of a plan; `current` may hold nodes that the plan does not have.
 
@@ -78,6 +83,7 @@ def summarise(
         verb=PAST if past else VERBS.get(status, WAITING),
         awaited=tuple(awaited),
         response="" if past else response,
+        steps=steps,
     )
 
 

@@ -20,7 +20,7 @@ from checkpoints.verdicts import MEANING
 from . import sentences_of_decisions as of_decisions
 from .model_settings import answer_kept, conversation_lost, parameter_refused
 from .text import cut as _cut
-from .text import span
+from .text import number, span
 from .usages import usage_text
 
 if TYPE_CHECKING:
@@ -216,6 +216,21 @@ def _rollback(d: Mapping[str, Any], who: str) -> str:
     return message + _tail(d) + _unknown(d)
 
 
+def _suspended(counts: Any) -> str:
+    """Name what a thread waits for; events of former versions do not say it."""
+    if not isinstance(counts, Mapping) or not counts:
+        return "Waiting"
+    n, children = counts.get("requests", 0), counts.get("children", 0)
+    needed = counts.get("needed", children)
+    parts = []
+    if n:
+        parts.append("people to decide" if n == 1 else f"people to decide {n} requests")
+    if children:
+        some = f"{number(needed)} of " if needed != children else ""
+        parts.append(f"{some}{number(children)} {'child' if children == 1 else 'children'} to end")
+    return f"Waiting for {' and for '.join(parts)}"
+
+
 def _exchanged(call: Any) -> str:
     tool = call.get("tool", "a call") if isinstance(call, Mapping) else ""
     return f", with another output of {tool}" if tool else ""
@@ -241,8 +256,10 @@ _SAY: dict[str, Any] = {
     "lease.acquired": lambda d, who: f"{who} took the lease",
     "lease.taken_over": lambda d, who: f"{who} took over after the lease ran out",
     "thread.handed_back": lambda d, who: f"{who} gave the thread back" + _tail(d),
-    "thread.suspended": lambda d, who: "Waiting" + _tail(d),
-    "thread.slept": lambda d, who: "Went to sleep" + _tail(d),
+    "thread.suspended": lambda d, who: _suspended(d.get("waits_for")) + _tail(d),
+    "thread.slept": lambda d, who: (
+        (f"Sleeping for {span(d['seconds'])}" if d.get("seconds") else "Sleeping") + _tail(d)
+    ),
     "thread.woken": lambda d, who: "Woke up" + (f" by {d['by']}" if d.get("by") else ""),
     "thread.paused": lambda d, who: _paused(d, who),
     "thread.resumed": lambda d, who: (

@@ -45,6 +45,7 @@ def thread_summary(page: Any, roles: Roles) -> dict[str, Any]:
             current=current,
             past=page.past is not None,
             response=response,
+            steps=(page.past or page.thread).step,
         ),
         "past": page.past,
     }

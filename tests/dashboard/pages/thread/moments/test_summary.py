@@ -10,7 +10,7 @@ from django.utils.html import strip_tags
 
 from approvals import gates
 from checkpoints import store
-from checkpoints.states import Status
+from checkpoints.states import EventKind, Status
 from dashboard.drawing import graphs
 from dashboard.drawing.summary import LISTED, response_awaited, summarise
 from tests.cast import Cast
@@ -49,6 +49,9 @@ def test_the_page_names_what_is_finished_and_what_is_awaited(
     for _ in range(3):
         scene.step(loop, nodes=("collect",), next_nodes=("collect",), report="a")
     assert summary_of(cast, loop.thread) == "3 steps done. Waiting for 1 Collection."
+    assert summary_of(cast, loop.thread, "?cp=2").startswith("2 steps done. Next was 1 Collection")
+    page = cast.client("operator").get(f"/threads/{loop.thread}/").content.decode()
+    assert "3 steps done</span>" in page.partition('id="plan-title"')[2][:200], "the plan agrees"
     work = scene.lease(thread)
     scene.step(work, nodes=("collect",), next_nodes=("clean",), report="a")
     scene.step(work, nodes=("clean",), next_nodes=("analyse",), report="b")
@@ -136,3 +139,16 @@ def test_each_step_says_what_it_took_and_the_head_the_sum(cast: Cast) -> None:
     )
     assert "Tokens36" in facts
     assert "Cost$0.75" in facts
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("kind", [EventKind.THREAD_PARKED, EventKind.THREAD_FAILED])
+def test_the_lineage_says_finished_of_finished_threads_only(cast: Cast, kind: EventKind) -> None:
+    agent = scene.make_agent()
+    work = scene.lease(scene.start(cast.workspace, agent))
+    scene.step(work, nodes=("read",), next_nodes=(), report="a")
+    store.leave(work, kind, reason="Look at it.")
+    page = cast.client("operator").get(f"/threads/{work.thread}/").content.decode()
+    now = page.partition('id="lineage-now"')[2].partition("</li>")[0]
+    assert "no next step" in now
+    assert "finished" not in now
