@@ -87,14 +87,14 @@ def _described(
 
 def _checked(wished: Sequence[str], known: Iterable[str]) -> list[str]:
     names = list(dict.fromkeys(normal(name.strip()) for name in wished if name.strip()))
+    wrong = []
     for name in names:
         if name not in known:
             alike = difflib.get_close_matches(name, list(known), n=3)
             hint = f" Did you mean {' or '.join(f'`{one}`' for one in alike)}?" if alike else ""
-            raise UnknownPackage(
-                f"`{name}` is not installed where the worker works.{hint} Correct `packages`, or "
-                "leave it empty, and retry."
-            )
+            wrong.append(f"`{name}` is not installed on the worker.{hint}")
+    if wrong:
+        raise UnknownPackage(f"{' '.join(wrong)} Correct `packages`, or leave it empty, and retry.")
     return names
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .money import NoAmount, amount, decimal_mark
-from .problems import BrokenLine, UnusableSetting, quoted
+from .problems import BrokenLine, UnusableSetting, all_of, quoted
 from .table import Field, Table, columns
 
 type Line = dict[str, str]
@@ -79,7 +79,7 @@ def read_invoices(
     """(lines, problems of those that cannot be read, {field: column}).
 
     `corrected` holds amounts by the number of their line. A line that cannot be read is set aside
-    with its reason, its amount as the file has it; with `stop` the first one raises BrokenLine.
+    with its reason, its amount as the file has it; with `stop` they raise one BrokenLine.
     `tell(done, total, text)` hears how far it is; the last call has done = total.
     """
     places = columns(table, INVOICES, named)
@@ -94,34 +94,32 @@ def read_invoices(
         line["currency"] = (line["currency"] or CURRENCY).upper()
         line["account"] = re.sub(r"\s", "", line["account"]).upper()
         why = _mend(line, mark, corrected.get(str(number)))
-        if why and stop:
-            raise BrokenLine(
-                f"Line {number} of {quoted(table.name)} cannot be read: {why}. Correct its amount "
-                f'in `corrected`, as in {{"{number}": "12.50"}}, or let such lines be set aside '
-                "(`on_broken`), and retry."
-            )
         lines.append(line)
         if why:
             problems.append(problem(line, "reading", f"{why[0].upper()}{why[1:]}."))
         if n % step == 0 or n == whole:
             tell(n, whole, f"{n:,} of {whole:,} lines read")
+    if problems and stop:
+        raise BrokenLine(table.name, [(one["line"], one["why"].rstrip(".")) for one in problems])
     return lines, problems, {field: table.header[at] for field, at in places.items()}
 
 
 def _check_corrections(table: Table, corrected: Mapping[str, str]) -> None:
     known = {str(number) for number, _ in table.rows}
+    wrong: list[str] = []
     for number, text in corrected.items():
         if number not in known:
-            raise UnusableSetting(
+            wrong.append(
                 f"`corrected` names line {quoted(number)}, which {quoted(table.name)} does not "
                 f"have; its lines are 2 to {table.rows[-1][0]}."
             )
+            continue
         try:
             amount(text, ".")
         except NoAmount as error:
-            raise UnusableSetting(
-                f"`corrected` gives line {number} the amount {quoted(text)}, but {error}."
-            ) from error
+            wrong.append(f"`corrected` gives line {number} the amount {quoted(text)}, but {error}.")
+    if wrong:
+        raise UnusableSetting(all_of(wrong))
 
 
 def _mend(line: Line, mark: str, corrected: str | None) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+NAMED = 10  # of the faults of one file
+
 
 def quoted(text: str, limit: int = 60) -> str:
     """A text from a file as it may stand in any sentence: on one line, marked, short."""
@@ -40,4 +42,30 @@ class MissingColumn(DataProblem):
 
 
 class BrokenLine(DataProblem):
-    """A line that cannot be read where the settings say to stop for one."""
+    """Lines that cannot be read where the settings say to stop for them, all in one sentence.
+
+    `lines` are (number, why). Of very many the first are named and the others counted.
+    """
+
+    def __init__(self, file: str, lines: Sequence[tuple[str, str]]) -> None:
+        (number, why), *others = lines
+        if others:
+            each = all_of([f"line {line}: {_small(reason)};" for line, reason in lines])
+            problem = f"{len(lines):,} lines of {quoted(file)} cannot be read: {each.rstrip(';')}"
+        else:
+            problem = f"Line {number} of {quoted(file)} cannot be read: {_small(why)}"
+        amounts = "their amounts" if others else "its amount"
+        super().__init__(
+            f'{problem}. Correct {amounts} in `corrected`, as in {{"{number}": "12.50"}}, or let '
+            "such lines be set aside (`on_broken`), and retry."
+        )
+
+
+def _small(reason: str) -> str:
+    return reason[:1].lower() + reason[1:]
+
+
+def all_of(sentences: Sequence[str]) -> str:
+    """The sentences of a list behind each other; of very many the first, and how many more."""
+    more = len(sentences) - NAMED
+    return " ".join(sentences[:NAMED]) + (f" And {more:,} more." if more > 0 else "")

@@ -114,6 +114,27 @@ def test_stopping_for_the_first_and_correcting_it(tmp_path: Path) -> None:
     assert (lines[1]["amount"], problems) == ("12.00", [])
 
 
+def test_all_lines_that_cannot_be_read_are_named_at_once(tmp_path: Path) -> None:
+    """Three bad lines are one round of corrections, not three."""
+    good, head = "1,S,O,2026-12-01,1.00,A\n", "invoice,supplier,order,due,amount,account\n"
+    bad = "2,S,O,2026-12-01,x,A\n3,S,O,2026-13-01,1.00,A\n4,S,O,2026-12-01,1.005,A\n"
+    result = table(tmp_path, head + good + bad)
+    with pytest.raises(BrokenLine, match=r"3 lines of `theirs\.csv` cannot be read") as stopped:
+        read_invoices(result, named={}, corrected={}, stop=True)
+    message = str(stopped.value)
+    assert [f"line {n}:" in message for n in (2, 3, 4, 5)] == [False, True, True, True]
+    assert message.count("retry") == 1
+    many = table(tmp_path, head + "2,S,O,2026-12-01,x,A\n" * 40)
+    with pytest.raises(BrokenLine, match=r"40 lines of .* And 30 more") as stopped:
+        read_invoices(many, named={}, corrected={}, stop=True)
+    assert len(str(stopped.value)) < 2_000
+    corrected = {"99": "1.00", "3": "x"}
+    with pytest.raises(UnusableSetting) as refused:
+        read_invoices(result, named={}, corrected=corrected, stop=False)
+    assert "99" in str(refused.value)
+    assert "line 3" in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("corrected", "text"),
     [({"99": "1.00"}, "line `99`, which"), ({"3": "1,5x"}, "line 3 the amount `1,5x`, but")],
