@@ -38,7 +38,10 @@ __all__ = [
 ]
 
 # A run of backticks, the code and the run behind it; where an ellipsis cut the second off, the end.
-_CODE = re.compile(r"(?<!`)`++(?:([^`\n]+)`++|([^`\n]*…)\Z)")
+# A name of parts between single quotes, such as 'bank.reserve', is code as well.
+_CODE = re.compile(
+    r"(?<!`)`++(?:([^`\n]+)`++|([^`\n]*…)\Z)|(?<![\w'])'([A-Za-z_]\w*(?:[.:/-]\w+)+)'(?![\w'])"
+)
 
 
 def moment(at: datetime | None) -> str:
@@ -64,18 +67,18 @@ def visible(text: object) -> SafeString:
 
 
 def prose(text: object) -> SafeString:
-    """A sentence as HTML, as `visible`, with what stands in backticks as code.
+    """A sentence as HTML, as `visible`, with what stands in backticks and quoted names as code.
 
     A backtick without a second one stays as it is.
     """
     raw = str(text)
-    if "`" not in raw:
+    if "`" not in raw and "'" not in raw:
         return visible(raw)
     parts: list[str] = []
     end = 0
     for result in _CODE.finditer(raw):
         parts.append(visible(raw[end : result.start()]))
-        parts.append(f'<code class="w">{visible(result[1] or result[2])}</code>')
+        parts.append(f'<code class="w">{visible(result[1] or result[2] or result[3])}</code>')
         end = result.end()
     parts.append(visible(raw[end:]))
     return mark_safe("".join(parts))  # noqa: S308 - `visible` has escaped each part

@@ -279,7 +279,7 @@ class Gates(Recording):
         """The words of a request that no author wrote: the policy's, else those of the last one."""
         if rule is not None:
             title = rule.title or act.sentence
-            title = title or f"Let {self._step.work.agent!r} do {act.tool!r}?"
+            title = title or f"Let {self._step.work.agent} do {act.tool}?"
             return Gate(title, rule.terms.rule or f"The policy {rule.name!r} asks for it.")
         if former is None:
             raise AssertionError("nobody asks")

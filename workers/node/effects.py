@@ -288,7 +288,7 @@ class Effects(Interrupts):
                 return None, False  # on the word of the one who made the fork
             return asking(gate, tool, act.repeats, act.sentence), True
         if gate is None and effects == "ask":
-            return replace(FORK, title=act.sentence or f"Let this fork do {tool.name!r}?"), True
+            return replace(FORK, title=act.sentence or f"Let this fork do {tool.name}?"), True
         return gate, False
 
     def _still(

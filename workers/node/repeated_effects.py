@@ -96,7 +96,7 @@ def asking(gate: Gate | None, tool: Tool, before: Mapping[str, Any], sentence: s
     Without one the tool's own sentence says what would be done.
     """
     words = gate.title if gate else sentence
-    title = titled(f"Again: {words}") if words else f"Do {tool.name!r} again?"
+    title = titled(f"Again: {words}") if words else f"Do {tool.name} again?"
     payload = _explained(tool, before)
     text = f"{payload}\n\n{gate.description}" if gate and gate.description else payload
     return replace(gate or Gate(title), title=title, description=text, risk="high")

@@ -96,13 +96,13 @@ class Call:
             if self.client.server.modes[group] != "ask":
                 return None
             return Gate(
-                f"Let {self.client.agent!r} send {self.name!r}?",
+                f"Let {self.client.agent} send {self.name}?",
                 f"An admin has set the {group} of this server to ask each time.",
             )
         if self.row.mode != "ask":
             return None
         return Gate(
-            f"Let {self.client.agent!r} call {self.name!r}?",
+            f"Let {self.client.agent} call {self.name}?",
             "An admin has set this tool to ask each time.",
         )
 

@@ -103,7 +103,7 @@ def test_bad_words_stop_nothing_and_are_logged_once(
     with capture_logs() as logs:
         bench.advance(thread)
         row = bench.open(thread)
-        assert (row.title, row.sentence) == (f"Let 'described' do {name!r}?", "")
+        assert (row.title, row.sentence) == (f"Let described do {name}?", "")
         assert f"{NOT_DESCRIBED} " in row.description
         assert BAD[name] in row.description
         bench.decide(thread, "approve")

@@ -194,7 +194,7 @@ def test_after_a_rollback_what_stayed_done_asks_and_in_a_loop_each_once(play: An
     for n in (2, 3):
         assert work(play, thread).status is Status.WAITING
         row = play.open(thread)
-        assert row.title == "Do 'shout' again?"
+        assert row.title == "Do shout again?"
         assert row.description.startswith("Before the rollback, 'shout' was done at ")
         assert row.description.endswith(" UTC, and was not undone.")
         assert (row.kind, row.risk) == ("repeat", "high")
