@@ -57,7 +57,7 @@ class DependencyAudit(State):
             "Your lock file",
             "requirements.txt, pylock.toml, uv.lock, poetry.lock, Pipfile.lock or what pip freeze "
             "prints. Without one: what is installed where the worker works.",
-            **{"x-gatepost": "artifact"},
+            **{"x-gatepost": "artifact", "x-title": "Packages of {}"},
         ),
     ] = None
     ignore: Annotated[list[str], _input("Ignore", "Packages to leave out.")] = []

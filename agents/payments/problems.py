@@ -32,12 +32,14 @@ class MissingColumn(DataProblem):
     """A file has no column, or more than one, for what is needed."""
 
     def __init__(
-        self, file: str, field: str, setting: str, why: str, header: Sequence[str]
+        self, file: str, field: str, setting: str, why: str, header: Sequence[str], near: str = ""
     ) -> None:
+        # A name that only might be meant is not proposed: another column would be paid.
+        example = quoted(near)[1:-1] if near else "name of the column"
         shown = ", ".join(map(quoted, header[:20])) + (" ..." if len(header) > 20 else "")
         super().__init__(
             f"The file {quoted(file)} {why} {field}; its columns are {shown}. Name the right one "
-            f'in `columns`, as in {{"{setting}": "{quoted(header[0])[1:-1]}"}}, and retry.'
+            f'in `columns`, as in {{"{setting}": "{example}"}}, and retry.'
         )
 
 

@@ -22,8 +22,8 @@ def _input_field(title: str, description: str, **extra: Any) -> Any:
     )
 
 
-def _file(title: str, description: str) -> Any:
-    return _input_field(title, description, **{"x-gatepost": "artifact"})
+def _file(title: str, description: str, **extra: Any) -> Any:
+    return _input_field(title, description, **{"x-gatepost": "artifact"}, **extra)
 
 
 def _result_field(title: str) -> Any:
@@ -35,7 +35,12 @@ class Payments(State):
     """One payment of many invoices."""
 
     file: Annotated[
-        Ref | None, _file("Your invoices", "CSV with a header; without one a sample is taken.")
+        Ref | None,
+        _file(
+            "Your invoices",
+            "CSV with a header; without one a sample is taken.",
+            **{"x-title": "Invoices of {}"},
+        ),
     ] = None
     orders_file: Annotated[
         Ref | None, _file("Your orders", "CSV: order, supplier, amount. Without one: the sample's.")
@@ -45,10 +50,21 @@ class Payments(State):
         _file("Your suppliers", "CSV: supplier, name, account paid last, mail. Else the sample's."),
     ] = None
     due_by: Annotated[
-        str, _input_field("Due by", "Pay what is due until this day (2026-11-30).", pattern=DAY)
+        str,
+        _input_field(
+            "Due by",
+            "Pay what is due until this day (2026-11-30).",
+            pattern=DAY,
+            **{"x-title": "Invoices due by {}"},
+        ),
     ] = ""
     only: Annotated[
-        list[str], _input_field("Only these suppliers", "Their numbers; all when it is empty.")
+        list[str],
+        _input_field(
+            "Only these suppliers",
+            "Their numbers; all when it is empty.",
+            **{"x-title": "Invoices of {}"},
+        ),
     ] = []
     at_most: Annotated[
         str, _input_field("At most in all", "Amount; no limit when empty.", pattern=rf"{AMOUNT}|^$")

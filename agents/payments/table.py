@@ -16,6 +16,9 @@ from .problems import MissingColumn, UnreadableFile, UnusableSetting, quoted
 BYTES_MAX = 50 << 20
 LINES_MAX = 200_000
 SEPARATORS = (",", ";", "\t", "|")
+SAMPLE = 1 << 16  # characters by which the separator is chosen
+# What spreadsheets write above a table to name its separator.
+NAMED = re.compile(r'\s*"?sep=([^"\r\n])"?[,;\t| ]*(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -61,18 +64,28 @@ def read(path: Path, name: str) -> Table:
     text = raw.decode(encoding)
     if "\0" in text:
         raise UnreadableFile(f"{quoted(name)} is no text file; upload a table as CSV.")
-    separator = _separator(text)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    named = NAMED.match(text)
+    separator = named[1] if named else _separator(text)
+    # The line that names the separator is none of the table; it still counts as a line of the file.
+    lines = io.StringIO(text[named.end() :] if named else text, newline="")
+    above = 1 if named else 0
+    reader = csv.reader(lines, delimiter=separator, strict=True)
     rows: list[tuple[int, list[str]]] = []
     try:
         for cells in reader:
             if any(cell.strip() for cell in cells):
-                rows.append((reader.line_num, cells))
+                rows.append((reader.line_num + above, cells))
             if len(rows) > LINES_MAX:
                 raise UnreadableFile(f"{quoted(name)} has more than {LINES_MAX:,} lines; split it.")
     except csv.Error as error:
+        line = reader.line_num + above
+        if "field limit" in str(error):
+            raise UnreadableFile(
+                f"{quoted(name)} has a cell of more than {csv.field_size_limit():,} characters "
+                f"near line {line:,}. Shorten it, or close its quote if the cell ends earlier."
+            ) from error
         raise UnreadableFile(
-            f"{quoted(name)} cannot be read near line {reader.line_num:,} ({error}); look for a "
+            f"{quoted(name)} cannot be read near line {line:,} ({error}); look for a "
             "quote that is never closed."
         ) from error
     if len(rows) < 2:
@@ -85,6 +98,11 @@ def read(path: Path, name: str) -> Table:
 def _encoding(raw: bytes) -> str:
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
+    # Without a mark: every other byte of Latin text is zero.
+    sample = raw[:SAMPLE]
+    for zeros, encoding in ((sample[1::2], "utf-16-le"), (sample[::2], "utf-16-be")):
+        if len(sample) > 8 and zeros.count(0) > 0.7 * len(zeros):
+            return encoding
     try:
         raw.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -93,9 +111,25 @@ def _encoding(raw: bytes) -> str:
 
 
 def _separator(text: str) -> str:
-    """The one that most often stands in the first line."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    return max(SEPARATORS, key=first.count)
+    """The one by which most of the first lines have as many cells as the header, of several the
+    one with the most cells; a comma where none parts the header.
+    """
+    best, best_score = SEPARATORS[0], (0.0, 0)
+    for separator in SEPARATORS:
+        reader = csv.reader(io.StringIO(text[:SAMPLE], newline=""), delimiter=separator)
+        widths = []
+        try:
+            for cells in reader:
+                if any(cell.strip() for cell in cells):
+                    widths.append(len(cells))
+        except csv.Error:  # the sample may end within a cell
+            pass
+        if not widths or widths[0] < 2:
+            continue
+        score = (sum(width == widths[0] for width in widths) / len(widths), widths[0])
+        if score > best_score:
+            best, best_score = separator, score
+    return best
 
 
 def columns(
@@ -134,9 +168,18 @@ def columns(
         if len(result) == 1:
             places[field.name] = result[0]
         elif result or setting in named or not field.optional:
+            free = [at for at in range(len(table.header)) if at not in places.values()]
+            near = _near(field, [table.header[at] for at in result or free])
             what = f"the {field.name}"
-            raise MissingColumn(table.name, what, setting, why, table.header)
+            raise MissingColumn(table.name, what, setting, why, table.header, near)
     return places
+
+
+def _near(field: Field, titles: Sequence[str]) -> str:
+    """The title that says the field's name among other words; "" where none or several do."""
+    names = [_folded(name) for name in (field.name, *field.others)]
+    fits = [title for title in titles if any(name in _folded(title) for name in names)]
+    return fits[0] if len(fits) == 1 else ""
 
 
 def _folded(title: str) -> str:

@@ -213,7 +213,7 @@ from .tree.children import (
     states_at,
 )
 from .tree.families import FIRST, Family, FanOut, Relative, awaited, family, family_mark
-from .undo import checkpoint_before, effects_left, effects_of, undo_failures
+from .undo import checkpoint_before, effects_left, effects_of, undo_failures, undone_last
 
 __all__ = [
     "ANYWHERE",
@@ -430,6 +430,7 @@ __all__ = [
     "touched_after",
     "triggers",
     "undo_failures",
+    "undone_last",
     "unpriced_calls",
     "unsettled_effects",
     "unsettled_query",

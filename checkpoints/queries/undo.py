@@ -72,3 +72,18 @@ def undo_failures(thread_id: UUID) -> dict[str, tuple[int, str]]:
         (thread_id, thread_id),
     )
     return {effect: (count, error or "") for effect, count, error in result}
+
+
+def undone_last(thread_id: UUID) -> list[ActivityRow]:
+    """List the effects that the last undo of a thread took back, in the order of the undo."""
+    result = rows(
+        "SELECT (data ->> 'activity')::uuid FROM gp_event "
+        "WHERE thread_id = %s::uuid AND kind = 'compensation.finished' AND seq > coalesce(("
+        "SELECT max(seq) FROM gp_event WHERE thread_id = %s::uuid "
+        "AND kind = 'rollback.started'), 0) ORDER BY seq",
+        (thread_id, thread_id),
+    )
+    ids = [row[0] for row in result]
+    found = rows(ACTIVITY + "WHERE thread_id = %s::uuid AND id = ANY(%s::uuid[])", (thread_id, ids))
+    by_id = {one.id: one for one in map(activity_of, found)}
+    return [by_id[ident] for ident in ids]

@@ -34,6 +34,7 @@ type Marks = Mapping[tuple[int, str], SafeString]  # by the id of what holds a v
 
 MAX_CHILDREN = 200
 MAX_NODES = 3000
+ALONE = 150  # lines of a tree that is not light, among other things on a page
 MAX_DEPTH = 60
 MAX_STRING = 20_000
 OPEN_MAX = 12  # an added object of at most so many keys starts open

@@ -1,21 +1,44 @@
-"""The title of a thread that is started without one: a text of its input that the agent names."""
+"""The title of a thread without one: from values of its input that the agent names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-TITLE: Final = "x-title"  # a channel whose text titles the thread says true here
+# A channel says true here if its text titles the thread, or a sentence with {} for its value.
+TITLE: Final = "x-title"
+PLACE: Final = "{}"
 LONGEST: Final = 120  # characters
 
 
 def title_from(schema: Mapping[str, Any], input: Mapping[str, Any]) -> str:
-    """The first such channel's text, in one line and cut at a word; empty without one."""
-    for channel, part in schema.get("properties", {}).items():
-        value = input.get(channel)
-        named = isinstance(part, Mapping) and part.get(TITLE) is True
-        if named and isinstance(value, str) and (text := " ".join(value.split())):
-            return _shortened(text)
+    """The title by the first such channel, in the author's order, that the input has a value for.
+
+    In one line and cut at a word; empty without one. A file stands for its name, a list of texts
+    for its items.
+    """
+    properties = schema.get("properties", {})
+    order = {name: n for n, name in enumerate(schema.get("x-order") or ())}
+    for channel in sorted(properties, key=lambda name: order.get(name, len(order))):
+        part = properties[channel]
+        wanted = part.get(TITLE) if isinstance(part, Mapping) else None
+        sentence = PLACE if wanted is True else wanted
+        if not isinstance(sentence, str) or PLACE not in sentence:
+            continue
+        if text := " ".join(_words(input.get(channel)).split()):
+            return _shortened(sentence.replace(PLACE, text))
+    return ""
+
+
+def _words(value: Any) -> str:
+    """A value in a title; "" for one that is none."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    if isinstance(value, Mapping) and "$artifact" in value:
+        name = value.get("name")
+        return name if isinstance(name, str) else ""
     return ""
 
 

@@ -65,6 +65,7 @@ class ApprovalPage:
     opened: InboxPage | None = None  # the list that the page was opened from
     wanted_next: str = ""  # the id of the request that came after this one in that list
     exact: bool = False  # whether JSON is wanted that is longer than what pages have
+    lines: str = ""  # the column by which lines are sorted, "-" in front: the largest first
 
     topic = "approval"
 
@@ -315,6 +316,7 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "plan": operation_plan(row, page.thread),
         "receipts": page.receipts,
         "exact": page.exact,
+        "lines": page.lines,
         "people": people([row.decided_by]),
         "accounts": page.accounts,
         "decider_account": page.decider_account,

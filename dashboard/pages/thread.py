@@ -37,7 +37,7 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import allowed_actions
 from dashboard.pages.parts.failure import KINDS, Failure, failure_of
 from dashboard.pages.parts.forks import forks_of
-from dashboard.pages.parts.outcome import outcomes
+from dashboard.pages.parts.outcome import UndoOutcome, outcome_of_undo, outcomes
 from dashboard.wire.progress import read_progress
 from dashboard.wording import savings
 from dashboard.wording.model_settings import ConfigFact, config_facts
@@ -257,6 +257,14 @@ class ThreadPage:
         return succeeded and not self.past and self.thread.erased is None
 
     @property
+    def undo_outcome(self) -> UndoOutcome | None:
+        """The outcome of the rollback that the newest state comes from; None of another state."""
+        head = self.checkpoint
+        if self.past or head is None or head.source != "rollback" or self.thread.erased:
+            return None
+        return outcome_of_undo(self.thread.id)
+
+    @property
     def step_events(self) -> frozenset[int]:
         """Numbers of the shown events that led from the parent to the checkpoint of the past."""
         if self.committed is None:
@@ -358,6 +366,7 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "failure": page.failure,
         "error_noted": page.failure is not None and page.failure.is_said_in(page.why),
         "outcomes": outcomes(page.activities) if page.has_outcome else [],
+        "undo_outcome": page.undo_outcome,
         "code_choices": [] if page.past else choices_for(Class(roles), page.thread),
         "past": page.past,
     }

@@ -16,9 +16,12 @@ register = template.Library()
 
 
 @register.simple_tag
-def alike_lists(value: Any, receipts: Any = None) -> list[Rows]:
-    """The lists of alike rows right inside a value; `receipts` are those of this very value."""
-    return lists(value, () if receipts is None else receipts.values)
+def alike_lists(value: Any, receipts: Any = None, order: str = "") -> list[Rows]:
+    """The lists of alike rows right inside a value, sorted in this `order` of a column.
+
+    `receipts` are those of this very value.
+    """
+    return lists(value, () if receipts is None else receipts.values, order)
 
 
 @register.simple_tag

@@ -24,6 +24,9 @@ from .gatepost import VERDICTS
 register = template.Library()
 
 SHOWN = 1_200  # characters of a text before the rest is folded
+# Of a JSON value on the page of a report: lines and characters of one that is not folded,
+# characters of one that the page has at all, characters in a cell.
+LINES_OPEN, OPEN, FOLDED, CELL = 9, 1_000, 100_000, 500
 _TAKEN_BACK = ("t-idle", "undo", "Taken back")
 _QUESTION = ("t-run", "msg", "Asked")
 
@@ -32,6 +35,32 @@ _QUESTION = ("t-run", "msg", "Asked")
 def json_lines(value: Any) -> SafeString:
     """JSON for a <pre> on paper, hidden characters marked."""
     return text.visible(on_paper.json_lines(value))
+
+
+@register.simple_tag
+def report_json(value: Any, whole: bool = False) -> dict[str, Any]:
+    """JSON in a report: its text, "" where it is too large for the page, and how much it is.
+
+    `whole`: in a file, where nothing is folded or left out.
+    """
+    raw = on_paper.json_lines(value)
+    lines, size = raw.count("\n") + 1, len(raw.encode())
+    return {
+        "text": text.visible(raw) if whole or len(raw) <= FOLDED else "",
+        "is_short": whole or (lines <= LINES_OPEN and len(raw) <= OPEN),
+        "lines": lines,
+        "size": size,
+    }
+
+
+@register.simple_tag
+def cell_json(value: Any, whole: bool = False) -> SafeString:
+    """JSON in a cell of a report; outside a file (`whole`) a long one is cut and says so."""
+    raw = on_paper.json_lines(value)
+    if whole or len(raw) <= CELL:
+        return text.visible(raw)
+    rest = text.number(len(raw) - CELL)
+    return format_html("{} … {} more characters, in the file", text.visible(raw[:CELL]), rest)
 
 
 @register.filter

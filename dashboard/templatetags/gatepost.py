@@ -305,14 +305,15 @@ def json_tree(
     unfold: int = 1,
     schema: Any = None,
     sides: Any = None,
-    most: int = trees.MAX_NODES,
+    most: int = 0,
 ) -> SafeString:
     """JSON as a folding tree; with `compare`, what changed against `before` is marked.
 
-    With `sides` it is light: parts below two levels are links. It has at most `most` lines.
+    With `sides` it is light: parts below two levels are links. It has at most `most` lines, without
+    that as many as a phone's page bears.
     """
     old = before if compare else list_pairs.MISSING
-    most = trees.LINES if sides and most == trees.MAX_NODES else most
+    most = most or (trees.LINES if sides else trees.ALONE)
     return trees.render(value, old, unfold=unfold, schema=schema, sides=sides, most=most)
 
 

@@ -9,9 +9,11 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 AMOUNTS: Final = ("amount", "total", "total_amount", "price", "sum", "payment_amount")
+GROUPED: Final = frozenset((*AMOUNTS, "count", "counts", "quantity", "lines", "tokens", "bytes"))
 CURRENCIES: Final = ("currency", "currency_code", "ccy")
 SIGNS: Final = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
 _CURRENCY = re.compile(r"[A-Z]{3}")
+_PLAIN = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,8})?")  # written as it would be here
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,8})?")
 
 
@@ -45,6 +47,16 @@ def money_of(args: Any) -> tuple[Decimal, str] | None:
             if (number := _number(value)) is not None:
                 return number, currency_of(fields) or currency_of(args)
     return None
+
+
+def grouped(value: Any, name: str) -> str:
+    """A value under a name for amounts or counts with separators of thousands: `24,963.18`.
+
+    Its digits stay; a number under another name, such as one of an invoice, is as it is written.
+    """
+    if name in GROUPED and _PLAIN.fullmatch(str(value)) and not isinstance(value, bool):
+        return f"{Decimal(str(value)):,f}"
+    return str(value)
 
 
 def in_words(number: Decimal, currency: str) -> str:

@@ -9,11 +9,13 @@ import csv
 import gzip
 import hashlib
 import io
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -24,6 +26,8 @@ TABLE_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
 MAX_BYTES = 1 << 30
 BLOCK = 1 << 20
 SAMPLE = 1 << 16
+# What spreadsheets write above a table to name its separator.
+NAMED = re.compile(r'\s*"?sep=([^"\r\n])"?[,;\t| ]*(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
 # Bytes that cp1252 leaves undefined: a file that holds one is latin-1 at best.
 NOT_CP1252 = frozenset(b"\x81\x8d\x8f\x90\x9d")
 
@@ -129,12 +133,14 @@ def _counted(
     path: Path, encoding: str, size: int, sha256: str, newlines: int, last: bytes, plain: bool
 ) -> Survey:
     with text_of(path, encoding) as text:
-        delimiter = sniff(text.read(SAMPLE))
+        sample = text.read(SAMPLE)
+    named = NAMED.match(sample)
+    delimiter = named[1] if named else sniff(sample)
     header = next(records(path, encoding, delimiter), None)
     if header is None:
         raise UnreadableFile("The file is empty. Upload a table with a header and rows.")
     if plain:
-        rows = newlines - 1 + (not last.endswith(b"\n"))
+        rows = newlines - 1 + (not last.endswith(b"\n")) - bool(named)
     else:
         rows = sum(1 for _ in records(path, encoding, delimiter)) - 1
     if rows < 1:
@@ -150,14 +156,25 @@ def text_of(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
 
 
 def records(path: Path, encoding: str, delimiter: str) -> Iterator[list[str]]:
-    """The rows of the table, header first, blank lines left out."""
+    """The rows of the table, header first; blank lines are left out, and a line that names the
+    separator.
+    """
     with text_of(path, encoding) as text:
-        reader = csv.reader(text, delimiter=delimiter)
+        first = text.readline()
+        above = 1 if NAMED.fullmatch(first) else 0
+        lines = text if above else chain([first], text)
+        reader = csv.reader(lines, delimiter=delimiter)
         try:
             yield from filter(None, reader)
         except (csv.Error, UnicodeDecodeError) as error:
+            line = reader.line_num + 1 + above
+            if "field limit" in str(error):
+                raise UnreadableFile(
+                    f"A cell near line {line - 1:,} has more than {csv.field_size_limit():,} "
+                    "characters. Shorten it, or close its quote if the cell ends earlier."
+                ) from error
             raise UnreadableFile(
-                f"The table cannot be read near line {reader.line_num + 1:,} ({error}). "
+                f"The table cannot be read near line {line:,} ({error}). "
                 "Look for a quote that is never closed."
             ) from error
 

@@ -1,7 +1,8 @@
 """Lists of alike rows inside a proposal, as tables: what is paid, sent or deleted, line by line.
 
 A tree shows one such row well and eighty badly. Nothing is left out or rounded in a table; what
-does not fit on a page is counted, and the exact JSON has it.
+does not fit on a page is counted, and the exact JSON has it. Amounts and counts have separators of
+thousands; their digits stay. Rows stand in the order of the list, or of one column if asked for.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from approvals.rules.receipts.leaves import under
+from dashboard.drawing.list_pairs import text_of
 from dashboard.drawing.trees import scalar
+from dashboard.wording.amounts import grouped
 from dashboard.wording.text import visible
 
 from .receipt_marks import Known, mark, row_mark
@@ -30,10 +34,15 @@ EMPTY = "–"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, and whether all it holds are numbers."""
+    """A column: its name, whether all it holds are numbers, and how its table is sorted by it.
+
+    `order` is what its heading asks for; `aria_sort` is empty unless the table is sorted by it.
+    """
 
     name: str
     numbers: bool
+    order: str = ""
+    aria_sort: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +90,16 @@ class Rows:
         return len(self.columns) > COLUMNS_NARROW and self.total <= STACKED_MAX
 
 
-def lists(value: Any, receipts: Iterable[Known] = ()) -> list[Rows]:
+def lists(value: Any, receipts: Iterable[Known] = (), order: str = "") -> list[Rows]:
     """The lists right inside an object whose items are objects with the same few keys.
 
-    `receipts` say where the values come from.
+    `receipts` say where the values come from. `order` names a column to sort by, with "-" in front
+    the largest first; a list without it stays as it is.
     """
     if not isinstance(value, Mapping):
         return []
     known = {one.path: one for one in receipts}
-    return [_rows(str(key), rows, known) for key, rows in value.items() if _alike(rows)]
+    return [_rows(str(key), rows, known, order) for key, rows in value.items() if _alike(rows)]
 
 
 def _alike(held: Any) -> bool:
@@ -101,16 +111,42 @@ def _alike(held: Any) -> bool:
     return 1 < len(keys) <= COLUMNS_MAX and all(item.keys() == keys for item in held)
 
 
-def _rows(name: str, held: list[Mapping[str, Any]], known: Mapping[str, Known]) -> Rows:
-    columns = tuple(Column(str(key), all(_number(item[key]) for item in held)) for key in held[0])
-    shown = held[:ROWS_MAX]
+def _rows(name: str, held: list[Mapping[str, Any]], known: Mapping[str, Known], order: str) -> Rows:
+    columns = tuple(_column(str(key), held, order) for key in held[0])
+    places = _sorted(held, columns, order)[:ROWS_MAX]
+    shown = [held[n] for n in places]
     path = under("$", name)
-    by_row = [_receipts(item, under(path, n), known) for n, item in enumerate(shown)]
+    by_row = [_receipts(held[n], under(path, n), known) for n in places]
     most = _most(by_row)
     url = most.url if most else ""
     rows = tuple(_row(columns, item, here, url) for item, here in zip(shown, by_row, strict=True))
     source = most.source.partition(",")[0] if most else ""
     return Rows(name, columns, rows, len(held), len(held) - len(rows), source, url)
+
+
+def _column(name: str, held: Sequence[Mapping[str, Any]], order: str) -> Column:
+    numbers = all(_number(item[name]) for item in held)
+    if order == name:
+        return Column(name, numbers, f"-{name}", "ascending")
+    return Column(name, numbers, name, "descending" if order == f"-{name}" else "")
+
+
+def _sorted(
+    held: Sequence[Mapping[str, Any]], columns: Sequence[Column], order: str
+) -> Sequence[int]:
+    """The places of the items in the order that is asked for; equal ones stay as they are."""
+    column = next((one for one in columns if one.aria_sort), None)
+    if column is None:
+        return range(len(held))
+    values = [item[column.name] for item in held]
+    keys: list[Any]
+    if column.numbers:
+        keys = [Decimal(str(value).replace(",", "")) for value in values]
+    else:
+        keys = [
+            (value if isinstance(value, str) else text_of(value)).casefold() for value in values
+        ]
+    return sorted(range(len(held)), key=keys.__getitem__, reverse=order.startswith("-"))
 
 
 def _receipts(item: Mapping[str, Any], path: str, known: Mapping[str, Known]) -> dict[str, Known]:
@@ -134,7 +170,7 @@ def _row(
     shared = row_mark(list(here.values()), url)
     cells = []
     for column in columns:
-        shown, receipt = _shown(item[column.name]), here.get(column.name)
+        shown, receipt = _shown(item[column.name], column.name), here.get(column.name)
         if receipt is not None and receipt.origin != shared.origin:
             shown = format_html("{} {}", shown, mark(receipt))
         cells.append(Cell(shown, column.numbers, column.name))
@@ -149,7 +185,9 @@ def _number(value: Any) -> bool:
     )
 
 
-def _shown(value: Any) -> SafeString | str:
+def _shown(value: Any, name: str) -> SafeString | str:
     if value is None or value == "":
         return EMPTY
+    if (text := grouped(value, name)) != str(value):
+        return text
     return visible(value) if isinstance(value, str) else SafeString(scalar(value))

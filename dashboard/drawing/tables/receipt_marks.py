@@ -107,7 +107,7 @@ def row_mark(values: Sequence[Known], url: str = "") -> RowMark:
     """The mark of the values of a row that are recorded, else of all if they are the agent's.
 
     `url` is where the whole table leads. A row that is recorded there as a whole has the word
-    alone: the style draws the shape, and the heading has the link.
+    alone, and the heading has the link; the style draws the shape.
     """
     good = [value for value in values if value.origin == "recorded"]
     if not good:
@@ -116,6 +116,5 @@ def row_mark(values: Sequence[Known], url: str = "") -> RowMark:
     words = "Recorded" if len(good) == len(values) else f"{len(good)} of {len(values)}"
     if all(value.url == url for value in good):
         return RowMark("recorded", words, "ok")
-    shape = symbol("check")
-    link = format_html('<a class="rc t-done" href="{}">{}{}</a>', good[0].url, shape, words)
-    return RowMark("recorded", link)
+    link = format_html('<a class="rc t-done" href="{}">{}</a>', good[0].url, words)
+    return RowMark("recorded", link, "ok")

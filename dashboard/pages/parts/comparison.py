@@ -26,7 +26,7 @@ from .forks import forks_of
 VIEWS: Final = ("changes", "sides")
 CANDIDATES: Final = 20
 CHANNELS = 100  # differing channels in two columns
-LINES = 300  # of their values together
+LINES = 110  # of their values together
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class ComparisonPage:
             if name not in old or name not in new or not differences.same(new[name], old[name])
         ]
         left, right = self.sides
-        most = max(LINES // (2 * len(names) or 1), 6)
+        most = max(LINES // (2 * len(names) or 1), 3)
         for name in names[:CHANNELS]:
             at = pointer_to(name)
             yield Channel(

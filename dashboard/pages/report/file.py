@@ -10,7 +10,9 @@ from .decision import DecisionReport
 
 def text_of(report: DecisionReport) -> str:
     """The file's text."""
-    return render_to_string("approval/report/file.html", dict(report.context())).lstrip()
+    return render_to_string(
+        "approval/report/file.html", {**report.context(), "whole": True}
+    ).lstrip()
 
 
 def attachment(report: DecisionReport) -> HttpResponse:

@@ -38,6 +38,7 @@ def page_for(request: HttpRequest, approval_id: UUID, *, seen: str = "") -> Appr
         opened=opened,
         wanted_next=request.GET.get(flow.NEXT, ""),
         exact=bool(request.GET.get("exact")),
+        lines=request.GET.get("lines", ""),
     )
 
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from approvals.rules.votes import person
 from dashboard import actions, errors
 from dashboard.fields.answer import answer_fields, read_answer
-from dashboard.fields.parameters import FLAG
+from dashboard.fields.parameters import FLAG, TEXT
 from dashboard.identity.permissions import require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
@@ -29,11 +29,11 @@ SEEN_HEADER = "X-Gatepost-Seen"  # the hash of the proposal that the page has sh
 
 @require_safe
 @live_page
-@takes(exact=FLAG, **flow.LIST_PARAMETERS)
+@takes(exact=FLAG, lines=TEXT, **flow.LIST_PARAMETERS)
 def approval(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     """One request with everything a decision needs; notes that this person has it open.
 
-    ?exact=1 has the JSON of the proposal also where it is long.
+    ?exact=1 has the JSON of the proposal also where it is long; ?lines= sorts lists by a column.
     """
     flow.note_look(request, approval_id)
     return _page(request, approval_id)

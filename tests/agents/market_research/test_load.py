@@ -72,6 +72,19 @@ def test_rows_that_do_not_fit_keep_their_number_and_are_told(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.parametrize("mark", ["sep=;", '"sep=;"', "SEP=;;;"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_line_that_names_the_separator_is_no_header(
+    tmp_path: Path, mark: str, encoding: str
+) -> None:
+    profile, rows = loaded(
+        tmp_path / "x.csv", f"{mark}\r\na;b\r\n1,5;2\r\n3;4\r\n".encode(encoding)
+    )
+    assert rows == [("a", "b"), ("1,5", "2"), ("3", "4")]
+    assert profile["rows"] == 2
+    assert profile["source"]["delimiter"] == ";"  # type: ignore[index]
+
+
 def test_names_are_made_usable(tmp_path: Path) -> None:
     _, rows = loaded(tmp_path / "x.csv", b" a ,,a,\x1b[31mred\nq,2,3,4\n")
     assert rows[0] == ("a", "column 2", "a (2)", "[31mred")
@@ -87,7 +100,8 @@ def test_names_are_made_usable(tmp_path: Path) -> None:
         (b"PK\x03\x04 broken", "damaged"),
         (gzip.compress(PLAIN.encode() * 999)[:-20], "damaged"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Excel"),
-        (b'a,b\nx,"1\n' + b"y,2\n" * 50_000, "quote that is never closed"),
+        (b'a,b\nx,"1\n' + b"y,2\n" * 50_000, "more than 131,072 characters"),
+        (b'a,b\n1,"' + b"x" * 200_000 + b'"\n', "A cell near line 2"),
         (("a," * 1_001).encode() + b"a\n1\n", "1,002 columns"),
     ],
 )

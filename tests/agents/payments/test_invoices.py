@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
@@ -52,19 +53,27 @@ def test_a_file_of_another_house_is_understood(tmp_path: Path, encoding: str) ->
 
 
 @pytest.mark.parametrize(
-    ("header", "named", "message"),
+    ("header", "named", "message", "example"),
     [
-        ("invoice,supplier,order,due,price,iban", {}, "has no column for the amount"),
-        ("invoice,supplier,order,due,total,gross,iban", {}, "columns (`total` and `gross`) for"),
+        ("invoice,supplier,order,due,price,iban", {}, "has no column for the amount", ""),
+        ("invoice,supplier,order,due,total,gross,iban", {}, "(`total` and `gross`) for", ""),
         (
             "invoice,supplier,order,due,amount,iban",
             {"amount": "brutto"},
             "no column `brutto`, which `columns` names for the amount",
+            "amount",
         ),
+        (
+            "invoice,supplier,order,due,amount (EUR),iban",
+            {},
+            "has no column for the amount",
+            "amount (EUR)",
+        ),
+        ("invoice,supplier,order,due,amount net,amount vat,iban", {}, "has no column for", ""),
     ],
 )
 def test_a_column_that_is_not_understood_is_named(
-    tmp_path: Path, header: str, named: dict[str, str], message: str
+    tmp_path: Path, header: str, named: dict[str, str], message: str, example: str
 ) -> None:
     result = table(tmp_path, f"{header}\n1,2,3,4,5,6,7\n")
     with pytest.raises(MissingColumn) as refused:
@@ -72,7 +81,54 @@ def test_a_column_that_is_not_understood_is_named(
     text = str(refused.value)
     assert message in text
     assert "`theirs.csv`" in text
-    assert 'in `columns`, as in {"amount": "invoice"}, and retry.' in text
+    proposed = example or "name of the column"
+    assert f'in `columns`, as in {{"amount": "{proposed}"}}, and retry.' in text
+
+
+FORMS: dict[str, Callable[[str], bytes]] = {
+    "plain": str.encode,
+    "byte order mark": lambda text: text.encode("utf-8-sig"),
+    "utf-16 with a mark": lambda text: text.encode("utf-16"),
+    "utf-16-le": lambda text: text.encode("utf-16-le"),
+    "utf-16-be": lambda text: text.encode("utf-16-be"),
+    "cp1252": lambda text: text.encode("cp1252"),
+}
+ABOVE = {
+    "nothing": lambda separator: "",
+    "sep=": lambda separator: f"sep={separator}\r\n",
+    "SEP= in quotes": lambda separator: f'"SEP={separator}"\r\n',
+    "blank rows": lambda separator: f"\r\n{separator * 5}\r\n",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("above", ABOVE)
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_file_of_a_spreadsheet_is_read(
+    tmp_path: Path, form: str, above: str, separator: str, quote: str
+) -> None:
+    titles = ("invoice", "supplier", "order", "due", "amount", "account")
+    values = ("R-1", "Möller", "O1", "2026-12-31", "10.50", "DE89370400440532013000")
+    rows = [separator.join(f"{quote}{cell}{quote}" for cell in row) for row in (titles, values)]
+    text = ABOVE[above](separator) + "\r\n".join(rows) + "\r\n"
+    result = table(tmp_path, FORMS[form](text))
+    assert (result.separator, result.header) == (separator, [*titles])
+    lines, problems, _ = read_invoices(result, named={}, corrected={}, stop=False)
+    (line,) = lines
+    assert problems == []
+    assert (line["supplier"], line["amount"]) == ("Möller", "10.50")
+    assert line["line"] == str(text[: text.index("R-1")].count("\n") + 1)
+
+
+def test_a_comma_within_quoted_titles_parts_nothing(tmp_path: Path) -> None:
+    result = table(tmp_path, '"Invoice, our no.";"Amount, EUR, net"\n"1,2";"3,4"\n')
+    assert result.header == ["Invoice, our no.", "Amount, EUR, net"]
+
+
+def test_a_cell_that_is_too_long_is_said_to_be_that(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match=r"cell of more than 131,072 characters near line 2"):
+        table(tmp_path, f'invoice,amount\n1,"{"x" * 200_000}"\n')
 
 
 def test_columns_named_by_a_person_go_before_our_guess(tmp_path: Path) -> None:

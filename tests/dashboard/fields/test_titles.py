@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 
 from agents.deep_research.state import DeepResearch
+from agents.dependency_audit.state import DependencyAudit
 from agents.market_research.agent import Research
 from agents.outreach.state import Outreach
+from agents.payments.state import Payments
+from checkpoints import queries, store
+from dashboard import actions
 from dashboard.fields.titles import LONGEST, title_from
+from tests.cast import Cast
 
 SCHEMA = {
     "properties": {
@@ -43,3 +48,51 @@ def test_the_title_is_the_text_that_the_agent_names(value: dict[str, Any], title
 def test_agents_that_ship_name_one(state: Any, channel: str) -> None:
     text = "How does Celery retry a task?"
     assert title_from(state.model_json_schema(), {channel: text}) == text
+
+
+FILE = {"$artifact": "0" * 64, "name": "november.csv", "size": 3, "media_type": "text/csv"}
+
+
+@pytest.mark.parametrize(
+    ("state", "value", "title"),
+    [
+        (Payments, {"file": FILE, "due_by": "2026-11-30"}, "Invoices of november.csv"),
+        (Payments, {"due_by": "2026-11-30"}, "Invoices due by 2026-11-30"),
+        (Payments, {"due_by": "", "only": ["S-101", "S-102"]}, "Invoices of S-101, S-102"),
+        (Payments, {"only": [], "most": 5}, ""),
+        (DependencyAudit, {"file": FILE | {"name": "uv.lock"}}, "Packages of uv.lock"),
+        (DependencyAudit, {}, ""),
+    ],
+)
+def test_a_sentence_is_filled_with_a_file_a_day_or_a_list(
+    state: Any, value: dict[str, Any], title: str
+) -> None:
+    assert title_from(state.model_json_schema(), value) == title
+
+
+@pytest.mark.parametrize("wanted", [False, 1, "", "without a place", ["{}"]])
+def test_other_values_of_x_title_name_nothing(wanted: object) -> None:
+    assert title_from({"properties": {"a": {"x-title": wanted}}}, {"a": "text"}) == ""
+
+
+def test_the_first_channel_is_that_of_the_author() -> None:
+    schema = {
+        "properties": {"a": {"x-title": True}, "zebra": {"x-title": "Of {}"}},
+        "x-order": ["zebra", "a"],
+    }
+    assert title_from(schema, {"a": "text", "zebra": "stripes {}"}) == "Of stripes {}"
+
+
+@pytest.mark.django_db
+def test_a_title_that_somebody_gave_stays(cast: Cast) -> None:
+    schema = {"type": "object", "properties": {"question": {"type": "string", "x-title": True}}}
+    store.announce_version(
+        agent="asked", version=1, fingerprint="f", label="Asked", description="",
+        schema_version=1, schema=schema, channels={"question": {"reducer": "last_value"}},
+        graph={"entry": ["work"], "nodes": [{"name": "work", "then": []}]}, tools={},
+        queue="nobody",
+    )  # fmt: skip
+    who = cast.actor("operator")
+    for given, title in (("", "Why?"), ("Mine", "Mine")):
+        ident = actions.start_thread(who, agent="asked", input={"question": "Why?"}, title=given)
+        assert queries.thread(ident, workspace=cast.workspace).title == title

@@ -201,3 +201,27 @@ def test_page_file_api_and_command_name_an_undo_that_failed_and_a_list_that_was_
     assert cut in page
     code, out, _ = call("record", "report", str(row.id), "--json")
     assert (code, json.loads(out)["came_of_all"]) == (0, False)
+
+
+def test_a_long_value_is_folded_on_the_page_and_whole_in_the_file(cast: Cast) -> None:
+    lines = [{"payee": f"P {n}", "amount": f"{n}.00", "note": "x" * 30} for n in range(120)]
+    decided(cast, {"lines": lines[:1]}, "approve", "fine")
+    row = decided(cast, {"lines": lines, "picture": "A" * 3_700_000}, "approve", "fine")
+    client = cast.client("auditor")
+    page = client.get(reverse("approval_report", args=[row.id])).content.decode()
+    assert len(page) < 200_000
+    assert re.search(r"Arguments as JSON, 3\.7 MB: in <a[^>]*>the file of this report", page)
+    assert "more differences" in page
+    text = client.get(f"/approvals/{row.id}/report/?form=file").content.decode()
+    assert "A" * 3_700_000 in text
+    assert "P 119" in text
+    assert "<details>" not in text
+
+
+def test_short_values_are_not_folded(cast: Cast) -> None:
+    row = decided(cast, {"payee": "ACME", "amount": "9"}, "approve", "fine")
+    page = cast.client("auditor").get(reverse("approval_report", args=[row.id])).content.decode()
+    assert (
+        "<pre>{&quot;amount&quot;: &quot;9&quot;, &quot;payee&quot;: &quot;ACME&quot;}</pre>"
+        in page
+    )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.template import Context, Template
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dashboard.drawing.tables.alike import ROWS_MAX, lists
+from dashboard.wording.amounts import GROUPED, grouped
 
 PAYMENTS = [
     {"to": "Ada", "amount": "1200.00", "invoice": "R-1", "urgent": False},
@@ -21,7 +25,7 @@ def test_rows_with_the_same_keys_are_a_table_in_their_order() -> None:
     assert [(c.name, c.numbers) for c in result.columns] == [
         ("to", False), ("amount", True), ("invoice", False), ("urgent", False),
     ]  # fmt: skip
-    assert [cell.shown for cell in result.rows[0].cells][:3] == ["Ada", "1200.00", "R-1"]
+    assert [cell.shown for cell in result.rows[0].cells][:3] == ["Ada", "1,200.00", "R-1"]
     name, _, invoice, urgent = (str(cell.shown) for cell in result.rows[1].cells)
     assert "&lt;b&gt;Bob&lt;/b&gt;" in name
     assert 'class="esc"' in name
@@ -50,3 +54,67 @@ def test_of_very_many_rows_the_rest_is_counted() -> None:
 def test_the_tag_gives_them_to_a_template() -> None:
     text = "{% load alike %}{% alike_lists v as t %}{% for r in t %}{{ r.name }}{% endfor %}"
     assert Template(text).render(Context({"v": {"payments": PAYMENTS}})) == "payments"
+
+
+LINES = [
+    {"to": to, "amount": amount, "invoice": invoice}
+    for to, amount, invoice in (
+        ("Süd", "9.90", "20001"), ("nord", "24963.18", "3"), ("Alp", "100", "100"),
+        ("alp", "9.90", "7"),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("order", "invoices"),
+    [
+        ("", ["20001", "3", "100", "7"]),
+        ("amount", ["20001", "7", "100", "3"]),
+        ("-amount", ["3", "100", "20001", "7"]),
+        ("to", ["100", "7", "3", "20001"]),
+        ("-invoice", ["20001", "100", "7", "3"]),
+        ("no such column", ["20001", "3", "100", "7"]),
+    ],
+)
+def test_a_table_is_sorted_by_one_column(order: str, invoices: list[str]) -> None:
+    (result,) = lists({"lines": LINES}, order=order)
+    assert [row.cells[2].shown for row in result.rows] == invoices
+    asked = {c.name: (c.order, c.aria_sort) for c in result.columns}
+    for name, (next_order, state) in asked.items():
+        by_it = order.removeprefix("-") == name
+        assert state == ("" if not by_it else "descending" if order[0] == "-" else "ascending")
+        assert next_order == (f"-{name}" if order == name else name)
+
+
+def test_a_receipt_stays_with_its_row_when_rows_are_sorted() -> None:
+    known = SimpleNamespace(
+        path="$.lines[1].amount",
+        origin="recorded",
+        source="read",
+        by="",
+        url="/x",
+        count=0,
+        note="",
+    )
+    (result,) = lists({"lines": LINES}, [known], order="-amount")
+    assert [bool(row.mark) for row in result.rows] == [True, False, False, False]
+
+
+@given(
+    name=st.sampled_from(["amount", "total", "count", "invoice", "year", "account"]),
+    value=st.one_of(
+        st.text(alphabet="0123456789.-, eE+", max_size=18),
+        st.integers(-(10**18), 10**18),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.booleans(),
+        st.decimals(allow_nan=False, allow_infinity=False, places=2).map(str),
+    ),
+)
+def test_separators_are_added_to_amounts_and_counts_and_no_digit_changes(
+    name: str, value: object
+) -> None:
+    shown = grouped(value, name)
+    assert shown.replace(",", "") == str(value).replace(",", "")
+    assert shown == str(value) or name in GROUPED
+    if name in GROUPED and isinstance(value, int) and not isinstance(value, bool):
+        assert shown == (f"{value:,}" if abs(value) < 10**15 else str(value))
