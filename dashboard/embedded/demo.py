@@ -1,4 +1,4 @@
-"""The demo: four people with random passwords, and threads that wait for one of them."""
+"""The demo: six people with random passwords, and threads that wait for one of them."""
 
 import os
 import secrets
@@ -14,7 +14,14 @@ from checkpoints.states import WorkspaceEventKind
 from dashboard import actions
 
 # name: role
-PEOPLE = {"operator": "operator", "manager": "reviewer", "auditor": "auditor", "admin": "admin"}
+PEOPLE = {
+    "operator": "operator",
+    "manager": "reviewer",
+    "manager2": "reviewer",
+    "manager3": "reviewer",
+    "auditor": "auditor",
+    "admin": "admin",
+}
 ACTOR = "command:up"
 # Reserved for ever by RFC 6761: nobody can own such an address, so it marks demo users safely.
 MAIL_DOMAIN = "demo.invalid"

@@ -9,6 +9,8 @@ from dashboard.embedded import demo
 DOES = {
     "operator": "watches, starts, forks, rolls back",
     "manager": "approves",
+    "manager2": "approves too: hand over, deputies, two of three",
+    "manager3": "approves too",
     "auditor": "reads the records",
     "admin": "makes rules and budgets",
 }

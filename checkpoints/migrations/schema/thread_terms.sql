@@ -1,7 +1,8 @@
 -- gp_thread_texts: what the board's free text is looked for in: title, agent, values of labels, and
 -- of a thread that failed or needs a person the beginning of its error; each on a line of its own.
 -- A word of an index has room for 500 characters of any script.
-CREATE OR REPLACE FUNCTION gp_thread_texts(title text, agent text, labels jsonb, status text, reason text)
+CREATE OR REPLACE FUNCTION gp_thread_texts(
+  title text, agent text, labels jsonb, status text, reason text)
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 50 RETURN title || E'\n' || agent
   || CASE WHEN labels = '{}'::jsonb THEN ''
     ELSE (SELECT coalesce(string_agg(E'\n' || left(x.value, 500), '' ORDER BY x.key), '')

@@ -23,14 +23,14 @@ class Part:
 class Rank:
     """One bar: its name, its parts, the sum and the parts in words.
 
-    `place` is where the items have it, `href` leads to what it counts.
+    `index` is where the items have it, `href` leads to what it counts.
     """
 
     name: str
     parts: tuple[Part, ...]
     value: str
     title: str
-    place: int
+    index: int
     href: str = ""
 
 
@@ -57,7 +57,7 @@ def ranks(
     ordered = sorted(some, key=lambda one: -sum(one[1]))
     longest = sum(ordered[0][1])
     rows = []
-    for name, values, place in ordered[:SHOWN]:
+    for name, values, index in ordered[:SHOWN]:
         parts, x = [], 0.0
         for value, (_, tone) in zip(values, kinds, strict=True):
             width = value / longest * WIDTH
@@ -65,6 +65,6 @@ def ranks(
             x += width
         pairs = zip(values, kinds, strict=True)
         title = ", ".join(f"{kind} {words(value)}" for value, (kind, _) in pairs if value)
-        rows.append(Rank(name, tuple(parts), words(sum(values)), f"{name}: {title}", place))
+        rows.append(Rank(name, tuple(parts), words(sum(values)), f"{name}: {title}", index))
     legend = tuple((kind, tone, "bar") for kind, tone in kinds) if len(kinds) > 1 else ()
     return RankPlot(tuple(rows), legend, len(ordered) - len(rows))

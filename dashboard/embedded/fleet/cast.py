@@ -32,10 +32,10 @@ class Cast:
 def demo_cast() -> Cast:
     """Read the demo's people; raises Missing where this database has none."""
     operator, manager, admin = (_actor(name) for name in ("operator", "manager", "admin"))
-    place = (manager.workspace, manager.workspace_name)
+    workspace = (manager.workspace, manager.workspace_name)
     scopes = frozenset({"decide", "decide_high"})
     # The log says that a script decided, and no person waited for it.
-    by_script = Grant("demo", "demo", *place, scopes, kind="script")
+    by_script = Grant("demo", "demo", *workspace, scopes, kind="script")
     script = replace(manager, grant=by_script, name=f"{manager.name} (script demo)")
     return Cast(operator, manager, admin, script)
 

@@ -64,7 +64,7 @@ def _linked(figure: Figure, links: tuple[str, ...]) -> Figure:
         columns = tuple(replace(one, href="" if one.empty else link) for one, link in pairs)
         plot = replace(plot, columns=columns)
     if bars is not None:
-        bars = replace(bars, rows=tuple(replace(one, href=links[one.place]) for one in bars.rows))
+        bars = replace(bars, rows=tuple(replace(one, href=links[one.index]) for one in bars.rows))
     return replace(figure, links=links, plot=plot, ranks=bars)
 
 

@@ -123,7 +123,7 @@ def _or_none(n: int) -> str:
 
 
 def _children(n: int) -> str:
-    """What stands behind a number of threads that counts no children."""
+    """The number of children, behind a number of threads that counts none of them."""
     return f"; + {number(n)} {'child' if n == 1 else 'children'}" if n else ""
 
 

@@ -11,7 +11,7 @@ from approvals.incidents import queries
 from approvals.incidents.queries import IncidentRow
 from approvals.notify.texts.incident_kinds import BREAKER, NEWEST_SHOWN
 from dashboard.identity.people import people
-from dashboard.pages.rights import rights_of
+from dashboard.identity.permissions import RIGHTS
 from dashboard.wording.fleet.incidents import LOOKS, STATE_WORDS, title
 
 type Roles = frozenset[str]
@@ -82,5 +82,5 @@ def incident_newest(page: IncidentPage, roles: Roles) -> dict[str, Any]:
         "newest": queries.newest_threads(page.id),
         "shown": NEWEST_SHOWN,
         "threads": page.row.kind != BREAKER,
-        "bulk": BULK if rights_of(roles).control else (),
+        "bulk": () if RIGHTS["retry"].isdisjoint(roles) else BULK,
     }

@@ -58,9 +58,9 @@ def many(request: HttpRequest) -> HttpResponse:
     who = actor(request)
     require(who, "read")
     if request.method != "POST" and (incident := request.GET.get("incident")):
-        found = incidents.in_trouble(UUID(incident), workspace=who.workspace, limit=AT_ONCE)
-        rows = _rows(dict.fromkeys(found, 0), who.workspace)
-        return _sheet(request, {"rows": rows, "beyond": len(found) == AT_ONCE}, {}, 200)
+        threads = incidents.in_trouble(UUID(incident), workspace=who.workspace, limit=AT_ONCE)
+        rows = _rows(dict.fromkeys(threads, 0), who.workspace)
+        return _sheet(request, {"rows": rows, "beyond": len(threads) == AT_ONCE}, {}, 200)
     if request.method != "POST":
         board = board_page(request)
         rows = list(board.first(AT_ONCE).rows)

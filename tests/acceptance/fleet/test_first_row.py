@@ -5,15 +5,14 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from django.contrib.staticfiles import finders
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
 from approvals.incidents.sweep import sweep_incidents
 from dashboard import actions
 from dashboard.actions.fleet.breakers import Selection
 from tests.acceptance.conftest import People
 from tests.acceptance.house import House
-from tests.acceptance.screens import PHONE, WIDE
+from tests.acceptance.rendered import rendered
 from tests.approvals.incidents.scenes import fails
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
@@ -22,7 +21,6 @@ from tests.dashboard import scene
 pytestmark = pytest.mark.browser
 TOP, PHONE_HEIGHT, NAVIGATION = 250, 844, 60
 STRIPS_MAX = 2  # above the threads on a wide window: heading and search, statuses
-BASE, STATIC = "http://testserver", "/static/"
 
 
 @pytest.mark.requirement("D01")
@@ -105,21 +103,7 @@ def troubled(cast: Cast) -> None:
 def board_in(browser: Browser, cast: Cast, query: str, *, phone: bool) -> Page:
     """The board of the operator as the product renders it, without scripts that change it."""
     html = cast.client("operator").get(f"/{query}").content.decode()
-    width, height = PHONE if phone else WIDE
-    page = browser.new_context(viewport={"width": width, "height": height}).new_page()
-
-    def answer(route: Route) -> None:
-        path = route.request.url.removeprefix(BASE)
-        if path == f"/{query}":
-            route.fulfill(body=html, content_type="text/html; charset=utf-8")
-        elif path.endswith(".js") or not (file := finders.find(path.removeprefix(STATIC))):
-            route.abort()
-        else:
-            route.fulfill(path=file)
-
-    page.route("**/*", answer)
-    page.goto(f"{BASE}/{query}")
-    return page
+    return rendered(browser, html, f"/{query}", phone=phone)
 
 
 @pytest.mark.requirement("D01")

@@ -164,6 +164,11 @@ def test_each_person_gets_a_link_that_signs_in_once(people: Path) -> None:
     passwords = [line.split()[1] for line in people.read_text().splitlines()]
     assert not any(password in " ".join(links.values()) for password in passwords)
     assert get_user_model().objects.count() == len(demo.PEOPLE)
+    # Hand-over, deputies and two of three need others who may decide.
+    reviewers = [name for name, role in demo.PEOPLE.items() if role == "reviewer"]
+    assert reviewers == ["manager", "manager2", "manager3"]
+    assert "two of three" in links["As manager2"]
+    assert set(demo_guide.DOES) == set(demo.PEOPLE)
 
 
 def test_scenes_have_names_of_their_own() -> None:

@@ -6,12 +6,9 @@
   document.documentElement.classList.add("js");
   // With this script a dialog has asked before the form goes out.
   document.querySelector("[data-confirmed]").value = "1";
-  // On a phone the boxes go on to the side: the chosen one is seen whole, with its neighbours.
+  // On a phone the boxes go on to the side: moved only where the chosen one is not seen whole.
   const boxes = document.getElementById("inbox-boxes"), chosen = boxes.querySelector("[aria-current]");
-  if (chosen) {
-    const row = boxes.getBoundingClientRect(), own = chosen.getBoundingClientRect();
-    boxes.scrollLeft += own.left + own.width / 2 - row.left - row.width / 2;
-  }
+  if (chosen) boxes.scrollLeft = Math.max(0, chosen.offsetLeft + chosen.offsetWidth + 12 - boxes.clientWidth);
 
   function count() {
     const n = ticks.all().filter((box) => box.checked).length;
