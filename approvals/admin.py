@@ -145,7 +145,7 @@ class DecisionRecords(Records):
         return [
             ("Open the approval", reverse("approval", args=[row.approval_id])),
             ("Decision report", reverse("approval_report", args=[row.approval_id])),
-            ("Its row", reverse("admin:approvals_approval_change", args=[row.approval_id])),
+            ("Raw record", reverse("admin:approvals_approval_change", args=[row.approval_id])),
         ]
 
 

@@ -163,7 +163,7 @@ class Approvals:
             )
             done = {ident: (outcome, message) for ident, outcome, message in cursor.fetchall()}
         if done != self._operations:
-            raise Broken(last_seq, "what became of approved operations is not what events tell")
+            raise Broken(last_seq, "the outcomes of approved operations differ from the events")
         for n, payload, what in zip(
             counts,
             (self._requested, self._ended, self._decided),

@@ -128,7 +128,7 @@ class OtherWorkspace(Conflict):
     `place` is None where the person does not belong to it.
     """
 
-    code, title = "other-workspace", "This page is of another workspace"
+    code, title = "other-workspace", "This page belongs to another workspace"
 
 
 class NotAllowedNow(Conflict):
@@ -140,7 +140,7 @@ class NotAllowedNow(Conflict):
 class LeaseLost(Conflict):
     """The reporter no longer holds the thread's lease; facts: status, version."""
 
-    code, title = "lease-lost", "The lease is gone"
+    code, title = "lease-lost", "The lease was lost"
 
 
 class Leased(Conflict):
@@ -179,7 +179,7 @@ class NeedsSecondPerson(ActionError):
     status, code, title = 202, "second-person", "Needs a second person"
 
     def __init__(self, approval: UUID, url: str) -> None:
-        message = f"This needs a second person, who is asked now: {url}"
+        message = f"This needs a second person, who has been asked: {url}"
         super().__init__(message, approval=str(approval), url=url)
 
 
@@ -228,7 +228,7 @@ class StorageAway(ActionError):
 class Stale(ActionError):
     """The thread moved since the person looked; facts: version, status."""
 
-    status, code, title = 412, "stale", "Changed meanwhile"
+    status, code, title = 412, "stale", "Changed in the meantime"
 
 
 class Busy(ActionError):

@@ -18,7 +18,7 @@ DATABASES = frozenset({"db", "real_db"})
 MOST = 1_000
 # What verifying says where hash, author and place of a checkpoint are as its event says and the
 # deltas all the same do not give its state.
-FAULTS = ("the state at its checkpoint does not fit its hash", "its checkpoint cannot be applied")
+FAULTS = ("the state at its checkpoint does not match its hash", "its checkpoint cannot be applied")
 
 
 def faults() -> list[str]:

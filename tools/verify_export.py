@@ -122,7 +122,7 @@ def parse(text: bytes | str) -> Any:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a number of JSON")
 
 
 def _whole(digits: str) -> int | float:
@@ -346,7 +346,7 @@ class Export:
                 decisions = {}
                 for one in request["decisions"]:
                     if decision_hash(ident, one) != one["hash"]:
-                        what = f"decision {one['decision']}: it does not fit its hash"
+                        what = f"decision {one['decision']}: it does not match its hash"
                         self.report.broken(where, what)
                     names = ("hash", "verdict", "reviewer", "by_name", "comment", "at")
                     decisions[one["decision"]] = {name: one[name] for name in names}

@@ -209,7 +209,7 @@ def publish(state: DeepResearch, ctx: Context) -> dict[str, Any]:
             "report.html": state.report["html"],
             "citations.json": state.report["citations"],
         },
-        description=f"“{title}” and its citations go to the published folder.",
+        description="The report and its citations go to the published folder.",
     )
 
 

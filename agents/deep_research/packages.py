@@ -92,7 +92,7 @@ def _checked(wished: Sequence[str], known: Iterable[str]) -> list[str]:
         if name not in known:
             alike = difflib.get_close_matches(name, list(known), n=3)
             hint = f" Did you mean {' or '.join(f'`{one}`' for one in alike)}?" if alike else ""
-            wrong.append(f"`{name}` is not installed on the worker.{hint}")
+            wrong.append(f"`{name}` isn’t installed on the worker.{hint}")
     if wrong:
         raise UnknownPackage(f"{' '.join(wrong)} Correct `packages`, or leave it empty, and retry.")
     return names

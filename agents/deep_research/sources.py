@@ -31,7 +31,7 @@ def text_of(source: Mapping[str, str], upload: Path | None = None) -> tuple[str,
     except UnicodeDecodeError:
         raise UnreadableSource("it is not UTF-8") from None
     if "\0" in text:
-        raise UnreadableSource("it is no text")
+        raise UnreadableSource("it isn't text")
     # Lines as editors count them: a form feed or U+2028 ends none.
     return text.replace("\r\n", "\n").replace("\r", "\n"), hashlib.sha256(raw).hexdigest()
 
@@ -40,7 +40,7 @@ def path_of(source: Mapping[str, str]) -> Path:
     """The path of an installed package's file on this machine; raises UnreadableSource."""
     path = PurePosixPath(source["file"])
     if not is_source(path):
-        raise UnreadableSource("it is no source of a package")
+        raise UnreadableSource("it is not a source of a package")
     try:
         distribution = metadata.distribution(source["package"])
     except metadata.PackageNotFoundError:

@@ -32,13 +32,13 @@ class DeepResearch(State):
     ] = ""
     packages: Annotated[
         list[str],
-        _input("Packages", "Installed packages to read; the agent chooses when it is empty."),
+        _input("Packages", "Installed packages to read. Optional: by default the agent chooses."),
     ] = []
     file: Annotated[
         Ref | None,
         _input(
             "Your own text",
-            "Text, Markdown or source, or a zip of these; it goes before the packages.",
+            "Text, Markdown or source, or a zip of these. It is used instead of the packages.",
             **{"x-gatepost": "artifact"},
         ),
     ] = None

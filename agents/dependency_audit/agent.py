@@ -184,7 +184,7 @@ def publish(state: DependencyAudit, ctx: Context) -> dict[str, Any]:
             "report.html": state.report["html"],
             "packages.csv": state.report["table"],
         },
-        description=f"“{title}” and its table of packages go to the published folder.",
+        description="The report and its table of packages go to the published folder.",
     )
 
 

@@ -100,8 +100,8 @@ def judge(
         results += _of_the_metadata(facts)
     else:
         other = f"version {facts['version']} is" if facts["version"] else "it is"
-        why = f"{other} installed where the worker works" if facts["version"] else (
-            "it is not installed where the worker works")  # fmt: skip
+        why = f"{other} installed on the worker" if facts["version"] else (
+            "it isn’t installed on the worker")  # fmt: skip
         results.append(_finding("low", "Only name and version were looked at", why))
     return sorted(results, key=lambda finding: LEVELS.index(finding["level"]))
 

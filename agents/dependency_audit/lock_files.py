@@ -32,7 +32,7 @@ def packages_of(raw: bytes, name: str) -> list[Package]:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise UnreadableLock(f"`{name}` is no text file.") from None
+        raise UnreadableLock(f"`{name}` isn't a text file.") from None
     results: dict[tuple[str, str, str], Package] = {}
     versioned = set()
     for package in _read(text, name):
@@ -81,7 +81,7 @@ def _toml(text: str, name: str) -> Iterator[Package]:
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UnreadableLock(f"`{name}` is no TOML: {error}.") from None
+        raise UnreadableLock(f"`{name}` is not TOML: {error}.") from None
     rows = table.get("package") or table.get("packages") or []
     for row in rows if isinstance(rows, list) else []:
         if not isinstance(row, dict) or not isinstance(row.get("name"), str):
@@ -99,7 +99,7 @@ def _pipfile(text: str, name: str) -> Iterator[Package]:
     try:
         table = json.loads(text)
     except ValueError as error:
-        raise UnreadableLock(f"`{name}` is no JSON: {error}.") from None
+        raise UnreadableLock(f"`{name}` is not JSON: {error}.") from None
     for group in ("default", "develop"):
         rows = table.get(group)
         for package, row in rows.items() if isinstance(rows, dict) else ():

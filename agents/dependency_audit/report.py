@@ -89,8 +89,8 @@ def _method(absent: int, refused: Sequence[str], years: float, *, by_model: bool
     if absent:
         verb = "is" if absent == 1 else "are"
         lines.append(
-            f"- {counted(absent, 'package')} {verb} not installed in this version where the worker "
-            "works: only name and version were looked at."
+            f"- {counted(absent, 'package')} {verb} not installed on the worker in this version: "
+            f"only name and version were looked at."
         )
     if not by_model:
         lines.append("- No model was asked: nothing here is worded by one.")

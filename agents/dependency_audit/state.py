@@ -31,7 +31,7 @@ class PackageAudit(State):
         _input("Package", "Its name on the index.", minLength=1),
         Searchable(),
     ] = ""
-    version: Annotated[str, _input("Version", "As pinned; the installed one when empty.")] = ""
+    version: Annotated[str, _input("Version", "As pinned. Default: the installed version.")] = ""
     pinned: Annotated[bool, _input("Pinned", "Whether the lock file names a version.")] = True
     source: Annotated[str, _input("Source", "A URL that replaces the index.")] = ""
     refused: Annotated[
@@ -56,7 +56,7 @@ class DependencyAudit(State):
         _input(
             "Your lock file",
             "requirements.txt, pylock.toml, uv.lock, poetry.lock, Pipfile.lock or what pip freeze "
-            "prints. Without one: what is installed where the worker works.",
+            "prints. Default: what is installed on the worker.",
             **{"x-gatepost": "artifact", "x-title": "Packages of {}"},
         ),
     ] = None
@@ -68,7 +68,8 @@ class DependencyAudit(State):
         float, _input("Old after years", "By the newest sign in its metadata.", ge=0.5, le=50)
     ] = 4.0
     at_most: Annotated[
-        int, _input("At a time", "So many packages are looked at beside each other.", ge=1, le=64)
+        int,
+        _input("At a time", "Maximum number of packages audited at the same time.", ge=1, le=64),
     ] = 8
 
     source: Annotated[str, _result("What is audited")] = ""

@@ -57,7 +57,7 @@ class Research(State):
     ] = ""
     dataset: Annotated[
         Literal["flights", "weather"],
-        _field("Data set", "A table that comes with Gatepost; an uploaded file goes before it."),
+        _field("Data set", "A table that comes with Gatepost. An uploaded file is used instead."),
         Searchable(),
     ] = "flights"
     file: Annotated[
@@ -65,10 +65,10 @@ class Research(State):
         _field("Your own table", "CSV or TSV with a header line.", **{"x-gatepost": "artifact"}),
     ] = None
     measure: Annotated[
-        str, _field("Measure", "The column to explain; the agent chooses when it is empty.")
+        str, _field("Measure", "The column to explain. Optional: by default the agent chooses.")
     ] = ""
     groups: Annotated[
-        list[str], _field("Group by", "Columns to compare; the agent chooses when it is empty.")
+        list[str], _field("Group by", "Columns to compare. Optional: by default the agent chooses.")
     ] = []
     ignore: Annotated[list[str], _field("Ignore", "Columns to leave out.")] = []
     profile: Annotated[dict[str, Any], _field("Profile", "", readOnly=True)] = {}
@@ -241,7 +241,7 @@ def publish(state: Research, ctx: Context) -> dict[str, Any]:
             "chart.svg": state.chart["svg"],
             "chart.png": state.chart["png"],
         },
-        description=f"“{title}” and its chart go to the published folder.",
+        description="The report and its chart go to the published folder.",
     )
 
 

@@ -26,7 +26,7 @@ def message(
     """(file name, content) of a mail; raises UnusableAddress."""
     for address in (to, *([reply_to] if reply_to else [])):
         if not is_address(address):
-            raise UnusableAddress(f"`{address}` is no address that mail can go to; correct it.")
+            raise UnusableAddress(f"`{address}` is not an address that mail can go to; correct it.")
     mark = hashlib.sha256(key.encode()).hexdigest()[:24]
     mail = EmailMessage(policy=SMTP)
     local, _, domain = to.partition("@")

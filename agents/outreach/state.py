@@ -35,7 +35,7 @@ class Outreach(State):
         ),
     ] = ""
     offer: Annotated[
-        str, _input("Your offer", "One sentence; it stands in each mail.", minLength=1)
+        str, _input("Your offer", "One sentence. It appears in each mail.", minLength=1)
     ] = ""
     sender: Annotated[str, _input("Your name", "Below each mail.")] = ""
     reply_to: Annotated[str, _input("Your mail address", "Where answers go.", pattern=ADDRESS)] = ""
@@ -43,12 +43,14 @@ class Outreach(State):
         Ref | None,
         _input(
             "Your companies",
-            "CSV with a header: company, mail, contact, industry, city, country, about. Without "
-            "one a sample of made-up companies is taken.",
+            "CSV with a header: company, mail, contact, industry, city, country, about. Default: "
+            "a sample of made-up companies.",
             **{"x-gatepost": "artifact"},
         ),
     ] = None
-    most: Annotated[int, _input("At most", "So many companies; the best first.", ge=1, le=20)] = 3
+    most: Annotated[
+        int, _input("At most", "Maximum number of companies, best first.", ge=1, le=20)
+    ] = 3
     never: Annotated[list[str], _input("Never write to", "Companies by their name.")] = []
     columns: Annotated[
         dict[str, str],
@@ -65,7 +67,7 @@ class Outreach(State):
 class Letters(State):
     """What the writer takes over, the drafts, and what people said to each."""
 
-    offer: Annotated[str, _input("Your offer", "One sentence; it stands in each mail.")] = ""
+    offer: Annotated[str, _input("Your offer", "One sentence. It appears in each mail.")] = ""
     sender: Annotated[str, _input("Your name", "Below each mail.")] = ""
     reply_to: Annotated[str, _input("Your mail address", "Where answers go.", pattern=ADDRESS)] = ""
     leads: Annotated[list[Row], _input("Companies", "As the researcher found them.")] = []

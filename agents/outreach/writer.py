@@ -98,9 +98,9 @@ def send(state: Letters, ctx: Context) -> dict[str, Any]:
             send_mail,
             {**args, "at": ctx.now().isoformat()},
             gate=Gate(
-                f"Send this mail to {drafted['company']}?",
-                "It goes to the outbox, from where it may be delivered at once; it cannot be "
-                "unsent. Edit its text here if it should say something else.",
+                f"Mail {drafted['company']}?",
+                "The mail goes to the outbox and may be delivered immediately. It can’t be "
+                "unsent. To change its text, edit it here.",
                 risk="medium",
             ),
         )

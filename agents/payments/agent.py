@@ -261,9 +261,9 @@ def reserve_money(state: Payments, ctx: Context) -> dict[str, Any]:
             },
             gate=Gate(
                 f"Pay {message}, {amount}?",
-                f"{message} of {counted(len(suppliers), 'supplier')}. The money is reserved, then "
-                "paid, then each supplier gets a remittance mail. Reservation and payment can be "
-                "taken back; the mails cannot be unsent.",
+                f"The money goes to {counted(len(suppliers), 'supplier')}: it is reserved, then "
+                "paid, then each supplier gets a remittance mail. You can undo the reservation "
+                "and the payment, but not the mails.",
                 risk="high",
             ),
         )

@@ -113,7 +113,9 @@ def _call(
             str(detail or answer.reason), Response(answer.status, dict(answer.getheaders()))
         )
     if not isinstance(payload, dict):
-        raise BankAway(f"What answers at {url} is no bank. GATEPOST_BANK_URL names it; then retry.")
+        raise BankAway(
+            f"What answers at {url} is not a bank. GATEPOST_BANK_URL names it; then retry."
+        )
     return payload
 
 
@@ -132,7 +134,7 @@ def _connection(url: str, seconds: float) -> http.client.HTTPConnection:
     # Addresses stand in error texts: one with a password is refused, and none such is shown.
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in url or port == -1:
         raise BankAway(
-            "GATEPOST_BANK_URL is no address of a bank: it has the form http://host:port or "
+            "GATEPOST_BANK_URL is not an address of a bank: it has the form http://host:port or "
             "unix:/path/of/socket, without a password. Set it, then retry."
         )
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection

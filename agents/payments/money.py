@@ -39,7 +39,7 @@ def amount(text: str, mark: str = "") -> str:
         raise NoAmount("the amount can be read in two ways; write it with two decimals")
     value = next((read for way in mark or ".," if (read := _read(bare, way)) is not None), None)
     if value is None:
-        raise NoAmount("the amount is no number with at most two decimals")
+        raise NoAmount("the amount isn’t a number with at most two decimals")
     if not value:
         raise NoAmount("the amount is nothing")
     return written(value)

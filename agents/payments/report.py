@@ -52,7 +52,7 @@ def report(
             (w["line"], w["invoice"], shown(w["amount"]), w["why"]) for w in waiting
         ])]  # fmt: skip
     if mails:
-        parts += ["## Remittance advice, in the outbox", "These mails cannot be taken back."]
+        parts += ["## Remittance advice, in the outbox", "These mails can’t be unsent."]
         parts += [_table(("To", "Total", "File"), [
             (m["to"], shown(m["total"]), m["file"]) for m in mails
         ])]  # fmt: skip

@@ -38,16 +38,18 @@ class Payments(State):
         Ref | None,
         _file(
             "Your invoices",
-            "CSV with a header; without one a sample is taken.",
+            "CSV with a header. Default: a sample.",
             **{"x-title": "Invoices of {}"},
         ),
     ] = None
     orders_file: Annotated[
-        Ref | None, _file("Your orders", "CSV: order, supplier, amount. Without one: the sample's.")
+        Ref | None, _file("Your orders", "CSV: order, supplier, amount. Default: the sample.")
     ] = None
     suppliers_file: Annotated[
         Ref | None,
-        _file("Your suppliers", "CSV: supplier, name, account paid last, mail. Else the sample's."),
+        _file(
+            "Your suppliers", "CSV: supplier, name, account paid last, mail. Default: the sample."
+        ),
     ] = None
     due_by: Annotated[
         str,
@@ -62,12 +64,12 @@ class Payments(State):
         list[str],
         _input_field(
             "Only these suppliers",
-            "Their numbers; all when it is empty.",
+            "Their numbers. Default: all suppliers.",
             **{"x-title": "Invoices of {}"},
         ),
     ] = []
     at_most: Annotated[
-        str, _input_field("At most in all", "Amount; no limit when empty.", pattern=rf"{AMOUNT}|^$")
+        str, _input_field("At most in all", "Amount. Default: no limit.", pattern=rf"{AMOUNT}|^$")
     ] = ""
     most: Annotated[
         int, Field(title="Invoices per approval", description="More wait.", ge=1, le=500)

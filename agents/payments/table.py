@@ -63,7 +63,7 @@ def read(path: Path, name: str) -> Table:
     encoding = _encoding(raw)
     text = raw.decode(encoding)
     if "\0" in text:
-        raise UnreadableFile(f"{quoted(name)} is no text file; upload a table as CSV.")
+        raise UnreadableFile(f"{quoted(name)} isn't a text file; upload a table as CSV.")
     named = NAMED.match(text)
     separator = named[1] if named else _separator(text)
     # The line that names the separator is none of the table; it still counts as a line of the file.

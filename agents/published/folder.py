@@ -112,7 +112,7 @@ def _remove(folder: Path, target: Path, manifest: Mapping[str, Any]) -> dict[str
 
 def _check(slug: str, files: Mapping[str, bytes]) -> None:
     if not SLUG.fullmatch(slug):
-        raise ValueError(f"`{slug}` is no folder name of small letters, digits and dashes.")
+        raise ValueError(f"`{slug}` is not a folder name of small letters, digits and dashes.")
     for name in files:
         if not FILE_NAME.fullmatch(name) or name == MANIFEST:
             raise ValueError(f"`{name}` cannot be the name of a published file.")

@@ -19,9 +19,9 @@ def unpublish_report(args: dict[str, Any], result: dict[str, Any], *, key: str) 
 
 
 def describe_report(args: dict[str, Any], result: Any) -> str:
-    """Such as "Publish the report “Delays by carrier”"."""
+    """Such as "Publish “Delays by carrier”"."""
     verb = "Publish" if result is None else "Published"
-    return f"{verb} the report “{args['title']}”"
+    return f"{verb} “{args['title']}”"
 
 
 @tool("report.publish", undo=unpublish_report, idempotent=True, describe=describe_report)
@@ -49,7 +49,7 @@ def ask_and_publish(
         done = ctx.effect(
             publish_report,
             {"title": title, "slug": slug_of(title), "files": dict(files)},
-            gate=Gate("Publish this report?", description, risk="medium"),
+            gate=Gate("Publish this?", description, risk="medium"),
         )
     except Rejected as no:
         return {

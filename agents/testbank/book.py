@@ -71,7 +71,7 @@ class Book:
     def do(self, op: str, body: dict[str, Any], key: str, at: str) -> dict[str, Any]:
         """Carry out an operation and give its answer; Refused changes nothing."""
         if key in self.withdrawn:
-            raise Refused(409, "This key was taken back before it was used.")
+            raise Refused(409, "This key was undone before it was used.")
         doing = {
             "reserve": self._reserve,
             "pay": self._pay,
@@ -181,7 +181,7 @@ class Book:
 def _of(body: dict[str, Any]) -> str:
     of = body.get("of")
     if not isinstance(of, str) or not of:
-        raise Refused(400, "Say in `of` which key is to be taken back.")
+        raise Refused(400, "Say in `of` which key is to be undone.")
     return of
 
 

@@ -67,14 +67,14 @@ def locked_file(path: str, *, begun: bool) -> Iterator[OpenFile]:
         if new and begun:
             raise NotDelivered(
                 "The file was begun and is not there: is the disk mounted? "
-                "Create an empty one to go on with a new file."
+                "Create an empty one to continue with a new file."
             )
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
         handle = os.open(path, flags, 0o640)
     try:
         with _as_not_delivered():
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise NotDelivered("The file cannot be written: it is no regular file.")
+                raise NotDelivered("The file cannot be written: it is not a regular file.")
             _lock(handle)
             if new:
                 _keep_entry(Path(path).parent)

@@ -31,7 +31,7 @@ def token_of(answer: bytes, query: Any, digest: str, *, ca: str) -> bytes:
     try:
         made = decode_timestamp_response(answer)
     except ValueError:
-        raise NotDelivered("The authority answered something that is no time stamp.") from None
+        raise NotDelivered("The authority answered something that is not a time stamp.") from None
     if made.status not in (0, 1):
         raise NotDelivered(f"The authority refused: status {made.status}.")
     if made.tst_info.nonce != query.nonce:

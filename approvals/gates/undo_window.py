@@ -146,7 +146,7 @@ def nothing(row: ApprovalRow, reviewer: Reviewer) -> Exception:
         return AlreadyDecided(row)
     if person(row.decided_by) != person(reviewer.id):
         who = row.decided_by_name or row.decided_by
-        return NothingToTakeBack(f"Only {who}, who decided it, could take it back.")
+        return NothingToTakeBack(f"Only {who}, who decided it, could undo it.")
     return NothingToTakeBack("Too late to undo: the decision has taken effect.")
 
 

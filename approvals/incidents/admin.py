@@ -116,7 +116,7 @@ class SubscriptionAdmin(Edited):
 
 @admin.register(Incident)
 class IncidentRecords(Records):
-    """Many alike troubles as one: what was wrong, with how many threads, who took care of it."""
+    """Grouped incidents: what was wrong, with how many threads, who took care of it."""
 
     columns = ("opened_at", "kind", "agent", "threads", "affected", "taken_by", "closed_at")
     walks = (Walk(("opened_at", "id"), ("workspace_id",)), Walk(("id",)))

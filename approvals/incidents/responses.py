@@ -63,7 +63,7 @@ def take(ident: UUID, *, workspace: UUID, person: str, actor: str) -> IncidentRo
         row = incident(ident, workspace=workspace)
         if not done and row.closed_at is None and row.taken_by == person:
             return row
-        _refuse_unless(done, row, "Somebody else has taken this incident.")
+        _refuse_unless(done, row, "This incident is assigned to somebody else.")
         _log(K.INCIDENT_TAKEN, row, actor, was)
     return row
 
@@ -78,7 +78,7 @@ def give_back(ident: UUID, *, workspace: UUID, person: str, actor: str) -> Incid
             (ident, workspace, person),
         )
         row = incident(ident, workspace=workspace)
-        _refuse_unless(done, row, "You have not taken this incident.")
+        _refuse_unless(done, row, "This incident isn't assigned to you.")
         _log(K.INCIDENT_RELEASED, row, actor, was)
     return row
 
@@ -129,7 +129,7 @@ def wake(ident: UUID, *, workspace: UUID, actor: str) -> IncidentRow:
 
 
 def close(ident: UUID, *, workspace: UUID, person: str, reason: str, actor: str) -> IncidentRow:
-    """Close it though threads are in trouble; the next one that fails alike opens another."""
+    """Close it also while threads are affected; the next one that fails alike opens another."""
     with transaction.atomic():
         was = _locked(ident, workspace)
         done = _do(
@@ -177,7 +177,7 @@ def _refuse_unless(done: int, row: IncidentRow, otherwise: str) -> None:
     if done:
         return
     if row.closed_at is not None:
-        raise NotAllowedNow("This incident is closed already.")
+        raise NotAllowedNow("This incident is already closed.")
     raise NotAllowedNow(otherwise)
 
 

@@ -192,7 +192,7 @@ def _check_whose(row: _Row) -> None:
         return
     people = [one for one in recipients.members(row.workspace, *ROLES) if one.id == row.person]
     if not people:
-        raise InvalidValue("person", "is no member of this workspace")
+        raise InvalidValue("person", "is not a member of this workspace")
     if endpoint.kind in TO_PEOPLE and not endpoint.address:
         names, teams = deltas.decode(endpoint.people), deltas.decode(endpoint.teams)
         if not recipients.wanted(people[0], people=names, teams=teams):

@@ -93,7 +93,7 @@ def _check_terms(terms: Terms, deadline: float | None) -> None:
         raise InvalidValue("terms.on_expiry", "needs a deadline")
     if terms.on_expiry == "escalate":
         if terms.escalate_to is None:
-            raise InvalidValue("terms.escalate_to", "say who is asked then")
+            raise InvalidValue("terms.escalate_to", "name who is asked then")
         _check_seat("terms.escalate_to", terms.escalate_to)
         _between("terms.escalate_for", terms.escalate_for, 1, DEADLINE_MAX)
     elif terms.escalate_to is not None or terms.escalate_for:

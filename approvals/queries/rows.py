@@ -12,7 +12,7 @@ from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import deltas
 
-from ..rules.headlines import headline
+from ..rules.headlines import headline, lines
 from ..rules.terms import readable_terms
 from ..rules.verdicts import GATES, REPEAT
 from ..rules.votes import Progress
@@ -91,6 +91,11 @@ class ApprovalRow:
     def shown_sentence(self) -> str:
         """The tool's description of the current arguments; empty without one, and after an edit."""
         return self.sentence if self.standing_args is None else ""
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """(title, the tool's sentence); the second is empty where one line says both."""
+        return lines(self.title, self.shown_sentence)
 
     @property
     def headline(self) -> str:

@@ -354,6 +354,6 @@ def expand(words: list[str]) -> tuple[str, ...]:
     for word in words:
         named = [str(k) for k in EventKind if word in (str(k), str(k).partition(".")[0])]
         if not named:
-            raise InvalidValue("kind", f"{word[:80]!r} is no kind of event")
+            raise InvalidValue("kind", f"{word[:80]!r} is not a kind of event")
         kinds += named
     return tuple(dict.fromkeys(kinds))

@@ -41,7 +41,7 @@ def of_thread(thread: UUID) -> list[tuple[str, str]]:
     lists = (*(f"checkpoints_{noun}" for noun in nouns), "approvals_approval")
     return [
         ("Open the thread", thread_address(thread)),
-        ("Its row", reverse("admin:checkpoints_thread_change", args=[thread])),
+        ("Raw record", reverse("admin:checkpoints_thread_change", args=[thread])),
         *(
             (f"Its {name}", f"{reverse(f'admin:{model}_changelist')}?thread_id={thread}")
             for name, model in zip(
@@ -83,7 +83,7 @@ class ThreadRecords(Records):
     groups = (
         ("What it is", ("id", "title", "name", "agent", "agent_version_id", "labels", "queue")),
         (
-            "Where it stands",
+            "Current state",
             (
                 "status",
                 "status_since",
@@ -113,7 +113,7 @@ class ThreadRecords(Records):
 
     def related(self, row: Any) -> list[tuple[str, str]]:
         badge = (record_of(row.pk), f"{thread_address(row.pk)}#record")
-        return [badge, *(pair for pair in of_thread(row.pk) if pair[0] != "Its row")]
+        return [badge, *(pair for pair in of_thread(row.pk) if pair[0] != "Raw record")]
 
     def name_of(self, row: Any) -> str:
         return str(row.title)
@@ -143,7 +143,7 @@ class CheckpointRecords(Records):
     search_help_text = "Thread id or its beginning, who wrote it"
     groups = (
         (
-            "Where it stands",
+            "Current state",
             (
                 "thread_id",
                 "id",

@@ -38,7 +38,7 @@ class XidField(models.Field):  # type: ignore[type-arg]
     def to_python(self, value: Any) -> int:
         number = int(value)
         if not 0 <= number < 2**63:
-            raise ValidationError("is no transaction")
+            raise ValidationError("is not a transaction")
         return number
 
 

@@ -80,7 +80,7 @@ class BudgetRecords(Records):
     search_exact = ("name",)
     search_help_text = "Id or its beginning, name of the agent or team"
     groups = (
-        ("Whose", ("scope", "name")),
+        ("Applies to", ("scope", "name")),
         ("Limit", ("max_cost", "max_tokens", "at_full", "active", "number")),
         IDS,
     )

@@ -39,7 +39,7 @@ def newest(path: Path) -> Path:
         if (number := number_of(one.name)) is not None and (one / MANIFEST).is_file()
     ]
     if not whole:
-        raise BadCapsule(f"{path} is no capsule: there is no MANIFEST in it.")
+        raise BadCapsule(f"{path} is not a capsule: there is no MANIFEST in it.")
     return max(whole)[1]
 
 

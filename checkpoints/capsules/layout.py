@@ -334,7 +334,7 @@ def _opened(path: Path, file: IO[bytes]) -> Iterator[Reader]:
         size = os.fstat(file.fileno()).st_size
         packed = zipfile.ZipFile(file)
     except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise BadCapsule(f"{path} is no capsule, or its end is cut off.") from error
+        raise BadCapsule(f"{path} is not a capsule, or its end is cut off.") from error
     with packed:
         # Members that share bytes would make a small file large.
         if sum(info.file_size for info in packed.infolist()) > size:

@@ -249,9 +249,9 @@ def _same(event: Event, stored: Any, expected: Any) -> None:
 
 def _check_content(event: Event, row: dict[str, Any]) -> None:
     if fits(event.seq, row["salt"], row["args"]) != row["input_hash"]:
-        raise Broken(event.seq, "the input of the activity it names does not fit its hash")
+        raise Broken(event.seq, "the input of the activity it names does not match its hash")
     if row["result_hash"] is None:
         if row["result"] is not None:
             raise Broken(event.seq, "the activity it names has a result without a hash")
     elif fits(event.seq, row["salt"], row["result"] or "null") != row["result_hash"]:
-        raise Broken(event.seq, "the result of the activity it names does not fit its hash")
+        raise Broken(event.seq, "the result of the activity it names does not match its hash")

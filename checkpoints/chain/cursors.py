@@ -132,7 +132,7 @@ class Cursors:
                 stand = self._calls.get(row.id, _Stand(1, None))
                 seq = stand.seq if row.id in self._calls else last_seq
                 if row.state not in ("started", "failed") or row.kind in ("effect", "node"):
-                    raise Broken(seq, f"{row.tool!r} has a cursor, and goes on nowhere")
+                    raise Broken(seq, f"{row.tool!r} has a cursor, and continues nowhere")
                 payload = stand.saved is not None and stand.saved.input == row.input_hash.hex()
                 if not payload and not self._may_be_untold(stand):
                     raise Broken(seq, f"no event tells of the cursor of {row.tool!r}")

@@ -87,7 +87,7 @@ class Log:
         if event.seq > expected:
             raise Broken(expected, "missing in the log")
         if event.seq < expected:
-            raise Broken(event.seq, "stands before the first one")
+            raise Broken(event.seq, "is before the first one")
         if event.workspace != self.workspace:
             raise Broken(event.seq, f"lies in another workspace than its {self.of}")
         if event.prev_hash != self.prev:
@@ -96,7 +96,7 @@ class Log:
             if event.salt or not is_blank(deltas.decode(event.data)):
                 raise Broken(event.seq, "has content, and the thread was erased")
         elif fits(event.seq, event.salt, event.data) != event.data_hash:
-            raise Broken(event.seq, "its data do not fit their hash")
+            raise Broken(event.seq, "its data do not match their hash")
         self.prev = link(
             chain=self.chain,
             seq=event.seq,
@@ -108,7 +108,7 @@ class Log:
             prev_hash=event.prev_hash,
         )
         if self.prev != event.hash:
-            raise Broken(event.seq, "does not fit its hash")
+            raise Broken(event.seq, "does not match its hash")
         self.n_verified = expected
 
     def check_end(self) -> None:
@@ -116,9 +116,7 @@ class Log:
         if self.n_verified < self.last_seq:
             raise Broken(self.n_verified + 1, "missing at the end of the log")
         if self.highest_seq > self.last_seq:
-            raise Broken(
-                self.last_seq + 1, f"stands behind the last event that the {self.of} knows of"
-            )
+            raise Broken(self.last_seq + 1, f"is after the last event that the {self.of} knows of")
         if self.prev != self.last_hash:
             raise Broken(self.last_seq, f"its hash is not the one that the {self.of} ends with")
 

@@ -162,7 +162,7 @@ class Past:
         if c.workspace != self._workspace:
             raise Broken(event.seq, "its checkpoint lies in another workspace")
         if fits(event.seq, c.salt, c.delta) != c.delta_hash:
-            raise Broken(event.seq, "the delta of its checkpoint does not fit its hash")
+            raise Broken(event.seq, "the delta of its checkpoint does not match its hash")
         if event.kind == EventKind.THREAD_FORKED:
             self._check_base(event, c, data)
         try:
@@ -173,7 +173,7 @@ class Past:
             why = str(error).rstrip(".")
             raise Broken(event.seq, f"its checkpoint cannot be applied ({why})") from error
         if (self._digests.root, self._digests.size) != (c.state_hash, c.state_bytes):
-            raise Broken(event.seq, "the state at its checkpoint does not fit its hash")
+            raise Broken(event.seq, "the state at its checkpoint does not match its hash")
         if c.digests is not None and c.digests != self._digests.to_bytes():
             raise Broken(event.seq, "the digests kept with its checkpoint are not those of it")
         if c.number in self._keyframes:
@@ -282,9 +282,9 @@ class Past:
         try:
             cached = Digests.of(deltas.decode(row[0]), materialized.reducers_of(c.agent_version))
         except (GatepostError, AttributeError) as error:
-            raise Broken(event.seq, "the cached state at its checkpoint is no state") from error
+            raise Broken(event.seq, "the cached state at its checkpoint is not a state") from error
         if cached.root != c.state_hash:
-            raise Broken(event.seq, "the cached state at its checkpoint does not fit its hash")
+            raise Broken(event.seq, "the cached state at its checkpoint does not match its hash")
 
     def _check_base(self, event: Event, c: _Checkpoint, data: Mapping[str, Any]) -> None:
         """The base's chain must still hold, at its place, the event that the fork is bound to."""

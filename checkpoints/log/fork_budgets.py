@@ -57,7 +57,7 @@ def checked(value: Any, path: str = "$.budget") -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidValue(path, "must be an object of cost, tokens and steps")
     for name in value.keys() - set(LIMITS):
-        raise InvalidValue(deltas.at(path, str(name)), "is no limit: cost, tokens and steps are")
+        raise InvalidValue(deltas.at(path, str(name)), "is not a limit: cost, tokens and steps are")
     cost = value.get("cost")
     if cost is not None and not (isinstance(cost, str) and COST.fullmatch(cost)):
         raise InvalidValue(f"{path}.cost", "must be dollars above 0 as text, such as 0.50")

@@ -36,7 +36,7 @@ def place_of(text: str) -> str:
     parts = urlsplit(text if "://" in text else f"https://{text}")
     host = parts.hostname or ""
     if parts.scheme not in _PORTS or not host or "@" in parts.netloc or "*" in host:
-        raise ValueError("is no host")
+        raise ValueError("is not a host")
     port = "*" if parts.netloc.endswith(":*") else str(parts.port or _PORTS[parts.scheme])
     return f"{parts.scheme}://{host}:{port}"
 
@@ -53,7 +53,7 @@ def refusal(name: str, workspace: str, target: str) -> str:
     """
     places = _lists().get(workspace, {}).get(name)
     if places is None:
-        return f"is no secret of this workspace: it is not listed in {NAME}"
+        return f"is not a secret of this workspace: it is not listed in {NAME}"
     any_port = f"{target.rpartition(':')[0]}:*"
     if target in places or (not target.startswith(_COMMAND) and any_port in places):
         return ""

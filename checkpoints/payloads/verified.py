@@ -35,7 +35,7 @@ def opened(row: ArtifactRow) -> io.BufferedReader:
 
 
 def prove(row: ArtifactRow) -> None:
-    """Read a file through; raises as `opened`, and where it does not fit its hash."""
+    """Read a file through; raises as `opened`, and where it does not match its hash."""
     with opened(row) as file:
         while file.read(BLOCK):
             pass
@@ -43,7 +43,8 @@ def prove(row: ArtifactRow) -> None:
 
 def _altered(row: ArtifactRow) -> CorruptHistory:
     return CorruptHistory(
-        f"The bytes of the file {row.name!r} ({row.sha256[:12]}) do not fit their hash: they were "
+        f"The bytes of the file {row.name!r} ({row.sha256[:12]}) do not match their hash: they "
+        f"were "
         "altered in the storage."
     )
 

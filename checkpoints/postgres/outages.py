@@ -13,7 +13,7 @@ AWAY: Final = "The database does not answer; try again."
 _OUTAGES: Final = {
     "53100": "The database's disk is full. Nothing can be stored until there is space again.",
     "53200": "The database is out of memory; try again in a moment.",
-    "53300": "The database takes no more connections now; try again in a moment.",
+    "53300": "The database accepts no more connections now; try again in a moment.",
     "25006": "The database is read-only now, as a standby is; try again in a moment.",
     "55P03": "Somebody else is changing this right now; try again.",
     "57014": "The database took too long; try again, if possible with less.",

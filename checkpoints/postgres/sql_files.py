@@ -52,7 +52,7 @@ def sql_file(module: str, **pieces: str) -> Statements:
     def piece(match: re.Match[str]) -> str:
         unused.discard(name := match[1])
         if name not in pieces and name not in texts:
-            raise SqlFileError(f"{path.name}: {{{name}}} is no argument and no statement above")
+            raise SqlFileError(f"{path.name}: {{{name}}} is not an argument and no statement above")
         return pieces[name] if name in pieces else texts[name]
 
     for name, text in parse(path.name, path.read_text()).items():

@@ -132,7 +132,7 @@ def _stopped(thread: ThreadRow, breaker: StoppedRow, now: datetime) -> Why:
     action = "Release the breaker."
     message = breaker.sentence
     if thread.lease_owner and thread.lease_until is not None and thread.lease_until >= now:
-        message += f" Its worker ends what it is doing at {_nodes(thread)} and gives it back."
+        message += f" Its worker finishes its call at {_nodes(thread)} and gives it back."
         facts |= {"owner": thread.lease_owner}
     return Why("breaker", message, max(breaker.at, thread.status_since), action, facts)
 
@@ -232,15 +232,15 @@ def _leased(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> W
         if thread.external is not None:
             return Why(
                 "lease",
-                f"Its agent has been silent; the lease ran out at {_time(thread.lease_until)}. "
-                "The worker that takes the thread goes on.",
+                f"No report from its agent; the lease expired at {_time(thread.lease_until)}. "
+                "The next worker that takes the thread continues.",
                 thread.lease_until,
                 "Start the agent if it isn't running.",
                 facts,
             )
         return _no_worker(thread, workers) or Why(
             "lease",
-            f"Its worker has been silent; the lease ran out at {_time(thread.lease_until)} "
+            f"No sign of life from its worker; the lease expired at {_time(thread.lease_until)} "
             "and another worker will take over.",
             thread.lease_until,
             facts=facts,
@@ -272,7 +272,7 @@ def _waiting(thread: ThreadRow, approvals: Sequence[OpenRequest], awaited: Await
         return Why("wake", sentence(str(thread.waiting_on["sentence"])), thread.status_since)
     return Why(
         "wake",
-        "Nothing is open now; it continues with a worker's next sweep.",
+        "Nothing is open now; a worker's next sweep continues it.",
         thread.status_since,
     )
 
@@ -316,7 +316,7 @@ def _sleeping(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) ->
             facts={"wake_at": thread.wake_at.isoformat()},
         )
     return _no_worker(thread, workers) or Why(
-        "timer", "Its time has come; a worker wakes it within seconds.", thread.status_since
+        "timer", "Its timer is due; a worker resumes it within seconds.", thread.status_since
     )
 
 
@@ -340,7 +340,7 @@ def _attention(thread: ThreadRow) -> Why:
         "attention",
         message,
         thread.status_since,
-        "Say whether its outcome holds.",
+        "Say whether its outcome still holds.",
         facts | {"args": request.args},
     )
 

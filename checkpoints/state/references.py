@@ -78,7 +78,7 @@ def wanted(values: Iterable[Any]) -> list[str]:
 def fill(state: dict[str, Any], contents: Mapping[str, bytes]) -> None:
     """Put contents in the place of what stood in for them.
 
-    Raises CorruptHistory for one that is missing or does not fit its hash, InvalidValue where
+    Raises CorruptHistory for one that is missing or does not match its hash, InvalidValue where
     something was added that cannot be.
     """
     for channel, value in state.items():
@@ -104,7 +104,7 @@ def _whole(channel: str, elsewhere: Elsewhere, contents: Mapping[str, bytes]) ->
         )
     if len(raw) != elsewhere.size or sha256(raw).hexdigest() != elsewhere.sha256:
         raise CorruptHistory(
-            f"The content of channel {channel!r} ({elsewhere.sha256[:12]}) does not fit its hash."
+            f"The content of channel {channel!r} ({elsewhere.sha256[:12]}) does not match its hash."
         )
     value = decode(raw)
     for more in elsewhere.added:

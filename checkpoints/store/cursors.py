@@ -113,7 +113,7 @@ def _check(row: Mapping[str, Any]) -> None:
     if not 0 < row["attempts"] < ATTEMPTS_MAX:
         raise BadCapsule(f"The cursor of {_named(row)} cannot be of attempt {row['attempts']}.")
     if sha256(row["salt"] + args.encode()).digest() != row["input_hash"]:
-        raise BadCapsule(f"The input of {_named(row)} beside its cursor does not fit its hash.")
+        raise BadCapsule(f"The input of {_named(row)} beside its cursor does not match its hash.")
 
 
 def _named(row: Mapping[str, Any]) -> str:

@@ -144,7 +144,7 @@ def record_tools(
                 effect=made.get(name),
             )
     if unknown := sorted(effects.keys() - made.keys()):
-        raise GraphError(f"{unknown[0]!r} is no tool of a ToolNode of the graph.")
+        raise GraphError(f"{unknown[0]!r} is not a tool of a ToolNode of the graph.")
     return list(made.values())
 
 

@@ -86,7 +86,7 @@ def decide_together(
         raise Invalid("$.verdict", f"together it is {' or '.join(TOGETHER)} only")
     check_text("$.comment", comment, COMMENT_MAX)
     if verdict == "reject" and not comment.strip():
-        raise Invalid("$.comment", "say why, so that the agents and the log know")
+        raise Invalid("$.comment", "give a reason for the agents and the log")
     judged = preview(actor, items, verdict)
     # What is open goes to the gate all the same: its refusal counts, and it notes a try that four
     # eyes forbid.

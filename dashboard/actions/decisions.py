@@ -98,7 +98,7 @@ def _check_args(actor: Actor, approval_id: UUID, args: Any) -> None:
 
 @translated()
 def take_back(actor: Actor, approval_id: UUID) -> ApprovalRow:
-    """Take one's own decision back while it does not count yet; the open request."""
+    """Undo your own decision before it takes effect; the open request."""
     require(actor, "decide")
     return gates.take_back(approval_id, workspace=actor.workspace, reviewer=reviewer_of(actor))
 
@@ -113,7 +113,7 @@ def decide_many(actor: Actor, items: Iterable[Mapping[str, Any]]) -> list[Decide
     require(actor, "decide")
     request = list(items)
     if len(request) > AT_ONCE:
-        raise Invalid("$", f"takes at most {AT_ONCE} verdicts at once")
+        raise Invalid("$", f"takes at most {AT_ONCE} verdicts in one call")
     # What the rule looks at is as it was asked for: it does not change while others are decided.
     about = inbox_rows.rows([item["id"] for item in request], workspace=actor.workspace)
     return [_one(actor, item, about.get(item["id"])) for item in request]

@@ -181,7 +181,7 @@ def _check_answer(output: dict[str, Any]) -> None:
     try:
         answer = ModelAnswer.from_json(output)
     except (TypeError, AttributeError, ValueError) as error:
-        raise Invalid(_OUTPUT, f"is no answer of a model: {error}") from error
+        raise Invalid(_OUTPUT, f"is not an answer of a model: {error}") from error
     if not isinstance(answer.text, str):
         raise Invalid(f"{_OUTPUT}.text", "must be text")
 

@@ -72,7 +72,7 @@ def edit_policy(
     if waiting != REOPEN:
         return policy, 0
     # Afterwards, one thread at a time: no change of a policy holds the locks of many threads.
-    reason = f"The policy “{policy.name}” was changed; it is asked anew."
+    reason = f"The policy “{policy.name}” was changed; it is asked again."
     return policy, reopened_requests.withdraw_of_policy(
         policy_id, policy.label, reason=reason, workspace=actor.workspace, actor=actor.id
     )
@@ -91,7 +91,7 @@ def _change(
     if draft is None and active is None and position is None:
         raise Invalid("$", "give a draft, active or position")
     if draft is not None and seen is None:
-        raise Invalid("$.number", "say which version you looked at")
+        raise Invalid("$.number", "name the version that you looked at")
     if draft is None and (waiting or seen is not None):
         raise Invalid("$.draft", "is required with number and waiting")
     scope: Any = {"workspace": actor.workspace, "actor": actor.id}
@@ -244,7 +244,7 @@ def _check_seats(actor: Actor, draft: Draft, *, within: str = "") -> None:
     for path, seat in seats.items():
         for i, name in enumerate(seat.people):
             if name not in people:
-                message = "is no reviewer of this workspace"
+                message = "is not a reviewer of this workspace"
                 raise Invalid(f"{path}.people[{i}]", message, within=within)
         for i, name in enumerate(seat.teams):
             if name not in teams:

@@ -188,8 +188,8 @@ def _refuse_other(thread: ThreadRow, input: Mapping[str, Any], config: Mapping[s
 
 def _explained(thread: ThreadRow, what: str) -> str:
     instead = {
-        "input": "Send it to the thread's /input/, leave it out to go on",
-        "config": "Fork the thread with it, leave it out to go on",
+        "input": "Send it to the thread's /input/, leave it out to continue",
+        "config": "Fork the thread with it, leave it out to continue",
     }[what]
     return f"the thread of this name was started with other {what}. {instead}, or take another name"
 

@@ -142,7 +142,7 @@ class TakeBackApproval(MemberView):
         request=Nothing,
         operation_id="approvals_take_back",
         responses={200: Approval, **refusals(404, 409)},
-        summary="Take one's own decision back while it does not count yet",
+        summary="Undo your own decision before it takes effect",
     )
     def post(self, request: Request, approval_id: UUID) -> Response:
         """Until `effective_at`, by who decided it; the request is open again."""

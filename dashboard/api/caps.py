@@ -54,7 +54,8 @@ class SetCap(RequestShape):
     """A spend cap; the one of this scope, agent and span is replaced."""
 
     scope: Literal["thread", "agent", "workspace"] = Field(
-        description="Whose spending counts: each thread's, an agent's together, the workspace's."
+        description="What the cap applies to: each thread, all threads of an agent, or the "
+        "workspace."
     )
     per: Literal["total", "day"]
     max_cost: str = Field(

@@ -68,7 +68,7 @@ class CodeThreads(MemberView):
         operation_id="threads_code_many",
         request=ChooseCodeMany,
         responses={200: ChosenMany, **refusals(403, 422)},
-        summary="Pin, accept, fork or unpin several threads, each by itself",
+        summary="Pin, accept, fork or unpin several threads, each separately",
     )
     def post(self, request: Request) -> Response:
         """One result per thread, in their order; one that is refused stops no other."""

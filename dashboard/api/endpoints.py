@@ -136,7 +136,7 @@ class TestOneEndpoint(MemberView):
         request=Nothing,
         responses={202: Endpoint, **refusals(404, 409, 422)},
         summary="Send a test message",
-        description="A worker sends it; what became of it stands among the deliveries.",
+        description="A worker sends it; the outcome is in the deliveries.",
     )
     def post(self, request: Request, endpoint_id: UUID) -> Response:
         """202: a worker does it."""

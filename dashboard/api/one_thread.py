@@ -25,7 +25,7 @@ from .threads import IF_MATCH, REFUSED, Control, detail
 
 WAIT = whole(
     "wait",
-    f"Answer once the version changes, at the latest after so many seconds (1 to {WAIT_MAX}); "
+    f"Answer once the version changes, at the latest after this many seconds (1 to {WAIT_MAX}); "
     "always 200: compare `version`.",
     high=WAIT_MAX,
 )

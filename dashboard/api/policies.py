@@ -60,7 +60,7 @@ class Terms(RequestShape):
         False, description="The person who started, forked or edited the thread may not decide."
     )
     undo_window: float = Field(
-        0, ge=0, le=drafts.UNDO_MAX, description="So long a decision can be taken back."
+        0, ge=0, le=drafts.UNDO_MAX, description="Seconds in which a decision can be undone."
     )
     valid_for: float = Field(
         VALID_FOR, ge=drafts.VALID_MIN, le=drafts.VALID_MAX, description="So long it holds."
@@ -101,7 +101,7 @@ class PolicyChange(RequestShape):
     draft: PolicyDraft | None = None
     number: int | None = Field(None, description="With `draft`: the version that was looked at.")
     waiting: Literal["", "keep", "reopen"] = Field(
-        "", description="With `draft`: what becomes of requests under an older version."
+        "", description="With `draft`: what happens to requests under an older version."
     )
     active: bool | None = None
     position: int | None = Field(
@@ -166,7 +166,7 @@ class PolicyDetail(Policy):
 
     waiting: int
     reopened: int = Field(
-        description="How many requests are asked anew: those withdrawn by this call, and settled "
+        description="How many requests are asked again: those withdrawn by this call, and settled "
         "ones whose effect had not started and that need more now."
     )
     versions: list[PolicyVersion]
@@ -279,7 +279,7 @@ class OnePolicy(MemberView):
         parameters=[PREVIEW],
         responses={200: PolicyMade, **refusals(404, 409, 412, 422)},
         summary="Change a policy",
-        description="409 where requests are touched and `waiting` does not say what becomes of "
+        description="409 where requests are touched and `waiting` does not say what happens to "
         "them. What needs more than it was approved under is asked again before it happens.",
     )
     def post(self, request: Request, policy_id: UUID) -> Response:

@@ -52,7 +52,7 @@ LABEL = re.compile(r"^[^:]+:")
 LIMIT = rows(LIMIT_MAX)
 DEPTH = whole(
     "depth",
-    "Only threads that stand so far below the first of their tree; 0: nobody’s step started them.",
+    "Only threads at this depth of their family tree; 0: no other thread started them.",
     high=queries.DEPTH_MAX,
 )
 REFUSED = refusals(404, 409, 412, 422)
@@ -115,7 +115,7 @@ class Threads(MemberView):
         parameters=[TRACEPARENT],
         responses={201: ThreadDetail, 200: ThreadDetail, **refusals(422)},
         summary="Start a thread, or continue the one of this name",
-        description="200: the agent's thread of this name, which goes on if it was paused or "
+        description="200: the agent's thread of this name, which continues if it was paused or "
         "failed. Sent with other input or config than it began with: 422.",
     )
     def post(self, request: Request) -> Response:
@@ -213,7 +213,7 @@ class ResumeThread(Control):
         request=Resume,
         responses={200: ThreadDetail, **REFUSED},
         parameters=[IF_MATCH],
-        summary="Let a paused thread go on",
+        summary="Resume a paused thread",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
         """paused -> queued."""
@@ -251,7 +251,8 @@ class CancelThread(MemberView):
         responses={200: CancelAnswer, 202: ThreadDetail, **REFUSED},
         parameters=[IF_MATCH, PREVIEW],
         summary="End a thread, and undo what it did where that is wanted",
-        description="202: a worker undoes the effects, last first, then the thread is cancelled. "
+        description="202: a worker undoes the effects, most recent first, then the thread is "
+        "cancelled. "
         "200: it is cancelled.",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
@@ -379,7 +380,8 @@ class RollBackThread(MemberView):
         responses={202: ThreadDetail, 200: RollBackPreview, **REFUSED},
         parameters=[IF_MATCH, PREVIEW],
         summary="Move the head back and undo effects",
-        description="202: a worker undoes the effects, last first, and pauses at the target. "
+        description="202: a worker undoes the effects, most recent first, and pauses at the "
+        "target. "
         "Where a policy demands a second person: 202 with `approval` and `url`, nothing is done.",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:

@@ -27,7 +27,7 @@ class SettleThread(MemberView):
         request=Settle,
         responses={200: ThreadDetail, 202: SecondPersonAsked, **REFUSED},
         parameters=[IF_MATCH],
-        summary="Say what happened to an effect that needs a person",
+        summary="Settle an effect whose thread needs attention",
         description="409 when the thread does not ask about this effect, with the first answer "
         "where somebody else gave it. `undo` and `undo_again`: a worker calls the tool's undo.",
     )

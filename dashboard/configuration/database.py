@@ -74,7 +74,7 @@ def address(name: str) -> dict[str, str]:
         raise Misconfigured(name, f"cannot be read: write {EXAMPLE}; {ESCAPES}.") from None
     ports = parts.get("port", "")
     if ports and not all(p.isdigit() and 0 < int(p) < 65536 for p in ports.split(",") if p):
-        raise Misconfigured(name, f"has a port that is no number: write {EXAMPLE}; {ESCAPES}.")
+        raise Misconfigured(name, f"has a port that isn't a number: write {EXAMPLE}; {ESCAPES}.")
     hosts = parts.get("host", "").count(",") + 1
     if ports.count(",") and ports.count(",") + 1 != hosts:
         raise Misconfigured(name, "has another number of ports than of hosts.")

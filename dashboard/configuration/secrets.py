@@ -40,7 +40,7 @@ def of_workspaces() -> Lists:
     try:
         raw = json.loads(text)
     except ValueError as error:
-        raise Misconfigured(NAME, f"is no JSON: {error}.") from None
+        raise Misconfigured(NAME, f"is not JSON: {error}.") from None
     if not isinstance(raw, dict) or not all(isinstance(one, dict) for one in raw.values()):
         raise Misconfigured(NAME, 'reads {"workspace": {"GATEPOST_SECRET_NAME": ["host"]}}.')
     return {
@@ -51,7 +51,7 @@ def of_workspaces() -> Lists:
 
 def _places(name: str, places: object) -> frozenset[str]:
     if not name.startswith("GATEPOST_SECRET_") or is_own(name):
-        raise Misconfigured(NAME, f"lists {name}, which is no name below GATEPOST_SECRET_.")
+        raise Misconfigured(NAME, f"lists {name}, which is not a name below GATEPOST_SECRET_.")
     if not isinstance(places, list) or not all(isinstance(one, str) for one in places):
         raise Misconfigured(NAME, f"{name}: takes a list of hosts.")
     try:

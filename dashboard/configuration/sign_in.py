@@ -169,9 +169,9 @@ def groups() -> Groups:
     try:
         raw = json.loads(text)
     except ValueError as error:
-        raise Misconfigured(GROUPS, f"is no JSON: {error}.") from None
+        raise Misconfigured(GROUPS, f"is not JSON: {error}.") from None
     if not isinstance(raw, dict):
-        raise Misconfigured(GROUPS, "is no JSON object of groups.")
+        raise Misconfigured(GROUPS, "is not a JSON object of groups.")
     results = {name: _opened(name, entry) for name, entry in raw.items()}
     for name, entries in results.items():
         # The team would count as the other group, and open what that opens.
@@ -196,7 +196,7 @@ def _access(group: str, entry: Any) -> Access:
         raise Misconfigured(GROUPS, f"{group}: workspace is the name of one.")
     if unknown := sorted(set(roles) - set(ROLES)):
         raise Misconfigured(
-            GROUPS, f"{group}: {', '.join(unknown)} is no role; there are {', '.join(ROLES)}."
+            GROUPS, f"{group}: {', '.join(unknown)} is not a role; there are {', '.join(ROLES)}."
         )
     return Access(workspace, roles, teams)
 

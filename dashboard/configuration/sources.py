@@ -37,7 +37,7 @@ def value(name: str, default: str = "") -> str:
     except OSError as error:
         raise Misconfigured(f"{name}_FILE", f"cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise Misconfigured(f"{name}_FILE", "holds something that is no UTF-8 text.") from None
+        raise Misconfigured(f"{name}_FILE", "holds something that is not UTF-8 text.") from None
     if not text.strip() or len(raw) > LONGEST_SECRET or "\n" in text or "\0" in text:
         raise Misconfigured(f"{name}_FILE", "must hold exactly one line.")
     return text

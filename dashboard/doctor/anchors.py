@@ -31,7 +31,7 @@ def arrive(_seen: Seen) -> Iterator[Finding]:
             yield wrong(
                 NAME,
                 f"{destination.name}: {late[destination.name].in_words}",
-                f"Mend it, then call `{COMMAND} anchor --send`.",
+                f"Fix it, then call `{COMMAND} anchor --send`.",
             )
         elif row.acknowledged:
             ago = span(row.gap_seconds)

@@ -87,9 +87,9 @@ def sweep(seen: Seen) -> Iterator[Finding]:
     duty = queries.duty("sweep")
     if duty is None:
         if seen.workers:
-            yield warning("sweep", "nobody has swept yet", "Try again in a few seconds.")
+            yield warning("sweep", "no sweep yet", "Try again in a few seconds.")
         else:
-            yield note("sweep", "nobody has swept yet", "A worker begins with it when it starts.")
+            yield note("sweep", "no sweep yet", "A worker begins with it when it starts.")
     elif duty.overdue_seconds > LATE:
         yield wrong(
             "sweep",
@@ -159,7 +159,7 @@ def rows_set_aside(seen: Seen) -> Iterator[Finding]:
             f"sweep: {row.part}",
             f"{row.row} of {where} failed {times} in {span(row.seconds)}: {row.error}",
             "The worker's log (`sweep.row_set_aside`) has the traceback; it is tried again by "
-            "itself, and all other rows go on.",
+            "itself, and all other rows continue.",
         )
     if len(result) > ROWS_NAMED:
         yield warning("sweep", "more rows are set aside", "See the table gp_set_aside.")

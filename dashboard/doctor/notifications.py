@@ -36,10 +36,10 @@ def endpoints(seen: Seen) -> Iterator[Finding]:
         yield (wrong if row.failed else warning)(
             f"endpoint {plain(row.name)}",
             shown,
-            "Look at it in the records under Endpoints, mend it, send a test message.",
+            "Look at it in the Records under Endpoints, fix it and send a test message.",
         )
     if not result:
-        yield ok("endpoints", "all that is sent arrives")
+        yield ok("endpoints", "all messages arrive")
 
 
 def mail(seen: Seen) -> Iterator[Finding]:

@@ -77,7 +77,7 @@ def pages(seen: Seen) -> Iterator[Finding]:
     """The web server, if one was started here or named."""
     url = seen.url or web_address.noted(seen.data)
     if not url:
-        yield note("pages", "no `up` works on this data folder", "Name another page with --url.")
+        yield note("pages", "no `up` runs on this data folder", "Name another page with --url.")
         return
     try:
         with urllib.request.urlopen(f"{url}/readyz", timeout=SECONDS) as answer:  # noqa: S310
@@ -142,7 +142,7 @@ def queues(seen: Seen) -> Iterator[Finding]:
         if row.queue not in served:
             yield wrong(
                 f"queue {row.queue}",
-                f"{row.threads} threads wait, nobody serves it",
+                f"{row.threads} threads wait, no worker serves it",
                 f"Start a worker that serves it: python -m workers --queues {row.queue}",
             )
     if all(row.queue in served for row in waiting):
@@ -166,7 +166,7 @@ def agents(seen: Seen) -> Iterator[Finding]:
             yield note(
                 f"agent {version.agent}",
                 f"{many} stopped with other code ({version.version}, {version.fingerprint[:12]})",
-                "They ask before they go on with the code of now; retry accepts it.",
+                "They ask before they continue with the current code; retry accepts it.",
             )
         else:
             yield warning(

@@ -145,7 +145,7 @@ def _remedies(actor: Actor, row: ThreadRow, kind: str, facts: Facts) -> Iterator
     if may["settle"]:
         yield from _settle(row)
     if may["resume"]:
-        yield _remedy("Let it go on.", f"threads resume {row.id}")
+        yield _remedy("Let it continue.", f"threads resume {row.id}")
     if may["retry"]:
         yield _remedy("Try again from its head.", f"threads retry {row.id}")
     if row.status in (Status.PAUSED, Status.ATTENTION, Status.FAILED):
@@ -155,7 +155,7 @@ def _remedies(actor: Actor, row: ThreadRow, kind: str, facts: Facts) -> Iterator
             back = f"threads rollback {row.id} {row.number - 1} --preview"
             yield _remedy("Go back a checkpoint; this shows the plan.", back)
     if row.status in FINISHED:
-        yield _remedy("Go on from its past in a new thread.", f"threads fork {row.id}")
+        yield _remedy("Continue from its past in a new thread.", f"threads fork {row.id}")
 
 
 def _decide(request: OpenRequest) -> Iterator[Remedy]:

@@ -44,7 +44,7 @@ class Mission(Shape):
     next_nodes: list[str] = Field(description="the nodes that work next")
     remaining: list[str] = Field(description="all nodes that can still come, by the graph")
     reasoning: list[Thought] = Field(description="the newest thoughts, oldest first")
-    at_most: int = Field(description="so many thoughts at most")
+    at_most: int = Field(description="limit of listed thoughts")
 
 
 class Call(Shape):
@@ -63,7 +63,7 @@ class Call(Shape):
     error: str
     result: Any
     result_bytes: int
-    cursor: Any = Field(description="where a call that is not done yet would go on")
+    cursor: Any = Field(description="where an unfinished call would continue")
     cursor_bytes: int
     started_at: datetime
     finished_at: datetime | None
@@ -87,7 +87,7 @@ class Tools(Shape):
         description="recorded after it, before the next checkpoint: a resume takes these over"
     )
     files: list[FileInUse]
-    at_most: int = Field(description="so many calls at most")
+    at_most: int = Field(description="limit of listed calls")
 
 
 class ModelUse(Shape):

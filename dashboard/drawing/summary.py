@@ -19,7 +19,7 @@ LISTED = 6  # so many finished steps are named, those before them are counted
 VERBS: Final[Mapping[Status, str]] = {
     Status.PAUSED: "Paused before",
     Status.FAILED: "Failed at",
-    Status.ATTENTION: "Needs a person at",
+    Status.ATTENTION: "Needs attention at",
     Status.CANCELLED: "Cancelled before",
     Status.ROLLING_BACK: "Rolling back, then",
 }
@@ -31,7 +31,7 @@ RESPONSES: Final[Mapping[str, str]] = {
     "queue": "a free worker",
     "no_worker": "a worker",
     "no_code": "a worker with its code",
-    "agent": "the agent that works elsewhere",
+    "agent": "the external agent",
 }
 
 
@@ -57,6 +57,11 @@ class Summary:
     awaited: tuple[Step, ...]
     response: str
     steps: int = 0
+
+    @property
+    def total(self) -> int:
+        """The number of finished steps, the listed ones included."""
+        return self.before + len(self.finished)
 
 
 def summarise(
@@ -92,16 +97,15 @@ def response_awaited(
     *,
     branch: int,
     step: int,
-    headlines: Sequence[str] = (),
+    requests: int = 0,
     why: str = "",
 ) -> str:
     """Name the answer that the step in progress waits for: a call, a decision, or by kind of why.
 
-    `step` is the number of the step in progress, `headlines` are those of its open requests.
+    `step` is the number of the step in progress, `requests` how many of its requests are open.
     """
-    if headlines:
-        more = f" and {len(headlines) - 1} more" if len(headlines) > 1 else ""
-        return f"a decision on “{headlines[0]}”{more}"
+    if requests:
+        return "a decision" if requests == 1 else f"{requests} decisions"
     at_work = [
         row
         for row in activities

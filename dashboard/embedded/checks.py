@@ -41,7 +41,7 @@ def _in_the_way(options: UpOptions, error: OSError) -> str:
         why = "in use" if error.errno == errno.EADDRINUSE else "not allowed for this user"
         other = options.port + 1 if 1024 <= options.port < 65535 else 8000
         return (
-            f"Port {options.port} is {why}: stop what works there, or choose another, for example "
+            f"Port {options.port} is {why}: stop what runs there, or choose another, for example "
             f"`{COMMAND} up --port {other}`."
         )
     return f"The address {options.host} cannot be used here ({error.strerror}): try 127.0.0.1."

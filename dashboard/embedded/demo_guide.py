@@ -17,10 +17,10 @@ DOES = {
 LOOK = (
     (
         "/",
-        "the board: threads that need a person first, one stuck, an open incident, one that works",
+        "the board: threads that need attention first, one stuck, an open incident, one running",
     ),
     ("/approvals/", "as manager: a report, a payment, a mail, a payment again, a rollback"),
-    ("/incidents/", "three payments that failed alike are one incident"),
+    ("/incidents/", "three payments that failed for the same reason are one incident"),
     ("/overview/", "what the fleet did, and /overview/budgets/"),
     ("/admin/search/", "as auditor: who decided, about how much"),
 )

@@ -35,7 +35,7 @@ READINGS: Final = {
     NULL: "no value (null)",
     EMPTY_TEXT: "an empty text",
     EMPTY_LIST: "an empty list",
-    UNANSWERED: "not answered yet",
+    UNANSWERED: "no answer yet",
 }
 
 _NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?", re.ASCII)

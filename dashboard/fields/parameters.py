@@ -55,7 +55,7 @@ class Wrong:
         """Sentences for the person; `subject` begins them, such as “This page”."""
         expected = f" Did you mean “{self.near}”?" if self.near else ""
         if self.times > 1:
-            return f"The address names “{self.name}” {self.times} times; once is taken."
+            return f"The address names “{self.name}” {self.times} times; use it once."
         if self.values is None:
             return f"{subject} does not take “{self.name[:80]}”.{expected}"
         text = f"“{self.name}” does not take “{self.value[:80]}”.{expected}"

@@ -31,7 +31,7 @@ def _refused(name: str, external: Announcement, schema: Mapping[str, Any]) -> st
     if external.channels.get(name, "set") != "set" or name == external.message_channel:
         return f"{name} grows: only a channel whose new value replaces the old one is searchable"
     if schema.get("additionalProperties") is False and name not in schema.get("properties", {}):
-        return f"{name} is no channel of the schema"
+        return f"{name} is not a channel of the schema"
     return ""
 
 

@@ -403,7 +403,7 @@ def closed(erased: ErasedRow) -> str:
 def no_message_channel(thread: ThreadRow) -> str:
     """Explain in a sentence why an agent takes no new input."""
     return (
-        f"{thread.agent} takes no new input: its graph names no message channel. "
+        f"{thread.agent} accepts no new input: its graph names no message channel. "
         "Edit the state instead."
     )
 

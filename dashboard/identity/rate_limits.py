@@ -154,9 +154,7 @@ REPORTS_ACCOUNT: Final = Limit(
     "GATEPOST_REPORTS_PER_ACCOUNT", MINUTE, _SLOWER.format("agents with one token")
 )
 HOOKS: Final = Limit("GATEPOST_HOOK_PER_MINUTE", MINUTE, _SLOWER.format("one hook"))
-STRANGERS: Final = Limit(
-    "GATEPOST_UNKNOWN_PER_ADDRESS", MINUTE, "Too many calls that nobody is known to have sent."
-)
+STRANGERS: Final = Limit("GATEPOST_UNKNOWN_PER_ADDRESS", MINUTE, "Too many anonymous calls.")
 VIOLATIONS: Final = Limit(
     "GATEPOST_VIOLATIONS_PER_ADDRESS", MINUTE, "Too many reports of one address."
 )

@@ -84,7 +84,7 @@ def problems() -> list[str]:
         for entry in entries
         if entry not in there and (entry[1] != "*" or entry[0] not in tables)
     )
-    return lines + [f"{table}.{name} is no column" for table, name in stale]
+    return lines + [f"{table}.{name} is not a column" for table, name in stale]
 
 
 def proved(table: str) -> set[str]:

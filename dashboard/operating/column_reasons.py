@@ -74,8 +74,8 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
         "label": "for people; no part of what the id is made of",
         "description": "for people; no part of what the id is made of",
         "queue": "where a new thread waits for workers; each thread's own is proved",
-        "code": "what a page shows of a change; which code may go on follows from the fingerprint, "
-        "and that it did without being asked is an event",
+        "code": "what a page shows of a change; which code may continue follows from the "
+        "fingerprint, and an event says that it did without asking",
         "created_at": "for the order of lists",
         "imported_into": "which workspace knows it before a worker announces it",
     },
@@ -84,7 +84,7 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
         "id": "what the rows of a thread name; another one leaves them behind, which is found",
         "status_since": "for the order of lists",
         "status_reason": "for people; the event says it too",
-        "wake_at": "when it goes on by itself: a clock between workers; no history",
+        "wake_at": "when it continues by itself: a clock between workers; no history",
         "wake_seq": "a counter between workers",
         "wish": "what was asked of the worker at this moment; the event of the request stays",
         "wish_by": "who asked it; the event of the request says it too",
@@ -129,7 +129,7 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_incident_notice": {"*": "what was sent of an incident; whom is proved as a subscription"},
     "gp_set_aside": {"*": _NOW},
     "gp_erasure_file": {"*": _NOW},
-    "gp_watched": {"*": "where late spans go; what came of them is proved in the thread's log"},
+    "gp_watched": {"*": "where late spans go; their outcome is proved in the thread's log"},
     "gp_anchor": {"*": "compared with copies elsewhere by `verify --anchors`, not with itself"},
     "gp_anchor_stamp": {"*": "signed by the authority; `verify --anchors` checks it"},
     "gp_anchor_destination": {"*": "how far anchors went out; the copies elsewhere show it"},

@@ -161,7 +161,9 @@ def _anchor_line(path: Path, number: int, raw: bytes) -> dict[str, Any]:
         for name in ("previous", "heads_hash", "hash", "signature"):
             bytes.fromhex(value[name])
     except (ValueError, KeyError, TypeError):
-        raise Invalid(OPTION, f"line {number} of {path.name} is no anchor of Gatepost") from None
+        raise Invalid(
+            OPTION, f"line {number} of {path.name} is not an anchor of Gatepost"
+        ) from None
     result: dict[str, Any] = value
     return result
 

@@ -162,7 +162,7 @@ class ThreadPage:
         if any(row.id == self.thread.head for row in self.rows):
             return ""
         left = f"#{self.rows[0].number} is the newest that is left" if self.rows else "none is left"
-        return f"Checkpoint #{self.thread.number}, where this thread stands, is missing: {left}."
+        return f"Checkpoint #{self.thread.number}, the head of this thread, is missing: {left}."
 
     @cached_property
     def state(self) -> Read:

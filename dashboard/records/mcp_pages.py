@@ -71,7 +71,7 @@ def add(request: HttpRequest) -> HttpResponse:
         except Invalid as error:
             context["problem"], status = words_of(error), error.status
         else:
-            flash(request, f"{row.name} is added. Ask it for its tools, then accept them.")
+            flash(request, f"{row.name} is added. Refresh its tools, then accept them.")
             return SeeOther(_url(row.id))
     return _page(request, "mcp/form.html", "New MCP server", context, status=status)
 
@@ -184,7 +184,7 @@ def remove(request: HttpRequest, server_id: UUID) -> HttpResponse:
     """Remove a server with its tools."""
     row, _ = _known(request, server_id)
     actions.remove_mcp_server(_actor(request), server_id)
-    flash(request, f"{row.name} is removed. What was called through it stays on record.")
+    flash(request, f"{row.name} is removed. Its past calls stay on record.")
     return SeeOther(reverse("admin:mcp_servers"))
 
 

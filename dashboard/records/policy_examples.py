@@ -29,6 +29,6 @@ def examples(workspace: UUID) -> list[tuple[str, str]]:
         ("What can’t be undone", "undo == 'none'"),
         ("One tool", f"tool == {tool!r}"),
         ("Large amounts", f"tool == {paid!r} && amount({value}) > 1000"),
-        ("All that one agent does", f"agent == {agent!r}"),
+        ("Everything one agent does", f"agent == {agent!r}"),
         ("Rollbacks by people", "operation == 'roll_back'"),
     ]

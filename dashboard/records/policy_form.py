@@ -53,7 +53,7 @@ SECTIONS: Final = (
     ),
     Section(
         "Who approves",
-        "The stages are asked one after the other; each needs as many approvals as it says.",
+        "Stages are asked one after the other; each needs the number of approvals it names.",
         ("stages", "note", "title", "risk", "four_eyes"),
         ("four_eyes",),
     ),
@@ -93,7 +93,7 @@ class PolicyForm(forms.Form):
         required=False,
         max_length=1_000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Why approval is needed; reviewers read it first.",
+        help_text="Why approval is needed. Reviewers read it first.",
     )
     stages = forms.CharField(
         label="Stages",
@@ -124,9 +124,9 @@ class PolicyForm(forms.Form):
     on_expiry = forms.ChoiceField(
         label="After the deadline",
         choices=[
-            ("expire", "It expires; the agent is told that nobody decided"),
+            ("expire", "It expires; the agent learns that nobody decided"),
             ("reject", "It counts as rejected"),
-            ("escalate", "Others are asked too"),
+            ("escalate", "Others are asked as well"),
         ],
     )
     escalate_to = forms.CharField(
@@ -142,7 +142,7 @@ class PolicyForm(forms.Form):
         label="Undo window, in seconds",
         initial=UNDO_SECONDS,
         min_value=0,
-        help_text="How long a decision can be undone before it takes effect; 0 for not at all.",
+        help_text="How long a decision can be undone before it takes effect. 0: not at all.",
     )
     valid_for = forms.FloatField(
         label="Valid for, in hours",

@@ -175,17 +175,17 @@ def _saved(
     draft = form.draft()
     if row is None:
         made = actions.make_policy(who, draft)
-        flash(request, f"The policy {made.name} is made and switched on.")
+        flash(request, f"The policy {made.name} is created and switched on.")
         return SeeOther(_url(made))
     waiting = request.POST.get("waiting", "")
     if waiting not in ("", *WAITING):
-        raise Malformed("Say what becomes of waiting requests: keep or reopen.")
+        raise Malformed("Choose what happens to waiting requests: keep or reopen.")
     result, reopened = actions.edit_policy(
         who, row.policy, draft=draft, seen=_number(request), waiting=waiting
     )
     message = f"Version {result.number} holds from now on."
     if reopened:
-        message += f" Reopened: {reopened}; they are asked anew."
+        message += f" Reopened: {reopened}; they are asked again."
     flash(request, message)
     return SeeOther(_url(result))
 
@@ -222,7 +222,7 @@ def move(request: HttpRequest, policy_id: UUID) -> str:
     """Move a policy to another position in the order."""
     position = _number(request, "position")
     row, _ = actions.edit_policy(_actor(request), policy_id, position=position)
-    return f"The policy {row.name} has another place."
+    return f"The policy {row.name} has a new position."
 
 
 @_button

@@ -30,7 +30,7 @@ STEP_MAX: Final = 999_999_999
 EVERYTHING, WITHOUT_STEPS = "all", "notable"
 # What can be asked, by the names of the parameters, each with what it takes.
 FILTERS: Final[Mapping[str, str]] = {
-    "q": "Words that stand in a proposal, its arguments, a comment or a reason.",
+    "q": "Words in a proposal, its arguments, a comment or a reason.",
     "agent": "The name of an agent.",
     "thread": "The id of a thread.",
     "kind": "Kinds (`approval.decided`) or nouns (`approval`) by commas. Without it: everything "

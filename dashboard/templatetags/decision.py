@@ -27,7 +27,7 @@ SHOWN = 1_200  # characters of a text before the rest is folded
 # Of a JSON value on the page of a report: lines and characters of one that is not folded,
 # characters of one that the page has at all, characters in a cell.
 LINES_OPEN, OPEN, FOLDED, CELL = 9, 1_000, 100_000, 500
-_TAKEN_BACK = ("t-idle", "undo", "Taken back")
+_TAKEN_BACK = ("t-idle", "undo", "Undone")
 _QUESTION = ("t-run", "msg", "Asked")
 
 
@@ -174,5 +174,5 @@ def vote_badge(vote: Any, voided_by: Any = None) -> SafeString:
     tone, name, word = looks.get(vote.verdict, _TAKEN_BACK)
     if vote.verdict in ALLOWING and not vote.counts:
         back = voided_by is not None and voided_by.verdict == "take_back"
-        tone, name, word = "t-idle", "cancel", f"{word}, {'taken back' if back else 'void'}"
+        tone, name, word = "t-idle", "cancel", f"{word}, {'undone' if back else 'void'}"
     return format_html('<span class="st {}">{}{}</span>', tone, symbol(name), word)

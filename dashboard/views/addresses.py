@@ -23,14 +23,14 @@ from .base import refused
 TRACKING: Final = frozenset(
     {"fbclid", "gclid", "gbraid", "wbraid", "msclkid", "mc_cid", "mc_eid", "_gl", "_hsenc", "_hsmi"}
 )
-NOTHING_SHOWN: Final = "Nothing is shown: it would not be what you asked for."
+NOTHING_SHOWN: Final = "Nothing is shown, because it would not be what you asked for."
 PASSED_OVER: Final = TRACKING | {"next", "sesame", "src"}  # src: from a mail of ours
 
 
 class UnknownParameter(errors.ActionError):
     """The address of a page carries something that the page does not take."""
 
-    status, code, title = 422, "unknown-parameter", "This address is not right"
+    status, code, title = 422, "unknown-parameter", "This address has a mistake"
 
 
 def takes[**P](

@@ -59,5 +59,7 @@ def board_page(request: HttpRequest) -> BoardPage:
     """The board of this address; raises UnknownParameter."""
     board = BoardPage.read(dict(request.GET.lists()), workspace=actor(request).workspace)
     if board.after and not board.statuses:
-        raise UnknownParameter("“after” goes on in a list of one status or several; name “status”.")
+        raise UnknownParameter(
+            "“after” continues a list of one or several statuses; name “status”."
+        )
     return board

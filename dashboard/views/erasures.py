@@ -38,7 +38,7 @@ def erase(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     scope = query.get("scope", "") or requests.SCOPES[0]
     reason = request.POST.get("reason", "").strip()
     if scope not in requests.SCOPES:
-        raise errors.Invalid("$.scope", f"is none of {', '.join(requests.SCOPES)}")
+        raise errors.Invalid("$.scope", f"is not one of {', '.join(requests.SCOPES)}")
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
         plan = rooms.preview_erasure(who, thread.id, scope)
@@ -70,7 +70,7 @@ def erase(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             flash(request, "Requested. Nothing is erased before somebody else approves it.")
             return SeeOther(reverse("erasure", args=[row.id]))
         else:
-            raise errors.Invalid("$.do", "is none of count, request, hold, lift")
+            raise errors.Invalid("$.do", "is not one of count, request, hold, lift")
     except (errors.Forbidden, errors.Missing):
         raise
     except errors.ActionError as error:
@@ -115,7 +115,7 @@ def erasure(request: HttpRequest, erasure_id: UUID) -> HttpResponse:
     verdict = request.POST.get("verdict", "")
     try:
         if verdict not in VERDICTS:
-            raise errors.Invalid("$.verdict", f"is none of {', '.join(VERDICTS)}")
+            raise errors.Invalid("$.verdict", f"is not one of {', '.join(VERDICTS)}")
         actions.decide_erasure(who, erasure_id, verdict == "approve", comment)
     except (errors.Forbidden, errors.Missing):
         raise

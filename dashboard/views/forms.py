@@ -20,8 +20,8 @@ OVERTAKEN = "Somebody else changed this meanwhile; saving now replaces it with y
 
 # A form comes back with what stands there now and with what was written: to reload would lose it.
 STALE = (
-    "The thread changed after you opened this page. "
-    "Your text is still here; check it and send it again."
+    "The thread changed after you opened this page. Your text is still here; check it and "
+    "send it again."
 )
 
 

@@ -29,7 +29,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
             return refused
     elif not _from_here(request):
         return HttpResponse(
-            "Only for this machine: set GATEPOST_METRICS_TOKEN to read it from elsewhere.\n",
+            "Open to this machine only: set GATEPOST_METRICS_TOKEN to read it from elsewhere.\n",
             "text/plain",
             403,
         )

@@ -66,7 +66,7 @@ def arrival_of(claims: dict[str, object]) -> Arrival:
     )
     if not 0 < len(subject) <= SUBJECT_MAX or not named.username:
         raise provider.SignInFailed(
-            f"The provider names nobody: it has to send `sub` and `{oidc.username_claim}`."
+            f"The provider sent no user: it has to send `sub` and `{oidc.username_claim}`."
         )
     return Arrival(
         issuer=oidc.issuer,

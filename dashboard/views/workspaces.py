@@ -26,4 +26,4 @@ def choose(request: HttpRequest) -> HttpResponse:
             hints.logins_changed([str(request.session.session_key)])
             flash(request, f"You are in the workspace {name} now.")
             return SeeOther(next_url(request, "/"))
-    raise errors.Missing("You belong to no such workspace.")
+    raise errors.Missing("You aren't a member of that workspace.")

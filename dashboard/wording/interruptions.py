@@ -14,7 +14,7 @@ def interrupted(thread: ThreadRow, activities: Iterable[ActivityRow]) -> str:
     """Describe the work in progress that would be lost or unknown; empty if there is none."""
     messages = []
     if thread.status is Status.RUNNING and thread.next_nodes:
-        messages.append(f"What {' and '.join(thread.next_nodes)} is doing now is thrown away.")
+        messages.append(f"The current work of {' and '.join(thread.next_nodes)} is discarded.")
     tools = [a.tool for a in activities if a.kind == "effect" and a.state == "started"]
     if tools:
         names, many = " and ".join(dict.fromkeys(tools)), len(tools) > 1

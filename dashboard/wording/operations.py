@@ -13,10 +13,10 @@ from dashboard.identity.people import people
 
 WORDS = {
     "fork": "Fork the thread: a new thread begins from a checkpoint of this one",
-    "roll_back": "Roll the thread back: what came after a checkpoint is undone, most recent first",
+    "roll_back": "Roll back the thread: effects after a checkpoint are undone, most recent first",
     "edit": "Edit the thread’s state: a person overwrites values the agent computed",
     "retry": "Retry the thread from where it stopped",
-    "skip": "Skip a node: the thread goes on as if the node had returned no update",
+    "skip": "Skip a node: the thread continues as if the node had returned no update",
     "settle": "State what happened to an effect with an unknown outcome",
 }
 # The arguments that people read, in this order; the exact JSON below has all of them.

@@ -42,10 +42,10 @@ class Look:
 
 LOOKS: dict[str, Look] = {
     Status.ATTENTION: Look(
-        "t-stuck", "stuck", "Attention", "Needs you: Gatepost can’t continue on its own"
+        "t-stuck", "stuck", "Needs attention", "Gatepost can’t continue on its own"
     ),
     Status.WAITING: Look(
-        "t-wait", "wait", "Waiting", "For a decision or for other threads; no worker in use"
+        "t-wait", "wait", "Waiting", "For approval or for other threads; no worker in use"
     ),
     Status.FAILED: Look("t-fail", "fail", "Failed", "A step failed. Edit the state or retry"),
     Status.ROLLING_BACK: Look("t-idle", "undo", "Rolling back", "A worker is undoing effects"),
@@ -138,8 +138,8 @@ def _transition(node: Any, to: Any, because: Any) -> str:
     """Describe a transition and the reason noted for it; a capsule may note anything."""
     names = to if isinstance(to, list) else [to]
     then = " and ".join("the end" if name in ("__end__", None) else str(name) for name in names)
-    message = f", since {because}" if isinstance(because, str) and because else ""
-    return _cut(f"From {node or 'here'} on to {then or 'the end'}{message}")
+    message = f": {because}" if isinstance(because, str) and because else ""
+    return _cut(f"{node or 'here'} → {then or 'the end'}{message}")
 
 
 def _at(data: Mapping[str, Any]) -> str:
@@ -190,7 +190,7 @@ def _unknown(data: Mapping[str, Any]) -> str:
     """Effects that had started when the thread was taken away."""
     effects = data.get("unknown") or data.get("effects") or ()
     names = dict.fromkeys(_name(effect) for effect in effects)
-    return f"; {' and '.join(names)} had started, whether it happened is unknown" if names else ""
+    return f"; {' and '.join(names)} had started, with an unknown outcome" if names else ""
 
 
 def _taken(numbers: Sequence[int]) -> str:
@@ -206,9 +206,9 @@ def _again(data: Mapping[str, Any]) -> str:
 def _rollback(d: Mapping[str, Any], who: str) -> str:
     """Describe a rollback: to a checkpoint, or to an end with the effects undone."""
     if d.get("then") == "failed":
-        message = "Failed; what it did is undone, most recent first"
+        message = "Failed; its effects are undone, most recent first"
     elif d.get("then") == "cancelled":
-        message = f"{who} cancels the thread; what it did is undone first, most recent first"
+        message = f"{who} cancels the thread; its effects are undone first, most recent first"
     elif d.get("stay"):
         message = f"{who} had an effect undone"
     else:
@@ -233,7 +233,7 @@ def _suspended(counts: Any) -> str:
 
 def _exchanged(call: Any) -> str:
     tool = call.get("tool", "a call") if isinstance(call, Mapping) else ""
-    return f", with another output of {tool}" if tool else ""
+    return f", with a different output of {tool}" if tool else ""
 
 
 def _limits(words: str, budget: Any) -> str:
@@ -254,13 +254,13 @@ _SAY: dict[str, Any] = {
         + _limits(", with a budget of", d.get("budget"))
     ),
     "lease.acquired": lambda d, who: f"{who} took the lease",
-    "lease.taken_over": lambda d, who: f"{who} took over after the lease ran out",
-    "thread.handed_back": lambda d, who: f"{who} gave the thread back" + _tail(d),
+    "lease.taken_over": lambda d, who: f"{who} took over after the lease expired",
+    "thread.handed_back": lambda d, who: f"{who} returned the thread" + _tail(d),
     "thread.suspended": lambda d, who: _suspended(d.get("waits_for")) + _tail(d),
     "thread.slept": lambda d, who: (
         (f"Sleeping for {span(d['seconds'])}" if d.get("seconds") else "Sleeping") + _tail(d)
     ),
-    "thread.woken": lambda d, who: "Woke up" + (f" by {d['by']}" if d.get("by") else ""),
+    "thread.woken": lambda d, who: "Resumed" + (f" ({d['by']})" if d.get("by") else ""),
     "thread.paused": lambda d, who: _paused(d, who),
     "thread.resumed": lambda d, who: (
         f"{who} resumed the thread" + _limits(" and raised its budget to", d.get("budget"))
@@ -269,7 +269,7 @@ _SAY: dict[str, Any] = {
     "thread.succeeded": lambda d, who: "Finished",
     "thread.failed": lambda d, who: "Failed" + _tail(d),
     "thread.cancelled": lambda d, who: f"{who} cancelled the thread" + _tail(d) + _unknown(d),
-    "thread.parked": lambda d, who: "Needs a person" + _tail(d),
+    "thread.parked": lambda d, who: "Needs attention" + _tail(d),
     "thread.imported": lambda d, who: (
         f"{who} imported the thread; it was {d.get('status', 'elsewhere')} where it came from"
     ),
@@ -285,7 +285,7 @@ _SAY: dict[str, Any] = {
     "step.failed": lambda d, who: (
         (f"Step lost{_at(d)}" if d.get("lost") else f"Step failed{_at(d)}") + _tail(d)
     ),
-    "step.fenced": lambda d, who: f"A late commit of {who} was refused" + _unknown(d),
+    "step.fenced": lambda d, who: f"A late commit by {who} was refused" + _unknown(d),
     "node.skipped": lambda d, who: f"{who} skipped {d.get('node', 'a node')}{_tail(d)}",
     "node.finished": lambda d, who: f"{d.get('node', 'A node')} finished; its step continues",
     "input.received": lambda d, who: f"{who} sent: {_quoted(d.get('message'))}",
@@ -313,12 +313,12 @@ _SAY: dict[str, Any] = {
     "effect.started": lambda d, who: f"{_name(d)} begins, attempt {d.get('attempt', 1)}",
     "effect.finished": lambda d, who: f"{_name(d)} completed{usage_text(d)}",
     "effect.failed": lambda d, who: (
-        f"{_name(d)} had started; whether it happened is unknown"
+        f"{_name(d)} had started; its outcome is unknown"
         if d.get("state") == "unknown"
         else f"{_name(d)} failed" + _tail(d) + _again(d)
     ),
     "effect.settled": lambda d, who: (
-        f"{who} said of {_name(d)}: {_MEANING.get(str(d.get('verdict')), '?')}" + _tail(d)
+        f"{who} settled {_name(d)}: {_MEANING.get(str(d.get('verdict')), '?')}" + _tail(d)
     ),
     "compensation.started": lambda d, who: (
         f"Undoing {_name(d)}" if d.get("tool") else "Undoing an effect"
@@ -341,7 +341,7 @@ _SAY: dict[str, Any] = {
     "code.changed": lambda d, who: (
         f"{who} accepted the changed code"
         if d.get("by") == "choice"
-        else "The agent's code is the same; its fingerprint is computed in a new way"
+        else "The agent's code is the same; only the method of its fingerprint changed"
         if d.get("by") == "same"
         else "The agent's code changed while the thread was waiting"
     ),
@@ -409,8 +409,11 @@ def steps_limit(graph: Mapping[str, Any]) -> str:
     """Describe the number of steps that an agent takes before it stops for a person."""
     limit = graph.get("max_steps", STEPS_MAX)
     if limit is None:
-        return "No limit: a graph that goes round for ever is not stopped."
-    return f"{limit:,} after the last message, decision, timer or click; then it needs a person."
+        return "No limit: an endless loop is not stopped."
+    return (
+        f"{limit:,} after the last message, decision, timer or click; then the thread stops "
+        f"and needs attention."
+    )
 
 
 def is_silent(row: ThreadRow) -> bool:
@@ -438,14 +441,14 @@ def thread_line(row: ThreadRow) -> str:
         if message := row.waiting_on.get("sentence") or next(iter(titles), ""):
             return _cut(message) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")
     if is_silent(row) and row.lease_until is not None:
-        return f"Its agent has been silent since its lease ran out at {row.lease_until:%H:%M} UTC"
+        return f"No report from its agent since the lease expired at {row.lease_until:%H:%M} UTC"
     return {
         "queued": f"Next: {where}" if where else "Waiting for a worker",
         "running": f"Working on {where}" if where else "Working",
-        "waiting": f"Waiting for a decision before {where}" if where else "A decision",
+        "waiting": f"Waiting for approval before {where}" if where else "Waiting for approval",
         "sleeping": f"Sleeps before {where}" if where else "Sleeps",
         "paused": f"Next: {where}" if where else "Paused",
-        "rolling_back": "Undoing what it did",
-        "succeeded": "All steps done",
+        "rolling_back": "Undoing its effects",
+        "succeeded": "Completed",
         "cancelled": "Cancelled",
     }.get(status, look(status).word)

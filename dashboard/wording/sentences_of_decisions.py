@@ -21,9 +21,15 @@ VERBS = {
     "edit": "approved with edits",
     "respond": "answered",
 }
+VERDICTS = {
+    "approve": "Approval",
+    "reject": "Rejection",
+    "edit": "Approval with edits",
+    "respond": "Answer",
+}
 NEXT = {
     STOP: ", and the thread stops",
-    ROLL_BACK: ", and the thread stops once what it did is undone",
+    ROLL_BACK: ", and the thread stops once its effects are undone",
 }
 
 
@@ -60,7 +66,7 @@ def _decided(data: Mapping[str, Any], who: str) -> str:
         verb = "approved, as edited,"
     return (
         f"{who} {verb}{_what(data)}{NEXT.get(str(data.get('what_next')), '')}"
-        + (", which can still be taken back" if data.get("held") else "")
+        + (", and can still undo it" if data.get("held") else "")
         + _quoted(data.get("comment"))
     )
 
@@ -112,13 +118,13 @@ def _withdrawn(data: Mapping[str, Any], who: str) -> str:
 
 
 def _settled(data: Mapping[str, Any], who: str) -> str:
-    verb = VERBS.get(str(data.get("outcome")), "decided")
-    by = data.get("by_name")
-    return f"Took effect:{_what(data)} {verb}" + (f" by {cut(by)}" if by else "")
+    verdict = VERDICTS.get(str(data.get("outcome")), "Decision")
+    by = f" by {cut(data['by_name'])}" if data.get("by_name") else ""
+    return f"{verdict}{by} took effect:{_what(data) or ' ?'}"
 
 
 def _replied(data: Mapping[str, Any], who: str) -> str:
-    return f"The agent answers{_quoted(data.get('text'))}"
+    return f"The agent answered{_quoted(data.get('text'))}"
 
 
 # By kind of event: (its data, who did it) -> the sentence, without a full stop.
@@ -139,13 +145,13 @@ SAY: dict[str, Any] = {
     "child.started": lambda d, who: _started(d),
     "child.joined": lambda d, who: _joined(d),
     "thread.handed_off": lambda d, who: f"Handed over to {cut(d.get('agent') or 'another agent')}",
-    "approval.requested": lambda d, who: f"Asks for approval:{_what(d) or ' ?'}",
+    "approval.requested": lambda d, who: f"Approval requested:{_what(d) or ' ?'}",
     "approval.decided": _decided,
     "approval.settled": _settled,
     "approval.withdrawn": _withdrawn,
     "approval.expired": lambda d, who: "Approval expired without a decision",
     "approval.escalated": lambda d, who: (
-        f"Nobody decided{_what(d)} in time; {cut(d.get('to') or 'others')} may decide now"
+        f"Nobody decided{_what(d)} in time; {cut(d.get('to') or 'others')} can now decide"
     ),
     "approval.reminded": lambda d, who: (
         f"Reminded of{_what(d) or ' a request'} ({d.get('reminder', '?')} of "
@@ -163,9 +169,9 @@ SAY: dict[str, Any] = {
         f"Approved by a second person but not done:{_what(d)} {cut(d.get('said') or '?')}"
     ),
     # The log of a workspace.
-    "export.begun": lambda d, who: f"{who} began to take events away as {d.get('form', '?')}",
+    "export.begun": lambda d, who: f"{who} started an export of events as {d.get('form', '?')}",
     "record.exported": lambda d, who: (
-        f"{who} took {d.get('events', '?')} event{'' if d.get('events') == 1 else 's'} away "
+        f"{who} exported {d.get('events', '?')} event{'' if d.get('events') == 1 else 's'} "
         f"as {d.get('form', '?')}"
     ),
     "channel.revealed": lambda d, who: (
@@ -176,30 +182,32 @@ SAY: dict[str, Any] = {
         f"{who} found {_record(d)} damaged: {cut(d.get('what') or '?')}"
     ),
     "record.restored": lambda d, who: f"{who} found {_record(d)} intact again",
-    "policy.made": lambda d, who: f"{who} made the policy {cut(d.get('name') or '?')}",
+    "policy.made": lambda d, who: f"{who} created the policy {cut(d.get('name') or '?')}",
     "policy.changed": lambda d, who: (
         f"{who} changed the policy {cut(d.get('name') or '?')}"
-        + (f", version {d['number']}" if "number" in d else ", its place")
+        + (f", version {d['number']}" if "number" in d else ", its position")
     ),
     "policy.switched": lambda d, who: (
         f"{who} switched the policy {cut(d.get('name') or '?')} "
         + ("on" if d.get("active") else "off")
     ),
-    "incident.taken": lambda d, who: f"{who} took {_incident(d)}",
-    "incident.released": lambda d, who: f"{who} gave {_incident(d)} back",
+    "incident.taken": lambda d, who: f"{who} assigned {_incident(d)} to themselves",
+    "incident.released": lambda d, who: f"{who} unassigned {_incident(d)}",
     "incident.snoozed": lambda d, who: f"{who} snoozed {_incident(d)} until {cut(d.get('until'))}",
     "incident.woken": lambda d, who: f"{who} ended the snooze of {_incident(d)}",
     "incident.closed": lambda d, who: f"{who} closed {_incident(d)}: “{cut(d.get('reason'))}”",
     "incident.dropped": lambda d, who: (
-        f"{who} dropped {_counted(d.get('incidents'))} that closed over {d.get('days')} days ago"
+        f"{who} removed {_counted(d.get('incidents'))} that closed over {d.get('days')} days ago"
     ),
-    "subscription.made": lambda d, who: f"{who} made {_subscription(d)}",
+    "subscription.made": lambda d, who: f"{who} created {_subscription(d)}",
     "subscription.changed": lambda d, who: f"{who} changed {_subscription(d)}",
     "subscription.removed": lambda d, who: f"{who} removed {_subscription(d)}",
     "view.saved": lambda d, who: f"{who} saved {_view(d)}",
     "view.changed": lambda d, who: f"{who} changed {_view(d)}",
     "view.removed": lambda d, who: f"{who} removed {_view(d)}",
-    "device.added": lambda d, who: f"{who} lets news come to the device {cut(d.get('name'))}",
+    "device.added": lambda d, who: (
+        f"{who} turned on notifications for the device {cut(d.get('name'))}"
+    ),
     "device.removed": lambda d, who: (
         f"The device {cut(d.get('name'))} is gone"
         if d.get("why")
@@ -210,7 +218,7 @@ SAY: dict[str, Any] = {
         f"{' in one request' if d.get('approval') else ''}{_quoted(d.get('reason'))}"
     ),
     "deputy.removed": lambda d, who: (
-        f"{who} ended that {cut(d.get('deputy_name'))} acts for {cut(d.get('person_name'))}"
+        f"{who} ended {cut(d.get('deputy_name'))} acting for {cut(d.get('person_name'))}"
     ),
     "hours.set": lambda d, who: (
         f"{who} set quiet hours from {cut(d.get('begins'))} to {cut(d.get('ends'))} "
@@ -223,7 +231,7 @@ SAY: dict[str, Any] = {
     "breaker.released": lambda d, who: (
         f"{who} released {'the rest' if d.get('rest') else 'some'} of "
         f"{selection_words(d.get('selection') or {})}, {d.get('released') or 0} "
-        f"thread{'' if d.get('released') == 1 else 's'} at once{_quoted(d.get('reason'))}"
+        f"thread{'' if d.get('released') == 1 else 's'} immediately{_quoted(d.get('reason'))}"
     ),
     "erasure.requested": lambda d, who: f"{who} requested an erasure{_quoted(d.get('reason'))}",
     "erasure.approved": lambda d, who: f"{who} approved an erasure{_quoted(d.get('reason'))}",
@@ -240,12 +248,12 @@ SAY: dict[str, Any] = {
     ),
     "budget.changed": lambda d, who: (
         f"{who} set the monthly budget of {budget_words(d)} to {budget_limit(d)}"
-        + (", stopping its threads when it is spent" if d.get("at_full") == "stop" else "")
+        + (", stopping its threads at 100 %" if d.get("at_full") == "stop" else "")
         + ("" if d.get("active") else ", switched off")
     ),
     "budget.reached": lambda d, who: (
         f"{d.get('band')} % of the budget of {budget_words(d)} for {d.get('month')} is spent"
-        + (", and a breaker stops its threads" if d.get("breaker") else "")
+        + ("; a breaker stopped its threads" if d.get("breaker") else "")
     ),
     "cap.changed": lambda d, who: (
         f"{who} set the spend cap of {d.get('agent') or 'each'} {d.get('scope')} "

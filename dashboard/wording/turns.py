@@ -38,8 +38,8 @@ def own_part(
         return Own(acts_for=acts_for)
     if part is Part.BARRED:
         return Own(
-            "Four eyes: you had a part in this thread, so somebody else has to decide. "
-            "A try is noted in the record."
+            "Four eyes: you took part in this thread, so somebody else has to decide. Attempts "
+            "are recorded."
         )
     if part is Part.VOTED:
         return Own(waits="You have approved. Somebody else is still needed.")
@@ -72,10 +72,10 @@ def _too_few(
     seated = [one for one in people if not set(progress.due_seats).isdisjoint(one.names)]
     if not seated:
         return (
-            f"{NOBODY}: it needs {who}, and no active reviewer of this workspace is that. "
-            "An admin can give somebody the role or the team."
+            f"{NOBODY}: it needs {who}, and no active reviewer of this workspace qualifies. "
+            f"An admin can give somebody the role or team."
         )
     return (
-        f"{NOBODY}: it needs {who}, and everybody who is that has approved already or is kept out "
-        "by four eyes. An admin can give somebody else the role or the team."
+        f"{NOBODY}: it needs {who}, and everybody who qualifies has already approved or is "
+        f"excluded by four eyes. An admin can give somebody else the role or team."
     )

@@ -56,6 +56,6 @@ def _held(thread: ThreadRow) -> Why | None:
         "gate",
         why.sentence(f"Decided: {first.headline.rstrip('.')}; it counts from {until} on"),
         first.decided_at or first.requested_at,
-        "Until then the person who decided it can take it back.",
+        "Until then the person who decided it can undo it.",
         {"approvals": [str(row.id) for row in held]},
     )

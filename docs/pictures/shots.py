@@ -67,11 +67,9 @@ SHOTS = {
         "operator", "/threads/{stream}/", "thread/detail.html", "How long", "#thread-progress"
     ),
     "inbox": Shot("manager", "/approvals/", "inbox/list.html", "Approvals"),
-    "approval": Shot(
-        "manager", "/approvals/{open}/", "approval/detail.html", "Publish this report?"
-    ),
+    "approval": Shot("manager", "/approvals/{open}/", "approval/detail.html", "Publish “"),
     "approval-decided": Shot(
-        "manager", "/approvals/{decided}/", "approval/detail.html", "Publish this report?"
+        "manager", "/approvals/{decided}/", "approval/detail.html", "Publish “"
     ),
     "fork": Shot(
         "manager",

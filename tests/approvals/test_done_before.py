@@ -111,7 +111,7 @@ def test_what_came_afterwards_is_not_listed(people: Cast) -> None:
     page = people.client("manager").get(reverse("approval", args=[row.id])).content.decode()
     assert "Done before by the same node" not in page
     report = people.client("auditor").get(reverse("approval_report", args=[row.id]))
-    assert "The node had done no effect before it asked." in report.content.decode()
+    assert "The node had no effects before it asked." in report.content.decode()
 
 
 def test_a_long_list_says_that_there_are_more(people: Cast) -> None:

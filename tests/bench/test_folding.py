@@ -23,7 +23,7 @@ def test_a_state_that_its_deltas_do_not_give_is_a_fault(request: pytest.FixtureR
     last = driver.step()
     store.hand_back(driver.work, reason="")
     (fault,) = folding.faults()
-    assert "the state at its checkpoint does not fit its hash" in fault
+    assert "the state at its checkpoint does not match its hash" in fault
     assert last == driver.work.head
     assert folding.after(request.node) == [], "a test that says so may"
 

@@ -79,7 +79,7 @@ def test_a_fresh_installation_is_well_and_then_its_worker_and_valkey_are_lost(da
 
         refused = manage(data, "reset", "--yes")
         assert refused.returncode == 1
-        assert "already works" in refused.stderr
+        assert "already uses" in refused.stderr
     gone = manage(data, "doctor", "--json")
     assert gone.returncode == 1
     results = {(f["part"], f["name"]): f for f in json.loads(gone.stdout)["findings"]}

@@ -70,7 +70,7 @@ def test_one_life_of_a_data_folder(data: Path) -> None:
         # A second `up` on the same folder names the first and changes nothing.
         second = Up(data)
         assert second.wait_ended() == 1
-        assert f"already works on {data} (process {first.process.pid})" in second.text
+        assert f"already uses on {data} (process {first.process.pid})" in second.text
         assert f"kill {first.process.pid}" in second.text
         assert len(second.text.strip().splitlines()) == 1
         assert status_of(first.port, "/healthz") == 200
@@ -119,7 +119,7 @@ def test_an_installation_without_a_demo(data: Path) -> None:
                 return False
 
         wait_until(answers, seconds=20, what="a new web server")
-        assert "already works" in manage(data, "reset", "--yes").stderr
+        assert "already uses" in manage(data, "reset", "--yes").stderr
         assert (data / "secret-key").exists()
     assert manage(data, "reset", "--yes").returncode == 0
     assert not data.exists()

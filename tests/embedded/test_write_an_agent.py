@@ -436,7 +436,7 @@ def test_it_asks_pays_forks_and_takes_back_in_a_real_worker(shell: Shell, data: 
         changed = {"payments": [{"number": "1", "payee": "Ada", "amount": "2.00"}]}
         fork = operator(f"/threads/{thread}/fork/", {"checkpoint": point[1], "changes": changed})
         operator.wait(fork["id"], "waiting")
-        assert manager.request_of(fork["id"])["title"] == "Again: Pay 1 invoices, 2.00 in all?"
+        assert manager.request_of(fork["id"])["title"] == "Repeat: Pay 1 invoices, 2.00 in all?"
         assert paid.exists()
 
         back = {"checkpoint": point[2], "reason": "wrong account"}

@@ -70,7 +70,7 @@ def test_whoever_reads_an_altered_file_learns_it(
     artifact: Callable[..., ArtifactRow], how: str, read: str
 ) -> None:
     row = artifact(ALTERED[how], CONTENT)
-    message = r"'a\.bin' .* do not fit their hash"
+    message = r"'a\.bin' .* do not match their hash"
     with pytest.raises(CorruptHistory, match=message), payloads.opened(row) as file:
         WAYS[read](file)
     with pytest.raises(CorruptHistory):
@@ -171,7 +171,7 @@ def test_what_was_approved_is_what_is_published_or_nothing(
     bench.decide(thread, "approve", "fine")
     row = bench.advance(thread)
     assert row.status in (Status.FAILED, Status.ATTENTION)
-    assert "do not fit their hash" in row.status_reason
+    assert "do not match their hash" in row.status_reason
     assert not (tmp_path / "printed.html").exists()
     assert bench.state(thread)["page"]["$artifact"] == sha
     store.put_artifact(

@@ -59,7 +59,7 @@ def test_two_channels_with_one_content_do_not_share_it() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     stored, contents = references.moved_out({"set": {"a": [1, 2]}}, 1)
     (sha,) = contents
-    for result, message in (({}, "missing"), ({sha: b"[1,3]"}, "does not fit its hash")):
+    for result, message in (({}, "missing"), ({sha: b"[1,3]"}, "does not match its hash")):
         with pytest.raises(CorruptHistory, match=message):
             references.fill(stored_fold([stored]), result)
     with pytest.raises(InvalidValue, match="does not fit its kind"):

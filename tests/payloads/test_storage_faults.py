@@ -267,7 +267,7 @@ def test_an_artifact_whose_bytes_are_gone_or_cannot_be_read(cast: Cast) -> None:
     altered.write_bytes(b"123456789")
     answer = client.get(f"/artifacts/{sha}/")
     assert answer.status_code == 409
-    assert "do not fit their hash" in answer.content.decode()
+    assert "do not match their hash" in answer.content.decode()
     sha, loop_of_links = stored_file(os.urandom(9))
     loop_of_links.unlink()
     loop_of_links.symlink_to(loop_of_links)

@@ -66,7 +66,7 @@ def read(path: Path = DOCS) -> dict[str, Row]:
     rows: dict[str, Row] = {}
     for ident, _area, kind, stage, promise in _cells(text, "All rows", 5):
         if ident in rows or kind not in KINDS:
-            raise ValueError(f"{ident}: stands twice, or {kind} is no kind")
+            raise ValueError(f"{ident}: stands twice, or {kind} is not a kind")
         number = int(stage.split()[0])
         proved_in, how, where = proofs.pop(ident, (number, "", ""))
         if number not in STAGES or proved_in != number:

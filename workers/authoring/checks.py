@@ -46,7 +46,7 @@ def check_exempt(paths: Any) -> None:
     for path, reason in paths.items():
         if not isinstance(path, str) or not _PATH.fullmatch(path):
             raise GraphError(
-                f'secrets_allowed: {shown(path)} is no path; write "$.channel" or "tool:$.key".'
+                f'secrets_allowed: {shown(path)} is not a path; write "$.channel" or "tool:$.key".'
             )
         if not isinstance(reason, str) or not reason.strip():
             raise GraphError(f"secrets_allowed: {path!r} needs a reason as text.")
@@ -57,7 +57,7 @@ def check_message_channel(
 ) -> None:
     """Refuse a message channel that the state does not have, or that takes no items."""
     if channel not in fields:
-        raise GraphError(f"The message channel {channel!r} is no channel of the state.")
+        raise GraphError(f"The message channel {channel!r} is not a channel of the state.")
     if not isinstance(reducers[channel], Append):
         raise GraphError(
             f"The message channel {channel!r} must be an Append channel: "
@@ -105,7 +105,7 @@ def _readers(name: str, readers: Any) -> tuple[str, ...]:
     for role in readers:
         if role not in ROLES:
             raise GraphError(
-                f"Channel {name!r}: {shown(role)} is no role; there are {', '.join(ROLES)}."
+                f"Channel {name!r}: {shown(role)} is not a role; there are {', '.join(ROLES)}."
             )
     return tuple(role for role in ROLES if role in readers)
 
@@ -140,7 +140,7 @@ def searchable_of(fields: Mapping[str, Any], reducers: Mapping[str, Reducer]) ->
 def check_prompts(temperature: Any, prompts: Any) -> None:
     """Raise GraphError for what is no temperature and no texts by name."""
     if temperature is not None and not is_number(temperature):
-        raise GraphError(f"temperature={shown(temperature)} is no number.")
+        raise GraphError(f"temperature={shown(temperature)} isn't a number.")
     texts = isinstance(prompts, Mapping) and all(
         isinstance(name, str) and isinstance(text, str) for name, text in prompts.items()
     )

@@ -249,7 +249,7 @@ class Graph:
             raise GraphError(f"on_failure={self.on_failure!r} must be 'keep' or 'undo'.")
         if self.model is not None and not callable(self.model):
             raise GraphError(
-                f"model={self.model!r} is no function: it takes a Request and answers a Reply "
+                f"model={self.model!r} is not a function: it takes a Request and answers a Reply "
                 "(workers.authoring.language_models)."
             )
         check_prompts(self.temperature, self.prompts)

@@ -178,7 +178,7 @@ def check_schema(schema: Any, path: str) -> None:
     try:
         jsonschema.Draft202012Validator.check_schema(schema)
     except jsonschema.SchemaError as error:
-        raise StepFailed(f"{path} is no JSON Schema: {error.message}.") from None
+        raise StepFailed(f"{path} is not JSON Schema: {error.message}.") from None
 
 
 def fault(value: Any, schema: Mapping[str, Any]) -> str:
@@ -212,6 +212,6 @@ def checked_answer(
     try:
         data = deltas.decode_request(answer.text.encode(), rounds=True)
     except (InvalidValue, UnicodeEncodeError) as error:
-        return replace(answer, error=f"The answer is no JSON: {error}.")
+        return replace(answer, error=f"The answer is not JSON: {error}.")
     wrong = fault(data, schema)
     return replace(answer, error=wrong) if wrong else replace(answer, data=data)

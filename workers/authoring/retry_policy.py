@@ -53,7 +53,7 @@ class Retry:
         )
         if not fits:
             raise GraphError(
-                f"{self} is no policy: attempts from 1 to 1000, 0 <= first <= most <= a day in "
+                f"{self} is not a policy: attempts from 1 to 1000, 0 <= first <= most <= a day in "
                 "seconds, factor from 1 to 100, jitter from 0 to 1, never=(Error, ...)."
             )
 
@@ -76,6 +76,6 @@ def policy_of(value: Any, *others: Retry | None) -> Retry:
             return policy
         if policy is not None:
             raise GraphError(
-                f"retry={shown(policy)} is no policy: write retry=Retry(attempts=3, ...)."
+                f"retry={shown(policy)} is not a policy: write retry=Retry(attempts=3, ...)."
             )
     return DEFAULT

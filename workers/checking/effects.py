@@ -55,7 +55,7 @@ def check_tool(agent: str, tool: Tool) -> Iterator[Finding]:
             )
     if tool.describe is not None and not callable(tool.describe):
         yield say.error(
-            "Its describe= is no function.", "Write it as describe(args, result), a sentence."
+            "Its describe= is not a function.", "Write it as describe(args, result), a sentence."
         )
     if not tool.idempotent:
         yield say.note(
@@ -114,7 +114,9 @@ def _call(say: Voice, call: ast.Call, module: ModuleType, used: set[str]) -> Ite
         return
     if not isinstance(result, Tool):
         named = ast.unparse(first) if first is not None else "what it calls"
-        yield say.error(f"{named} is no tool.", "Declare it with @tool(...), or use ctx.activity.")
+        yield say.error(
+            f"{named} is not a tool.", "Declare it with @tool(...), or use ctx.activity."
+        )
         return
     used.add(result.name)
     gate = values.get("gate")

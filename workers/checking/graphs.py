@@ -143,7 +143,7 @@ def _schema(graph: Graph) -> Iterator[Finding]:
     state = graph.state
     say = voice(graph.name, "state", state)
     if not (isinstance(state, type) and issubclass(state, State)):
-        yield say.error(f"{state!r} is no State.", "Derive it: class Mine(State).")
+        yield say.error(f"{state!r} is not a State.", "Derive it: class Mine(State).")
         return
     try:
         deltas.check(graph.describe_schema())
@@ -181,7 +181,7 @@ def _schema_version(graph: Graph) -> Iterator[Finding]:
         yield voice(graph.name, "state", graph.state).warning(
             error.message,
             "Register it with @graph.upgrades.step(...), or threads that stopped with an older "
-            "schema cannot go on.",
+            "schema cannot continue.",
         )
 
 

@@ -79,8 +79,8 @@ def judge(
         then = "" if result.verdict != "stops" else f" After that: {result.why}"
         return Judgement(
             "stands",
-            "needs a person already",
-            f"It needs a person already, whatever is installed: {row.status_reason}{then}",
+            "already needs attention",
+            f"It already needs attention, whatever is installed: {row.status_reason}{then}",
             f"threads show {row.id}",
         )
     return result
@@ -106,7 +106,7 @@ def _judged(
         return Judgement("goes_on", "same code", "The same code.")
     if row.pinned:
         why = "It waits for a worker with the code it stopped with."
-        return Judgement("pinned", "pinned", why, "threads code THREAD unpin lets it go on")
+        return Judgement("pinned", "pinned", why, "threads code THREAD unpin lets it continue")
     missing = sorted(set(row.next_nodes) - set(graph.nodes))
     if missing:
         named = ", ".join(missing)
@@ -168,7 +168,7 @@ def _fits(row: SuspendedRow, graph: Graph, state: Callable[[], dict[str, Any]]) 
         )
     except GatepostError as error:
         return _unreadable(row, error)
-    why = "Other code, which its agent's rule lets go on."
+    why = "Other code, which its agent's rule allows."
     return Judgement("goes_on", "other code, rule go_on", why)
 
 

@@ -31,7 +31,7 @@ def open_thread(
     """The head's state as it is stored, and its digests; raises Parked, InvalidValue when the
     schema refuses it, OutsideActivity when its validators do what they may not, CannotDecrypt.
 
-    A head that does not fit its hash is skipped. A thread never silently runs other code, nor a
+    A head that does not match its hash is skipped. A thread never silently runs other code, nor a
     state of another schema, than it stopped with.
     """
     graph = agent.graph

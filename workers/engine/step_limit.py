@@ -36,6 +36,6 @@ def step_limit_sentence(limit: int, nodes: tuple[str, ...]) -> str:
     """Explain that a thread stops at its limit, and what can be done."""
     return (
         f"{limit:,} steps since the last message, decision, timer or click, which is the limit of "
-        f"this agent (max_steps); next is {' and '.join(nodes)}. If it may be going round for "
-        f"ever, cancel it or edit its state. Retry lets it take {limit:,} more."
+        f"this agent (max_steps); next is {' and '.join(nodes)}. If it may be in an endless "
+        f"loop, cancel it or edit its state. Retry allows {limit:,} more."
     )

@@ -69,7 +69,7 @@ def read_spans(body: bytes, media_type: str) -> tuple[list[ReceivedSpan], int]:
             request = ParseDict(_object(body), ExportTraceServiceRequest(), True)
     except (DecodeError, ParseError, ValueError, RecursionError) as error:
         text = " ".join(str(error).split())[:200]
-        raise InvalidValue("$", f"is no ExportTraceServiceRequest: {text}") from None
+        raise InvalidValue("$", f"is not an ExportTraceServiceRequest: {text}") from None
     count = sum(len(scope.spans) for one in request.resource_spans for scope in one.scope_spans)
     if count > SPANS_MAX:
         raise InvalidValue("$", f"has {count:,} spans, at most {SPANS_MAX:,} are taken")

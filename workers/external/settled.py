@@ -62,7 +62,7 @@ def settle(
         reported = Reported(step, position)
         reported.settle_call(kind, tool, args, result=result, error=message, usage=usage)
     elif known is None or not begun:
-        raise NotAllowedNow("Nothing was begun at this position.", status=str(work.status))
+        raise NotAllowedNow("Nothing has begun at this position.", status=str(work.status))
     elif known.state == "started":
         made = store.effect_as_written(work.thread, known.id)
         if made is None:
@@ -102,7 +102,7 @@ def record(
             continue
         if before is not None and before.kind == "effect":
             raise NotAllowedNow(
-                f"records[{place}]: an effect stands at this position.", status=str(work.status)
+                f"records[{place}]: there is an effect at this position.", status=str(work.status)
             )
         if is_call(value["kind"], value["tool"]) and ledger.asks_of_call(
             work, value["tool"], value["args"]
@@ -169,7 +169,7 @@ def settle_undo(work: Work, activity: UUID, *, result: Any, error: str) -> None:
     if effect.thread != work.thread:
         raise NotFound("There is no such activity in this thread.")
     if work.status is not Status.ROLLING_BACK or plan is None or str(activity) not in plan["undo"]:
-        raise NotAllowedNow("Nothing is to be undone there.", status=str(work.status))
+        raise NotAllowedNow("There is nothing to undo there.", status=str(work.status))
     failed = str(activity) in queries.undo_failures(work.thread)
     if effect.state != "compensated" and not failed:
         ledger = ReportedLedger()

@@ -191,6 +191,6 @@ def _imported(value: str, setting: str) -> Model:
     except (ImportError, AttributeError, ValueError) as error:
         raise StepFailed(f"{setting} is {value!r}, which cannot be imported: {error}.") from error
     if not callable(result):
-        raise StepFailed(f"{setting} is {value!r}, which is no function.")
+        raise StepFailed(f"{setting} is {value!r}, which is not a function.")
     model: Model = result
     return model

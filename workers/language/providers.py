@@ -236,5 +236,5 @@ def _translated(error: Exception, key: str) -> Exception:
         was_sent = error.phase not in ("pool", "connect")
         return (httpx2.RemoteProtocolError if was_sent else httpx2.ConnectError)(words)
     if isinstance(error, errors.ModelAPIError | errors.UnexpectedModelBehavior):
-        return BadAnswer(f"The model's server answered what is no answer: {words}")
+        return BadAnswer(f"The model's server answered what is not an answer: {words}")
     return StepFailed(words) if isinstance(error, errors.UserError) else error

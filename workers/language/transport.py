@@ -122,7 +122,7 @@ def _read(response: httpx2.Response, fold: Fold, raw: RawText, key: str) -> None
             _bounded(response, raw, fold.limit), longest=LINE_PER_TEXT * fold.limit
         ):
             if damaged:
-                raise BadAnswer("The model's server sent a piece that is no JSON.")
+                raise BadAnswer("The model's server sent a piece that is not JSON.")
             if piece.is_end:
                 fold.is_complete = fold.is_complete or fold.has_begun
                 break

@@ -198,7 +198,7 @@ class Gates(Recording):
             args = decided_args(approval, act.args)
             times = {approval.deadline, approval.decide_by}
             if approval.standing_hash not in [bound(args, at) for at in times]:
-                return "what was decided does not fit its hash."
+                return "what was decided does not match its hash."
         return ""
 
     def _sealed_for(self, approval: ApprovalRow) -> UUID:

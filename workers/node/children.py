@@ -85,7 +85,7 @@ class Children(Effects):
         rows = self._step.ledger.children(self._step.work, [child.thread for child in handles])
         for child in handles:
             if child.thread not in rows:
-                raise StepFailed(f"The thread {child.thread} is no child of this one.")
+                raise StepFailed(f"The thread {child.thread} is not a child of this one.")
         current = [rows[child.thread] for child in handles]
         succeeded = sum(row.status is Status.SUCCEEDED for row in current)
         ended = sum(row.status in FINISHED for row in current)
@@ -189,7 +189,7 @@ class Children(Effects):
         work, ledger = self._step.work, self._step.ledger
         row = ledger.children(work, [handle.thread]).get(handle.thread)
         if row is None:
-            raise StepFailed(f"The thread {handle.thread} is no child of this one.")
+            raise StepFailed(f"The thread {handle.thread} is not a child of this one.")
         revision = self._step.revision(position, same=False)
         activity = self._new(position, "activity", CANCEL, args, revision=revision)
         ledger.cancel_child(work, activity, child=row.id, events=self._step.take_events())
@@ -361,7 +361,7 @@ def _checked_inputs(inputs: Any) -> list[dict[str, Any]]:
     if isinstance(inputs, str | bytes | Mapping) or not isinstance(inputs, Sequence):
         raise StepFailed(f"The items are a list of inputs, not {shown(inputs)}.")
     if len(inputs) > CHILDREN_MAX:
-        raise StepFailed(f"At most {CHILDREN_MAX:,} children are started at once.")
+        raise StepFailed(f"At most {CHILDREN_MAX:,} children are started together.")
     values = plain(list(inputs))
     for value in values:
         if not isinstance(value, dict):

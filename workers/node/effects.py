@@ -29,7 +29,7 @@ from .repeated_effects import asking, done_before, stayed
 
 FORK: Final = Gate(
     "",
-    "A fork stops before what it would do outside, since its base may have done it too.",
+    "A fork asks before each effect, because its base may already have had it.",
     risk=DEFAULT_RISK,
 )
 
@@ -229,7 +229,7 @@ class Effects(Interrupts):
         if refusal:
             raise StepFailed(
                 f"{refusal} {tool.name!r} happened and is on record as done, without what it "
-                "returned: a retry goes on with the result {'withheld': ...}."
+                "returned: a retry continues with the result {'withheld': ...}."
             )
         return outcome_of(came[0], begun.approval, deltas.copied(expected))
 

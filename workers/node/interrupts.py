@@ -213,7 +213,7 @@ class Interrupts(Gates):
         if not approval.open:
             step.ledger.record(step.work, activity, result=answer, events=step.take_events())
             return
-        more = {"result": answer, "reason": "Answered in words: the agent goes on with them."}
+        more = {"result": answer, "reason": "Answered in words: the agent continues with them."}
         if not step.ledger.answer(step.work, approval, activity, **more, events=step.buffer):
             raise GateReached(waits=(approval.headline,))  # somebody decided: look again
         step.take_events()

@@ -96,7 +96,7 @@ def asking(gate: Gate | None, tool: Tool, before: Mapping[str, Any], sentence: s
     Without one the tool's own sentence says what would be done.
     """
     words = gate.title if gate else sentence
-    title = titled(f"Again: {words}") if words else f"Do {tool.name} again?"
+    title = titled(f"Repeat: {words}") if words else f"Repeat {tool.name}?"
     payload = _explained(tool, before)
     text = f"{payload}\n\n{gate.description}" if gate and gate.description else payload
     return replace(gate or Gate(title), title=title, description=text, risk="high")
@@ -105,15 +105,12 @@ def asking(gate: Gate | None, tool: Tool, before: Mapping[str, Any], sentence: s
 def _explained(tool: Tool, before: Mapping[str, Any]) -> str:
     where = "Before the rollback"
     if before["fork"]:
-        where = "In the thread that this one was forked from"
+        where = "In the thread it was forked from"
     elif before.get("here"):  # requests of former versions say nothing of it
-        where = "At this very step"
+        where = "At this step"
     when = datetime.fromisoformat(before["at"]).astimezone(UTC)
-    what = f"{where}, {tool.name!r}"
+    what = f"{where}, {tool.name}"
     if before["state"] != "done":
-        return (
-            f"{what} had started at {when:%Y-%m-%d %H:%M:%S} UTC, and nobody knows whether it "
-            "happened."
-        )
+        return f"{what} started at {when:%Y-%m-%d %H:%M:%S} UTC, and its outcome is unknown."
     by = f", approved by {before['approved_by']}" if before["approved_by"] else ""
-    return f"{what} was done at {when:%Y-%m-%d %H:%M:%S} UTC{by}, and was not undone."
+    return f"{what} ran at {when:%Y-%m-%d %H:%M:%S} UTC{by}. It was not undone."

@@ -81,7 +81,7 @@ def undo_step(args: Mapping[str, Any], result: Any, *, key: str) -> None:
     except BadSignature:
         # What an import brings along shall not choose which code is called.
         raise UndoRefused(
-            f"{undo['call']} was registered in another installation; take it back there."
+            f"{undo['call']} was registered in another installation; undo it there."
         ) from None
     call, kwargs = resolve(undo["call"]), dict(undo["kwargs"])
     if "key" in inspect.signature(call).parameters and "key" not in kwargs:

@@ -58,7 +58,7 @@ def sha_of(ref: Mapping[str, Any]) -> str:
     sha = ref.get("$artifact") if isinstance(ref, Mapping) else None
     if not isinstance(sha, str) or not _SHA256.fullmatch(sha):
         raise StepFailed(
-            "This is no reference to an artifact: pass what ctx.artifact(...) returned, "
+            "This isn't a reference to an artifact: pass what ctx.artifact(...) returned, "
             'a dict with "$artifact".'
         )
     return sha

@@ -56,7 +56,9 @@ def value_of(form: Any, name: str, opened: Callable[[str], IO[bytes]]) -> Any:
     if part is None:
         return marked.unmark(form)
     size = f"{part['bytes']:,} bytes, and a record takes at most {RECORD_BYTES:,}"
-    mend = "Let it return less, or keep what is large with ctx.artifact; then roll back and go on."
+    mend = (
+        "Let it return less, or keep what is large with ctx.artifact; then roll back and continue."
+    )
     if part["file"] is None:
         raise StepFailed(
             f"{name!r} happened, and what it returned is not on record: it had {size}, and the "

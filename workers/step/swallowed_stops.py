@@ -52,7 +52,7 @@ class RaisedStops:
         raise StepFailed(
             f"ctx.{method} stopped the node, and the node caught that and went on: a bare "
             "`except:`, `except BaseException` or a `return` in `finally` does so. Catch "
-            "`Exception`, or raise again what is no Exception."
+            "`Exception`, or raise again what is not an Exception."
         )
 
 

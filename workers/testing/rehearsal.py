@@ -124,7 +124,7 @@ def verdict_of(value: object) -> Verdict | None:
     if value is None or isinstance(value, Verdict):
         return value
     raise TypeError(
-        f"{value!r} is no verdict: use 'approve', Approve(comment), Reject(reason), "
+        f"{value!r} is not a verdict: use 'approve', Approve(comment), Reject(reason), "
         "Edit(args), AskBack(question) or Respond(value)."
     )
 

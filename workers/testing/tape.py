@@ -139,7 +139,7 @@ class _Reading:
         state = deltas.fold({}, (self._delta(one) for one in reversed(past)))
         channels = self._reader.json(layout.agent_name(point["agent_version_id"]))["channels"]
         if Digests.of(state, reducers_of(channels)).root != point["state_hash"]:
-            raise BadCapsule(f"The state at checkpoint {point['number']} does not fit its hash.")
+            raise BadCapsule(f"The state at checkpoint {point['number']} does not match its hash.")
         return state
 
     def _delta(self, point: Mapping[str, Any]) -> dict[str, Any]:

@@ -202,7 +202,7 @@ class Played:
         return self
 
     def resume(self, decide: Decide = None) -> Self:
-        """Let a paused thread go on."""
+        """Resume a paused thread."""
         people.resume(self._book, self.id, actor=ACTOR)
         return self.go_on(decide)
 
@@ -262,7 +262,7 @@ class Played:
         """Send new input; it joins the state at the next step."""
         if not self._graph.message_channel:
             raise NotAllowedNow(
-                "This agent takes no new input: its graph names no message channel."
+                "This agent accepts no new input: its graph names no message channel."
             )
         people.send(self._book, self.id, message=message, actor=ACTOR)
         return self

@@ -68,7 +68,7 @@ class BrokenColumn(DataProblem):
         cure = (
             f"Take it out of {named}, or name it in `ignore`, and retry."
             if named
-            else "No other column holds numbers to measure, so mend the file and upload it again."
+            else "No other column holds numbers to measure, so fix the file and upload it again."
         )
         super().__init__(
             f"The column {quoted(column)} should hold numbers, but {share:.1%} of its values are "

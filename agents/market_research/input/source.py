@@ -97,7 +97,7 @@ def survey(path: Path) -> Survey:
             if size > MAX_BYTES:
                 raise UnreadableFile(f"The table is larger than {MAX_BYTES >> 20:,} MB unpacked.")
             if not wide and b"\0" in block:
-                raise UnreadableFile("This is no text file. Upload a table as CSV or TSV.")
+                raise UnreadableFile("This isn’t a text file. Upload a table as CSV or TSV.")
             digest.update(block)
             newlines += block.count(b"\n")
             seam = last[-3:] + block.removeprefix(codecs.BOM_UTF8)

@@ -79,9 +79,9 @@ def check_verdict(
         raise VerdictRefused(f"Possible here: {', '.join(allowed)}.")
     asks = verdict == "respond" and row.gate
     if verdict == "reject" and not comment.strip():
-        raise InvalidValue("comment", "say why, so that the agent and the log know")
+        raise InvalidValue("comment", "give a reason for the agent and the log")
     if asks and not comment.strip():
-        raise InvalidValue("comment", "say what you want to know from the agent")
+        raise InvalidValue("comment", "enter your question to the agent")
     if len(comment) > COMMENT_MAX:
         raise InvalidValue("comment", f"is longer than {COMMENT_MAX} characters")
     deltas.check(comment, "comment")
@@ -162,7 +162,7 @@ def judge(
     named, void = row.standing_hash, 0
     if verdict == "edit":
         if deltas.canonical(args) == deltas.canonical(row.shown_args):
-            raise InvalidValue("args", "are those that stand already; approve them")
+            raise InvalidValue("args", "are the current ones; approve them")
         named = hash_with(row, args)
         edit, void = (args, named), so_far.approvals
     name, for_person = both_names(reviewer.name, mandate), mandate.person if mandate else ""

@@ -48,7 +48,7 @@ def parse(address: str, path: str = "target") -> Target:
         parts = urlsplit(address)
         port = parts.port
     except ValueError:
-        raise InvalidValue(path, "is no address") from None
+        raise InvalidValue(path, "is not an address") from None
     schemes = ["https", *(["http"] if settings.GATEPOST_WEBHOOK_HTTP else [])]
     if parts.scheme not in schemes or not parts.hostname:
         raise InvalidValue(path, f"must begin with {' or '.join(f'{s}://' for s in schemes)}")

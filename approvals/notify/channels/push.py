@@ -89,7 +89,7 @@ def bytes_of(text: str, path: str, size: int) -> bytes:
         if size == 65:
             ec.EllipticCurvePublicKey.from_encoded_point(_CURVE, raw)
     except (ValueError, binascii.Error):
-        raise InvalidValue(path, "is no key of a browser") from None
+        raise InvalidValue(path, "is not a key of a browser") from None
     return raw
 
 

@@ -130,5 +130,5 @@ def _why(error: Exception) -> str:
     if isinstance(error, ConnectionError | http.client.RemoteDisconnected):
         return "The endpoint ended the connection."
     if isinstance(error, http.client.HTTPException):
-        return "The endpoint answered something that is no HTTP."
+        return "The endpoint answered something that is not HTTP."
     return "The endpoint could not be reached."

@@ -27,18 +27,18 @@ from .letters import LISTED, TRUST, Letter, line, subject
 HEADS: Final = {
     DAMAGED: "Record damaged",
     BREAKER: "Stopped by a breaker",
-    ATTENTION: "Needs a person",
+    ATTENTION: "Needs attention",
     FAILED: "Failed",
     OVER_BUDGET: "Over budget",
     STUCK: "Stuck",
 }
 _WHY: Final = {
     REMINDED: "Your workspace snoozed it until now.",
-    ESCALATED: "Nobody has taken it so far.",
+    ESCALATED: "It is unassigned.",
 }
 FOOT: Final = (
-    "Sign in and open the incident to take it, snooze it or close it. "
-    "Which news you get is set under Notifications."
+    "Sign in and open the incident to assign it to yourself, snooze it or close it. "
+    "Choose what you are notified of under Notifications."
 )
 
 
@@ -109,7 +109,7 @@ def _headline(one: IncidentNews) -> str:
 
 def _facts(one: IncidentNews) -> list[str]:
     since = f"since {one.opened_at.astimezone(UTC):%d %B %Y, %H:%M} UTC"
-    still = f"{one.affected:,} still in trouble, " if one.affected != one.threads else ""
+    still = f"{one.affected:,} still affected, " if one.affected != one.threads else ""
     # Somebody may have taken it since it was passed on: the letter says what holds now.
     why = "" if one.taken and one.message == ESCALATED else _WHY.get(one.message, "")
-    return [f"{still}{since}", "Somebody has taken it." if one.taken else "", why]
+    return [f"{still}{since}", "It is assigned." if one.taken else "", why]

@@ -37,7 +37,7 @@ TRUST: Final = (
     "and compare it with your last anchor and backup."
 )
 LATE: Final = (
-    "Until they arrive again, nothing outside of this installation would show that the end of the "
+    "Until they are, nothing outside this installation shows whether the end of the "
     "record was cut off."
 )
 FOOT: Final = (
@@ -98,7 +98,7 @@ def letter(
     if row.open and approved[1] > 1:
         facts.append(("Approved so far", f"{approved[0]} of {approved[1]} people"))
     head, address = line(row.headline), link(base, row.id)
-    call = "Review and decide" if row.open else "See it"
+    call = "Review and decide" if row.open else "View it"
     text = "\n".join(
         [head, "", *(f"{n}: {v}" for n, v in facts), "", f"{call}: {address}", "", FOOT]
     )
@@ -124,13 +124,13 @@ def digest(rows: Sequence[tuple[ApprovalRow, str]], *, base: str, now: datetime)
         items.append(f'<li><a href="{escape(address)}">{escape(message)}</a></li>')
     inbox = f"{base}/approvals/?src=mail"
     more = [f"and {left} more in the inbox"] if left > 0 else []
-    text = "\n".join([head, "", *texts, *more, "", f"All of them: {inbox}", "", FOOT])
+    text = "\n".join([head, "", *texts, *more, "", f"Open the inbox: {inbox}", "", FOOT])
     html = (
         f"<h1>{escape(head)}</h1><ul>{''.join(items)}</ul>"
         + "".join(f"<p>{escape(one)}</p>" for one in more)
-        + f'<p><a href="{escape(inbox)}">All of them</a></p><p>{escape(FOOT)}</p>'
+        + f'<p><a href="{escape(inbox)}">Open the inbox</a></p><p>{escape(FOOT)}</p>'
     )
-    return Letter(subject(f"{head} to look at"), f"{text}\n", html)
+    return Letter(subject(f"{head} to review"), f"{text}\n", html)
 
 
 def alarm(alarms: Sequence[Alarm], rest: Letter | None = None, *, base: str) -> Letter:
@@ -138,7 +138,7 @@ def alarm(alarms: Sequence[Alarm], rest: Letter | None = None, *, base: str) -> 
     n_damaged = sum(not one.late for one in alarms)
     head = "A record is damaged" if n_damaged == 1 else f"{n_damaged} records are damaged"
     if not n_damaged:
-        head = "Anchors do not arrive"
+        head = "Anchors are not delivered"
     trust = TRUST if n_damaged else LATE
     texts, items = [], []
     for one in alarms[:LISTED]:
@@ -190,11 +190,11 @@ def _facts(
         if row.decided_by_name:
             results.append(("By", line(row.decided_by_name, 120)))
     if kind == "approval.turn" and row.open and row.standing_args is not None:
-        results.append(("Changed", "it was edited; what was approved before that does not count"))
+        results.append(("Changed", "it was edited; earlier approvals no longer count"))
     if not short:
         results.append(("Asked by", f"{line(row.agent, 100)}, in {line(row.thread_title, 160)}"))
         if row.tool:
-            results.append(("What would happen", line(row.shown_sentence or row.tool, 200)))
+            results.append(("Tool", line(row.tool, 200)))
         if why := terms_of(row.terms).rule:
             results.append(("Why you are asked", line(why)))
     return [(name, value) for name, value in results if value]

@@ -19,10 +19,10 @@ _HEADS: Final = {
     "thread.succeeded": "Finished",
     "thread.failed": "Failed",
     "thread.cancelled": "Cancelled",
-    "thread.attention": "Needs a person",
+    "thread.attention": "Needs attention",
     "thread.paused": "Paused",
-    "thread.stuck": "Stands still",
-    "thread.work_waiting": "Waits for its agent",
+    "thread.stuck": "Stuck",
+    "thread.work_waiting": "Waiting for its agent",
 }
 
 

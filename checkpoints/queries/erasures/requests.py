@@ -134,7 +134,7 @@ def selection(
     `erasure` is the request that the threads may be under already.
     """
     if scope not in SCOPES:
-        raise InvalidValue("scope", f"is none of {', '.join(SCOPES)}")
+        raise InvalidValue("scope", f"is not one of {', '.join(SCOPES)}")
     up = scope == "family"
     params = (thread, workspace, up, workspace, workspace, THREADS_MAX + 1)
     result = [record_of(Touched, row, status=Status) for row in fetch_named(SQL.selection, params)]

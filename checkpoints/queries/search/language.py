@@ -348,7 +348,7 @@ def _values(text: str, begin: int, at: int) -> tuple[list[tuple[str, str, int]],
             at = end + 1
             continue
         if end < len(text) and not text[end].isspace():
-            raise InvalidQuery(text[at : end + 1], at, "needs a comma or a space behind it.")
+            raise InvalidQuery(text[at : end + 1], at, "needs a comma or a space after it.")
         return values, end
 
 

@@ -19,7 +19,7 @@ COUNTS_MAX: Final = 200
 ACTIONS: Final[Mapping[str, str]] = {
     "attention": "Retry, edit or roll back, as its reason says.",
     "queue": "Start a worker; `doctor` says what is missing.",
-    "lease": "See with `doctor` what became of its worker.",
+    "lease": "Check its worker with `doctor`.",
     "silent": "Pause it, then edit or retry; or cancel it.",
     "repeats": "Pause it, then edit its state or roll back.",
     "person": "Remind the people who decide, or decide it.",

@@ -219,10 +219,10 @@ def checked(
 
 
 def checked_digests(materialised: Materialised, reducers: Mapping[str, Reducer]) -> Digests:
-    """Digests of a materialised state; raises CorruptHistory when they do not fit its hash."""
+    """Digests of a materialised state; raises CorruptHistory when they do not match its hash."""
     digests = Digests.of(materialised.state, reducers)
     if digests.root != materialised.state_hash:
-        raise CorruptHistory("The stored state does not fit the hash of its checkpoint.")
+        raise CorruptHistory("The stored state does not match the hash of its checkpoint.")
     return digests
 
 

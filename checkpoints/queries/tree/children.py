@@ -59,7 +59,7 @@ def child_rows(parent: UUID, ids: Sequence[UUID]) -> dict[UUID, ChildRow]:
 def states_at(points: Sequence[tuple[UUID, UUID, bytes]]) -> Iterator[dict[str, Any]]:
     """The state at each (thread, checkpoint, hash of its state), some in one round trip.
 
-    Raises CorruptHistory for one that does not fit its hash.
+    Raises CorruptHistory for one that does not match its hash.
     """
     declared: dict[Any, Any] = {}
     for i in range(0, len(points), STATES_AT_ONCE):

@@ -124,7 +124,7 @@ class _Inspection:
             message = "is a regular expression that could take for ever; repeat no group"
             raise BrokenSchema(at, message) from None
         except (re.error, OverflowError, RecursionError):
-            raise BrokenSchema(at, "is no regular expression") from None
+            raise BrokenSchema(at, "is not a regular expression") from None
         _need(self._cost <= COST_MAX, at, "is one large regular expression too many")
 
     def _target(self, ref: Any, at: str) -> Any:

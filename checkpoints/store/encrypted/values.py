@@ -33,6 +33,6 @@ def sealed(
         try:
             known.open(channel, value)
         except CannotDecrypt as error:
-            why = "is no value but a ciphertext, and not one of this thread and channel"
+            why = "is not a value but a ciphertext, and not one of this thread and channel"
             raise InvalidValue(at("$", channel), why) from error
     return result

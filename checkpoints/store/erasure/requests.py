@@ -142,7 +142,7 @@ def _approve(row: ErasureRow, *, actor: str, name: str, comment: str) -> None:
     if closed != len(selection.threads) or selection.digest != row.selection:
         raise NotAllowedNow(
             f"The threads that belong to it have changed since: {len(selection.threads):,} now, "
-            f"{row.n_threads:,} when it was requested. Refuse it and request it anew."
+            f"{row.n_threads:,} when it was requested. Refuse it and request it again."
         )
     _decided(row, "approved", actor, name, comment)
     _append(

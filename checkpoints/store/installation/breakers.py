@@ -109,7 +109,7 @@ def release(
             n, ordinal = _first(breaker_id, number)
             if not n:
                 raise NotAllowedNow(
-                    "No stopped thread could go on now. Release the rest to close the breaker."
+                    "No stopped thread can continue now. Release the rest to close the breaker."
                 )
         with connection.cursor() as cursor:
             cursor.execute(

@@ -210,7 +210,7 @@ def import_checkpoint(
     described = deltas.decode(channels)
     digests = Digests.of(dict(state), reducers_of(described))
     if digests.root != point["state_hash"]:
-        raise BadCapsule("The state in the capsule does not fit the hash of its checkpoint.")
+        raise BadCapsule("The state in the capsule does not match the hash of its checkpoint.")
     thread: UUID = uuid7()
     checkpoint = first_checkpoint(
         step=point["step"],
@@ -245,7 +245,7 @@ def import_checkpoint(
             "title": row["title"],
             "labels": row["labels"],
             "status": str(Status.PAUSED),
-            "status_reason": "Imported; resume it to go on from here",
+            "status_reason": "Imported; resume it to continue from here",
             "effects": "ask",
             "started_by": actor,
             "pinned": pinned,
@@ -321,7 +321,7 @@ def _thread_values(
     ended = was in FINISHED or was is Status.ATTENTION
     values = dict(row)
     if was is Status.ROLLING_BACK:
-        current = (Status.ATTENTION, "Imported; it was rolling back. Retry to go on with that.")
+        current = (Status.ATTENTION, "Imported; it was rolling back. Retry to continue that.")
     elif ended:
         current = (was, row["status_reason"])
     else:

@@ -335,7 +335,7 @@ def _refuse_last_admin(workspaces: Sequence[UUID], user: int) -> None:
 
 def _check_role(role: str) -> None:
     if role not in ROLES:
-        raise InvalidValue("role", f"is none of {', '.join(ROLES)}")
+        raise InvalidValue("role", f"is not one of {', '.join(ROLES)}")
 
 
 def _clean(name: str) -> str:

@@ -96,7 +96,7 @@ def closed(row: ThreadRow, *, watches: bool = False) -> str:
         return "Workers of this installation work on this thread."
     if is_of_gateway(row.agent):
         # Its client is answered with what the thread records: only a server's answer may be that.
-        return "The MCP gateway works on this thread, and nobody else."
+        return "Only the MCP gateway works on this thread."
     if row.external.watched and not watches:
         # Nothing stops it before a node: it would work past the policies under this name.
         return f"{row.agent} is watched, not controlled, in this thread: start one of another name."
@@ -177,7 +177,7 @@ def _refusal(row: ThreadRow) -> Conflict:
         return NotAllowedNow(row.stopped.sentence, status=str(row.status))
     why = "The thread can't be taken now; look at next/."
     if row.status is Status.ATTENTION:
-        why = f"The thread needs a person. {row.status_reason}"
+        why = f"The thread needs attention. {row.status_reason}"
     return NotAllowedNow(why, status=str(row.status))
 
 

@@ -90,7 +90,7 @@ def _do(row: ThreadRow, lease: str, *, had: bool, undoes: bool) -> tuple[Do, str
         case Status.ROLLING_BACK:
             return "undo", "Effects are to be undone: take the lease."
         case Status.QUEUED | Status.RUNNING:
-            return "take", "The thread can go on: take the lease."
+            return "take", "The thread can continue: take the lease."
         case Status.WAITING:
             return "wait", "People are asked."
         case Status.SLEEPING:

@@ -77,7 +77,7 @@ def wake_incident(actor: Actor, incident_id: UUID) -> IncidentRow:
 
 @translated()
 def close_incident(actor: Actor, incident_id: UUID, reason: str) -> IncidentRow:
-    """Close an incident though its threads are still in trouble; the reason is recorded."""
+    """Close an incident also while its threads are affected; the reason is recorded."""
     require(actor, "incident")
     check_text("$.reason", reason, REASON_MAX, required=True)
     return _handle(actor, responses.close, incident_id, reason=reason.strip())

@@ -72,7 +72,7 @@ def name_deputy(
 
 @translated()
 def remove_deputy(actor: Actor, deputy_id: UUID) -> DeputyRow:
-    """End a deputy's right, or take a request back; what it was."""
+    """End a deputy's right, or withdraw a request that was handed over; what it was."""
     require(actor, "delegate")
     row = deputies.deputy(deputy_id, workspace=actor.workspace)
     # A deputy may lay the task down as well.

@@ -26,7 +26,7 @@ def change_own_password(actor: Actor, request: Any, password: str, new: str) -> 
     check_text("$.new_password", new, PASSWORD_MAX, required=True)
     confirm(request, actor, password)
     if new == password:
-        raise Invalid("$.new_password", "is the password that you have: choose another one")
+        raise Invalid("$.new_password", "is your current password: choose another one")
     try:
         validate_password(new, request.user)
     except ValidationError as error:

@@ -179,7 +179,7 @@ def check_roles(roles: Iterable[str]) -> None:
     """Raise Invalid for the first that is no role."""
     for i, role in enumerate(roles):
         if role not in ROLES:
-            raise Invalid(f"$.roles[{i}]", f"is none of {', '.join(ROLES)}")
+            raise Invalid(f"$.roles[{i}]", f"is not one of {', '.join(ROLES)}")
 
 
 def _row(user: Any, roles: Collection[str]) -> UserRow:

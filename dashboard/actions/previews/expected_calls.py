@@ -169,7 +169,7 @@ def _judged(
     target, calls = ahead.target, list[Expectation]()
     why = _before_any_call(thread, target, changed=changed, differs=config != other)
     if not why and ahead.is_cut:
-        why = "there are more calls after this checkpoint than are looked through"
+        why = "there are more calls after this checkpoint than are checked"
     touched = queries.touched_after(target.thread, branches=ahead.branches, number=target.number)
     requests = sorted(
         (a.requested_at, a.headline, a.id)
@@ -216,7 +216,7 @@ def _joined_before(
     if touched is not None and a.step > touched:
         return "people's values joined the state before it"
     if a.step in ahead.crowded:
-        return "its step has more calls than are looked through"
+        return "its step has more calls than are checked"
     # The request of the call itself is asked again with it.
     for at, title, id_ in requests:
         if id_ != a.approval and at < a.started_at:

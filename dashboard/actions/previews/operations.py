@@ -15,7 +15,7 @@ from dashboard.wording.operations import arguments_of
 
 from .plans import roll_back_plan
 
-MOVED: Final = "The thread has changed since this was requested. Reject it, and request it anew."
+MOVED: Final = "The thread has changed since this was requested. Reject it, and request it again."
 
 
 @dataclass(frozen=True, slots=True)

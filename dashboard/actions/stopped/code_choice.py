@@ -28,7 +28,7 @@ RIGHT: Final = {"pin": "code", "accept": "code", "unpin": "code", "fork": "fork"
 WORDS: Final = {
     "pin": ("Keep the old code", "It waits until a worker with that code is available."),
     "accept": ("Continue with the new code", "It continues from where it stopped."),
-    "fork": ("Fork with the new code", "A new thread continues with it; this one stays as it is."),
+    "fork": ("Fork with the new code", "A new thread continues with it; this one doesn't change."),
     "unpin": ("Unpin", "Any code that the agent's rule allows may continue it."),
 }
 
@@ -147,7 +147,7 @@ def _forked(actor: Actor, thread: ThreadRow, new: AgentRow, expected_version: in
         changes={},
         actor=actor.id,
         effects="ask",
-        reason=f"Goes on with the code {new.fingerprint[:12]}",
+        reason=f"Continues with the code {new.fingerprint[:12]}",
         code=new.id,
     )
     transaction.on_commit(partial(look_again, thread.id, actor.workspace))

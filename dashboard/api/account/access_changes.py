@@ -86,7 +86,7 @@ class RefuseAccessChange(MemberView):
         operation_id="access_changes_refuse",
         request=Nothing,
         responses={200: AccessChange, **refusals(404, 409, 422)},
-        summary="Refuse a change of access, or take one's own back",
+        summary="Refuse a change of access, or withdraw your own",
     )
     def post(self, request: Request, change_id: UUID) -> Response:
         """The change as it ended: it never happens."""

@@ -127,7 +127,7 @@ class OwnSecondFactor(MemberView):
         responses={201: RecoveryCodes, **refusals(409, 422)},
         summary="Add a second factor",
         description="Sign-ins by password need a code of the app from now on. For logins of "
-        "browsers, not for tokens; tokens go on as they are.",
+        "browsers, not for tokens; tokens are unaffected.",
     )
     def post(self, request: Request) -> Response:
         """403 `wrong-password`, 422 for a wrong code, 409 where there is a second factor."""
@@ -244,7 +244,8 @@ class RemoveSecondFactorOfUser(MemberView):
         request=Nothing,
         responses={200: Removed, **refusals(404, 409, 422)},
         summary="Remove the second factor of a user",
-        description="For somebody who lost app and recovery codes. Their sign-ins go on. Your own "
+        description="For somebody who lost app and recovery codes. Their sign-ins stay valid. "
+        "Your own "
         "needs a code: 409. Passkeys go with it.",
     )
     def post(self, request: Request, user_id: int) -> Response:

@@ -190,7 +190,7 @@ class SignOutUser(MemberView):
         request=Nothing,
         responses={200: SignInsEnded, **refusals(404, 422)},
         summary="Sign a user out everywhere",
-        description="The user may sign in again, unless disabled; tokens go on.",
+        description="The user may sign in again, unless disabled; tokens are unaffected.",
     )
     def post(self, request: Request, user_id: int) -> Response:
         """Number that ended."""

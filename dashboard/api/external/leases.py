@@ -31,7 +31,8 @@ from .base import LEASE, OPTIONAL_LEASE, ExternalView, LeasedView, token_of
 
 WAIT = whole(
     "wait",
-    f"With `after`: answer once there is more, at the latest in so many seconds, to {WAIT_MAX}.",
+    f"With `after`: answer once there is more, at the latest after this many seconds, up to "
+    f"{WAIT_MAX}.",
     high=WAIT_MAX,
 )
 AFTER = whole("after", "The `seq` that you know.")
@@ -44,7 +45,7 @@ class TakeThread(ExternalView):
         operation_id="external_take",
         request=TakeLease,
         responses={200: LeaseTaken, **refusals(404, 409, 422)},
-        summary="Take the lease of a thread, with all that is needed to go on",
+        summary="Take the lease of a thread, with everything needed to continue",
         description="Of one that is queued, or whose holder let the lease expire. 409 `leased` "
         "while another holder lives, 409 `not-allowed-now` in any other status.",
     )
@@ -99,7 +100,7 @@ class ReleaseThread(LeasedView):
         parameters=[LEASE],
         responses={200: ReportKept, **refusals(404, 409, 422)},
         summary="Give the lease back and leave the thread",
-        description="`queued`: somebody else goes on. `sleeping` wakes after `seconds`.",
+        description="`queued`: somebody else continues. `sleeping` wakes after `seconds`.",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
         """running -> queued, succeeded, failed, paused or sleeping."""
@@ -118,7 +119,7 @@ class NextOfThread(MemberView):
         parameters=[WAIT, AFTER, OPTIONAL_LEASE],
         responses={200: NextStep, **refusals(404, 422)},
         summary="What an agent that works elsewhere is to do next; a long poll",
-        description="`take`: take the lease. `work`: go on. `wait`: ask again. `undo`: take back "
+        description="`take`: take the lease. `work`: continue. `wait`: ask again. `undo`: undo "
         "what `undo` lists. `stop`: it was taken from you. `ended`: nothing is left to do.",
     )
     def get(self, request: Request, thread_id: UUID) -> HttpResponseBase:

@@ -178,7 +178,7 @@ class SettleCall(LeasedView):
         request=SettleActivity,
         parameters=HEADERS,
         responses={200: SettledActivity, **REFUSED},
-        summary="Say what came of a call",
+        summary="Report the outcome of a call",
         description="`failed`: it did not happen. `unknown`: nobody knows; an effect then needs a "
         "person, and the lease is gone.",
     )
@@ -242,7 +242,7 @@ class UndoCall(LeasedView):
         request=SettleUndo,
         parameters=HEADERS,
         responses={200: ReportKept, **REFUSED},
-        summary="Say what came of the undo of an effect",
+        summary="Report the outcome of an undo",
         description="After the last one the head is set back, and the lease is gone.",
     )
     def post(self, request: Request, thread_id: UUID, activity_id: UUID) -> Response:
@@ -263,7 +263,7 @@ class AskForAnswers(LeasedView):
         parameters=HEADERS,
         responses={200: Answers, **REFUSED},
         summary="Ask people; sent again once they have decided, what they said",
-        description="All requests are opened at once. `wait`: the thread waits for people, and "
+        description="All requests are opened together. `wait`: the thread waits for people, and "
         "the lease is gone.",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:

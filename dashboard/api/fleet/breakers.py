@@ -127,10 +127,13 @@ class ReleaseBreaker(RequestShape):
 
     reason: Annotated[str, NotBlank(REASON_MAX)]
     number: int | None = Field(
-        None, ge=1, le=NUMBER_MAX, description="So many go on; the breaker stays open."
+        None, ge=1, le=NUMBER_MAX, description="How many threads continue; the breaker stays open."
     )
     percent: int | None = Field(
-        None, ge=1, le=PERCENT_MAX, description="Such a share goes on; the breaker stays open."
+        None,
+        ge=1,
+        le=PERCENT_MAX,
+        description="The percentage of threads that continue; the breaker stays open.",
     )
 
 
@@ -202,7 +205,7 @@ class ReleaseOneBreaker(MemberView):
         responses={200: BreakerReleased, **refusals(404, 409, 422)},
         summary="Release all threads of a breaker, or some of them first",
         description="What a person paused stays paused. Without `number` and `percent` the "
-        "breaker is closed. A part is a random sample of the threads that could go on, and a "
+        "breaker is closed. A part is a random sample of the threads that could continue, and a "
         "larger part contains the smaller ones before it.",
     )
     def post(self, request: Request, breaker_id: UUID) -> Response:

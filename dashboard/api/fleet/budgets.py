@@ -78,7 +78,7 @@ class SetBudget(RequestShape):
     """A budget; the one of this scope and name is replaced. Give an amount, tokens, or both."""
 
     scope: Literal["workspace", "agent", "team"] = Field(
-        description="Whose spending counts; a team is the label `team` of threads."
+        description="What the budget applies to; a team is the label `team` of threads."
     )
     name: Annotated[str, Field(max_length=200)] = Field(
         "", description="The agent or the team; empty for the workspace."
@@ -113,8 +113,8 @@ class Budgets(MemberView):
         request=SetBudget,
         responses={200: Budget, **refusals(422)},
         summary="Make or change a budget",
-        description="At 80 and at 100 % news go out as `budget.reached`, once a month each; a "
-        "budget that is changed is measured anew.",
+        description="At 80 % and 100 % a `budget.reached` notification is sent, once a month "
+        "each. Changing a budget starts them over.",
     )
     def post(self, request: Request) -> Response:
         """One per scope and name."""

@@ -91,7 +91,7 @@ class Deputies(MemberView):
         operation_id="deputies_name",
         request=NameDeputy,
         responses={201: Deputy, **refusals(422)},
-        summary="Let somebody act for you while you are away",
+        summary="Name a deputy for while you are away",
         description="The deputy decides what you could decide, in their own name and yours. Four "
         "eyes and stages look at the person who acts.",
     )
@@ -113,7 +113,7 @@ class RemoveOneDeputy(MemberView):
         operation_id="deputies_remove",
         request=Nothing,
         responses={200: Deputy, **refusals(404, 422)},
-        summary="End a deputy's right, or take a request back",
+        summary="End a deputy's right, or withdraw a request that was handed over",
     )
     def post(self, request: Request, deputy_id: UUID) -> Response:
         """The deputy as it was."""

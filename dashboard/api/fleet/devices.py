@@ -61,7 +61,7 @@ class Devices(MemberView):
     @extend_schema(
         operation_id="devices_list",
         responses={200: DeviceList, **refusals()},
-        summary="List your devices that take web push",
+        summary="List your web push devices",
     )
     def get(self, request: Request) -> Response:
         """The oldest first."""
@@ -73,7 +73,7 @@ class Devices(MemberView):
         operation_id="devices_add",
         request=AddDevice,
         responses={201: Device, **refusals(422)},
-        summary="Let messages come to a browser of yours",
+        summary="Register a browser of yours for web push",
         description="Messages are encrypted for this browser. One that its push service does not "
         "know any more is removed by itself.",
     )

@@ -1,4 +1,4 @@
-"""Incidents: many alike troubles as one; taken, given back, snoozed and closed by people."""
+"""Incidents: similar problems grouped; taken, given back, snoozed and closed by people."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class TakeIncident(MemberView):
         operation_id="incidents_take",
         request=Nothing,
         responses={200: Incident, **refusals(404, 409, 422)},
-        summary="Take an incident, so that others know that somebody works on it",
+        summary="Assign an incident to yourself",
     )
     def post(self, request: Request, incident_id: UUID) -> Response:
         """409 where somebody else has taken it."""
@@ -165,7 +165,7 @@ class GiveBackIncident(MemberView):
         operation_id="incidents_give_back",
         request=Nothing,
         responses={200: Incident, **refusals(404, 409, 422)},
-        summary="Give an incident back that you have taken",
+        summary="Unassign an incident from yourself",
     )
     def post(self, request: Request, incident_id: UUID) -> Response:
         """409 where the caller has not taken it."""
@@ -182,7 +182,7 @@ class SnoozeOneIncident(MemberView):
         operation_id="incidents_snooze",
         request=SnoozeIncident,
         responses={200: Incident, **refusals(404, 409, 422)},
-        summary="Send nobody news of an incident before a time",
+        summary="Snooze the notifications of an incident",
         description="If it is still open then, subscribers are reminded of it.",
     )
     def post(self, request: Request, incident_id: UUID) -> Response:
@@ -200,8 +200,8 @@ class WakeIncident(MemberView):
         operation_id="incidents_wake",
         request=Nothing,
         responses={200: Incident, **refusals(404, 409, 422)},
-        summary="End the snooze of an incident before its time",
-        description="News of it comes again as if nobody had snoozed it. There is no reminder.",
+        summary="End the snooze of an incident",
+        description="Notifications resume. There is no reminder.",
     )
     def post(self, request: Request, incident_id: UUID) -> Response:
         """409 where it is not snoozed."""
@@ -219,8 +219,8 @@ class CloseOneIncident(MemberView):
         request=CloseIncident,
         responses={200: Incident, **refusals(404, 409, 422)},
         summary="Close an incident with a reason",
-        description="Its threads stay as they are. The next one that fails alike opens another "
-        "incident. An incident closes by itself when none of its threads is in trouble.",
+        description="Closing doesn't change its threads. The next similar failure opens another "
+        "incident. An incident closes automatically when none of its threads is affected.",
     )
     def post(self, request: Request, incident_id: UUID) -> Response:
         """The reason is recorded."""

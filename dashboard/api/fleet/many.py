@@ -35,7 +35,7 @@ class ActOnMany(RequestShape):
         description="Edit: new values by channel, for threads of one agent version.",
     )
     then_retry: bool = Field(False, description="Edit: the threads then retry their step.")
-    undo: bool = Field(False, description="Cancel: first undo what a thread did, last first.")
+    undo: bool = Field(False, description="Cancel: undo its effects first.")
 
     def deed(self) -> Deed:
         """Return the action."""
@@ -92,8 +92,9 @@ class ManyThreads(MemberView):
         request=ActOnMany,
         responses={200: Outcomes, **refusals(403, 422)},
         parameters=[PREVIEW],
-        summary="Pause, retry, edit, skip, cancel or roll back several threads, each by itself",
-        description="One that is refused stops no other. A skip passes the node that "
+        summary="Pause, retry, edit, skip, cancel or roll back several threads",
+        description="Each is handled separately: one that is refused stops no other. A skip "
+        "passes the node that "
         "comes next. `preview=1` counts what would be undone "
         "and says which threads are refused.",
     )

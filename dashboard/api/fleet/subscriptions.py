@@ -69,9 +69,9 @@ class SubscriptionList(Shape):
 class ChangeSubscription(RequestShape):
     """Other values of a subscription; what is left out stays."""
 
-    endpoint: Id | None = Field(None, description="By which endpoint the news comes.")
+    endpoint: Id | None = Field(None, description="The endpoint that notifications go to.")
     kinds: list[Annotated[str, OneOf(TROUBLES)]] | None = Field(
-        None, description="Of what; empty: only what others escalate to it."
+        None, description="The problems; empty: only what other subscriptions escalate."
     )
     agent: Annotated[str, Field(max_length=AGENT_MAX)] | None = Field(
         None, description="Only of this agent; empty: of all."
@@ -81,10 +81,11 @@ class ChangeSubscription(RequestShape):
     )
     urgent: bool | None = Field(None, description="During quiet hours as well.")
     escalate_to: Id | None = Field(
-        None, description="The subscription that hears of it when nobody takes an incident."
+        None,
+        description="The subscription that is notified when nobody is assigned to an incident.",
     )
     escalate_minutes: int | None = Field(
-        None, ge=0, le=ESCALATE_MAX, description="After so many minutes; 0: never."
+        None, ge=0, le=ESCALATE_MAX, description="Minutes until then; 0: never."
     )
 
     def choice(self) -> Choice:
@@ -155,7 +156,7 @@ class Subscriptions(MemberView):
         operation_id="subscriptions_make",
         request=MakeSubscription,
         responses={201: Subscription, **refusals(422)},
-        summary="Subscribe to news of incidents",
+        summary="Subscribe to incidents",
         description="People subscribe themselves by endpoints that write to people. Admins "
         "subscribe everybody, and teams, by every endpoint.",
     )
@@ -235,8 +236,8 @@ class OwnQuietHours(MemberView):
         request=SetQuietHours,
         responses={200: QuietHours, **refusals(422)},
         summary="Set your quiet hours",
-        description="News of incidents waits for their end, except of damaged records and "
-        "breakers, and of subscriptions that are urgent.",
+        description="Notifications of incidents wait until they end, except those of damaged "
+        "records, breakers and urgent subscriptions.",
     )
     def post(self, request: Request) -> Response:
         """Null: news no longer waits."""

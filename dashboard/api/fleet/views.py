@@ -59,7 +59,7 @@ class ChangeView(RequestShape):
     name: Annotated[str, NotBlank(NAME_MAX)] | None = None
     address: Annotated[str, Field(max_length=ADDRESS_MAX)] | None = Field(
         None,
-        description="What stands behind the `?` of the page's address, such as "
+        description="The part of the page's address after the `?`, such as "
         "`status=failed&q=agent:payments&columns=cost,idle` of a board or "
         "`payee=ACME&decision=approve` of the records; empty: the whole of it.",
     )

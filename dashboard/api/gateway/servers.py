@@ -77,7 +77,7 @@ class ChangeOneMcpServer(MemberView):
         request=ChangeMcpServer,
         responses={200: McpServer, **refusals(404, 422)},
         summary="Change an MCP server",
-        description="With another address or command its tools have to be accepted anew.",
+        description="With another address or command its tools have to be accepted again.",
     )
     def post(self, request: Request, server_id: UUID) -> Response:
         """Leave what is not named as it is."""

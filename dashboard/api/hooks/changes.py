@@ -67,7 +67,7 @@ class OneHook(MemberView):
     @extend_schema(
         operation_id="hooks_retrieve",
         responses={200: HookDetail, **refusals(404)},
-        summary="An inbound hook and whom its words stand for",
+        summary="An inbound hook and the members its names map to",
     )
     def get(self, request: Request, hook_id: UUID) -> Response:
         """No secret."""
@@ -85,7 +85,8 @@ class RotateOneHook(MemberView):
         request=RotateHook,
         responses={200: HookMade, **refusals(404, 422)},
         summary="Give an inbound hook another secret",
-        description="The former secrets hold for `keep` seconds more. At most five hold at once.",
+        description="The former secrets hold for `keep` seconds more. At most five are valid at "
+        "the same time.",
     )
     def post(self, request: Request, hook_id: UUID) -> Response:
         """Shown once."""
@@ -104,7 +105,7 @@ class SwitchOneHook(MemberView):
         operation_id="hooks_switch",
         request=SwitchHook,
         responses={200: Hook, **refusals(404, 422)},
-        summary="Let an inbound hook in, or keep it out",
+        summary="Enable or disable an inbound hook",
     )
     def post(self, request: Request, hook_id: UUID) -> Response:
         """Takes effect at once; its decisions stay, and so do its words."""
@@ -121,7 +122,7 @@ class IdentitiesOfHook(MemberView):
         operation_id="hooks_map",
         request=MapIdentity,
         responses={200: HookIdentity, 202: SecondAdminAsked, **refusals(404, 422)},
-        summary="Say whom a hook's word for a person stands for",
+        summary="Map a hook's name for a person to a member",
         description="In place of a former person. The hook decides as this member of the "
         "workspace once they have confirmed it; of a reviewer another admin confirms it first.",
     )
@@ -139,7 +140,7 @@ class OwnIdentityList(MemberView):
     @extend_schema(
         operation_id="identities_list",
         responses={200: OwnIdentities, **refusals()},
-        summary="The words of hooks that stand for you",
+        summary="The names in hooks that map to you",
     )
     def get(self, request: Request) -> Response:
         """Confirmed or not."""
@@ -156,7 +157,7 @@ class ConfirmIdentity(MemberView):
         operation_id="identities_confirm",
         request=Nothing,
         responses={200: HookIdentity, **refusals(404, 422)},
-        summary="Confirm that a hook's word stands for you",
+        summary="Confirm that a name in a hook is yours",
         description="From then on the hook decides in your name. For logins of browsers.",
     )
     def post(self, request: Request, identity_id: UUID) -> Response:
@@ -174,7 +175,7 @@ class RemoveIdentityOfHook(MemberView):
         operation_id="hooks_unmap",
         request=UnmapIdentity,
         responses={200: HookDetail, **refusals(404, 422)},
-        summary="Let a hook's word for a person stand for nobody",
+        summary="Remove the mapping of a hook's name",
     )
     def post(self, request: Request, hook_id: UUID) -> Response:
         """The hook with the words that are left."""

@@ -21,7 +21,7 @@ NAME: Final = f"^{hooks.NAME.pattern}$"
 Word = Annotated[
     str,
     NotBlank(hooks.IDENTITY_MAX),
-    Field(description="The sender's word for a person, such as U024BE7LH."),
+    Field(description="The sender's name for a person, such as U024BE7LH."),
 ]
 
 
@@ -38,7 +38,7 @@ class RotateHook(RequestShape):
         int(hooks.KEEP_SECONDS),
         ge=0,
         le=int(KEEP_MAX.total_seconds()),
-        description="Seconds for which the former secrets hold; 0: they end at once.",
+        description="Seconds for which the former secrets hold; 0: they end immediately.",
     )
 
 

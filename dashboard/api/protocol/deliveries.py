@@ -78,7 +78,7 @@ class Carried(RequestShape):
     proposal_hash: Hash = Field(description="`standing_hash` of what the person saw.")
     comment: Comment = Field("", description="Needed to reject, and to ask the agent at a gate.")
     args: Any = Field(
-        None, description="edit: all arguments anew; respond to a question: the answer."
+        None, description="edit: all arguments again; respond to a question: the answer."
     )
     what_next: Annotated[str, OneOf(WHAT_NEXT)] = Field(
         "", description="reject: go_on, stop or roll_back."

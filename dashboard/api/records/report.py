@@ -268,7 +268,7 @@ class ReportOnApproval(MemberView):
         parameters=[
             choice("form", ("json", "html"), "json unless given; html: one file to print.")
         ],
-        summary="The report on a decision: what, who, when, what came of it, and the proof",
+        summary="The report on a decision: what, who, when, the outcome and the proof",
     )
     def get(self, request: Request, approval_id: UUID) -> Response | HttpResponse:
         """As the record stands now."""

@@ -236,8 +236,8 @@ class Records(AskingView):
         responses={200: RecordedEvents, **refusals(422)},
         parameters=[*PARAMETERS, words("cursor", "`next_cursor` of the page before."), LIMIT],
         summary="Ask the record: who decided what, when, on what",
-        description="An event has to fit every filter. Along an index whatever is asked: an answer "
-        "searches the newest 50,000 events at most, then says where to go on.",
+        description="An event has to fit every filter. Along an index whatever is asked: an "
+        "answer searches the newest 50,000 events at most, then says where to continue.",
     )
     def get(self, request: Request) -> Response:
         """Newest first."""
@@ -263,7 +263,7 @@ class ExportRecords(AskingView):
             words("cursor", "`next` in export.json of the part before.", longest=CURSOR_MAX),
             ROWS,
         ],
-        summary="Take events away, with the chains that prove them",
+        summary="Export events, with the chains that prove them",
         description="A zip file of at most `limit` events, "
         f"{ROWS_DEFAULT:,} unless given, oldest first, sent while it is read. `next` in its "
         "export.json leads to the next part; all parts are of the moment when the first began. "

@@ -40,7 +40,7 @@ def equals(text: str) -> tuple[str, str]:
     try:
         value = json.loads(match[2])
     except ValueError:
-        raise WrongFilter("The value of the filter is no JSON text.") from None
+        raise WrongFilter("The value of the filter is not JSON text.") from None
     try:
         deltas.check(value, "filter")
     except InvalidValue as error:

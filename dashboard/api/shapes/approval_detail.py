@@ -34,7 +34,9 @@ class Vote(Shape):
 
     reviewer: str
     reviewer_name: str = Field(description="Of a deputy both names: grace for ada.")
-    for_person: str = Field(description="Whose deputy the reviewer was; else empty.")
+    for_person: str = Field(
+        description="The person for whom the reviewer acted as deputy, or empty."
+    )
     verdict: str
     proposal_hash: str
     comment: str
@@ -161,7 +163,7 @@ class ApprovalDetail(Approval):
     )
     rule: str = Field(description="Why a person is asked, in a sentence.")
     terms: Any = Field(description="What is demanded: stages, four eyes, deadlines, undo window.")
-    undo_window: int = Field(description="Seconds in which a decision can be taken back.")
+    undo_window: int = Field(description="Seconds in which a decision can be undone.")
     progress: Progress
     nobody_can: str = Field(
         description="Why too few people can approve it as rights are now; empty where enough can."

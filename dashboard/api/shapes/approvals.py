@@ -74,7 +74,7 @@ class Approval(Shape):
     decided_at: datetime | None
     decided_args: Any
     effective_at: datetime | None = Field(
-        description="From when the decision counts; until then who made it can take it back."
+        description="From when the decision counts; until then its author can undo it."
     )
     what_next: str
     policy_version: str

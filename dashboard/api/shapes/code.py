@@ -43,7 +43,7 @@ class ChosenOne(Shape):
 
     id: UUID
     status: int = Field(description="The status that a single call would answer.")
-    goes_on: UUID | None = Field(description="This thread, or the fork that goes on.")
+    goes_on: UUID | None = Field(description="This thread, or the fork that continues.")
     problem: Problem | None
 
     @classmethod

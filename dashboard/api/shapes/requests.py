@@ -120,7 +120,7 @@ class AnnouncedTool(RequestShape):
     )
     idempotent: bool = Field(False, description="Calling it again with the same key does no harm.")
     undo: Annotated[str, Field(max_length=TOOL_MAX)] = Field(
-        "", description="What takes it back; you are asked to call it after a rollback."
+        "", description="Its undo; you are asked to call it after a rollback."
     )
     schema_: Json | None = Field(
         None, alias="schema", description="JSON Schema of its arguments, for edits by reviewers."
@@ -155,7 +155,7 @@ class ExternalAgent(RequestShape):
         f"whole: none that grows. A value has at most {VALUE_BYTES_MAX:,} bytes as JSON.",
     )
     can: Annotated[list[Annotated[str, OneOf(CAN)]], Field(max_length=3)] = Field(
-        default=list(CAN), description="What people do to a thread that you can go on from."
+        default=list(CAN), description="What people do to a thread that you can continue from."
     )
 
     def announcement(self) -> Announcement:
@@ -243,7 +243,7 @@ class ChooseCode(RequestShape):
 
 
 class ChooseCodeMany(RequestShape):
-    """The same choice for several threads, each by itself."""
+    """The same choice for several threads, each separately."""
 
     choice: Annotated[str, OneOf(code_choice.CHOICES)]
     threads: Annotated[list[Id], Field(min_length=1, max_length=code_choice.AT_ONCE)]
@@ -263,7 +263,7 @@ class Cancel(RequestShape):
 
     reason: Reason = ""
     undo: bool = Field(
-        False, description="Take back what it did outside, last first, before it is cancelled."
+        False, description="Undo its effects, most recent first, before it is cancelled."
     )
     undo_unknown: bool = Field(
         False, description="With `undo`: also what may have happened, where it has an undo."
@@ -369,10 +369,10 @@ class Decide(RequestShape):
     proposal_hash: Hash = Field(description="`standing_hash` of what was seen.")
     comment: Comment = Field("", description="Needed to reject, and to ask the agent at a gate.")
     args: Any = Field(
-        None, description="edit: all arguments anew; respond to a question: the answer."
+        None, description="edit: all arguments again; respond to a question: the answer."
     )
     what_next: WhatNext = Field(
-        "", description="reject: let the agent go on, stop the thread, or stop and undo."
+        "", description="reject: let the agent continue, stop the thread, or stop and undo."
     )
 
 

@@ -75,7 +75,7 @@ class External(Shape):
     """An agent that works elsewhere: what it reports is its own word."""
 
     framework: str
-    can: list[str] = Field(description="what it can go on from: edit, fork, roll_back")
+    can: list[str] = Field(description="what it can continue from: edit, fork, roll_back")
     watched: bool = Field(description="only observed: nothing done here reaches it")
 
 
@@ -341,7 +341,7 @@ class Activity(Shape):
     undo_result: Any
     started_at: datetime
     finished_at: datetime | None
-    cursor: Any = Field(description="where a call that is not done yet would go on")
+    cursor: Any = Field(description="where an unfinished call would continue")
 
 
 class ActivityList(Shape):

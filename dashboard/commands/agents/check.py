@@ -233,10 +233,10 @@ def _consequences(
     if made.unfinished:
         many = "1 thread" if made.unfinished == 1 else f"{made.unfinished} threads"
         if on_change == "stop":
-            message = f"{many} stopped with other code and will ask a person before going on."
+            message = f"{many} stopped with other code and will ask a person before continuing."
             yield _note(made, "note", message, "`agent impact` lists them.")
         else:
-            yield _note(made, "note", f"{many} stopped with other code go on with this one.", "")
+            yield _note(made, "note", f"{many} stopped with other code continue with this one.", "")
         if named := summary(changes(queries.code_of_version(others[0].id), code)):
             was = others[0].fingerprint[:12]
             yield _note(made, "note", f"Changed since the code {was}: {named}.", "")

@@ -58,7 +58,7 @@ class Folder:
         is the same at the next look.
         """
         if not self.path.is_dir():
-            raise Missing(f"{self.path} is no folder.")
+            raise Missing(f"{self.path} is not a folder.")
         files = sorted(p for p in self.path.rglob("*.json") if not p.name.startswith("."))
         for path in files:
             stamp = _stamp(path)

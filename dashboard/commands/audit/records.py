@@ -110,7 +110,7 @@ def report(command: PersonalCommand) -> None:
         ("request", shown.title),
         ("status", f"{shown.status} {shown.outcome}".strip()),
         ("decisions", votes or "none"),
-        ("came of it", outcomes_in_words(shown.came_of, complete=shown.came_of_all) or "nothing"),
+        ("outcome", outcomes_in_words(shown.came_of, complete=shown.came_of_all) or "nothing"),
         ("proposal hash", shown.proposal_hash),
         ("policy", shown.policy_version),
         ("events", ", ".join(f"{one.seq} {one.kind}" for one in shown.proof)),
@@ -149,7 +149,7 @@ def _written(folder: Path, filters: dict[str, str], form: str) -> tuple[int, str
             raise Usage("--to", f"{path} is a part of another export; name another folder")
         return n, str(last["next"])
     except (OSError, zipfile.BadZipFile, ValueError, KeyError) as error:
-        raise Usage("--to", f"{path} is no part of an export") from error
+        raise Usage("--to", f"{path} is not a part of an export") from error
 
 
 def _table(page: RecordedEvents) -> Any:
@@ -157,7 +157,7 @@ def _table(page: RecordedEvents) -> Any:
         "",
         (
             *("when", "thread", "event", "kind", "who", "decision", "amount", "payee"),
-            *("came of it", "integrity"),
+            *("outcome", "integrity"),
         ),
         (
             (

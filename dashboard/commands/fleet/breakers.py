@@ -97,7 +97,7 @@ def _table(shown: list[Breaker]) -> Table:
 
 
 def _trip_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--reason", required=True, help="why; it stands in the log")
+    parser.add_argument("--reason", required=True, help="why; kept in the log")
     parser.add_argument("--agent", default="", help="only threads of this agent")
     parser.add_argument("--label", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--framework", default="", help="only agents written in it")
@@ -110,10 +110,14 @@ def _trip_options(parser: argparse.ArgumentParser) -> None:
 
 def _release_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("breaker", metavar="ID")
-    parser.add_argument("--reason", required=True, help="why; it stands in the log")
+    parser.add_argument("--reason", required=True, help="why; kept in the log")
     some = parser.add_mutually_exclusive_group()
-    some.add_argument("--number", type=int, help="so many threads first; it stays open")
-    some.add_argument("--percent", type=int, help="such a share first; it stays open")
+    some.add_argument(
+        "--number", type=int, help="number of threads to release first; it stays open"
+    )
+    some.add_argument(
+        "--percent", type=int, help="percentage of threads to release first; it stays open"
+    )
 
 
 VERBS = (
@@ -128,7 +132,7 @@ VERBS = (
     ),
     Verb(
         "release",
-        "lets stopped threads go on",
+        "lets stopped threads continue",
         release,
         _release_options,
         'breaker release ID --reason "try a few" --number 5\n'

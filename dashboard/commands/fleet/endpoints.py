@@ -47,7 +47,7 @@ def rotate(command: PersonalCommand) -> None:
     words = command.options["keep"]
     keep = None if words == "0" else tokens.lifetime(words, "--keep")
     if words != "0" and keep is None:
-        raise Invalid("--keep", "must end some time")
+        raise Invalid("--keep", "must have an end")
     seconds = 0.0 if keep is None else keep.total_seconds()
     row = _named(actor, command.options["name"])
     _tell_secret(command, *actions.rotate_endpoint(actor, row.id, seconds))
@@ -67,7 +67,7 @@ def test(command: PersonalCommand) -> None:
     """Have a worker send a test message."""
     actor = command.actor("notify")
     _tell(command, actions.try_endpoint(actor, _named(actor, command.options["name"]).id))
-    command.say("A worker sends it; `endpoint list` shows what became of it.")
+    command.say("A worker sends it; `endpoint list` shows the outcome.")
 
 
 def _switch(command: PersonalCommand, active: bool) -> None:
@@ -157,7 +157,7 @@ def _rotate_options(parser: argparse.ArgumentParser) -> None:
 
 
 VERBS = (
-    Verb("list", "lists the places that are sent news", list_endpoints),
+    Verb("list", "lists the endpoints that notifications go to", list_endpoints),
     Verb(
         "create",
         "makes an endpoint; shows the secret of a webhook this once",

@@ -219,7 +219,7 @@ def _rotate_options(parser: argparse.ArgumentParser) -> None:
 
 def _identity(parser: argparse.ArgumentParser) -> None:
     _name(parser)
-    parser.add_argument("identity", metavar="IDENTITY", help="the sender's word for a person")
+    parser.add_argument("identity", metavar="IDENTITY", help="the sender's name for a person")
 
 
 def _map_options(parser: argparse.ArgumentParser) -> None:
@@ -229,10 +229,10 @@ def _map_options(parser: argparse.ArgumentParser) -> None:
 
 VERBS = (
     Verb("create", "makes a hook and shows its secret this once", create, _name),
-    Verb("list", "lists hooks and whom their words for people stand for", listing),
+    Verb("list", "lists hooks and the members their names map to", listing),
     Verb(
         "rotate",
-        "gives a hook another secret; former ones hold a while longer",
+        "gives a hook a new secret; old ones stay valid for a while",
         rotate,
         _rotate_options,
         """
@@ -240,21 +240,21 @@ VERBS = (
         hook rotate slack --keep 0
         """,
     ),
-    Verb("enable", "lets a hook in again", enable, _name),
-    Verb("disable", "keeps a hook out from now on", disable, _name),
+    Verb("enable", "enables a hook", enable, _name),
+    Verb("disable", "disables a hook", disable, _name),
     Verb(
         "map",
-        "says whom a hook's word for a person stands for",
+        "maps a hook's name for a person to a member",
         map_,
         _map_options,
         "hook map slack U024BE7LH manager",
     ),
     Verb(
         "confirm",
-        "confirms that a hook's word stands for the person of --as",
+        "confirms that a name in a hook is the person of --as",
         confirm,
         _identity,
         "hook confirm slack U024BE7LH --as manager",
     ),
-    Verb("unmap", "takes such a word away", unmap, _identity, "hook unmap slack U024BE7LH"),
+    Verb("unmap", "removes such a mapping", unmap, _identity, "hook unmap slack U024BE7LH"),
 )

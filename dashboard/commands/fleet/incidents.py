@@ -38,7 +38,7 @@ def show(command: PersonalCommand) -> None:
     )
     threads = table(
         "",
-        ("thread", "title", "status", "in trouble", "since"),
+        ("thread", "title", "status", "affected", "since"),
         ((str(o.id), o.title or "", o.status or "", o.in_trouble, o.since) for o in newest),
     )
     command.tell(shown, _table([row]), threads)
@@ -58,7 +58,7 @@ def snooze(command: PersonalCommand) -> None:
     """Let nobody get news of it for a while."""
     span = tokens.lifetime(command.options["span"], "--for")
     if span is None:
-        raise Invalid("--for", "must end some time")
+        raise Invalid("--for", "must have an end")
     row = actions.snooze_incident(command.actor("incident"), _ident(command), span)
     _tell(command, row)
 
@@ -89,7 +89,7 @@ def _table(rows: Sequence[IncidentRow]) -> Table:
     names = people({row.taken_by for row in rows if row.taken_by})
     return table(
         "",
-        ("incident", "what", "agent", "threads", "in trouble", "is", "taken by", "reason"),
+        ("incident", "what", "agent", "threads", "affected", "is", "taken by", "reason"),
         (
             (
                 str(row.id),
@@ -124,25 +124,25 @@ def _snooze_options(parser: argparse.ArgumentParser) -> None:
 
 def _close_options(parser: argparse.ArgumentParser) -> None:
     _name(parser)
-    parser.add_argument("--reason", required=True, help="why; it stands in the log")
+    parser.add_argument("--reason", required=True, help="why; kept in the log")
 
 
 VERBS = (
     Verb("list", "lists incidents, the newest first", list_incidents, _list_options),
     Verb("show", "shows an incident and its newest threads", show, _name),
-    Verb("take", "says that you take care of an incident", take, _name),
-    Verb("give-back", "gives it back: you no longer take care of it", give_back, _name),
+    Verb("take", "assigns an incident to you", take, _name),
+    Verb("give-back", "unassigns an incident from you", give_back, _name),
     Verb(
         "snooze",
-        "lets nobody get news of an incident for a while",
+        "snoozes the notifications of an incident",
         snooze,
         _snooze_options,
         "incident snooze ID --for 4h",
     ),
-    Verb("wake", "ends the snooze of an incident before its time", wake, _name),
+    Verb("wake", "ends the snooze of an incident", wake, _name),
     Verb(
         "close",
-        "closes an incident though threads are in trouble",
+        "closes an incident also while threads are affected",
         close,
         _close_options,
         'incident close ID --reason "known, fixed on Monday"',

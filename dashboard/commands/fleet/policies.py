@@ -175,7 +175,7 @@ def _change_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--draft", metavar="FILE", help="what it says from now on")
     parser.add_argument("--number", type=int, help="with --draft: the version that you looked at")
     parser.add_argument(
-        "--waiting", choices=("keep", "reopen"), default="", help="what becomes of open requests"
+        "--waiting", choices=("keep", "reopen"), default="", help="what happens to open requests"
     )
     parser.add_argument("--switch", choices=("on", "off"))
     parser.add_argument("--position", type=int, help="from 1; the first that matches decides")
@@ -196,7 +196,7 @@ def change(command: PersonalCommand) -> None:
     )
     _tell(command, changed)
     if reopened:
-        command.say(f"{reopened} requests are asked anew.")
+        command.say(f"{reopened} requests are asked again.")
 
 
 def _tell(command: PersonalCommand, row: VersionRow) -> None:

@@ -37,7 +37,7 @@ def name(command: PersonalCommand) -> None:
 
 
 def remove(command: PersonalCommand) -> None:
-    """End a deputy's right, or take a request back."""
+    """End a deputy's right, or withdraw a request that was handed over."""
     actor = command.actor("delegate")
     _tell(command, actions.remove_deputy(actor, _ident(command.options["id"])))
     command.say("Removed.")
@@ -115,11 +115,16 @@ VERBS = (
     Verb("list", "lists your deputies, and whose deputy you are", list_deputies, _list_options),
     Verb(
         "name",
-        "lets somebody act for you while you are away",
+        "names a deputy for while you are away",
         name,
         _name_options,
         "deputy name grace --from 2026-12-01 --until 2026-12-15 --reason holiday",
     ),
-    Verb("remove", "ends a deputy's right, or takes a request back", remove, _remove_options),
+    Verb(
+        "remove",
+        "ends a deputy's right, or withdraws a request that was handed over",
+        remove,
+        _remove_options,
+    ),
     Verb("hand-over", "lets another reviewer decide one request", hand_over, _hand_over_options),
 )

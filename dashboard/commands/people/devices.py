@@ -48,6 +48,6 @@ def _remove_options(parser: argparse.ArgumentParser) -> None:
 
 
 VERBS = (
-    Verb("list", "lists your devices that take web push", list_devices),
-    Verb("remove", "sends a device nothing more", remove, _remove_options),
+    Verb("list", "lists your web push devices", list_devices),
+    Verb("remove", "removes a device", remove, _remove_options),
 )

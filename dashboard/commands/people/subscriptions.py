@@ -134,7 +134,7 @@ def _list_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _change_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--endpoint", metavar="NAME", help="by which endpoint the news comes")
+    parser.add_argument("--endpoint", metavar="NAME", help="the endpoint that notifications go to")
     parser.add_argument(
         "--kind", action="append", default=[], choices=TROUBLES, metavar="KIND", help="once each"
     )
@@ -146,8 +146,12 @@ def _change_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--urgent", action=argparse.BooleanOptionalAction, help="during quiet hours as well"
     )
-    parser.add_argument("--escalate-to", metavar="ID", help="who hears of it if nobody takes it")
-    parser.add_argument("--escalate-minutes", type=int, metavar="N", help="after so many; 0: never")
+    parser.add_argument(
+        "--escalate-to", metavar="ID", help="the subscription to notify if nobody is assigned"
+    )
+    parser.add_argument(
+        "--escalate-minutes", type=int, metavar="N", help="minutes until then; 0: never"
+    )
 
 
 def _create_options(parser: argparse.ArgumentParser) -> None:
@@ -176,7 +180,7 @@ VERBS = (
     Verb("list", "lists your subscriptions", list_subscriptions, _list_options),
     Verb(
         "create",
-        "subscribes you to news of incidents",
+        "subscribes you to incidents",
         create,
         _create_options,
         "subscription create --endpoint mail --kind thread.failed --agent payments",

@@ -81,7 +81,7 @@ def _table(rows: Sequence[ViewRow]) -> Table:
 
 def _values(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--address", metavar="WORDS", help="what stands behind the ? of the page's address"
+        "--address", metavar="WORDS", help="the part of the page's address after the ?"
     )
     parser.add_argument(
         "--shared",

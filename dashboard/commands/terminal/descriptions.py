@@ -160,7 +160,7 @@ def roll_back_tables(plan: RollBackPlan) -> tuple[Table, ...]:
 
 def _fates(effects: Iterable[EffectFate]) -> Table:
     return table(
-        "Effects, last first",
+        "Effects, most recent first",
         ("effect", "fate", "what"),
         ((e.activity.tool, e.fate, e.text) for e in effects),
     )

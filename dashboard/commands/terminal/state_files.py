@@ -152,7 +152,7 @@ def _plain_tag(node: yaml.Node, kind: str, path: str) -> None:
 def _key(node: yaml.Node, path: str) -> str:
     value = _scalar(node, path) if isinstance(node, yaml.ScalarNode) else None
     if not isinstance(value, str):
-        raise InvalidValue(path, "has a key that is no text; quote it")
+        raise InvalidValue(path, "has a key that isn't text; quote it")
     return value
 
 
@@ -179,7 +179,7 @@ def _point(thread: ThreadRow, value: Any) -> CheckpointRow:
     try:
         return queries.checkpoint(thread.id, UUID(str(value)))
     except (ValueError, NotFound):
-        raise Invalid("$.context.checkpoint", "is no checkpoint of the thread") from None
+        raise Invalid("$.context.checkpoint", "is not a checkpoint of the thread") from None
 
 
 def _differing(path: str, old: Any, new: Any) -> Iterator[str]:

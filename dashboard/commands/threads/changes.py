@@ -187,7 +187,7 @@ def fork(command: PersonalCommand) -> None:
 
 def _rollback_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", help="number or id")
-    parser.add_argument("--run-on", action="store_true", help="go on instead of pausing there")
+    parser.add_argument("--run-on", action="store_true", help="continue instead of pausing there")
     parser.add_argument("--keep-effects", action="store_true", help="undo nothing outside")
 
 
@@ -218,7 +218,7 @@ def rollback(command: PersonalCommand) -> None:
 
 
 def _code_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("choice", choices=CHOICES, help="what shall become of it")
+    parser.add_argument("choice", choices=CHOICES, help="what happens to the thread")
     parser.add_argument(
         "--alike", action="store_true", help="and of all threads that ask the very same"
     )
@@ -232,7 +232,7 @@ def code(command: PersonalCommand) -> None:
     if o["alike"]:
         done = actions.choose_code_many(actor, alike(actor, thread) or [thread.id], choice)
         rows = ((c.thread, c.goes_on or "-", c.error.detail if c.error else choice) for c in done)
-        columns = ("thread", "goes on", "what came of it")
+        columns = ("thread", "continues", "outcome")
         command.tell(ChosenMany.from_row(done), table("", columns, rows))
         if any(c.error for c in done):
             raise SystemExit(REFUSED)
@@ -244,7 +244,7 @@ def code(command: PersonalCommand) -> None:
 CHANGING = (
     Verb(
         "code",
-        "say which code goes on with a thread whose agent changed: pin, accept, fork, unpin",
+        "choose which code continues a thread whose agent changed: pin, accept, fork, unpin",
         code,
         on_thread(_code_options, takes_version),
         "threads code order-17 pin\nthreads code order-17 accept --alike",
@@ -277,7 +277,7 @@ CHANGING = (
     ),
     Verb(
         "rollback",
-        "move the head back and undo effects, last first; shows the plan and asks",
+        "move the head back and undo effects, most recent first; shows the plan and asks",
         rollback,
         on_thread(
             _rollback_options, takes_reason, takes_version, _preview_option, add_yes_argument

@@ -134,9 +134,7 @@ def _skip_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _cancel_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--undo", action="store_true", help="take back what it did outside, last first"
-    )
+    parser.add_argument("--undo", action="store_true", help="undo its effects, most recent first")
     parser.add_argument(
         "--undo-unknown",
         action="store_true",
@@ -158,7 +156,7 @@ def cancel(command: PersonalCommand) -> None:
     undone = actions.cancel(actor, thread.id, o["reason"], **how, expected_version=o["version"])
     if undone:
         n, all_of_them = len(undone.undo), len(undone.effects)
-        command.say(f"A worker undoes {n} of {all_of_them} effects, last first.")
+        command.say(f"A worker undoes {n} of {all_of_them} effects, most recent first.")
     elif unknown := queries.thread(thread.id, workspace=actor.workspace).status_reason:
         command.say(unknown)
     tell_thread(command, actor, thread.id)
@@ -181,7 +179,7 @@ DOING = (
     ),
     Verb(
         "resume",
-        "let a paused thread go on",
+        "let a paused thread continue",
         _control("resume"),
         on_thread(takes_version),
     ),
@@ -194,7 +192,7 @@ DOING = (
     ),
     Verb(
         "retry",
-        "try a failed step again, or go on after looking at a problem",
+        "try a failed step again, or continue after looking at a problem",
         _control("retry"),
         on_thread(takes_version),
     ),

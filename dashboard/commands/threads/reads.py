@@ -143,7 +143,7 @@ def _event_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--kind", default="", help="kinds or nouns, by commas")
     parser.add_argument(
-        "--follow", action="store_true", help="go on with what happens, until the thread is done"
+        "--follow", action="store_true", help="keep printing new events until the thread is done"
     )
     limit_option(100, 10_000)(parser)
 
@@ -310,7 +310,7 @@ def diff(command: PersonalCommand) -> None:
 LOOKING = (
     Verb(
         "list",
-        "list threads, those that moved last first",
+        "list threads, those that moved most recent first",
         list_threads,
         _list_options,
         "threads list --status waiting,attention\nthreads list --json | jq -r '.results[].id'",

@@ -49,7 +49,7 @@ def settle(command: PersonalCommand) -> None:
 SETTLING = (
     Verb(
         "settle",
-        "say what holds of an effect that needs a person",
+        "settle an effect whose thread needs attention",
         settle,
         on_thread(_options, takes_reason, takes_version),
         "threads settle order-17 happened --result '{\"receipt\": 4711}' --reason 'asked'\n"

@@ -180,7 +180,7 @@ class _Files:
         self._read: dict[str, File | None] = {}
 
     def read(self, ref: Mapping[str, Any]) -> File | None:
-        """A file as text; None where it is no text, too large, or does not fit its hash."""
+        """A file as text; None where it is no text, too large, or does not match its hash."""
         sha = str(ref["$artifact"])
         if sha not in self._read:
             self._read[sha] = self._file(sha, ref)

@@ -20,7 +20,7 @@ class ReceiptValue(Shape):
         "agent's own words have it."
     )
     source: str = Field(description="Where it stands, in words; empty of the agent's own.")
-    by: str = Field(description="The person's name; empty where it is no person's.")
+    by: str = Field(description="The person's name; empty where it is not a person's.")
     activity: UUID | None = Field(description="The recorded call whose output has it.")
     thread: UUID | None
     checkpoint: int | None = Field(

@@ -211,4 +211,5 @@ def unread(material: Material, more: int) -> str:
     ):
         if count:
             parts.append(f"{number(count)} {one if count == 1 else several}")
-    return f"Not looked through: {', '.join(parts)}." if parts else ""
+    text = ", ".join(parts)
+    return f"{text[0].upper()}{text[1:]} not scanned." if parts else ""

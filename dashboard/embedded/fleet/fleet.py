@@ -92,7 +92,7 @@ class Fleet:
         while not self.take_steps():
             if time.monotonic() > deadline:
                 names = ", ".join(dict.fromkeys(scene.name for scene, _ in self.waiting))
-                tell(f"These threads did not come to their next step in time: {names}.")
+                tell(f"These threads did not reach their next step in time: {names}.")
                 return False
             time.sleep(PAUSE_SECONDS)
         return True

@@ -32,7 +32,7 @@ class DataLock:
                 if self._alive(holder) or time.monotonic() > deadline:
                     os.close(handle)
                     raise EmbeddedError(
-                        f"Gatepost already works on {self.path.parent} (process {holder}): use "
+                        f"Gatepost already uses {self.path.parent} (process {holder}): use "
                         f"that one, stop it with `kill {holder}`, or choose another --data-dir."
                     ) from None
                 time.sleep(0.05)

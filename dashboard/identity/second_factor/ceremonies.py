@@ -133,7 +133,7 @@ def _taken(request: Any, user: Any, purpose: str, client: Any) -> dict[str, Any]
     right = constant_time_compare(_challenge(request, user, purpose, head), sent)
     since = int.from_bytes(head[RANDOM:])
     if not (right and request.session.session_key and 0 <= now - since <= SECONDS):
-        raise Refused("Nobody asked for it here, or too long ago.")
+        raise Refused("It was not requested here, or too long ago.")
     challenge = websafe_encode(sent)
     used = request.session.get(TAKEN, {})
     if challenge in used:
@@ -141,7 +141,7 @@ def _taken(request: Any, user: Any, purpose: str, client: Any) -> dict[str, Any]
     recent = {one: at for one, at in used.items() if now - at <= SECONDS}
     request.session[TAKEN] = recent | {challenge: since}
     if client.cross_origin:
-        raise Refused("The page was inside of another one.")
+        raise Refused("The page was embedded in another one.")
     return {"challenge": challenge, "user_verification": "required"}
 
 

@@ -81,7 +81,7 @@ def add(user: Any, name: str, credential: Credential, *, actor: str) -> PasskeyR
                     sign_count=credential.count,
                 )
         except IntegrityError as error:
-            raise Conflict("This passkey is here already.") from error
+            raise Conflict("This passkey is already registered.") from error
         _log(Kind.PASSKEY_ADDED, row, user, actor, None)
         row.refresh_from_db(fields=["added_at"])
     return PasskeyRow(row.pk, row.name, row.added_at, None)

@@ -23,7 +23,7 @@ DEFINITION_BYTES: Final = 64 * 1024
 def definition_of(tool: Any) -> dict[str, Any]:
     """The parts of a listed tool that count; raises InvalidValue where it is none."""
     if not isinstance(tool, Mapping) or not isinstance(tool.get("name"), str):
-        raise InvalidValue("tools", "lists something that is no tool")
+        raise InvalidValue("tools", "lists something that is not a tool")
     definition = {part: tool[part] for part in PARTS if tool.get(part) is not None}
     deltas.check(definition, "tools")
     if not 0 < len(tool["name"]) <= TOOL_NAME_MAX:

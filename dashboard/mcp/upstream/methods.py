@@ -109,7 +109,7 @@ def read_params(message: Message) -> Message:
     params = {name: value for name, value in message.get("params", {}).items() if name != "_meta"}
     for other in sorted(params.keys() - READS[message["method"]].params):
         raise wire.Refused(
-            wire.INVALID_PARAMS, f"$.params.{other} is no part of {message['method']}."
+            wire.INVALID_PARAMS, f"$.params.{other} is not a part of {message['method']}."
         )
     return params
 

@@ -69,7 +69,7 @@ def parse(raw: bytes) -> Message:
         raise Refused(INVALID_REQUEST, "One JSON-RPC 2.0 message is taken, and no batch.", 400)
     # A server that reads names more loosely would take `Method` for the method.
     if other := sorted(message.keys() - _MEMBERS):
-        raise Refused(INVALID_REQUEST, f"{other[0]!r} is no member of JSON-RPC.", 400)
+        raise Refused(INVALID_REQUEST, f"{other[0]!r} is not a member of JSON-RPC.", 400)
     ident, method, params = message.get("id"), message.get("method"), message.get("params", {})
     if ident is not None and (not isinstance(ident, str | int) or isinstance(ident, bool)):
         raise Refused(INVALID_REQUEST, "$.id must be a text or a whole number.", 400)
@@ -146,7 +146,7 @@ def tool_call(message: Message, known: Set[str]) -> tuple[str, dict[str, Any], b
     if args is not None and not isinstance(args, dict):
         raise Refused(INVALID_PARAMS, "$.params.arguments must be an object.")
     for other in sorted(params.keys() - known):
-        raise Refused(INVALID_PARAMS, f"$.params.{other} is no part of a tool call.")
+        raise Refused(INVALID_PARAMS, f"$.params.{other} is not a part of a tool call.")
     # `task` was the client's wish in 2025-11-25; the server ignores it since.
     plain = not params.keys() - {"name", "arguments", "_meta", "task"}
     return name, args or {}, plain

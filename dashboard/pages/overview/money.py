@@ -22,17 +22,14 @@ MUCH: Final = (
 )
 NO_TEAM: Final = "no team"
 ALL: Final = "all"  # agents together
-RULE: Final = (
-    "A cost counts when its call ended. "
-    "Calls of models without a known price count their tokens only."
-)
+RULE: Final = "A cost counts at the end of its call. Models without a known price show tokens only."
 # What the page says beside the figure.
 OUTCOME_RULE: Final = (
-    "Of threads that ended in this time, by their status now, with all that they and their "
-    "children ever spent. A child, which another thread started, is no success by itself. "
-    "Cost of success: what succeeded threads cost, without calls whose work a rollback dropped. "
-    "Cost of mistakes: what failed and cancelled threads cost, and what succeeded ones spent on "
-    "work that was rolled back. Per success: the cost of success divided by the succeeded threads; "
+    "Threads that ended in this period, by their current status, with everything they and their "
+    "children ever spent. A child, which another thread started, doesn't count as a success. "
+    "Cost of success: what succeeded threads cost, without work that was rolled back. "
+    "Cost of mistakes: what failed and cancelled threads cost, and rolled-back work of succeeded "
+    "ones. Per success: the cost of success divided by the succeeded threads; "
     "with mistakes, both together."
 )
 

@@ -13,9 +13,7 @@ from .figure import Column, Figure
 from .reads import NOTHING, Overview
 
 TIME: Final = Column("at", "Time (UTC)", "time")
-MADE_WITHIN: Final = (
-    f"Includes requests that were made in this time or in the {BEFORE_DAYS} days before it."
-)
+MADE_WITHIN: Final = f"Includes requests from this period and the {BEFORE_DAYS} days before it."
 CHILDREN: Final = Column("children", "Children")
 AGENT: Final = Column("agent", "Agent", "text")
 ENDS: Final = (("succeeded", "done"), ("failed", "fail"), ("cancelled", "idle"))
@@ -24,7 +22,7 @@ VERDICTS: Final = (
     ("edit", "approved with edits", "run"),
     ("reject", "rejected", "fail"),
     ("respond", "answered", "wait"),
-    ("take_back", "taken back", "idle"),
+    ("take_back", "undone", "idle"),
 )
 
 
@@ -36,9 +34,9 @@ def throughput(look: Overview) -> Figure:
     return Figure(
         "throughput",
         "Threads",
-        "Started counts when a thread began. A thread that ended counts when it ended, by its "
-        "status now: one that failed and was retried no longer counts as failed. Children, which "
-        "other threads started, count apart.",
+        "Started threads count at their start, ended ones at their end, by their current status: "
+        "a thread that failed and was retried no longer counts as failed. Children, which other "
+        "threads started, are counted separately.",
         (TIME, *(Column(name, name.capitalize()) for name in names), CHILDREN),
         tuple(
             (at, *(sums[name].n for name in names), sums["child_started"].n) for at, sums in rows
@@ -59,9 +57,9 @@ def waiting(look: Overview) -> Figure:
     return Figure(
         "waiting",
         "Waiting for people",
-        "Time from a request to each verdict on it, at the time of the verdict: the median, and "
-        "what 9 of 10 stay under. Answers to questions do not count, nor do verdicts of scripts "
-        f"and API tokens. {MADE_WITHIN}",
+        "Time from a request to each verdict, shown at the time of the verdict: the median and the "
+        "90th percentile. Answers to questions and verdicts of scripts and API tokens aren't "
+        f"included. {MADE_WITHIN}",
         (
             TIME,
             Column("decisions", "Decisions"),
@@ -88,7 +86,7 @@ def decisions(look: Overview) -> Figure:
     return Figure(
         "decisions",
         "Decisions",
-        "Verdicts of people over time, with answers to questions and verdicts taken back. "
+        "Verdicts of people over time, with answers to questions and undone verdicts. "
         f"{MADE_WITHIN}",
         (TIME, *(Column(verdict, words.capitalize()) for verdict, words, _ in VERDICTS)),
         tuple((at, *(counts.get((at, verdict), 0) for verdict, _, _ in VERDICTS)) for at in times),
@@ -123,7 +121,7 @@ def failures(look: Overview) -> Figure:
     return Figure(
         "failures",
         "Failures by agent and node",
-        "Threads that failed in this time and are failed now, by the node that would be next.",
+        "Threads that failed in this period and are still failed, by their next node.",
         (
             AGENT,
             Column("node", "Node", "text"),
@@ -149,8 +147,8 @@ def reviewers(look: Overview) -> Figure:
     return Figure(
         "reviewers",
         "Approval load by reviewer",
-        "Verdicts of each reviewer, with how long the requests had waited; none of scripts and API "
-        f"tokens. {MADE_WITHIN}",
+        "Verdicts of each reviewer, and how long the requests waited, without those of scripts and "
+        f"API tokens. {MADE_WITHIN}",
         (
             Column("reviewer", "Reviewer", "text"),
             Column("decisions", "Decisions"),
@@ -170,8 +168,8 @@ def saved(look: Overview) -> Figure:
     return Figure(
         "saved",
         "Tokens saved by resuming",
-        "Recorded work that was not done again when a thread went on after a lost worker or a "
-        "retry, at that time.",
+        "Recorded work that was not repeated when a thread continued after a lost worker or a "
+        "retry.",
         (
             TIME,
             Column("resumes", "Resumes"),

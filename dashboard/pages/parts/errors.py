@@ -22,14 +22,14 @@ KINDS: Final = (
 # What to do about the newest one, by where the thread stands: words, and the place on its page.
 _NOW: Final[Mapping[Status, tuple[str, str]]] = {
     Status.FAILED: ("Retry, edit the state, or roll back.", "#thread-head"),
-    Status.ATTENTION: ("It needs you: see above.", "#thread-note"),
+    Status.ATTENTION: ("It needs attention: see above.", "#thread-note"),
     Status.CANCELLED: ("The thread was cancelled.", ""),
     Status.PAUSED: ("Resume to try it again.", "#thread-head"),
-    Status.SLEEPING: ("It is tried again by itself.", "#thread-note"),
+    Status.SLEEPING: ("It is retried automatically.", "#thread-note"),
     Status.WAITING: ("The thread waits.", "#thread-note"),
     Status.ROLLING_BACK: ("Its effects are being undone.", ""),
 }
-_WORKING: Final = ("It is being tried again.", "")
+_WORKING: Final = ("It is being retried.", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def troubles(
         after, href = _after(event, thread, steps)
         again = newer.get((event.kind, position.partition(", attempt")[0]))
         if again and not href.startswith("?cp="):
-            after, href = f"Tried again, event {number(again)}.", f"#event-{again}"
+            after, href = f"Retried, event {number(again)}.", f"#event-{again}"
         newer[event.kind, position.partition(", attempt")[0]] = event.seq
         results[event.seq] = Trouble(position, after, href)
     return results
@@ -89,10 +89,10 @@ def _after(event: EventRow, thread: ThreadRow, steps: Sequence[CheckpointRow]) -
     data = event.data if isinstance(event.data, Mapping) else {}
     later = [row for row in steps if row.created_at > event.at]
     if later:
-        return f"It went on: checkpoint #{number(later[-1].number)}.", f"?cp={later[-1].number}"
+        return f"It continued: checkpoint #{number(later[-1].number)}.", f"?cp={later[-1].number}"
     if thread.status is Status.SUCCEEDED:
         return "The thread finished.", ""
     seconds = data.get("retry_in", data.get("again_in"))
     if isinstance(seconds, int | float) and thread.status not in (Status.FAILED, Status.CANCELLED):
-        return f"Tried again by itself after {span(seconds)}.", ""
+        return f"Retried automatically after {span(seconds)}.", ""
     return _NOW.get(thread.status, _WORKING)

@@ -34,7 +34,7 @@ def thread_summary(page: Any, roles: Roles) -> dict[str, Any]:
         page.activities,
         branch=page.thread.branch,
         step=page.thread.step + 1,
-        headlines=[approval.headline for approval in page.approvals],
+        requests=len(page.approvals),
         why=page.why.kind if page.why else "",
     )
     return {

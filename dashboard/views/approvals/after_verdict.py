@@ -22,7 +22,7 @@ from . import flow
 
 _NEXT = {
     STOP: "The thread stops.",
-    ROLL_BACK: "The thread stops, and what it did is undone, last first.",
+    ROLL_BACK: "The thread stops, and what it did is undone, most recent first.",
 }
 
 
@@ -76,7 +76,7 @@ def notice(page: ApprovalPage, row: ApprovalRow, verdict: str, void: int = 0) ->
         "approve": ["Approved."],
         "edit": ["Your edit is recorded and counts as your approval."],
         "reject": ["Rejected. The agent gets your reason."],
-        "respond": ["Answered. The thread goes on."],
+        "respond": ["Answered. The thread continues."],
     }.get(verdict, ["Recorded."])
     if verdict == "respond" and row.kind != "question":
         return "Asked. The agent answers here; the request stays open meanwhile."
@@ -89,7 +89,7 @@ def notice(page: ApprovalPage, row: ApprovalRow, verdict: str, void: int = 0) ->
     elif row.status == "held":
         parts.append(f"You can undo this for {page.progress.window} seconds.")
     elif verdict in ALLOWING:
-        parts.append("The thread goes on.")
+        parts.append("The thread continues.")
     if verdict == "reject" and row.what_next in _NEXT:
         parts = ["Rejected.", _NEXT[row.what_next]]
     return " ".join(parts)

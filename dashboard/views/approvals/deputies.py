@@ -51,7 +51,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_POST
 @member
 def remove(request: HttpRequest, deputy_id: UUID) -> HttpResponse:
-    """End a deputy's right, or take a request back."""
+    """End a deputy's right, or withdraw a request that was handed over."""
     row = actions.remove_deputy(actor(request), deputy_id)
     flash(request, f"{row.deputy_name} no longer acts for {row.person_name}.")
     return SeeOther(reverse(HOME))

@@ -119,7 +119,7 @@ def take_back(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         raise
     except errors.ActionError as error:
         return _page(request, approval_id, {"notice": error.detail}, status=error.status)
-    flash(request, "Taken back. Nothing was done; the request is open again.")
+    flash(request, "Undone. Nothing was done; the request is open again.")
     return SeeOther(reverse("approval", args=[approval_id]))
 
 

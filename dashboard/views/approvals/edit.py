@@ -105,7 +105,7 @@ def _read(request: HttpRequest, page: ApprovalPage) -> tuple[Any, dict[str, str]
         return None, {forms.WHOLE: "This request has no arguments that could be edited."}
     if request.POST.get("only") == "new":
         left = None if page.repeat is None else page.repeat.only_new
-        why = "There is nothing in it that was not done before, or all of it is new."
+        why = "Either all of it was done before, or all of it is new."
         return left, {forms.WHOLE: why} if left is None else {}
     if _chosen(request) == JSON:
         try:

@@ -111,7 +111,7 @@ def together(request: HttpRequest) -> HttpResponse:
     back = next_url(request, reverse("approvals"))
     context: dict[str, Any] = {"verdict": verdict, "comment": comment, "back": back}
     if not items:
-        flash(request, "Nothing was ticked, so nothing was decided.")
+        flash(request, "You ticked nothing, so nothing was decided.")
         return SeeOther(back)
     if verdict not in bulk.TOGETHER:
         raise errors.Invalid("$.verdict", f"together it is {' or '.join(bulk.TOGETHER)} only")
@@ -157,7 +157,7 @@ def _notice(results: list[bulk.ItemResult], did: str) -> str:
         )
     if held := sum(row.status == "held" for row in after):
         which = "its page" if held == 1 else "their pages"
-        parts.append(f"For some seconds you can take it back on {which}, see Done.")
+        parts.append(f"For a few seconds you can undo it on {which}, see Done.")
     return " ".join(parts)
 
 

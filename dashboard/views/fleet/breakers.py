@@ -158,7 +158,7 @@ def _part(some: str, query: Mapping[str, str]) -> dict[str, int]:
     if some == ALL:
         return {}
     if some not in (SOME, SHARE):
-        raise errors.Invalid("$.some", "say how many go on")
+        raise errors.Invalid("$.some", "enter how many continue")
     text = query.get(some, "").strip()
     if not (text.isascii() and text.isdecimal() and len(text) < 8):
         raise errors.Invalid(f"$.{some}", "must be a whole number")

@@ -36,13 +36,13 @@ from dashboard.views.board import board_page
 NAMED: Final = 3
 TEMPLATE: Final = "thread/many.html"
 WORDS: Final = {
-    "pause": ("Pause", "Each stops at its next step."),
-    "resume": ("Resume", "Paused threads go on."),
+    "pause": ("Pause", "Each thread stops at its next step."),
+    "resume": ("Resume", "Paused threads continue."),
     "retry": ("Retry", "Failed threads try their step again."),
-    "edit": ("Edit", "One value becomes another in each; threads of one agent version."),
-    "skip": ("Skip", "Each continues behind the node that comes next."),
-    "cancel": ("Cancel", "They end here for good; their history stays."),
-    "roll_back": ("Roll back", "Each goes back to its checkpoint of one number, then pauses."),
+    "edit": ("Edit", "One value changes in each thread; all must have the same agent version."),
+    "skip": ("Skip", "Each continues after its next node."),
+    "cancel": ("Cancel", "They end here for good. Their history stays."),
+    "roll_back": ("Roll back", "Each returns to the same checkpoint number, then pauses."),
 }
 
 
@@ -139,7 +139,7 @@ def _summary(deed: Deed, outcomes: Sequence[Outcome]) -> str:
         name = str(one.thread) if one.row is None else one.row.title
         text += f" {name}: {one.why}"
     more = len(refused) - NAMED
-    return text + (f" {more:,} more were left alone." if more > 0 else "")
+    return text + (f" {more:,} more were not changed." if more > 0 else "")
 
 
 def _first(fits: Mapping[str, int]) -> str:

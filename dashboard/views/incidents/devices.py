@@ -28,7 +28,7 @@ def add(request: HttpRequest) -> HttpResponse:
         row = actions.add_device(actor(request), **fields, **keys)
     except errors.Invalid as error:
         return refused(request, error, back=reverse(HOME), label="To your notifications")
-    flash(request, f"Messages come to {row.name}.")
+    flash(request, f"Notifications go to {row.name}.")
     return SeeOther(reverse(HOME))
 
 
@@ -37,7 +37,7 @@ def add(request: HttpRequest) -> HttpResponse:
 def remove(request: HttpRequest, device_id: UUID) -> HttpResponse:
     """Send a device nothing more."""
     row = actions.remove_device(actor(request), device_id)
-    flash(request, f"Nothing more comes to {row.name}.")
+    flash(request, f"No more notifications go to {row.name}.")
     return SeeOther(reverse(HOME))
 
 

@@ -97,7 +97,7 @@ def quiet(request: HttpRequest) -> HttpResponse:
     who, query = actor(request), request.POST
     if query.get("do", "") == "end":
         actions.set_quiet_hours(who, None)
-        flash(request, "News comes at any hour.")
+        flash(request, "Notifications come at any hour.")
         return SeeOther(reverse(HOME))
     try:
         span = _clock(query, "begins"), _clock(query, "ends")
@@ -148,7 +148,7 @@ def _shown(
     target = known.get(row.escalate_to) if row.escalate_to else None
     return {
         "row": row,
-        "what": words or "Only what others pass on to it",
+        "what": words or "Only what other subscriptions escalate",
         "target": target,
         "mine": row.person == who.person,
         "may_change": row.person == who.person or may(who, "notify"),

@@ -22,7 +22,7 @@ def take(request: HttpRequest, incident_id: UUID) -> HttpResponse:
         request,
         incident_id,
         lambda: actions.take_incident(actor(request), incident_id),
-        "You take care of this incident.",
+        "The incident is assigned to you.",
         opposite="incident_give_back",
     )
 
@@ -35,7 +35,7 @@ def give_back(request: HttpRequest, incident_id: UUID) -> HttpResponse:
         request,
         incident_id,
         lambda: actions.give_back_incident(actor(request), incident_id),
-        "You gave this incident back.",
+        "The incident is unassigned.",
         opposite="incident_take",
     )
 
@@ -52,7 +52,7 @@ def snooze(request: HttpRequest, incident_id: UUID) -> HttpResponse:
         request,
         incident_id,
         lambda: actions.snooze_incident(actor(request), incident_id, span),
-        "Nobody gets news of this incident until then.",
+        "Nobody is notified of this incident until then.",
         opposite="incident_wake",
     )
 
@@ -65,7 +65,7 @@ def wake(request: HttpRequest, incident_id: UUID) -> HttpResponse:
         request,
         incident_id,
         lambda: actions.wake_incident(actor(request), incident_id),
-        "The snooze is over: news of this incident comes again.",
+        "The snooze is over: people are notified of this incident again.",
     )
 
 

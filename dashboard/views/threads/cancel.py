@@ -35,7 +35,7 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         if not maybe and "undo_unknown" in problems:
             # Its box is not on this page, so the message stands above the form.
             message = problems.pop("undo_unknown")
-            problems[""] = f"Undoing what nobody knows the outcome of {message}."
+            problems[""] = f"Undoing effects with an unknown outcome {message}."
         context = {
             "thread": plan.thread,
             "fates": plan.all_effects,
@@ -71,10 +71,10 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     if plan:
         flash(
             request,
-            "A worker is undoing what it did, most recent first. Then the thread is cancelled."
+            "A worker is undoing its effects, most recent first. Then the thread is cancelled."
             + also,
         )
     else:
         unknown = queries.thread(thread.id, workspace=who.workspace).status_reason
-        flash(request, f"Cancelled. {unknown or 'What it did so far stays.'}{also}")
+        flash(request, f"Cancelled. {unknown or 'Its effects so far stay.'}{also}")
     return SeeOther(thread_url(thread.id))

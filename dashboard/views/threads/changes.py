@@ -48,7 +48,7 @@ def head_of(thread: ThreadRow) -> CheckpointRow:
         return queries.checkpoint(thread.id, thread.head)
     except NotFound:
         raise errors.NotAllowedNow(
-            f"Checkpoint #{thread.number}, where this thread stands, is missing from the record."
+            f"Checkpoint #{thread.number}, the head of this thread, is missing from the record."
         ) from None
 
 

@@ -52,5 +52,5 @@ def choose(request: HttpRequest, thread_id: UUID, choice: str) -> HttpResponse:
     except ValueError:
         raise errors.Invalid("$.thread", "is not the id of a thread") from None
     if choice not in WORDS:
-        raise errors.Invalid("$.choice", "is none of the buttons")
+        raise errors.Invalid("$.choice", "is not one of the buttons")
     return page(request, thread_id, actions.choose_code_many(actor(request), threads, choice))

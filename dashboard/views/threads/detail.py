@@ -196,7 +196,7 @@ def rename(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 @_either
 @live_page
 def resume(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """Let a paused thread go on."""
+    """Resume a paused thread."""
     if (answer := reach.choice(request, thread_id, "resume")) is not None:
         return answer
     children = bool(request.POST.get("children"))
@@ -207,7 +207,7 @@ def resume(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         lambda version: actions.resume(
             actor(request), thread_id, children=children, expected_version=version
         ),
-        lambda _: f"Resumed: it goes on as soon as a worker is free.{also}",
+        lambda _: f"Resumed: it continues as soon as a worker is free.{also}",
         opposite="thread_pause",
     )
 
@@ -221,7 +221,7 @@ def retry(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         thread_id,
         lambda version: actions.retry(actor(request), thread_id, expected_version=version),
         lambda status: (
-            "The rollback goes on where it stopped."
+            "The rollback continues where it stopped."
             if status == Status.ROLLING_BACK
             else "Retrying from the newest checkpoint."
         ),
@@ -247,7 +247,9 @@ def code(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         except errors.ActionError as error:
             flash_refusal(request, error)
             return _page(request, thread_id, status=error.status)
-        flash(request, "Forked: this thread goes on with the new code, the other stays as it is.")
+        flash(
+            request, "Forked: this thread continues with the new code; the original doesn’t change."
+        )
         return SeeOther(thread_url(born))
     return _control(
         request,

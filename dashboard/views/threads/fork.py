@@ -128,7 +128,7 @@ class ForkPage:
         except errors.ActionError as error:
             problems = forms.problems_of(error, self.schema)
             return self.render(self.state.refused(problems, self.schema, changes), error.status)
-        flash(self.request, "Forked. The original stays as it is.")
+        flash(self.request, "Forked. The original doesn’t change.")
         return SeeOther(thread_url(born))
 
     def _preview(

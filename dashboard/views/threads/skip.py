@@ -57,6 +57,6 @@ def skip(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         raise
     except errors.ActionError as error:
         return form(forms.problems_of(error), error.status)
-    after = "Resume it to go on." if status == "paused" else "The thread goes on without it."
+    after = "Resume it to continue." if status == "paused" else "The thread continues without it."
     flash(request, f"Skipped {node}. {after}")
     return SeeOther(thread_url(thread.id))

@@ -66,7 +66,7 @@ def settle(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         request,
         "A worker undoes it now."
         if status == Status.ROLLING_BACK
-        else "Answered: it goes on as soon as a worker is free.",
+        else "Answered: it continues as soon as a worker is free.",
     )
     return SeeOther(thread_url(thread.id))
 

@@ -88,7 +88,7 @@ def test_the_button_lets_messages_come_to_this_device(house: House, people: Peop
         page = screen.open("/subscriptions/")
         screen.press("Notify this device")
         expect(screen.one("#devices li")).to_contain_text(re.compile("Chrome on Linux"))
-        expect(screen.one("#toasts")).to_contain_text("Messages come to Chrome on Linux.")
+        expect(screen.one("#toasts")).to_contain_text("Notifications go to Chrome on Linux.")
         assert page.evaluate("JSON.parse(sessionStorage.getItem('asked'))") == [
             True,
             list(raw(push.public_key())),

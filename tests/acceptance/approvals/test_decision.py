@@ -127,7 +127,7 @@ def test_the_last_of_two_is_asked_once_more_and_can_take_it_back(
     expect(screen.one("#approval-side")).to_have_attribute("data-status", "pending")
     current = now(row)
     assert (current.status, current.outcome) == ("pending", "")
-    expect(screen.one("#votes")).to_contain_text("Taken back")
+    expect(screen.one("#votes")).to_contain_text("Undone")
 
 
 @pytest.mark.rubric(26)

@@ -130,7 +130,7 @@ def test_a_person_takes_an_incident_and_closes_it(
     screen.page.get_by_role("link", name=re.compile("open incident")).click()
     screen.page.get_by_role("link", name="Failed: 30 threads of research").first.click()
     screen.press("Assign to me")
-    expect(screen.page.locator("#toasts")).to_contain_text("You take care of this incident.")
+    expect(screen.page.locator("#toasts")).to_contain_text("The incident is assigned to you.")
     expect(screen.one("#facts")).to_contain_text("operator")
     screen.page.get_by_label("Snooze for").select_option("24")
     screen.press("Snooze")

@@ -29,13 +29,13 @@ def test_what_was_done_is_said_below_and_taken_back(house: House, people: People
     top = "document.querySelector('#main').getBoundingClientRect().top"
     before = page.evaluate(top)
     screen.press("Assign to me")
-    expect(toast).to_contain_text("You take care of this incident.")
-    expect(page.locator("#say")).to_have_text("You take care of this incident.")
+    expect(toast).to_contain_text("The incident is assigned to you.")
+    expect(page.locator("#say")).to_have_text("The incident is assigned to you.")
     assert page.evaluate(top) == before, "the page is not moved"
     assert toast.evaluate("e => getComputedStyle(e.parentElement).position") == "fixed"
     assert faults(screen, Axe()) == {}
     screen.press("Undo")
-    expect(toast).to_contain_text("You gave this incident back.")
+    expect(toast).to_contain_text("The incident is unassigned.")
     assert incidents(house.cast, agent="toaster")[0].taken_by == ""
     still = people("operator", java_script_enabled=False)
     still.open(f"/incidents/{ident}/")

@@ -109,16 +109,16 @@ def walk(tour: Performance, people: dict[str, Visitor], printed: str) -> None:
     # 1. Watch.
     board = operator.page("/")
     assert len([one for one in listed if one["forked_from"] is None]) >= 16, "sixteen threads"
-    for words in ("Attention", "Failed", "All packages of this installation"):
+    for words in ("Needs attention", "Failed", "All packages of this installation"):
         assert f"**{words}**" in tour.text
         assert words in board, words
     for button in re.findall(r"helps: (\w+), (\w+), (\w+)\.", tour.text)[0]:
         assert button in board, button
     # 2. Approve: one of each kind; the agent continues.
     inbox = manager.page("/approvals/?box=open")
-    assert "Publish this report?" in inbox
+    assert "Publish “" in inbox
     requests = manager.get("/approvals/?limit=50")["results"]
-    (report, *_) = [one for one in requests if one["title"] == "Publish this report?"]
+    (report, *_) = [one for one in requests if one["title"] == "Publish this?"]
     assert len({one["tool"] for one in requests}) >= 3
     body = {"verdict": "approve", "proposal_hash": report["standing_hash"]}
     manager.post(f"/approvals/{report['id']}/decide/", body)

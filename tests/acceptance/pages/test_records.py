@@ -31,7 +31,7 @@ def test_an_auditor_finds_who_decided_what(house: House, people: People) -> None
     assert "manager" in row.inner_text()
     row.get_by_role("link").first.click()
     page.get_by_text("Too few rows for a claim").wait_for()
-    page.get_by_role("link", name="Its row").click()
+    page.get_by_role("link", name="Raw record").click()
     page.get_by_role("link", name="Open the thread").click()
     assert page.url == f"{house.url}/threads/{case.id}/"
     page.goto(f"{house.url}/admin/checkpoints/event/?thread_id={case.id}")

@@ -69,7 +69,7 @@ def test_an_agent_works_stops_at_the_gate_and_goes_on_when_a_manager_approves(
     manager.press("Sign in")
     page.wait_for_url(re.compile(f"/approvals/{approval.id}/$"))
     main = manager.one("#approval-main")
-    expect(main).to_contain_text("Publish this report?")
+    expect(main).to_contain_text("Publish “")
     expect(main).to_contain_text("report.publish")
     for name in approval.args["files"]:
         expect(main).to_contain_text(name)

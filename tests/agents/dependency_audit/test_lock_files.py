@@ -76,9 +76,9 @@ def test_each_form_names_packages_versions_and_sources(name: str) -> None:
     ("name", "raw", "reason"),
     [
         ("empty.txt", b"", "names no package"),
-        ("x.lock", b"[[package]\n", "no TOML"),
-        ("Pipfile.lock", b"{", "no JSON"),
-        ("image.png", b"\x89PNG\xff", "no text file"),
+        ("x.lock", b"[[package]\n", "not TOML"),
+        ("Pipfile.lock", b"{", "not JSON"),
+        ("image.png", b"\x89PNG\xff", "isn't a text file"),
         ("large.txt", b"a==1\n" * (2 << 20), "larger than"),
     ],
     ids=["empty", "toml", "json", "binary", "large"],

@@ -96,7 +96,7 @@ def test_names_are_made_usable(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"a,b\n", "no rows"),
         (b"1,2\n3,4\n", "must name the columns"),
-        (b"a,b\n\x00\x01,2\n", "no text file"),
+        (b"a,b\n\x00\x01,2\n", "isn’t a text file"),
         (b"PK\x03\x04 broken", "damaged"),
         (gzip.compress(PLAIN.encode() * 999)[:-20], "damaged"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Excel"),

@@ -80,9 +80,9 @@ def test_each_mail_waits_for_a_person_and_only_what_is_approved_is_sent(outbox: 
     bodies = []
     for number, company in enumerate(BAKERIES):
         (request,) = thread.open
-        assert request.title == f"Send this mail to {company}?"
+        assert request.title == f"Mail {company}?"
         assert (request.tool, request.undo) == ("outreach.mail", "")
-        assert "cannot be unsent" in request.description
+        assert "can’t be unsent" in request.description
         bodies.append(request.args["body"])
         thread.decide(Reject("not these") if number == 1 else "approve")
     assert thread.status == "succeeded", thread

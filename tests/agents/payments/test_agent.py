@@ -78,7 +78,7 @@ def test_it_stops_before_paying_and_shows_exactly_what_will_be_paid(
     (request,) = thread.open
     assert request.title == f"Pay {len(result.paid)} invoices, {whole / 100:,.2f} EUR?"
     assert (request.tool, request.undo, request.risk) == ("bank.reserve", "release", "high")
-    assert "the mails cannot be unsent" in request.description
+    assert "but not the mails" in request.description
     assert list(request.args)[:3] == ["count", "total", "currency"], "totals first"
     assert request.args["total"] == f"{whole // 100}.{whole % 100:02}"
     assert request.args["count"] == len(request.args["payments"]) == len(result.paid)
@@ -90,7 +90,7 @@ def test_it_stops_before_paying_and_shows_exactly_what_will_be_paid(
         message = sum(problem["check"] == check for problem in thread.state["set_aside"])
         assert message == len(lines)
         assert any(reason.startswith(f"{message} ") for reason in request.reasons), check
-    assert float not in set(kinds_in([thread.state, request.args])), "money is no float"
+    assert float not in set(kinds_in([thread.state, request.args])), "money is not a float"
     assert len(graph.nodes) >= 10
     assert bank.lines("done") == []
     assert outbox(tmp_path) == {}
@@ -308,7 +308,7 @@ def test_a_lost_worker_at_any_write_pays_and_mails_once(bank: Bank, tmp_path: Pa
 def test_stopping_for_a_broken_line_then_correcting_it_and_retrying(bank: Bank) -> None:
     thread = Harness(graph).play({**FEW, "on_broken": "stop"})
     assert thread.status == "failed"
-    assert "Line 107 of `invoices.csv` cannot be read: the amount is no number" in thread.reason
+    assert "Line 107 of `invoices.csv` cannot be read: the amount isn’t a number" in thread.reason
     assert "`45O.00`" in thread.reason
     thread.edit({"corrected": {"107": "450.00"}}).retry()
     assert thread.status == "failed"

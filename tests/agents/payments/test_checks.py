@@ -66,7 +66,7 @@ def test_the_sample_holds_every_kind_of_trouble() -> None:
         "names no order", "There is no order", "went to", "more than the order", "less than the",
         "is unknown", "names no supplier", "is in `USD`", "is the same invoice",
         "for the same order", "different amounts", "account changed", "check digits",
-        "names no account", "above the limit", "no number", "below nothing",
+        "names no account", "above the limit", "isn’t a number", "below nothing",
         "There is no amount", "due date", "no invoice number",
     ):  # fmt: skip
         assert trouble in text, trouble

@@ -49,7 +49,7 @@ def test_a_file_of_another_house_is_understood(tmp_path: Path, encoding: str) ->
     }  # fmt: skip
     assert lines[2]["amount"] == "1234.00", "the column writes cents after a comma"
     assert [(p["line"], p["amount"], p["check"]) for p in problems] == [("3", "12,x", "reading")]
-    assert problems[0]["why"] == "The amount is no number with at most two decimals (`12,x`)."
+    assert problems[0]["why"] == "The amount isn’t a number with at most two decimals (`12,x`)."
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_columns_named_by_a_person_go_before_our_guess(tmp_path: Path) -> None:
     ("raw", "text"),
     [
         (b"PK\x03\x04", "Excel or zip"),
-        (b"a,b\0\n1,2\n", "no text file"),
+        (b"a,b\0\n1,2\n", "isn't a text file"),
         (b"", "needs a header"),
         (b"invoice,supplier\n", "needs a header"),
         (b'invoice,supplier\n"1,2\n', "near line 2"),
@@ -241,10 +241,13 @@ def test_amounts_however_written(text: str, mark: str, value: str) -> None:
     [
         ("", "", "there is no amount"), ("1.234", "", "in two ways"), ("0,500", "", "in two ways"),
         ("1.234", ".", "two decimals"), ("0.500", ",", "two decimals"),
-        ("12,50", ".", "two decimals"), ("45O.00", "", "no number"), ("0.00", "", "is nothing"),
-        ("-5.00", "", "below nothing"), ("5.00-", "", "below nothing"), ("1e3", "", "no number"),
-        ("NaN", "", "no number"), ("١٢", "", "no number"), ("1,23,456", "", "no number"),
-        ("5.0011", "", "no number"),
+        ("12,50", ".", "two decimals"), ("45O.00", "", "isn’t a number"), ("0.00", "", "is "
+        "nothing"),
+        ("-5.00", "", "below nothing"), ("5.00-", "", "below nothing"), ("1e3", "", "isn’t a "
+        "number"),
+        ("NaN", "", "isn’t a number"), ("١٢", "", "isn’t a number"), ("1,23,456", "", "isn’t a "
+        "number"),
+        ("5.0011", "", "isn’t a number"),
     ],
 )  # fmt: skip
 def test_what_is_no_amount(text: str, mark: str, why: str) -> None:

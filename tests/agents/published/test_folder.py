@@ -147,7 +147,7 @@ def test_a_slug_cannot_leave_the_folder(tmp_path: Path, slug: str) -> None:
         lambda: publish(tmp_path, slug, FILES, key="k"),
         lambda: unpublish(tmp_path, slug, key="k"),
     ):
-        with pytest.raises(ValueError, match="no folder name"):
+        with pytest.raises(ValueError, match="not a folder name"):
             act()
 
 

@@ -149,7 +149,7 @@ def test_what_never_came_can_be_taken_back_and_does_not_come_later(bank: Bank) -
         assert bank.post(undo, {"of": f"{op}-late"}, f"undo-{op}")[1]["count"] == 0
         body = wish("10.00") if op == "reserve" else {"reservation": "R-none"}
         status, refused, _ = bank.post(op, body, f"{op}-late")
-        assert (status, refused["detail"].count("taken back")) == (409, 1)
+        assert (status, refused["detail"].count("undone")) == (409, 1)
     bank.kill()
     bank.start()
     assert bank.post("reserve", wish("10.00"), "reserve-late")[0] == 409

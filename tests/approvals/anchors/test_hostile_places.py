@@ -93,11 +93,11 @@ def redirect(handler: BaseHTTPRequestHandler) -> None:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (garbage, "no HTTP"),
+        (garbage, "not HTTP"),
         (redirect, "redirects are not followed"),
-        (endless, "no time stamp"),
-        (body(b""), "no time stamp"),
-        (body(b"\x30\x03\x02\x01\x00" + b"\x00" * 500), "no time stamp"),
+        (endless, "not a time stamp"),
+        (body(b""), "not a time stamp"),
+        (body(b"\x30\x03\x02\x01\x00" + b"\x00" * 500), "not a time stamp"),
         (500, "answered 500"),
         (410, "gone"),
     ],
@@ -307,9 +307,9 @@ def test_a_file_that_cannot_be_written_is_refused_in_one_sentence(
         path.mkdir()
     elif kind == "pipe":
         os.mkfifo(path)
-        other, why = os.open(path, os.O_RDWR | os.O_NONBLOCK), "no regular file"
+        other, why = os.open(path, os.O_RDWR | os.O_NONBLOCK), "not a regular file"
     elif kind == "full":
-        path, why = Path("/dev/full"), "no regular file"
+        path, why = Path("/dev/full"), "not a regular file"
     elif kind == "below a file":
         (tmp_path / "x").write_text("")
         path, why = tmp_path / "x" / "anchors.jsonl", "folder"

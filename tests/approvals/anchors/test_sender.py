@@ -140,8 +140,8 @@ def test_an_authority_stamps_the_hash(workspace: UUID, tmp_path: Path) -> None:
             time_stamps.check(token, FIRST, ca=target.ca)
         # An answer to another question, and one that is none, are no confirmation.
         (tmp_path / "tsa/old.tsr").write_bytes((tmp_path / "tsa/reply.tsr").read_bytes())
-        (tmp_path / "tsa/bad.tsr").write_bytes(b"no time stamp")
-        for spoil, why in (("old.tsr", "another question"), ("bad.tsr", "no time stamp")):
+        (tmp_path / "tsa/bad.tsr").write_bytes(b"not a time stamp")
+        for spoil, why in (("old.tsr", "another question"), ("bad.tsr", "not a time stamp")):
             tsa.spoil = spoil
             (sent,) = send_due([target], sign=sign, force=True)
             assert why in sent.error
@@ -175,9 +175,9 @@ def test_a_gap_alarms_once_in_each_workspace_and_ends(
     assert "none for 11 minutes" in what
     assert "mounted" in what
     assert Sender().drain() == 1
-    assert box.mails[-1][1]["subject"].startswith("Anchors do not arrive")
+    assert box.mails[-1][1]["subject"].startswith("Anchors are not delivered")
     assert "mounted" in box.text()
-    assert "nothing outside of this installation" in box.text()
+    assert "nothing outside this installation" in box.text()
     (tmp_path / "away").mkdir()
     send_due([target], sign=sign, force=True)
     assert late_of([target], minutes=10) == []

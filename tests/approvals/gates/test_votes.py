@@ -195,7 +195,7 @@ def test_a_question_wakes_the_agent_and_leaves_the_request_open() -> None:
     assert (event.kind, event.data["verdict"]) == ("decision.recorded", "respond")
     assert event.data["comment"] == "Why so dear?"
     assert news("approval.decided") == 0
-    with pytest.raises(InvalidValue, match="want to know"):
+    with pytest.raises(InvalidValue, match="enter your question"):
         say(row, MIRA, "respond")
     assert say(row, MIRA).outcome == "approve"
     assert verify(row.thread).intact

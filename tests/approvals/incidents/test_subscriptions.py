@@ -186,8 +186,8 @@ def test_an_incident_that_nobody_takes_is_passed_on_once(people: Cast, box: Mail
     Sender().drain()
     # Two letters are sent side by side: either may arrive first.
     texts = {to: box.text(number) for number, (to, _) in enumerate(box.mails)}
-    assert "Nobody has taken it so far." in texts["manager@example.com"]
-    assert "Nobody has taken it so far." not in texts["operator@example.com"]
+    assert "It is unassigned." in texts["manager@example.com"]
+    assert "It is unassigned." not in texts["operator@example.com"]
 
 
 def test_who_takes_an_incident_is_recorded_and_it_is_not_passed_on(people: Cast) -> None:
@@ -274,8 +274,8 @@ def test_a_letter_of_what_was_passed_on_says_who_took_it_since(people: Cast, box
     who = person(people)
     responses.take(incident.id, workspace=people.workspace, person=who, actor=who)
     Sender().drain(seconds=5)
-    assert "Somebody has taken it." in box.text()
-    assert "Nobody has taken it" not in box.text()
+    assert "It is assigned." in box.text()
+    assert "It is unassigned" not in box.text()
 
 
 def test_a_snooze_that_is_ended_lets_news_come_again_and_reminds_nobody(people: Cast) -> None:

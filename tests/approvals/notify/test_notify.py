@@ -227,7 +227,7 @@ def test_a_flood_is_one_message(people: Cast, box: Mailbox, settings: Any) -> No
     for row in rows:
         tell(row)
     Sender().drain()
-    assert [mail["Subject"] for _, mail in box.mails] == ["20 requests, 4 of high risk to look at"]
+    assert [mail["Subject"] for _, mail in box.mails] == ["20 requests, 4 of high risk to review"]
     for row in rows:
         assert f"/approvals/{row.id}/?src=mail" in box.text()
         assert f"/approvals/{row.id}/?src=mail" in box.html()
@@ -253,7 +253,7 @@ def test_after_a_few_the_rest_of_the_window_comes_together(
     later(2)
     Sender().drain()
     assert len(box.mails) == 4
-    assert box.mails[-1][1]["Subject"] == "6 requests to look at"
+    assert box.mails[-1][1]["Subject"] == "6 requests to review"
     assert set(states(made, people)) == {"done"}
 
 

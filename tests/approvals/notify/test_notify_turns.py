@@ -109,7 +109,7 @@ def test_an_edit_in_a_later_stage_tells_the_first_that_it_is_their_turn_again(
     hook.got.clear()
     vote(people, row, "auditor", "edit", args={**row.args, "amount": "2"})
     Sender().drain()
-    assert "Changed: it was edited; what was approved before that does not count" in box.text()
+    assert "Changed: it was edited; earlier approvals no longer count" in box.text()
     assert "Approved so far: 1 of 4 people" in box.text()
     assert subjects(box) == ["manager", "second_manager"]
     [body] = [one.json for one in hook.got]

@@ -131,7 +131,7 @@ def let_time_pass(seconds: int) -> None:
     ("kind", "title", "reason"),
     [
         ("thread.failed", "Failed", "price: raised KeyError: 'tea'"),
-        ("thread.attention", "Needs a person", "No upgrade from schema 1 to 2 is registered"),
+        ("thread.attention", "Needs attention", "No upgrade from schema 1 to 2 is registered"),
     ],
 )
 def test_operators_get_a_mail_that_says_why_and_leads_there(

@@ -93,7 +93,7 @@ def test_tools_of_a_watched_agent_are_listed_as_held_by_none(cast: Cast) -> None
     (text,) = escapes_of(row)
     assert text.startswith("Agent 'spy' (pay): the agent is watched")
     page = cast.client("admin").get(f"/admin/policies/{row.policy}/").content.decode()
-    assert "Who could escape it" in page
+    assert "Who could bypass it" in page
     assert "the agent is watched" in page
 
 

@@ -104,7 +104,7 @@ def apply(state: dict[str, Any], delta: dict[str, Any], contents: dict[str, Any]
 
 
 def _contents(folder: Path) -> dict[str, Any]:
-    """{hash: value} of what lies in files; what does not fit its hash is not there."""
+    """{hash: value} of what lies in files; what does not match its hash is not there."""
     results = {}
     for path in folder.glob("threads/*/contents/*.json"):
         raw = path.read_bytes()

@@ -107,19 +107,22 @@ def test_whatever_json_a_thread_holds_it_is_intact(db: None, state: dict[str, An
 
 
 EVENTS = {
-    "data": ("data = data || '{\"step\": 77}'", "data do not fit"),
-    "whitespace is not enough, but a key is": ("data = data || '{\"x\": null}'", "data do not fit"),
-    "salt": ("salt = sha256(salt)", "data do not fit"),
-    "data_hash": ("data_hash = sha256(data_hash)", "data do not fit"),
-    "kind": ("kind = 'thread.succeeded'", "does not fit its hash"),
-    "actor": ("actor = 'user:2'", "does not fit its hash"),
-    "time": ("at = at + interval '1 microsecond'", "does not fit its hash"),
-    "version": ("v = v + 1", "does not fit its hash"),
-    "hash": ("hash = sha256(hash)", "does not fit its hash"),
+    "data": ("data = data || '{\"step\": 77}'", "data do not match"),
+    "whitespace is not enough, but a key is": (
+        "data = data || '{\"x\": null}'",
+        "data do not match",
+    ),
+    "salt": ("salt = sha256(salt)", "data do not match"),
+    "data_hash": ("data_hash = sha256(data_hash)", "data do not match"),
+    "kind": ("kind = 'thread.succeeded'", "does not match its hash"),
+    "actor": ("actor = 'user:2'", "does not match its hash"),
+    "time": ("at = at + interval '1 microsecond'", "does not match its hash"),
+    "version": ("v = v + 1", "does not match its hash"),
+    "hash": ("hash = sha256(hash)", "does not match its hash"),
     "prev_hash": ("prev_hash = sha256(prev_hash)", "does not continue"),
     "data with salt and hash made anew": (
         "salt = '', data = '{}', data_hash = sha256('{}')",
-        "does not fit its hash",
+        "does not match its hash",
     ),
 }
 
@@ -206,7 +209,7 @@ CHECKPOINTS = {
     "step": ("step = 9", "missing or was altered"),
     "author": ("created_by = 'user:2'", "author or time"),
     "time": ("created_at = created_at - interval '1 day'", "author or time"),
-    "size": ("state_bytes = 1", "does not fit its hash"),
+    "size": ("state_bytes = 1", "does not match its hash"),
     "way": ("parent_number = 0", "does not continue"),
     "branch": ("branch_start = number", "checkpoint's parent was altered"),
     "all that names the delta": (
@@ -263,9 +266,9 @@ def test_a_false_keyframe_is_found() -> None:
     assert report.first_broken_seq == 4
     assert "cached" in report.what
     for text, what in (
-        ("no JSON", "no state"),
-        ("[7]", "no state"),
-        ('{"a": 1, "a": 2}', "does not fit its hash"),
+        ("no JSON", "not a state"),
+        ("[7]", "not a state"),
+        ('{"a": 1, "a": 2}', "does not match its hash"),
     ):
         rows(
             "UPDATE gp_keyframe SET state = %s WHERE thread_id = %s::uuid AND number = 2",

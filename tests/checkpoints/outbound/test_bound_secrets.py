@@ -49,7 +49,9 @@ def test_another_workspace_has_other_secrets(listed: None) -> None:
     assert bound_secrets.names_of("mine") == ["GATEPOST_SECRET_A"]
     assert bound_secrets.names_of("theirs") == []
     for name, workspace in (("GATEPOST_SECRET_A", "theirs"), ("GATEPOST_SECRET_B", "mine")):
-        assert "is no secret of this workspace" in refusal(name, workspace, "https://a.example:443")
+        assert "is not a secret of this workspace" in refusal(
+            name, workspace, "https://a.example:443"
+        )
 
 
 def test_the_list_may_stand_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_statement_is_an_attribute_with_its_pieces_and_without_comments(tmp_pa
         ("-- one -- A.\nSELECT 1\n-- one -- B.\nSELECT 2", {}, "one occurs twice"),
         ("SELECT 1", {}, "needs a name"),
         ("-- one -- A.\n-- two -- B.\nSELECT 2", {}, "one has no statement"),
-        ("-- one -- A.\nSELECT {two}\n-- two -- B.\n2", {}, "{two} is no argument and no"),
+        ("-- one -- A.\nSELECT {two}\n-- two -- B.\n2", {}, "{two} is not an argument and no"),
         ("-- one -- A.\nSELECT 1", {"rest": "x"}, "no statement uses rest"),
         ("-- one -- A.\nSELECT 1", {"one": "x"}, "one is an argument and a statement"),
     ],

@@ -59,7 +59,7 @@ HELD = {"lease_owner": "w:1:b", "lease_until": LATER}
             thread(Status.RUNNING, lease_owner="w:1:b", lease_until=BEFORE),
             [worker()],
             "lease",
-            "has been silent",
+            "No sign of life",
         ),
         (
             thread(Status.RUNNING, lease_owner="w:1:b", lease_until=BEFORE),
@@ -89,7 +89,7 @@ HELD = {"lease_owner": "w:1:b", "lease_until": LATER}
             "timer",
             "look_up answered 429; waits with all others until 2026-01-02 03:05:05 UTC.",
         ),
-        (thread(Status.SLEEPING, wake_at=BEFORE), [worker()], "timer", "Its time has come"),
+        (thread(Status.SLEEPING, wake_at=BEFORE), [worker()], "timer", "Its timer is due"),
         (thread(Status.SLEEPING, wake_at=BEFORE), [], "no_worker", "No worker is running"),
         (thread(Status.PAUSED), [], "paused", "Paused; next is analyse, chart."),
         (

@@ -139,7 +139,7 @@ def test_the_page_says_what_can_be_done_what_not_and_why(
     assert (refused is not None) == bool(cannot)
     if refused is not None:
         assert cannot in " ".join(refused[1].split())
-        for why in ("takes no new input", "continue from a fork", "continue from a rollback"):
+        for why in ("accepts no new input", "continue from a fork", "continue from a rollback"):
             assert why in refused[1]
 
 

@@ -35,7 +35,7 @@ def test_the_status_says_with_the_sentence_that_the_agent_is_silent(
     detail, board = texts()
     assert "Agent silent" in detail
     assert "agent silent" in board
-    assert "Its agent has been silent since its lease ran out at" in board
+    assert "No report from its agent since the lease expired at" in board
     agent.take()
     assert not any("agent silent" in text.lower() for text in texts())
 

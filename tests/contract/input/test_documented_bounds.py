@@ -29,18 +29,18 @@ DEPENDS = {
     r"approvals_list mine": "goes with",
     r"approvals_hand_over to": "must be the user name of an active reviewer",
     r"deputies_name (deputy|person)": "no active reviewer",
-    r"devices_add (p256dh|auth)": "is no key of a browser|is no secret",
+    r"devices_add (p256dh|auth)": "is not a key of a browser|is not a secret",
     r"devices_add address": "must begin with https|must be an address",
     r"second_factor_add ticket": "is no longer valid",  # is signed
     r"second_factor_add code": "is not the one that the app shows",
     r"users_password password": "This password is too",  # says the list of common ones
     r"endpoints_\w+ (digest|people|teams)(\[\])?": "nobody and no team|are for mail|is for people",
-    r"endpoints_\w+ target": "must b|is no address|is not complete",  # of its kind
+    r"endpoints_\w+ target": "must b|is not an address|is not complete",  # of its kind
     r"mcp_servers_\w+ url": "must be http|or a command is needed",
     r"mcp_servers_\w+ command(\[\])?": "begins with a program|or a command is needed",
     r"mcp_servers_\w+ credential_to": "is needed",
     r"policies_\w+ (draft\.)?condition": "cannot be read|knows no|must be true",  # is CEL
-    r"policies_\w+ .*(people|teams|stages)(\[\])?": "is no reviewer|is the name of no team",
+    r"policies_\w+ .*(people|teams|stages)(\[\])?": "is not a reviewer|is the name of no team",
     r"policies_\w+ .*\.count": "asks for",
     r"policies_\w+ .*on_expiry": "needs a deadline|say who is asked",
     r"policies_\w+ .*reminders(\[\])?": "must be later|must be from 1",
@@ -52,7 +52,7 @@ DEPENDS = {
     r"overview_retrieve period": "is not taken beside from and to",
     r"records_\w+ (since|until)": "date or a time|date or time",
     r"records_\w+ amount_(from|to)": "must be an amount|must be a number",
-    r"records_\w+ kind": "is no kind of event",
+    r"records_\w+ kind": "is not a kind of event",
     r"records_\w+ cursor": "is not one that an answer",
     r"subscriptions_\w+ escalate_minutes": "belongs to escalate_to",
     r"subscriptions_make (person|team)": "nobody is called|no team|not both|either",

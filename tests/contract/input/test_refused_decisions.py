@@ -110,7 +110,7 @@ CASES: dict[str, tuple[Callable[[Cast], ApprovalRow], Sent, int, str]] = {
     "no verdict": (_open, {"verdict": ""}, 422, "verdict"),
     "unknown verdict": (_open, {"verdict": "maybe"}, 422, "Possible here"),
     "no reason": (_open, {"verdict": "reject"}, 422, "say why"),
-    "no question": (_open, {"verdict": "respond", "comment": " "}, 422, "say what you want"),
+    "no question": (_open, {"verdict": "respond", "comment": " "}, 422, "enter your question"),
     "what next": (
         _open, {"verdict": "reject", "comment": "no", "what_next": "explode"}, 422, "what_next",
     ),
@@ -118,7 +118,7 @@ CASES: dict[str, tuple[Callable[[Cast], ApprovalRow], Sent, int, str]] = {
     "edit of a wrong type": (_open, EDIT | {"args": ARGS | {"amount": 7}}, 422, "amount"),
     "edit that misses one": (_open, EDIT | {"args": {"amount": "1"}}, 422, "required"),
     "edit with one too many": (_open, EDIT | {"args": ARGS | {"x": 1}}, 422, "x"),
-    "edit of nothing": (_open, EDIT | {"args": ARGS}, 422, "those that stand already"),
+    "edit of nothing": (_open, EDIT | {"args": ARGS}, 422, "the current ones"),
     "edit of a question": (_question, EDIT | {"args": {"a": 1}}, 422, ""),
     "approve a question": (_question, {"verdict": "approve"}, 422, "Possible here"),
     "too long": (_open, {"verdict": "approve", "comment": "x" * 6_000}, 422, "comment"),

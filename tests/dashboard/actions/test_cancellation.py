@@ -87,8 +87,8 @@ def test_by_call_it_is_rolled_back_first_and_the_plan_says_the_rest(
     event = queries.events_after(busy.thread, row.last_seq - 1)[0]
     assert event.kind == "rollback.started"
     assert sentences.event_sentence(event, {cast.actor("operator").id: "ada"}) == (
-        "ada cancels the thread; what it did is undone first, most recent first: ordered twice; "
-        "publish had started, whether it happened is unknown"
+        "ada cancels the thread; its effects are undone first, most recent first: ordered twice; "
+        "publish had started, with an unknown outcome"
     )
     refused(post(operator, at, {}), 409)  # a worker ends it
 
@@ -126,7 +126,7 @@ def test_the_sheet_lists_each_effect_with_its_fate(
     assert row_of(cast, busy).status is Status.RUNNING
     answer = operator.post(url, {"undo": "1", "reason": "enough"}, follow=True)
     assert answer.redirect_chain == [(f"/threads/{busy.thread}/", 303)]
-    assert "A worker is undoing what it did, most recent first. Then the thread is cancelled." in (
+    assert "A worker is undoing its effects, most recent first. Then the thread is cancelled." in (
         answer.content.decode()
     )
     assert row_of(cast, busy).status is Status.ROLLING_BACK
@@ -144,7 +144,7 @@ def test_a_thread_that_did_nothing_is_simply_cancelled_by_its_sheet(
     assert "It changed nothing outside" in html
     assert 'name="undo"' not in html
     answer = operator.post(url, {"reason": "no need"}, follow=True)
-    assert "Cancelled. What it did so far stays." in answer.content.decode()
+    assert "Cancelled. Its effects so far stay." in answer.content.decode()
     assert queries.thread(thread, workspace=cast.workspace).status is Status.CANCELLED
 
 

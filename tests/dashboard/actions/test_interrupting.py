@@ -42,12 +42,12 @@ def test_the_page_says_before_a_cancel_what_it_cuts_off(
     cast: Cast, agent: UUID, busy: UUID
 ) -> None:
     shown = page(cast, busy, what="cancel/")
-    assert "What publish is doing now is thrown away." in shown
+    assert "The current work of publish is discarded." in shown
     assert "publish has started: whether it happened will be unknown." in shown
     # Nothing is under way in a thread that nobody works on.
     idle = page(cast, scene.start(cast.workspace, agent), what="cancel/")
     assert "It ends here for good" in idle
-    assert "thrown away" not in idle
+    assert "is discarded" not in idle
     assert "will be unknown" not in idle
 
 
@@ -63,8 +63,8 @@ def test_a_cancel_says_afterwards_which_effect_had_started(cast: Cast, busy: UUI
     rows = api.get(f"/api/v1/threads/{busy}/activities/").json()["results"]
     assert [(a["tool"], a["state"]) for a in rows] == [("publish", "unknown")]
     messages = [sentences.event_sentence(e) for e in queries.events_after(busy, 0)[-2:]]
-    assert messages[0] == "publish had started; whether it happened is unknown"
-    assert messages[1].endswith("; publish had started, whether it happened is unknown")
+    assert messages[0] == "publish had started; its outcome is unknown"
+    assert messages[1].endswith("; publish had started, with an unknown outcome")
     assert api.get(f"/api/v1/threads/{busy}/").json()["why_waiting"]["sentence"].endswith(UNKNOWN)
     board = html.unescape(client.get("/?status=cancelled").content.decode())
     assert UNKNOWN in board
@@ -79,7 +79,7 @@ def test_the_command_says_it_too(cast: Cast, busy: UUID) -> None:
 def test_a_cancel_of_an_idle_thread_says_nothing_of_it(cast: Cast, agent: UUID) -> None:
     thread = scene.start(cast.workspace, agent)
     answer = cast.client("operator").post(f"/threads/{thread}/cancel/", follow=True)
-    assert "Cancelled. What it did so far stays." in answer.content.decode()
+    assert "Cancelled. Its effects so far stay." in answer.content.decode()
 
 
 def test_a_rollback_shows_it_as_unknown_before_and_after(cast: Cast, busy: UUID) -> None:

@@ -330,7 +330,7 @@ def test_what_became_of_an_operation_is_compared_with_the_log(
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute(change)
         assert cursor.fetchall()
-        assert "what became of approved operations" in proof.verify(thread).what
+        assert "the outcomes of approved operations" in proof.verify(thread).what
         transaction.set_rollback(True)
 
 

@@ -59,13 +59,13 @@ BEHIND = {
     "gp_activity": {
         "thread_id": "is the folder",
         "workspace_id": "is the importing one",
-        "progress": "is no history",
+        "progress": "is not a history",
     },
     "gp_approval": {
         "thread_id": "is the folder",
         "workspace_id": "is the importing one",
         "imported": "is said of all that comes in",
-        "reminded": "is no history",
+        "reminded": "is not a history",
         **dict.fromkeys(("tally", "due_seats", "due_except"), "follow from terms and decisions"),
     },
     "gp_decision": {"workspace_id": "is the importing one"},

@@ -129,7 +129,7 @@ def test_killed_at_60_percent_it_goes_on_from_its_cursor_elsewhere(
     payload = members(capsule)
     (line,) = lines(payload["cursors.jsonl"])
     assert (line["node"], line["cursor"]) == ("work", {"got": [1, 2, 3, 4, 5, 6]})
-    assert payload["activities.jsonl"] == b"", "it is no record yet"
+    assert payload["activities.jsonl"] == b"", "it is not a record yet"
 
     assert elsewhere(bench, capsule)["status"] == "paused"
     assert verify(thread).intact, verify(thread).what
@@ -319,13 +319,13 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
     "too large": (in_cursor(cursor=LARGE), "is empty or over 1,048,576 bytes"),
     "of an effect": (in_cursor(kind="effect"), "which can have none"),
     "of a kind that is none": (in_cursor(kind="magic"), "refuses a row"),
-    "other input": (in_cursor(args={"args": [5]}), "does not fit its hash"),
+    "other input": (in_cursor(args={"args": [5]}), "does not match its hash"),
     "no attempt": (in_cursor(attempts=0), "cannot be of attempt 0"),
     "the last attempt": (in_cursor(attempts=2**15 - 1), "cannot be of attempt 32767"),
     "attempts beyond": (in_cursor(attempts=2**15), "attempts must be a whole number"),
     "NaN": (in_cursor(cursor={"at": float("nan")}), "NaN"),
     "NUL": (in_cursor(cursor={"at": "\0"}), "NUL"),
-    "another id": (in_cursor(id="x"), "id is no id"),
+    "another id": (in_cursor(id="x"), "id is not an id"),
     "twice": (twice, "of another activity than its id"),
     "two at one place": (of_another_id, "refuses a row"),
     "strange columns": (in_cursor(state="done"), "state is not known"),

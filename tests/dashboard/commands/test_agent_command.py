@@ -146,7 +146,7 @@ WRONG = {
     ),
     "effect that is no tool": (
         ("ctx.effect(place", "ctx.effect(take_back"),
-        ("error", "effect in wrong", "take_back is no tool", True),
+        ("error", "effect in wrong", "take_back is not a tool", True),
     ),
     "two nodes of one name": (
         ("def buy(", "def price("),
@@ -219,7 +219,7 @@ def test_only_the_context_has_effects(tmp_path: Path, monkeypatch: pytest.Monkey
     finally:
         sys.modules.pop("wrong", None)
     (error,) = [f for f in payload["findings"] if f["level"] == "error"]
-    assert error["said"] == "take_back is no tool."
+    assert error["said"] == "take_back is not a tool."
     assert "c.effect" in other.splitlines()[error["line"] - 1]
 
 

@@ -269,7 +269,7 @@ def test_reset_says_what_goes_asks_and_deletes(tmp_path: Path) -> None:
     finally:
         held.release()
     assert busy.returncode == 1
-    assert "already works" in busy.stderr
+    assert "already uses" in busy.stderr
     unasked = manage("reset", "--data-dir", data)
     assert unasked.returncode == 2
     assert "2.0 kB" in unasked.stderr

@@ -164,7 +164,7 @@ def whole() -> list[Any]:
     [
         (None, "goes_on", "The same code."),
         ({"options": "version=2"}, "stops", "rule is to stop"),
-        ({"options": 'on_code_change="go_on"'}, "goes_on", "rule lets go on"),
+        ({"options": 'on_code_change="go_on"'}, "goes_on", "rule allows"),
         (STEP_TWO | {"more": UP}, "upgrades", "schema 1 to 2"),
         (STEP_TWO | {"more": BROKEN}, "stops", "KeyError: 'no such channel'"),
         (STEP_TWO | {"more": MISFIT}, "stops", "does not fit"),

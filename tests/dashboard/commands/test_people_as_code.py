@@ -84,7 +84,7 @@ def test_a_provider_vouches_for_an_account_that_was_made_here(cast: Cast) -> Non
         (("user", "link", "operator", "--subject", "x"), "no single sign-on here"),
         (("user", "unlink", "operator", "--issuer", "https://a.example"), "not linked"),
         (("user", "roles", "nobody", "operator"), "no user nobody"),
-        (("user", "roles", "operator", "king"), "is none of"),
+        (("user", "roles", "operator", "king"), "is not one of"),
         (("cap", "off", "thread", "day"), "no such spend cap"),
         (("endpoint", "test", "nowhere"), "no endpoint nowhere"),
         (("policy", "change", "None", "--switch", "off"), "No policy is called None"),

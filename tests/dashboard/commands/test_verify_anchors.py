@@ -106,7 +106,7 @@ def test_a_copy_that_was_altered_itself_is_refused(
     assert "line 2" in refused([sound[0], changed(at=1), sound[2]])
     assert "heads have another hash" in refused([sound[0], changed(heads=[]), sound[2]])
     assert "another key" in refused([sound[0], changed(signature="00" * 32), sound[2]])
-    assert "no anchor" in refused([sound[0], b"{}\n"])
+    assert "not an anchor" in refused([sound[0], b"{}\n"])
     assert "behind 3" in refused([sound[0], sound[2], sound[1]])
     # A crash left a line half-written, and the batch came again; a line less is no break.
     whole.write_bytes(b"".join([sound[0], sound[1][:20], b"\n", *sound]))

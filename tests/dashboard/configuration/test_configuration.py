@@ -73,7 +73,7 @@ def test_without_an_address_the_embedded_server_is_used() -> None:
         (f"postgresql://me:12/{SECRET}@host/db", "special characters"),
         (f"postgresql://me:{SECRET}%zz@host/db", "special characters"),
         (f"postgresql://me:{SECRET}@host:port/db", "special characters"),
-        (f"postgresql://me:{SECRET}@host:70000/db", "a port that is no number"),
+        (f"postgresql://me:{SECRET}@host:70000/db", "a port that isn't a number"),
         (f"postgresql://me:{SECRET}@[::1/db", "special characters"),
         (f"postgresql://me:{SECRET}@host", "names no database"),
         (f"postgresql://me:{SECRET}@one:1,two:2,three/db?port=1,2", "number of ports"),

@@ -108,11 +108,11 @@ def test_groups_come_from_json_or_a_file(env: pytest.MonkeyPatch, tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("{", "is no JSON"),
-        ("[]", "no JSON object"),
+        ("{", "is not JSON"),
+        ("[]", "not a JSON object"),
         ('{"ops": "operator"}', "ops: takes an object"),
         ('{"ops": {"role": ["operator"]}}', "does not know role"),
-        ('{"ops": {"roles": ["king"]}}', "king is no role"),
+        ('{"ops": {"roles": ["king"]}}', "king is not a role"),
         ('{"ops": {"roles": "admin"}}', "roles is a list of names"),
         ('{"ops": {"teams": [1]}}', "teams is a list of names"),
         ('{"ops": {"workspace": 1}}', "workspace is the name"),

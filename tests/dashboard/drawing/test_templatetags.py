@@ -164,9 +164,9 @@ def test_sentences_name_people_nodes_and_reasons() -> None:
     )
     taken = {"from": "pay", "to": ["mail", "__end__"], "because": "all is paid"}
     assert sentences.event_sentence(event("way.taken", taken)) == (
-        "From pay on to mail and the end, since all is paid"
+        "pay → mail and the end: all is paid"
     )
-    assert sentences.event_sentence(event("way.taken", {"to": []})) == "From here on to the end"
+    assert sentences.event_sentence(event("way.taken", {"to": []})) == "here → the end"
     assert sentences.person("worker:host-5:41:ab12") == "worker host-5"
     assert len(sentences.event_sentence(event("thought.recorded", {"text": "x" * 999}))) <= 200
 

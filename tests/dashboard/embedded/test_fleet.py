@@ -149,7 +149,7 @@ def test_the_time_is_limited(people: Path, scenes: tuple[Scene, ...]) -> None:
     fleet.start()
     lines: list[str] = []
     assert not fleet.fill(seconds=0, tell=lines.append)
-    assert lines == ["These threads did not come to their next step in time: no."]
+    assert lines == ["These threads did not reach their next step in time: no."]
 
 
 def test_no_fleet_without_the_people_of_a_demo(cast: Cast) -> None:

@@ -139,7 +139,7 @@ def test_from_adding_to_signing_in_to_removing(cast: Cast, ada: Any) -> None:
         ("passkey.removed", second, mine),
     ]
     assert "Yellow key" not in str(events(cast)), (
-        "what people call their devices is no matter of it"
+        "what people call their devices is not a matter of it"
     )
     assert verify_workspace(cast.workspace).intact
 

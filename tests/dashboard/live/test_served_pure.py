@@ -197,7 +197,7 @@ async def test_news_that_no_mark_covers_is_sent_at_a_hint(bench: Bench) -> None:
     bench.floor.whole_mark = False
     socket, _ = bench.enter(seq=0)
     await until(socket.frames)
-    bench.floor.text = "a count that is no event"
+    bench.floor.text = "a count that is not an event"
     bench.hub.hint(THREAD, WORKSPACE, 2)
     await until(lambda: len(socket.frames()) == 2)
     assert "a count" in socket.frames()[1]["regions"]["thread-head"]

@@ -49,7 +49,7 @@ def test_the_sweep_lets_anchors_go_out(
 @pytest.mark.django_db
 def test_what_does_not_arrive_is_shown(cast: Cast, settings: Any) -> None:
     board = cast.client("operator").get("/").content.decode()
-    assert "Anchors do not arrive" not in board
+    assert "Anchors are not delivered" not in board
     assert "anchor" not in metrics_text()
     target = parse("https://audit.example/in/T0KEN")
     settings.GATEPOST_ANCHORS = (target,)
@@ -62,7 +62,7 @@ def test_what_does_not_arrive_is_shown(cast: Cast, settings: Any) -> None:
             "UPDATE gp_anchor_destination SET created_at = created_at - interval '15 minutes'"
         )
     board = cast.client("operator").get("/").content.decode()
-    assert "Anchors do not arrive" in board
+    assert "Anchors are not delivered" in board
     assert "none for 15 minutes" in " ".join(board.split())
     assert "answered 500" in board
     assert "T0KEN" not in board
@@ -74,7 +74,7 @@ def test_what_does_not_arrive_is_shown(cast: Cast, settings: Any) -> None:
     assert "answered 500" in findings["anchors"]["value"]
     destinations.note_acknowledged(target.name, 7)
     assert outgoing_anchors.late() == []
-    assert "Anchors do not" not in cast.client("operator").get("/").content.decode()
+    assert "Anchors are not" not in cast.client("operator").get("/").content.decode()
 
 
 @pytest.fixture(autouse=True)

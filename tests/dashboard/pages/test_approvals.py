@@ -62,7 +62,7 @@ def test_a_request_that_came_back_shows_what_changed_and_why(cast: Cast) -> None
     work = scene.lease(first.thread)
     again = scene.gate(work, args={"to": "Eve", "amount": "10.00"}, revision=1)
     shown = look(cast, again)
-    assert "This came back. It was approved before, and nothing was done" in shown
+    assert "This request was asked again. It was approved before, and nothing was done" in shown
     assert "the arguments have changed since" in shown
     assert "~ 1 changed" in shown
     assert '"Ada" "Eve"' in shown
@@ -112,7 +112,7 @@ def test_an_operation_says_who_asked_and_what(cast: Cast) -> None:
         cast,
         kind="operation",
         tool="roll_back",
-        title="Roll the thread “Delays” back",
+        title="Roll back “Delays” back",
         undo="",
         position=Position(0, 2, "(people)", 0, "roll_back:1"),
         args={
@@ -124,7 +124,7 @@ def test_an_operation_says_who_asked_and_what(cast: Cast) -> None:
     )
     shown = look(cast, row)
     for words in (
-        "What operator wants to do", "Roll the thread back: what came after", "wrong data",
+        "What operator wants to do", "Roll back the thread: effects after", "wrong data",
         "Undo effects", "yes", "Asked by operator", "A second person has to approve", "Four eyes",
     ):  # fmt: skip
         assert words in shown, words
@@ -200,8 +200,8 @@ def test_a_fork_that_needs_a_second_person_is_asked_for_and_told(cast: Cast) -> 
 def test_each_person_is_told_what_they_may_do(cast: Cast) -> None:
     barred = cast.actor("manager").person
     four = waiting(cast, terms=Terms(four_eyes=True, barred=(barred,)))
-    assert "Four eyes: you had a part in this thread" in look(cast, four)
-    assert "Four eyes: you had a part" not in look(cast, four, "second_manager")
+    assert "Four eyes: you took part in this thread" in look(cast, four)
+    assert "Four eyes: you took part" not in look(cast, four, "second_manager")
 
     seat = waiting(cast, terms=Terms(stages=(Seat(teams=("finance",)),)))
     assert "This is for team finance to decide." in look(cast, seat)

@@ -121,7 +121,7 @@ def by_page(audited: Audited) -> None:
         r'<div class="note ([a-z-]+)[^>]*>(.*?)</div>', answer.content.decode(), re.S
     )
     assert "t-fail" in {tone for tone, _ in notes}
-    assert "t-done" not in {tone for tone, _ in notes}, "damage is no success"
+    assert "t-done" not in {tone for tone, _ in notes}, "damage is not a success"
 
 
 def by_command(audited: Audited) -> None:

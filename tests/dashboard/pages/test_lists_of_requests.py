@@ -130,7 +130,7 @@ def test_what_was_taken_back_is_no_decision_and_says_so(
     actions.take_back(who, row.id)
     assert reviewers.habit(cast.workspace, who.person) is None
     shown = text_of(page(manager, f"/approvals/{row.id}/").partition('id="votes"')[2])
-    assert "Approved, taken back" in shown
+    assert "Approved, undone" in shown
     assert "before it took effect" in shown
     assert "edited" not in shown.partition("Questions")[0]
     actions.decide(who, row.id, "approve", row.standing_hash)

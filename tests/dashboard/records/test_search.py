@@ -78,9 +78,9 @@ def test_an_export_by_the_page_is_recorded(cast: Cast) -> None:
         assert "events.csv" in packed.namelist()
     log = client.get("/admin/checkpoints/workspaceevent/").content.decode()
     assert "export.begun" in log
-    assert "began to take events away as csv" in log
+    assert "started an export of events as csv" in log
     assert "record.exported" in log
-    assert "took 2 events away" in log
+    assert "exported 2 events" in log
 
 
 def test_who_may_search_and_export(cast: Cast) -> None:

@@ -159,7 +159,7 @@ def test_one_click_at_a_call_says_whether_the_ending_flips(
     assert "only the output of" in html
     # The fork's page says where it came from.
     html = page(client.get(f"/threads/{born.id}/"))
-    assert "with another output of quote" in html
+    assert "with a different output of quote" in html
     assert "exchanged" in html
 
 

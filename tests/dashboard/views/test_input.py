@@ -55,7 +55,7 @@ def test_an_agent_without_inbox_says_so(cast: Cast) -> None:
     who = cast.actor("operator")
     deaf = scene.start(cast.workspace, scene.make_agent())
     with pytest.raises(
-        Conflict, match="research takes no new input: its graph names no message channel"
+        Conflict, match="research accepts no new input: its graph names no message channel"
     ):
         actions.send_input(who, deaf, "hello")
     row = queries.thread(deaf, workspace=cast.workspace)

@@ -61,7 +61,7 @@ def test_anchors_go_out_and_are_compared(
     settings.GATEPOST_ANCHORS = (parse(f"file://{tmp_path}/gone/gatepost.jsonl"),)
     page.run("./manage.py anchor --send", code=1)
     rows("UPDATE gp_anchor_destination SET created_at = created_at - interval '11 minutes'")
-    assert "Anchors do not arrive" in page.cast.client("operator").get("/").content.decode()
+    assert "Anchors are not delivered" in page.cast.client("operator").get("/").content.decode()
     settings.GATEPOST_METRICS_TOKEN = "a-token-of-monitoring"
     monitoring = Client(headers={"Authorization": f"Bearer {settings.GATEPOST_METRICS_TOKEN}"})
     metrics = monitoring.get(page.unit("/metrics")).content.decode()

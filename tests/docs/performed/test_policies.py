@@ -105,7 +105,7 @@ def test_the_examples_about_actions(cast: Cast, bench: Bench) -> None:
     assert stops(bench, total=euros("-1")), "it has a lower bound"
     assert stops(bench, total=euros("49.99", "JPY"))
     assert stops(bench, total=euros("4e1"))
-    assert stops(bench, total="49.99"), "without a currency it is no amount of money"
+    assert stops(bench, total="49.99"), "without a currency it is not an amount of money"
     assert stops(bench)
     switch_off(cast)
 

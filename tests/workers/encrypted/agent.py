@@ -14,7 +14,7 @@ NEWER = "another-secret-word-77ab"
 
 def spelled(value: str) -> str:
     if "wrong" in value:
-        raise ValueError(f"{value} is no diagnosis")
+        raise ValueError(f"{value} is not a diagnosis")
     return value
 
 

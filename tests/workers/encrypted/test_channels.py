@@ -249,7 +249,7 @@ def plain_graph() -> Graph:
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
-        ("validator", "is no diagnosis"),
+        ("validator", "is not a diagnosis"),
         ("exception", "RuntimeError: cannot treat"),
         ("way", "ValueError: no way for"),
         ("type", "$.diagnosis: Input should be a valid string"),

@@ -53,7 +53,7 @@ def graph_with(hint: Any, default: Any = None, **more: Any) -> Graph:
         (Annotated[int, Sum(), ADMIN], "is encrypted and has the reducer Sum"),
         (Annotated[int, Custom(lambda a, b: b), ADMIN], "is encrypted and has the reducer Custom"),
         (Annotated[str, Encrypted(readers=())], "names no role that may read it"),
-        (Annotated[str, Encrypted(readers=("boss",))], "'boss' is no role; there are viewer"),
+        (Annotated[str, Encrypted(readers=("boss",))], "'boss' is not a role; there are viewer"),
         (Annotated[str, Encrypted(readers="admin")], "is a list of roles"),  # type: ignore[arg-type]
         (Annotated[str, Encrypted], "write Encrypted"),
         (Annotated[str, ADMIN, ADMIN], "names Encrypted more than once"),

@@ -212,7 +212,7 @@ def test_a_message_channel_is_checked_where_it_is_declared() -> None:
         facts: Annotated[dict[str, Any], Merge()] = {}
         said: Annotated[list[str], Append()] = []
 
-    for name, why in (("nothing", "no channel"), ("word", "Append"), ("facts", "Append")):
+    for name, why in (("nothing", "not a channel"), ("word", "Append"), ("facts", "Append")):
         with pytest.raises(GraphError, match=why):
             Graph("wrong", Shape, message_channel=name)
     graph = Graph("right", Shape, message_channel="said")

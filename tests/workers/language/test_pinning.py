@@ -186,7 +186,7 @@ def test_a_play_has_the_declared_prompts_and_forks_change_them() -> None:
 
 def test_what_is_no_prompt_is_refused() -> None:
     for more in ({"prompts": ["x"]}, {"prompts": {"a": 1}}, {"temperature": "warm"}):
-        with pytest.raises(GraphError, match=r"prompts is a dict|is no number"):
+        with pytest.raises(GraphError, match=r"prompts is a dict|isn't a number"):
             Graph("g", Brief, **more)
     graph = Graph("g", Brief)
     graph.node("ask", then=END)(lambda state, ctx: {"notes": [ctx.prompt("brief")]})

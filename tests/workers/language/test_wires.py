@@ -156,7 +156,7 @@ def test_an_answer_fits_its_schema_or_says_why_not(
     assert "error" not in answers[0]
     assert [a.get("data") for a in answers[1:]] == [None, None, None]
     assert answers[1]["error"].startswith("$.n: 'x' is not of type")
-    assert all(a["error"].startswith("The answer is no JSON") for a in answers[2:])
+    assert all(a["error"].startswith("The answer is not JSON") for a in answers[2:])
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ def test_words_are_the_answer_and_end_the_request(bench: AnyBench) -> None:
     assert answers(bench, thread) == [{"type": "response", "args": "Make it shorter."}]
     (gone,) = requests(bench, thread)
     assert (gone.status, gone.outcome) == ("withdrawn", "")
-    assert gone.comment == "Answered in words: the agent goes on with them."
+    assert gone.comment == "Answered in words: the agent continues with them."
     assert told_in(bench, thread, EventKind.APPROVAL_REPLIED) == []
 
 

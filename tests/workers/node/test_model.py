@@ -172,7 +172,7 @@ def test_the_settings_name_the_model_of_all_agents(settings: Any) -> None:
         HERE: f"GATEPOST_MODEL is '{HERE}': write package.module:function.",
         f"{HERE}:nobody": "which cannot be imported: module",
         "nowhere.at_all:x": "which cannot be imported: No module named 'nowhere'",
-        f"{HERE}:graph": "which is no function",
+        f"{HERE}:graph": "which is not a function",
     }.items():
         settings.GATEPOST_MODEL = named
         thread = bench.start()
@@ -296,7 +296,7 @@ def test_a_request_is_what_it_should_be() -> None:
         lambda ctx: ctx.model(Path("x"))
     )
     assert "$.temperature" in reason(lambda ctx: ctx.model("x", temperature=float("nan")))
-    with pytest.raises(GraphError, match="model='gpt' is no function"):
+    with pytest.raises(GraphError, match="model='gpt' is not a function"):
         Graph("asks", bare.Bare, model="gpt")  # type: ignore[arg-type]
     with pytest.raises(StepFailed, match="There is no model"):
         language_models.missing(Request(("x",)))

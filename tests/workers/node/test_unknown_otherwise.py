@@ -72,7 +72,7 @@ def allowed_again(play: Any_Bench, thread: UUID) -> Any:
     assert settle(play, thread, "again").status is Status.WAITING
     row = play.open(thread)
     assert (row.kind, row.risk) == ("repeat", "high")
-    assert row.description.startswith("At this very step, ")
+    assert row.description.startswith("At this step, ")
     play.decide(thread, "approve")
     return work(play, thread)
 
@@ -120,7 +120,7 @@ def test_again_keeps_the_words_of_the_gate_and_says_what_was_done(play: Any_Benc
     (first,) = effects(play, thread)
     assert settle(play, thread, "again").status is Status.WAITING
     row = play.open(thread)
-    assert (row.kind, row.risk, row.title) == ("repeat", "high", "Again: Do it?")
+    assert (row.kind, row.risk, row.title) == ("repeat", "high", "Repeat: Do it?")
     assert row.repeats["activity"] == str(first.id)
     assert (row.repeats["state"], row.repeats["args"]) == ("done", '{"n":1}')
     assert len(world.keys("pay")) == 1
@@ -194,9 +194,9 @@ def test_after_a_rollback_what_stayed_done_asks_and_in_a_loop_each_once(play: An
     for n in (2, 3):
         assert work(play, thread).status is Status.WAITING
         row = play.open(thread)
-        assert row.title == "Do shout again?"
-        assert row.description.startswith("Before the rollback, 'shout' was done at ")
-        assert row.description.endswith(" UTC, and was not undone.")
+        assert row.title == "Repeat shout?"
+        assert row.description.startswith("Before the rollback, shout ran at ")
+        assert row.description.endswith(" UTC. It was not undone.")
         assert (row.kind, row.risk) == ("repeat", "high")
         assert row.repeats["args"] == f'{{"n":{n}}}'
         assert row.repeats["result"] == f'"shout {n}"'
@@ -244,7 +244,7 @@ def test_an_unknown_one_that_was_left_asks_and_says_so(play: Any_Bench) -> None:
     play.roll_back(thread, 0)
     play.resume(thread)
     assert work(play, thread).status is Status.WAITING
-    assert "nobody knows whether it happened" in play.open(thread).description
+    assert "its outcome is unknown" in play.open(thread).description
     play.decide(thread, "approve")
     assert work(play, thread).status is Status.SUCCEEDED
     assert len(set(world.keys("shout"))) == 2
@@ -259,9 +259,9 @@ def test_the_gate_of_the_author_says_it_as_well(play: Any_Bench) -> None:
     play.resume(thread)
     assert work(play, thread).status is Status.WAITING
     row = play.open(thread)
-    assert row.title == "Again: Do it?"
+    assert row.title == "Repeat: Do it?"
     assert row.kind == "repeat"
-    assert "'shout' was done at " in row.description
+    assert "shout ran at " in row.description
     play.decide(thread, "approve")
     assert work(play, thread).status is Status.SUCCEEDED
 
@@ -273,7 +273,7 @@ def test_a_fork_says_what_its_base_has_done(play: Any_Bench) -> None:
     fork = play.fork(base, 1, {}, effects="ask")
     assert work(play, fork).status is Status.WAITING
     row = play.open(fork)
-    assert row.description.startswith("In the thread that this one was forked from, 'shout' was")
+    assert row.description.startswith("In the thread it was forked from, shout ran at")
     assert row.repeats["args"] == '{"n":1}'
     assert row.repeats["thread"] == str(base)
     play.decide(fork, "approve")

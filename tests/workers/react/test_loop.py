@@ -137,11 +137,11 @@ def test_an_error_goes_back_without_the_secret_in_it(monkeypatch: pytest.MonkeyP
 
 
 def test_arguments_that_are_no_json_go_back_to_the_model() -> None:
-    broken = Reply("", tool_calls=(ToolCall("x", "add", None, '{"a": 1', "It is no JSON."),))
+    broken = Reply("", tool_calls=(ToolCall("x", "add", None, '{"a": 1', "It is not JSON."),))
     model = by_turn(broken, calls(("add", {"a": 1})), "2")
     thread = Harness(react(tools=[add])).play({"goal": "Add"}, model=model)
     assert thread.state["answer"] == "2"
-    assert results(model.seen[1]) == ["Error: the arguments do not fit. It is no JSON."]
+    assert results(model.seen[1]) == ["Error: the arguments do not fit. It is not JSON."]
     assert thread.state["messages"][1]["tool_calls"][0]["raw"] == '{"a": 1'
 
 

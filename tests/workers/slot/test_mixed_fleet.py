@@ -153,7 +153,7 @@ def test_a_thread_is_left_to_the_worker_that_has_its_code(workspace: UUID) -> No
             assert other.take(thread) is None
             assert (row_of(thread).fence, kinds(thread)) == (0, ["thread.started"])
             assert own.rings() == n, "the right one is told at its own door"
-        assert other.next() is None, "it is no reason to ring again and again"
+        assert other.next() is None, "it is not a reason to ring again and again"
         assert own.next() == thread
         assert own.work(thread).status is Status.SUCCEEDED
         assert EventKind.CODE_CHANGED not in kinds(thread)

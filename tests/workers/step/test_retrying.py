@@ -177,7 +177,7 @@ def test_waits_grow_to_a_cap() -> None:
     ],
 )
 def test_what_is_no_policy_is_refused(values: dict[str, Any]) -> None:
-    with pytest.raises(GraphError, match="is no policy"):
+    with pytest.raises(GraphError, match="is not a policy"):
         Retry(**values)
 
 

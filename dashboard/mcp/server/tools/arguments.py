@@ -67,7 +67,7 @@ class Start(Arguments):
     agent: Annotated[str, NotBlank(AGENT_MAX)] = Field(description="The name of an agent.")
     input: Json = Field(default_factory=dict, description="Values by channel of its state.")
     name: Annotated[str, NotBlank(NAME_MAX)] | None = Field(
-        None, description="Your own id of it: started again, the same thread goes on."
+        None, description="Your own id of it: started again, the same thread continues."
     )
     title: Title = ""
     labels: requests.Labels = Field(default_factory=dict)
@@ -168,7 +168,7 @@ class OfPeople(Arguments):
 
     apart: ClassVar[frozenset[str]] = frozenset({"name", "agent", "seconds"})
     name: Annotated[str, NotBlank(NAME_MAX)] = Field(
-        description="Your own id of this request. Sent again, it answers what became of it."
+        description="Your own id of this request. Sent again, it answers with the outcome."
     )
     agent: Annotated[str, NotBlank(AGENT_MAX)] = Field(
         AGENT, description="Who asks, as people see it."

@@ -229,7 +229,8 @@ TOOLS: Final = (
     Tool(
         "report_outcome",
         "Report what a call came to",
-        "Say what came of the call that `request_approval` let you make. `unknown` if you cannot "
+        "Report the outcome of the call that `request_approval` let you make. `unknown` if you "
+        "cannot "
         "tell: a person then looks into it.",
         arguments.ReportOutcome,
         (Outcome,),

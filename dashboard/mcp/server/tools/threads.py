@@ -24,8 +24,8 @@ TOOLS: Final = (
     Tool(
         "start",
         "Start a thread",
-        "Start a thread of an agent. With a name that the agent has a thread of already, that one "
-        "goes on instead.",
+        "Start a thread of an agent. With a name that the agent has a thread of already, that "
+        "one continues instead.",
         arguments.Start,
         (ThreadDetail,),
         ("start",),
@@ -57,8 +57,8 @@ TOOLS: Final = (
     Tool(
         "events",
         "Read events",
-        "What happened in a thread after a sequence number, oldest first and without gaps. Go on "
-        "after `last_seq`; an empty `next_cursor` means that there is no more yet.",
+        "What happened in a thread after a sequence number, oldest first and without gaps. "
+        "Continue after `last_seq`; an empty `next_cursor` means that there is no more yet.",
         arguments.Events,
         (EventList,),
         ("read",),

@@ -144,7 +144,7 @@ def test_a_worker_learns_of_it_with_what_it_writes_and_gives_the_thread_back() -
     assert (work.is_stopped, work.wish_by) == (True, str(breaker.id))
     why = why_waiting(row_of(work.thread, workspace))
     assert why.kind == "breaker"
-    assert why.sentence.endswith("Its worker ends what it is doing at work and gives it back.")
+    assert why.sentence.endswith("Its worker finishes its call at work and gives it back.")
     store.hand_back(work, reason="a breaker stops it")
     (event,) = [
         e for e in queries.events(work.thread).rows if e.kind == EventKind.THREAD_HANDED_BACK

@@ -204,12 +204,12 @@ def test_the_chain_text_is_that_of_threads(lab: UUID) -> None:
 @pytest.mark.parametrize(
     ("statement", "seq", "what"),
     [
-        ("UPDATE gp_workspace_event SET actor = 'user:9' WHERE seq = 3", 3, "does not fit"),
-        ("UPDATE gp_workspace_event SET data = '{}' WHERE seq = 2", 2, "do not fit their hash"),
+        ("UPDATE gp_workspace_event SET actor = 'user:9' WHERE seq = 3", 3, "does not match"),
+        ("UPDATE gp_workspace_event SET data = '{}' WHERE seq = 2", 2, "do not match their hash"),
         ("UPDATE gp_workspace_event SET at = at + interval '1 h' WHERE seq = 2", 2, "its hash"),
         ("DELETE FROM gp_workspace_event WHERE seq = 2", 2, "missing"),
         ("DELETE FROM gp_workspace_event WHERE seq = 3", 3, "missing at the end"),
-        ("UPDATE gp_workspace SET last_seq = 2", 3, "stands behind the last"),
+        ("UPDATE gp_workspace SET last_seq = 2", 3, "is after the last"),
         ("UPDATE gp_workspace SET last_hash = prev_hash", 3, "workspace ends with"),
         ("DELETE FROM gp_membership", 3, "lacks the role viewer against the log"),
         ("UPDATE gp_membership SET role = 'admin'", 3, "has the role admin against the log"),

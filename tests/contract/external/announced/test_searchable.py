@@ -78,7 +78,7 @@ def test_it_is_announced_without_being_in_a_schema(agent: Agent, cast: Cast) -> 
                 "schema": {"properties": {"customer": {}}, "additionalProperties": False},
             },
             "$.external.searchable[0]",
-            "no channel of the schema",
+            "not a channel of the schema",
         ),
     ],
 )

@@ -274,7 +274,7 @@ def test_a_graph_that_cannot_run_here_is_refused_where_it_is_registered() -> Non
         outer.add_edge(agents.START, "inner")
         with pytest.raises(GraphError, match=why):
             from_langgraph(outer.compile(), name="x")
-    with pytest.raises(GraphError, match="no tool of a ToolNode"):
+    with pytest.raises(GraphError, match="not a tool of a ToolNode"):
         from_langgraph(builder.compile(), name="x", effects={"pay": agents.REFUND})
     with pytest.raises(GraphError, match="compiled StateGraph"):
         from_langgraph(builder, name="x")

@@ -398,12 +398,12 @@ def validation_of_an_answer_in_a_loop() -> Pattern:
     def ask(state: Log) -> Any:
         question, n = "A number?", 0
         while not isinstance(answer := interrupt(question), int):
-            question, n = f"{answer} is no number.", n + 1
+            question, n = f"{answer} is not a number.", n + 1
         return {"n": answer, "log": [n]}
 
     builder = StateGraph(Log)
     builder.add_node("ask", ask)
-    return chain(builder, "ask"), {"log": []}, {"A number?": "ten", "ten is no number.": 10}
+    return chain(builder, "ask"), {"log": []}, {"A number?": "ten", "ten is not a number.": 10}
 
 
 class Model(BaseModel):

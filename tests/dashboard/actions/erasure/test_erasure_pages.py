@@ -60,7 +60,7 @@ def test_from_the_request_to_the_end(cast: Cast, django_capture_on_commit_callba
     assert "Requested , 2 threads" in listed
     assert operator.post(made["Location"], {"verdict": "approve"}).status_code == 403
     page = text_of(admin.get(made["Location"]))
-    assert "Would go now 2 threads" in page
+    assert "Would be erased now 2 threads" in page
     assert "Erase for good" in page
     assert admin.get(made["Location"]).status_code == 200
     assert one("SELECT state FROM gp_erasure") == "requested"  # looking decides nothing

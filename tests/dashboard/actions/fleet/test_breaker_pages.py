@@ -68,7 +68,7 @@ def test_the_sheet_counts_what_a_trip_touches(cast: Cast) -> None:
         counts = by_sql(cast, f"('{agent}' = '' OR agent = '{agent}')")
         result = numbers(html)
         assert result["Touches"] == sum(counts.values())
-        assert result.get("At work", 0) == counts.get("running", 0)
+        assert result.get("Running", 0) == counts.get("running", 0)
         queued = counts.get("queued", 0) + counts.get("rolling_back", 0)
         assert result.get("Queued", 0) == queued
         others = sum(counts.get(s, 0) for s in ("waiting", "sleeping", "attention"))
@@ -121,7 +121,7 @@ def test_the_banner_stands_on_every_board_with_its_numbers(cast: Cast) -> None:
         assert "all threads of the workspace" in banner
         assert "Prices are wrong" in banner
         assert re.search(r'<b class="num">3</b> stopped', banner)
-        assert re.search(r'<b class="num">1</b> ending what they do', banner)
+        assert re.search(r'<b class="num">1</b> finishing current work', banner)
         assert f"/breakers/{breaker}/release/?some=all" in banner
     # Whoever may only look sees it without buttons.
     html = cast.client("auditor").get("/").content.decode()
@@ -169,7 +169,7 @@ def test_a_release_by_page(cast: Cast) -> None:
         ({"some": "number", "number": "two", "reason": "r"}, "must be a whole number"),
         ({"some": "number", "number": "0", "reason": "r"}, "must be from 1"),
         ({"some": "percent", "percent": "100", "reason": "r"}, "must be from 1 to 99"),
-        ({"some": "most", "reason": "r"}, "ay how many go on"),
+        ({"some": "most", "reason": "r"}, "nter how many continue"),
     ):
         status, html = post(cast, path, **form)
         assert (status, why in html) == (422, True), form

@@ -82,7 +82,7 @@ def test_a_person_takes_snoozes_and_closes_an_incident_by_page(cast: Cast, many:
     assert "1 open incident" in words(get(cast, "/"))
     assert "unassigned" not in words(get(cast, "/"))
     status, html = post(cast, f"{at}take/", "manager")
-    assert (status, "Somebody else has taken this incident." in html) == (409, True)
+    assert (status, "This incident is assigned to somebody else." in html) == (409, True)
     assert post(cast, f"{at}give-back/")[0] == 303
     assert post(cast, f"{at}snooze/", hours="4")[0] == 303
     assert "Snoozed until" in get(cast, at)
@@ -149,7 +149,7 @@ def form(cast: Cast, **more: Any) -> dict[str, Any]:
 
 
 def test_a_person_subscribes_by_page_and_changes_and_removes_it(cast: Cast) -> None:
-    assert "No endpoint writes to people yet" in get(cast, "/subscriptions/")
+    assert "No endpoint sends to people yet" in get(cast, "/subscriptions/")
     mail(cast)
     assert get(cast, "/subscriptions/new/").count('name="kinds"') == 6
     status, html = post(cast, "/subscriptions/new/", **form(cast, label="no equals sign"))

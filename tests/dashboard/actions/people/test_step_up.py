@@ -249,7 +249,7 @@ def test_the_page_takes_a_code_where_there_is_a_second_factor(
 ) -> None:
     secret, client, path = with_app(cast), stale(cast), f"/approvals/{high.id}/decide/"
     text = client.post(path, form(high)).content.decode()
-    assert "Code of your authenticator app" in text
+    assert "Code from your authenticator app" in text
     assert 'name="password"' not in text
     wrong = client.post(path, form(high, confirm_code="000000"))
     assert wrong.status_code == 403

@@ -63,7 +63,7 @@ def test_it_says_what_it_asks_and_takes_one_answer(cast: Cast, lost: tuple[UUID,
     assert event.actor == cast.actor("operator").id
     assert (event.data["verdict"], event.data["reason"]) == ("happened", "seen")
     assert sentences.event_sentence(event, {event.actor: "Ada"}) == (
-        "Ada said of publish: it happened: seen"
+        "Ada settled publish: it happened: seen"
     )
     again = post(client, thread, body | {"verdict": "not_happened", "result": None})
     assert again.status_code == 409
@@ -180,7 +180,7 @@ def test_the_page_asks_and_takes_the_answer(cast: Cast, lost: tuple[UUID, UUID])
     version = queries.thread(thread, workspace=cast.workspace).version
     form = {"activity": effect, "version": version, "f-result": '{"path": "q"}', "f-reason": "ok"}
     done = client.post(f"/threads/{thread}/settle/", {**form, "verdict": "happened"}, follow=True)
-    assert "it goes on as soon as a worker is free" in done.content.decode()
+    assert "it continues as soon as a worker is free" in done.content.decode()
     assert queries.activity(effect).result == {"path": "q"}
     second = client.post(f"/threads/{thread}/settle/", {**form, "verdict": "not_happened"})
     assert second.status_code == 409

@@ -407,7 +407,7 @@ NAMED = {
     "a_risk_of_no_request": "risk: it belongs to no request",
     "a_mark_altered": "integrity: is not what its log says",
     "a_damage_hidden": "export.json, integrity",
-    "a_comment_altered": "it does not fit its hash",
+    "a_comment_altered": "it does not match its hash",
     "a_decision_gone": "decision: the one in requests.jsonl is another",
     "a_request_gone": "approval: its request is missing",
     "an_anchor_altered": "is not the one that was anchored",

@@ -234,13 +234,11 @@ def test_reading_is_bounded_whatever_the_thread_holds(
     whole = material.read_material(row)
     assert (len(whole.outputs), whole.unread_calls, whole.unread_files) == (2, 0, 0)
     monkeypatch.setattr(material, "FILE_BYTES", 10)
-    assert of(bench, thread).unread == "Not looked through: 1 large file."
+    assert of(bench, thread).unread == "1 large file not scanned."
     assert origins(bench, thread)["$.account"] == "agent"
     monkeypatch.undo()
     monkeypatch.setattr(outputs, "OUTPUT_BYTES", 40)
-    assert of(bench, thread).unread == (
-        "Not looked through: 2 large outputs, 1 large entry of a person."
-    )
+    assert of(bench, thread).unread == ("2 large outputs, 1 large entry of a person not scanned.")
     monkeypatch.undo()
     for name in ("CALLS_READ", "_ROWS"):
         monkeypatch.setattr(outputs, name, 1)
@@ -274,9 +272,7 @@ def test_of_10000_calls_the_newest_are_read_up_to_the_limits(bench: Bench) -> No
     read = [call for call in calls if call.result is not None]
     assert len(calls) == outputs.CALLS_READ
     assert sum(len(call.result or "") for call in read) <= 2 * outputs.BYTES_READ
-    assert of(bench, thread).unread.startswith(
-        "Not looked through: calls older than the newest 2,000"
-    )
+    assert of(bench, thread).unread.startswith("Calls older than the newest 2,000")
 
 
 def test_the_number_of_statements_does_not_grow(

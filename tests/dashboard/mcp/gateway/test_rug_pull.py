@@ -28,7 +28,7 @@ LISTINGS: dict[str, tuple[Callable[[Message], list[Message]], str]] = {
     "gone": (_lists(), "no longer lists"),
     "twice": (_lists(TOOL, {**TOOL, "description": "Pay."}), "description"),
     "no list": (lambda _: [{"result": {"tools": "say"}}], "does not list"),
-    "no tool": (_lists({"name": 7}), "no tool"),
+    "no tool": (_lists({"name": 7}), "not a tool"),
     "an error": (lambda _: [{"error": {"code": -32000, "message": "no"}}], "does not list"),
     "no end": (lambda _: [{"result": {"tools": [TOOL], "nextCursor": "c"}}], "no end"),
 }

@@ -40,7 +40,7 @@ def test_a_thread_that_succeeded_begins_with_what_it_did(lived_here: Any, cast: 
     client.force_login(user, "dashboard.identity.backends.Passwords")
     html = client.get(f"/threads/{thread}/").content.decode()
     note = html[html.index('id="outcome"') :].partition("</div>")[0]
-    assert note.count("<li>") == 1, "what was undone is none of it"
+    assert note.count("<li>") == 1, "what was undone is not one of it"
     assert "order.place" in note
     earlier = bench.checkpoint(thread, 1).id
     assert 'id="outcome"' not in client.get(f"/threads/{thread}/?cp={earlier}").content.decode()

@@ -126,4 +126,4 @@ def test_waits_are_those_for_people(cast: Cast, through: str) -> None:
     assert [row["decisions"] for row in figure(cast, "reviewers")] == [1]
     page = cast.client("viewer").get("/overview/").content.decode()
     assert "median of 1 verdict by people" in page
-    assert "nor do verdicts of scripts and API tokens" in page
+    assert "verdicts of scripts and API tokens aren&#x27;t included" in page

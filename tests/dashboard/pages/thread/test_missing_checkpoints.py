@@ -21,7 +21,7 @@ def test_the_page_opens_in_red_before_anybody_verified(audited: Audited, tab: st
     alter(GONE, audited.thread)
     text = audited.html(f"/threads/{audited.thread}/{tab}")
     assert 'id="missing" role="alert"' in text
-    assert "Checkpoint #2, where this thread stands, is missing: none is left." in text
+    assert "Checkpoint #2, the head of this thread, is missing: none is left." in text
     assert "can still be read" in text
     assert "This state cannot be shown." in text
     assert 'id="event-1"' in text, "events are what can still be read"

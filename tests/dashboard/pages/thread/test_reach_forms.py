@@ -117,7 +117,7 @@ def test_pause_and_resume_ask_about_children_and_reach_them(tree: Tree) -> None:
     html = client.get(f"{url}resume/").content.decode()
     assert choice(html).startswith("[ ] Also 2 children, all paused. ")
     answer = client.post(f"{url}resume/", {"chosen": "1"}, follow=True)
-    assert "Resumed: it goes on" in answer.content.decode()
+    assert "Resumed: it continues" in answer.content.decode()
     assert "So do its children" not in answer.content.decode()
     carry_out()
     assert tree.statuses() == ["queued", "paused", "paused"]

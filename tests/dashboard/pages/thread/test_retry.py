@@ -19,7 +19,7 @@ def test_the_button_lets_the_rollback_go_on(cast: Cast) -> None:
     row = queries.thread(thread, workspace=cast.workspace)
     response = operator.post(f"/threads/{thread}/retry/", {"version": row.version}, follow=True)
     assert response.status_code == 200
-    assert "The rollback goes on where it stopped." in response.content.decode()
+    assert "The rollback continues where it stopped." in response.content.decode()
     row = queries.thread(thread, workspace=cast.workspace)
     assert row.status is Status.ROLLING_BACK
     assert queries.events_after(thread, row.last_seq - 1)[0].kind == "rollback.retried"

@@ -99,7 +99,7 @@ def test_an_edit_that_does_not_fit_its_hash_is_asked_again(bench: AnyBench) -> N
     assert gated.paid == []
     again = requests(bench, thread)[-1]
     assert (again.revision, again.args["amount"]) == (1, "10.00")
-    assert again.description.startswith("Asked again: what was decided does not fit its hash.")
+    assert again.description.startswith("Asked again: what was decided does not match its hash.")
     assert again.description.endswith("It is due.")
 
 

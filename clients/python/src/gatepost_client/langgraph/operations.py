@@ -39,7 +39,7 @@ Chosen = tuple[LeasedThread, Point]
 LOOK_SECONDS = 0.5
 # A graph that has stopped is left after so long: its other nodes may still report.
 GRACE_SECONDS = 1.0
-NOTHING_LEFT = "The graph has nothing left to do; invoke it again to go on."
+NOTHING_LEFT = "The graph has nothing left to do; invoke it again to continue."
 INTERRUPTED = "The graph stopped at an interrupt; resume it with a Command."
 
 

@@ -195,7 +195,7 @@ def _content(value: Any) -> Any:
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return value._asdict()
     raise InvalidValue(
-        f"{type(value).__name__} is no pydantic model, dataclass, named tuple or enum"
+        f"{type(value).__name__} is not a pydantic model, dataclass, named tuple or enum"
     )
 
 

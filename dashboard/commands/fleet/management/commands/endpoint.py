@@ -9,7 +9,7 @@ from dashboard.commands.terminal.console import VerbsCommand
 class Command(VerbsCommand):
     """Endpoints of notifications."""
 
-    help = "Makes and changes the places that are sent news."
+    help = "Creates and changes the endpoints of notifications."
     examples = """
         endpoint list
         endpoint create email reviewers

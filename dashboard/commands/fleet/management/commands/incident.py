@@ -1,4 +1,4 @@
-"""`./manage.py incident ...`: many alike troubles as one; taken, snoozed and closed."""
+"""`./manage.py incident ...`: similar problems grouped; taken, snoozed and closed."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Command(PersonalCommand):
     """Reads only; tells each thing with its measured value and, where needed, what to do."""
 
     help = (
-        "Says what is installed, reachable, unsafe and behind; with a thread, why it stands still "
+        "Says what is installed, reachable, unsafe and behind; with a thread, why it is stuck "
         "and what can be done."
     )
     examples = """

@@ -71,7 +71,7 @@ def rotate(command: PersonalCommand) -> None:
     rows = [("encrypted", str(done)), ("under the key", answer.key)]
     command.tell(answer, facts("", [*rows, ("unreadable", str(left.unreadable))]))
     if left.unreadable:
-        command.say("Their key is missing. Add it behind the others, or enter the secrets anew.")
+        command.say("Their key is missing. Add it behind the others, or enter the secrets again.")
         raise SystemExit(1)
 
 

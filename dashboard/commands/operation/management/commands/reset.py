@@ -50,7 +50,7 @@ class Command(TerminalCommand):
         data = Path(os.path.abspath(Path(value).expanduser()))
         if not (data / "gatepost.lock").exists():
             raise Missing(
-                f"{data} is no data folder of Gatepost, nothing was deleted; name it with "
+                f"{data} is not a data folder of Gatepost, nothing was deleted; name it with "
                 "--data-dir."
             )
         try:

@@ -9,7 +9,7 @@ from dashboard.commands.terminal.console import VerbsCommand
 class Command(VerbsCommand):
     """Subscriptions to incidents."""
 
-    help = "Makes and changes subscriptions to news of incidents, and quiet hours."
+    help = "Creates and changes subscriptions to incidents, and quiet hours."
     examples = """
         subscription list --as ada
         subscription create --endpoint mail --kind thread.failed --as ada

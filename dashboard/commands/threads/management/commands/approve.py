@@ -54,13 +54,13 @@ class Command(PersonalCommand):
             "--args",
             dest="answer",
             metavar="JSON|@PATH",
-            help="the answer to a question, or with edit all arguments anew",
+            help="the answer to a question, or with edit all arguments again",
         )
         parser.add_argument(
             "--what-next",
             default="",
             choices=WHAT_NEXT,
-            help="with reject: let the agent go on, stop the thread, or stop and undo",
+            help="with reject: let the agent continue, stop the thread, or stop and undo",
         )
         parser.add_argument(
             "--take-back", action="store_true", help="your decision, while it does not count yet"
@@ -130,7 +130,7 @@ class Command(PersonalCommand):
         if done.status == "held":
             self.say(f"It counts from {done.effective_at:%H:%M:%S} on; --take-back undoes it.")
         elif done.open and o["verdict"] in ALLOWING:
-            self.say("Recorded. Others have to agree as well.")
+            self.say("Recorded. Others still have to approve.")
         elif done.open:
             self.say("Asked. The request stays open.")
         self._tell(actor, done)
@@ -140,7 +140,7 @@ class Command(PersonalCommand):
         if o["verdict"]:
             raise Usage("--take-back", "goes without --verdict")
         done = actions.take_back(actor, _named(actor, o["approval"]).id)
-        self.say("Taken back. The request is open again.")
+        self.say("Undone. The request is open again.")
         self._tell(actor, done)
 
     def _tell(self, actor: Actor, row: ApprovalRow) -> None:

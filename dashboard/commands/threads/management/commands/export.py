@@ -57,7 +57,7 @@ class Command(PersonalCommand):
             "--checkpoint",
             default="",
             metavar="N",
-            help="only this checkpoint (number or id) and its files: enough to go on from there",
+            help="only this checkpoint (number or id) and its files: enough to continue from there",
         )
         parser.add_argument(
             "--children",

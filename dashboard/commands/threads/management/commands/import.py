@@ -36,8 +36,8 @@ class Command(PersonalCommand):
     """Checked first, written and verified in one transaction; nothing starts by itself."""
 
     help = (
-        "Reads a capsule that `export` wrote: the thread has the same history, verifies, and "
-        "stands where it stood. What was at work or waiting is paused, open requests are "
+        "Reads a capsule that `export` wrote: the thread has the same history, verifies, and has "
+        "the same status. What was at work or waiting is paused, open requests are "
         "withdrawn; an effect is never repeated. The folder that the file store keeps of a thread "
         "is read like the capsule of one checkpoint."
     )

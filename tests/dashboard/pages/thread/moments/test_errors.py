@@ -56,7 +56,7 @@ def test_errors_are_one_link_away_and_say_where_and_what_next(cast: Cast) -> Non
     assert any(words.startswith("publish, step 2") for _, words in rows)
     assert rows[-1][1].endswith("Retry, edit the state, or roll back.")
     # Of the attempts before the last one it says at which event the next one ended.
-    assert len([words for _, words in rows if "Tried again, event" in words]) == len(rows) - 2
+    assert len([words for _, words in rows if "Retried, event" in words]) == len(rows) - 2
     # Everything that is no error is gone from the list, and back by the other chips.
     assert "checkpoint.committed" not in shown.partition("<tbody>")[2]
     assert 'aria-current="true"' in re.search(r"<a class=\"chip[^>]*kind=errors[^>]*>", shown)[0]  # type: ignore[index]
@@ -70,7 +70,7 @@ def test_what_followed_an_error_is_the_checkpoint_after_it(cast: Cast) -> None:
     scene.step(again, report="it worked", leave_by=EventKind.THREAD_SUCCEEDED)
     rows = listed(look(cast, work))
     assert rows
-    assert all("It went on: checkpoint #2." in words for _, words in rows)
+    assert all("It continued: checkpoint #2." in words for _, words in rows)
     assert 'href="?cp=2"' in look(cast, work)
 
 
