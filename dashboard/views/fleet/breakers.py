@@ -77,9 +77,8 @@ def trip(request: HttpRequest) -> HttpResponse:
             "running": counts.get(Status.RUNNING, 0),
             "queued": sum(counts.get(status, 0) for status in TAKEN),
             "paused": counts.get(Status.PAUSED, 0),
-            "others": sum(
-                counts.get(s, 0) for s in (Status.WAITING, Status.SLEEPING, Status.ATTENTION)
-            ),
+            "sleeping": counts.get(Status.SLEEPING, 0),
+            "others": sum(counts.get(s, 0) for s in (Status.WAITING, Status.ATTENTION)),
             "agents": sorted(agents | ({selection.agent} - {""})),
             "agent": selection.agent,
             "label": query.get("label", ""),

@@ -71,7 +71,8 @@ def test_the_sheet_counts_what_a_trip_touches(cast: Cast) -> None:
         assert result.get("Running", 0) == counts.get("running", 0)
         queued = counts.get("queued", 0) + counts.get("rolling_back", 0)
         assert result.get("Queued", 0) == queued
-        others = sum(counts.get(s, 0) for s in ("waiting", "sleeping", "attention"))
+        assert result.get("Sleeping", 0) == counts.get("sleeping", 0)
+        others = sum(counts.get(s, 0) for s in ("waiting", "attention"))
         assert result.get("Waiting", 0) == others
         assert result.get("Paused", 0) == counts.get("paused", 0)
     assert len(agents) > 1
@@ -122,6 +123,7 @@ def test_the_banner_stands_on_every_board_with_its_numbers(cast: Cast) -> None:
         assert "Prices are wrong" in banner
         assert re.search(r'<b class="num">3</b> stopped', banner)
         assert re.search(r'<b class="num">1</b> finishing current work', banner)
+        assert re.search(r'<b class="num">1</b> not running, stopped when they would', banner)
         assert f"/breakers/{breaker}/release/?some=all" in banner
     # Whoever may only look sees it without buttons.
     html = cast.client("auditor").get("/").content.decode()
