@@ -7,7 +7,7 @@ the verb that makes them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -132,9 +132,18 @@ def set_active(ident: UUID, active: bool, *, workspace: UUID, actor: str) -> Hoo
 
 
 def map_identity(
-    ident: UUID, identity: str, user: int, *, workspace: UUID, actor: str
+    ident: UUID,
+    identity: str,
+    user: int,
+    *,
+    workspace: UUID,
+    actor: str,
+    then: Callable[[str], object] | None = None,
 ) -> IdentityRow:
-    """Say which user a hook's word for a person stands for, in place of a former one."""
+    """Say which user a hook's word for a person stands for, in place of a former one.
+
+    `then` is called with the hook's name in the same transaction, unless the word stood for them.
+    """
     _check_identity(identity)
     with transaction.atomic():
         row = _locked(ident, workspace)
@@ -154,6 +163,8 @@ def map_identity(
             mapped = RowChange(_identity_rows(ident, identity), columns=columns)
             payload = {"identity": identity, "user": user, "former": former}
             _log(K.HOOK_MAPPED, workspace, ident, row.name, actor, mapped, **payload)
+            if then is not None:
+                then(row.name)
     return next(one for one in identities(workspace, hook=ident) if one.identity == identity)
 
 

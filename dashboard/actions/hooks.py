@@ -11,7 +11,6 @@ from typing import Final
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
-from django.db import transaction
 
 from approvals.hooks import changes as hooks
 from approvals.hooks.changes import HookRow, IdentityRow
@@ -102,11 +101,13 @@ def map_identity(actor: Actor, hook: UUID, identity: str, user_id: int) -> Ident
     check_text("$.identity", identity, hooks.IDENTITY_MAX, required=True)
     if user_id not in queries.people_of(actor.workspace):
         raise Missing("There is no such user in this workspace.")
-    with transaction.atomic():
-        row = hooks.map_identity(hook, identity, user_id, workspace=actor.workspace, actor=actor.id)
-        gives = [f"decisions by {row.hook_name} as {identity}"]
-        notify(actor, "mapped", Gift(user_id, "", gives))
-    return row
+
+    def tell(name: str) -> None:
+        notify(actor, "mapped", Gift(user_id, "", [f"decisions by {name} as {identity}"]))
+
+    return hooks.map_identity(
+        hook, identity, user_id, workspace=actor.workspace, actor=actor.id, then=tell
+    )
 
 
 def own_identities(actor: Actor) -> list[IdentityRow]:

@@ -71,12 +71,18 @@ def replaying(*answers: Recorded) -> Iterator[Replay]:
         def log_message(self, *_args: Any) -> None:
             """Requests are kept instead."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    with serving(Handler) as replay.url:
+        yield replay
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The address of a server on a port of its own, which answers as the handler does."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    replay.url = f"http://127.0.0.1:{server.server_port}/v1"
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
-        yield replay
+        yield f"http://127.0.0.1:{server.server_port}/v1"
     finally:
         server.shutdown()
         server.server_close()

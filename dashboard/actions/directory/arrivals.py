@@ -14,7 +14,7 @@ from dashboard.actions.people.accounts import (
     change_account,
     locked_account,
 )
-from dashboard.actions.people.usernames import alike
+from dashboard.actions.people.usernames import NameTaken, alike
 from dashboard.actions.people.users import LIMITS
 from dashboard.errors import Conflict, Forbidden
 from dashboard.fields.validation import check_text
@@ -62,6 +62,16 @@ def arrive(person: Arrival, *, actor: str) -> Any:
 
     Raises NoAccess and Conflict.
     """
+    try:
+        return _account_of_now(person, actor)
+    except (Conflict, NameTaken):
+        # Two sign-ins at the same moment: the other one has made the account, or linked it.
+        if identities.user_of(person.issuer, person.subject) is None:
+            raise
+    return _account_of_now(person, actor)
+
+
+def _account_of_now(person: Arrival, actor: str) -> Any:
     with transaction.atomic():
         user = identities.user_of(person.issuer, person.subject) or _account(person, actor)
         user = locked_account(user.pk)

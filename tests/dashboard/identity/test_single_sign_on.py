@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -159,6 +160,43 @@ def test_a_state_works_once_and_for_its_own_browser_only(house: House) -> None:
         refused = http.get("/sso/callback/", params={"error": "access_denied", "state": state})
         assert refused.status_code == 403
         assert "did not agree" in refused.text
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_of_n_ways_back_by_one_state_one_signs_in(house: House, n: int) -> None:
+    """The same address, opened n times at the same moment in one browser."""
+    house.provider.person(sub := f"sub-back-{n}", preferred_username=f"back{n}", groups=["ops"])
+    with house.browser() as http:
+        there = http.get("/sso/")
+        back = house.agree(there.headers["Location"], sub)
+        cookies = dict(http.cookies)
+
+        def come_back(_: int) -> httpx.Response:
+            with httpx.Client(base_url=house.web.address, timeout=20, cookies=cookies) as window:
+                return window.get(back)
+
+        with ThreadPoolExecutor(n) as pool:
+            statuses = [answer.status_code for answer in pool.map(come_back, range(n))]
+    assert statuses.count(303) == 1, statuses
+    assert all(status == 303 or 400 <= status < 500 for status in statuses), statuses
+    assert house.roles(f"back{n}") == {("default", "operator")}
+    assert house.sound()
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_a_newcomer_in_n_browsers_at_once_is_one_account(house: House, n: int) -> None:
+    house.provider.person(sub := f"sub-new-{n}", preferred_username=f"new{n}", groups=["ops"])
+
+    def sign_in(_: int) -> int:
+        with house.browser() as http:
+            return house.come_back(http, sub).status_code
+
+    with ThreadPoolExecutor(n) as pool:
+        statuses = list(pool.map(sign_in, range(n)))
+    assert set(statuses) == {303}, statuses
+    assert get_user_model().objects.filter(username__startswith=f"new{n}").count() == 1
+    assert house.roles(f"new{n}") == {("default", "operator")}
+    assert house.sound()
 
 
 def test_no_address_of_others_is_where_a_sign_in_ends(house: House) -> None:

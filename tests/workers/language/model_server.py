@@ -8,8 +8,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.wires.replay import serving
 
 from . import responses_wire
 
@@ -294,15 +296,8 @@ def serving_models(*script: Say) -> Iterator[ModelServer]:
         def log_message(self, *_args: Any) -> None:
             """What it got is kept instead."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    models.url = f"http://127.0.0.1:{server.server_port}/v1"
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
+    with serving(Handler) as models.url:
         yield models
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def texts(items: Sequence[Any]) -> list[str]:
