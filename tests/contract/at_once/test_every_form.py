@@ -271,6 +271,9 @@ def test_sign_ins_at_once_are_as_in_turn(template: Template, how: str, n: int) -
     expected = attempt(template, partial(sign_in, in_turn))
     result = attempt(template, partial(sign_in, together))
     assert (result.answers, result.events) == (expected.answers, expected.events)
+    # A success forgets the tries that failed before it, and not those after it.
+    for one in (result, expected):
+        one.rows.pop("axes_accessattempt")
     assert result.rows == expected.rows
     assert result.broken == expected.broken == []
     n_in = {"right": n, "with a code": 1}.get(how, 0)
