@@ -16,6 +16,7 @@ pytestmark = pytest.mark.usefixtures("real_db")
 @pytest.mark.slow
 def test_bytes_are_linear_in_what_is_added() -> None:
     limits = BUDGETS[4].parts
+    connection.ensure_connection()
     with without_autovacuum(connection.connection):
         size.without_activity(20)  # the first pages of every table
         tenth, whole = size.without_activity(100), size.without_activity(1_000)
@@ -26,6 +27,7 @@ def test_bytes_are_linear_in_what_is_added() -> None:
 @pytest.mark.slow
 def test_recorded_activities_grow_no_faster() -> None:
     limits = BUDGETS[4].parts
+    connection.ensure_connection()
     with without_autovacuum(connection.connection):
         size.with_activity(100)  # the first pages of every table, and its map of free space
         tenth, whole = size.with_activity(100), size.with_activity(1_000)
