@@ -104,10 +104,10 @@ def _note_data_folder(arguments: list[str]) -> None:
 
 def _run() -> int:
     """Run the command; its exit code. Ctrl-C and a reader that left (`| head`) are no errors."""
-    from django.core.management import execute_from_command_line
+    from dashboard.commands.terminal.overview import Commands
 
     try:
-        execute_from_command_line(sys.argv)
+        Commands(sys.argv).execute()
         sys.stdout.flush()
     except KeyboardInterrupt:
         return STOPPED

@@ -224,7 +224,10 @@ def presented(text: str) -> tuple[Any, Grant]:
     """
     parts = _TOKEN.fullmatch(text)
     if parts is None:
-        raise Refused("This is not a token of Gatepost; one begins with gp_.")
+        raise Refused(
+            "This is not a token of Gatepost; one is gp_ with 8 letters and digits, _ and 43 more "
+            "characters."
+        )
     # By the hash: how long the look takes says nothing about the secret.
     named = parts[1], _hash(parts[2])
     tokens, users = reads.fetch_all((_PRESENTED, named), user_query((_USER, named)))

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from checkpoints.state.deltas import LIMITS, Refused, copied
+from checkpoints.state.deltas import LIMITS, Refused, canonical, copied
 
 if TYPE_CHECKING:  # what they promise: nothing of them may be changed
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # what they promise: nothing of them may be changed
 else:
     _List, _Dict = list, dict
 
+BYTES = ". Bytes belong into a file (ctx.artifact), or into a text such as base64."
 _NO_SLOTS: tuple[str, ...] = ()  # those of a list or dict are its own
 
 type Build = Callable[[Any], Any]
@@ -228,6 +229,32 @@ def plain(value: Any, room: int = _DEPTH) -> Any:
 def jsonable(value: Any) -> Any:
     """The JSON of a value with models in it; a `Refused` that says why where there is none."""
     try:
-        return to_jsonable_python(value)
+        return _ordered(value, to_jsonable_python(value))
     except (ValueError, TypeError, RecursionError) as error:
-        return Refused(f"{type(value).__name__} cannot be written as JSON: {error}")
+        advice = BYTES if isinstance(error, PydanticSerializationError) else ""
+        return Refused(f"{type(value).__name__} cannot be written as JSON: {error}{advice}")
+
+
+def _ordered(value: Any, dumped: Any) -> Any:
+    """The JSON of a value with its sets in one order, whatever the process that made them.
+
+    `dumped` is the JSON of `value`, item by item in the order of the value.
+    """
+    if isinstance(value, set | frozenset):
+        items = [_ordered(*pair) for pair in zip(value, dumped, strict=True)]
+        return sorted(items, key=canonical)
+    if isinstance(value, list | tuple) and isinstance(dumped, list):
+        return [_ordered(*pair) for pair in zip(value, dumped, strict=True)]
+    if isinstance(value, dict) and isinstance(dumped, dict) and len(value) == len(dumped):
+        pairs = zip(value.values(), dumped.items(), strict=True)
+        return {name: _ordered(inner, outer) for inner, (name, outer) in pairs}
+    if isinstance(value, BaseModel) and isinstance(dumped, dict):
+        names = {
+            field.serialization_alias or field.alias or name: name
+            for name, field in type(value).model_fields.items()
+        }
+        return {
+            name: _ordered(getattr(value, names[name]), inner) if name in names else inner
+            for name, inner in dumped.items()
+        }
+    return dumped

@@ -7,7 +7,7 @@ Where neither is there the call fails and says so: nothing pretends to be a mode
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, Literal, Protocol
@@ -23,6 +23,7 @@ from .frozen import plain
 from .messages import (
     ModelAnswer,
     ToolCall,
+    Usage,
     check_schema,
     checked_answer,
     checked_messages,
@@ -140,7 +141,7 @@ class Reply:
     model: str = ""
     tokens_in: int = 0
     tokens_out: int = 0
-    cost: str | Decimal | int | None = "0"
+    cost: str | Decimal | int | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: str = ""
     tokens_cached: int = 0
@@ -173,7 +174,7 @@ def request_of(
     config: Mapping[str, Any],
     *,
     messages: Sequence[Mapping[str, Any]] | None = None,
-    tools: Sequence[Tool | Mapping[str, Any]] = (),
+    tools: Sequence[Tool | Callable[..., Any] | Mapping[str, Any]] = (),
     schema: Mapping[str, Any] | None = None,
     model: str = "",
     system: str = "",
@@ -245,7 +246,7 @@ def recorded_answer(request: Request, reply: Any) -> tuple[Any, dict[str, Any]]:
         reply.tool_calls,
         reply.finish_reason,
         reply.reasoning,
-        usage=usage,
+        usage=Usage(usage),
         conversation=reply.conversation,
     )
     checked = checked_answer(answer, tools=request.tools, schema=request.schema)

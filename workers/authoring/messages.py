@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jsonschema
+from pydantic import PydanticUserError
 
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
+from checkpoints.state.schema_texts import with_definitions
 
 from .checks import shown
 from .errors import StepFailed
@@ -61,15 +64,56 @@ class ToolCall:
         return {"role": "tool", "tool_call_id": self.id, "content": text_of(plain(value))}
 
 
+class Usage(dict[str, Any]):
+    """What an answer took, by attribute or by name: `usage.cost` or `usage["cost"]`.
+
+    A cost that is not known is None, not "0"; counts that the provider leaves out are 0.
+    """
+
+    def __missing__(self, name: str) -> Any:
+        if name not in _UNKNOWN:
+            raise KeyError(name)
+        return _UNKNOWN[name]
+
+    @property
+    def model(self) -> str:
+        """The exact name of the model that answered."""
+        return str(self["model"])
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of request and answer."""
+        return int(self["tokens"])
+
+    @property
+    def cost(self) -> str | None:
+        """Dollars as text, None where the price of the model is not known."""
+        cost: str | None = self["cost"]
+        return cost
+
+
+# What stands for a member of a usage that is not there.
+_UNKNOWN: dict[str, Any] = {
+    "model": "",
+    "tokens": 0,
+    "tokens_in": 0,
+    "tokens_out": 0,
+    "tokens_cached": 0,
+    "tokens_reasoning": 0,
+    "cost": None,
+    "request_id": "",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
     """A model's answer to messages.
 
     `finish_reason` is "stop", "tool_calls", "length", "refusal" or the provider's own word.
     With a response schema `data` is the answer's value, and `error` says why there is none.
-    `usage` has model, tokens, tokens_in, tokens_out, cost (or unpriced: true), and where the
-    provider names them tokens_cached, tokens_reasoning and request_id. `conversation` is the id of
-    the conversation where the provider holds it.
+    `usage` has model, tokens, tokens_in, tokens_out, cost (None where the price is not known), and
+    where the provider names them tokens_cached, tokens_reasoning and request_id. `conversation` is
+    the id of the conversation where the provider holds it.
     """
 
     text: str = ""
@@ -78,7 +122,7 @@ class ModelAnswer:
     reasoning: str = ""
     data: Any = None
     error: str = ""
-    usage: Mapping[str, Any] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
     conversation: str = ""
 
     @property
@@ -110,7 +154,8 @@ class ModelAnswer:
         """The answer of a record."""
         fields = dict(value)
         calls = tuple(ToolCall(**call) for call in fields.pop("tool_calls", ()))
-        return cls(**fields, tool_calls=calls)
+        usage = Usage(fields.pop("usage", {}))
+        return cls(**fields, tool_calls=calls, usage=usage)
 
 
 def text_of(value: Any) -> str:
@@ -154,21 +199,41 @@ def checked_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[dict[str, A
     return tuple(result)
 
 
-def checked_tools(tools: Sequence[Tool | Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Tools as a model is shown them: name, description, JSON Schema of the arguments."""
+def checked_tools(
+    tools: Sequence[Tool | Callable[..., Any] | Mapping[str, Any]],
+) -> tuple[dict[str, Any], ...]:
+    """Tools as a model is shown them: name, description, JSON Schema of the arguments.
+
+    Those of a function are its name, its docstring and the types of its parameters.
+    """
     result = []
     for number, tool in enumerate(tools):
+        path = f"$.tools[{number}]"
         if isinstance(tool, Tool):
             about = (tool.call.__doc__ or "").strip()
             result.append({"name": tool.name, "description": about, "schema": tool.schema})
             continue
-        path = f"$.tools[{number}]"
+        if callable(tool):
+            result.append(_shown(tool, path))
+            continue
         value = plain(dict(tool)) if isinstance(tool, Mapping) else {}
         if not isinstance(value.get("name"), str) or not value["name"]:
             raise StepFailed(f"{path} must be a tool, or have a name, a description and a schema.")
         check_schema(value.get("schema"), f"{path}.schema")
         result.append({"description": "", **value})
     return tuple(result)
+
+
+def _shown(call: Callable[..., Any], path: str) -> dict[str, Any]:
+    """A plain function as a model is shown it; StepFailed where it has no name or no schema."""
+    name = getattr(call, "__name__", "")
+    if not name or name == "<lambda>":
+        raise StepFailed(f"{path} needs a name for the model to call it by: use a named function.")
+    try:
+        schema = with_definitions(Tool(name, call).schema)
+    except (PydanticUserError, NameError, TypeError) as error:
+        raise StepFailed(f"{path}: the parameters of {name!r} have no schema: {error}") from None
+    return {"name": name, "description": inspect.cleandoc(call.__doc__ or ""), "schema": schema}
 
 
 def check_schema(schema: Any, path: str) -> None:

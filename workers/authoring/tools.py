@@ -73,7 +73,10 @@ class Tool:
             "type": "object",
             "properties": properties,
             "required": required,
-            "additionalProperties": False,
+            "additionalProperties": any(
+                parameter.kind is inspect.Parameter.VAR_KEYWORD
+                for parameter in self.signature.parameters.values()
+            ),
         }
 
     def describe_tool(self) -> dict[str, Any]:

@@ -169,7 +169,7 @@ class Context(Children):
         self,
         *,
         messages: Sequence[Mapping[str, Any]],
-        tools: Sequence[Tool | Mapping[str, Any]] = (),
+        tools: Sequence[Tool | Callable[..., Any] | Mapping[str, Any]] = (),
         schema: Mapping[str, Any] | None = None,
         model: str = "",
         system: str = "",

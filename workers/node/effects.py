@@ -10,12 +10,14 @@ from approvals.queries import ApprovalRow
 from approvals.states import ALLOWING, DEFAULT_RISK
 from checkpoints.records import NewActivity, Position
 from checkpoints.state import deltas
+from checkpoints.state.schema_texts import with_definitions
 from checkpoints.verdicts import about_unknown
 from checkpoints.views import ActivityRow
 
 from ..authoring.errors import Parked, StepFailed
 from ..authoring.frozen import plain
 from ..authoring.graph import Gate, Tool
+from ..authoring.messages import fault
 from ..authoring.retry_policy import Retry, policy_of
 from ..step.advice import check_effect, check_gate, storable
 from ..step.answers import Outcome, outcome_of, result_of
@@ -32,6 +34,14 @@ FORK: Final = Gate(
     "A fork asks before each effect, because its base may already have had it.",
     risk=DEFAULT_RISK,
 )
+
+
+def _check_types(tool: Tool, args: Mapping[str, Any]) -> None:
+    """Hold a call of the author's to the tool's types, as those of models and reviewers are."""
+    if tool.elsewhere:
+        return
+    if problem := fault(args, with_definitions(tool.schema)):
+        raise StepFailed(f"What {tool.name!r} is called with does not fit its types: {problem}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +132,7 @@ class Effects(Interrupts):
         approval = self._step.approval_at(position)
         if known is None and approval is None:  # else it stands on record, or is judged as decided
             self._step.refuse_secrets(value, f"What {tool.name!r} is called with", of=tool.name)
+            _check_types(tool, value)
         expected = value if known is None else self._as_done(known, value)
         continuation = (
             None

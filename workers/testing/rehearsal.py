@@ -99,7 +99,7 @@ def scripted_model(value: Any) -> Model:
 
     def answer(request: Request, /) -> Any:
         message = result_of(lambda: answering(request))
-        return Reply(message, model="scripted") if isinstance(message, str) else message
+        return Reply(message, model="scripted", cost="0") if isinstance(message, str) else message
 
     if (estimate := getattr(value, "estimate", None)) is not None:
         vars(answer)["estimate"] = estimate

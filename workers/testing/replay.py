@@ -248,6 +248,8 @@ class Taped(Rehearsed):
         if known is not None and args is not None:
             self._raise(name, first_difference(known.args, args))
         if known is None and requests and args is not None:
+            if _same(requests[-1].args, args):
+                self._raise(name, "the tape ends here: nobody had decided this request yet.")
             self._raise(name, first_difference(requests[-1].args, args))
         others = [row.key for row in self._tape.calls(self._step.number, self._node)]
         if others:

@@ -46,6 +46,12 @@ class Expectation:
     tokens: int
     cost: Decimal
 
+    @property
+    def unpriced(self) -> bool:
+        """Answer True if nobody knows what it cost."""
+        usage = self.activity.usage
+        return isinstance(usage, Mapping) and bool(usage.get("unpriced"))
+
 
 @dataclass(frozen=True, slots=True)
 class Expected:
@@ -65,6 +71,10 @@ class Expected:
         """Sum the cost of the calls with this fate, in dollars."""
         result = sum((call.cost for call in self.calls if call.fate == fate), Decimal(0))
         return f"{result.normalize():f}" if result else "0"
+
+    def unpriced(self, fate: str) -> int:
+        """Count the calls with this fate whose cost is not known; `cost` leaves them out."""
+        return sum(call.unpriced for call in self.calls if call.fate == fate)
 
 
 class CallsAhead:

@@ -60,7 +60,8 @@ class ExpectedCalls(Shape):
 
     `reused` calls are not made again, those of `again` are. Those of `maybe` are unknown until
     run: other input leads to another call, or to none. Tokens and cost are of `again`, those of
-    `maybe` are the most that they took. `calls` are the first 200.
+    `maybe` are the most that they took. Calls whose model has no known price are counted as
+    unpriced, and no cost includes them. `calls` are the first 200.
     """
 
     reused: int
@@ -72,6 +73,9 @@ class ExpectedCalls(Shape):
     cost_maybe: str
     tokens_reused: int
     cost_reused: str
+    unpriced: int
+    unpriced_maybe: int
+    unpriced_reused: int
     calls: list[ExpectedCall]
 
     @classmethod
@@ -87,6 +91,9 @@ class ExpectedCalls(Shape):
             "cost_maybe": expected.cost(MAYBE),
             "tokens_reused": expected.tokens(REUSED),
             "cost_reused": expected.cost(REUSED),
+            "unpriced": expected.unpriced(AGAIN),
+            "unpriced_maybe": expected.unpriced(MAYBE),
+            "unpriced_reused": expected.unpriced(REUSED),
             "calls": [
                 {
                     "activity": call.activity.id,

@@ -13,6 +13,7 @@ from dashboard.actions.previews.expected_calls import AGAIN, MAYBE, REUSED, Expe
 from dashboard.actions.previews.plans import EditPlan, ForkPlan, RollBackPlan
 from dashboard.api.shapes.answers import thread_detail
 from dashboard.identity.permissions import Actor
+from dashboard.wording.savings import dollars
 from dashboard.wording.sentences import as_text
 
 from .console import PersonalCommand
@@ -91,10 +92,8 @@ def _ahead(expected: Expected) -> list[tuple[str, str]]:
     """Rows for the recorded calls that would be reused and those that would be repeated."""
 
     def totals(fate: str) -> str:
-        return (
-            f"{expected.count(fate)} recorded calls, {expected.tokens(fate)} tokens, "
-            f"{expected.cost(fate)}"
-        )
+        cost = dollars(expected.cost(fate), expected.unpriced(fate)) or "$0"
+        return f"{expected.count(fate)} recorded calls, {expected.tokens(fate)} tokens, {cost}"
 
     results = [("reuse", totals(REUSED)), ("call again", totals(AGAIN))]
     if expected.count(MAYBE):

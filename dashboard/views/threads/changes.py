@@ -24,6 +24,7 @@ from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.wording.interruptions import children_words
+from dashboard.wording.savings import dollars
 
 CALLS_SHOWN = 50
 form_page = require_http_methods(["GET", "POST"])
@@ -68,15 +69,14 @@ def values_at(thread: ThreadRow, target: CheckpointRow) -> tuple[dict[str, Any],
 
 def ahead_of(expected: Expected) -> dict[str, Any]:
     """The values of `shapes.Ahead` for what is expected of the calls ahead."""
-    cost, maybe = expected.cost(AGAIN), expected.cost(MAYBE)
     return {
         "reused": expected.count(REUSED),
         "again": expected.count(AGAIN),
         "maybe": expected.count(MAYBE),
         "tokens": expected.tokens(AGAIN),
-        "cost": cost if cost != "0" else "",
+        "cost": dollars(expected.cost(AGAIN), expected.unpriced(AGAIN)),
         "tokens_maybe": expected.tokens(MAYBE),
-        "cost_maybe": maybe if maybe != "0" else "",
+        "cost_maybe": dollars(expected.cost(MAYBE), expected.unpriced(MAYBE)),
         "tokens_reused": expected.tokens(REUSED),
         "calls": expected.calls[:CALLS_SHOWN],
     }

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from functools import update_wrapper
+from functools import update_wrapper, wraps
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 from uuid import uuid4
 
@@ -118,6 +118,7 @@ class Agent(Generic[P, R]):
         return self._block(settings, flow_of)
 
     def _execution(self, settings: Settings, transport: Blocking | Awaiting) -> Execution:
+        @wraps(self.function)  # an error names the author's function
         def invoke(work: Work) -> Any:
             # From the state, not from the call: a person may have edited it.
             kwargs = {name: work.state[name] for name in self.arguments if name in work.state}

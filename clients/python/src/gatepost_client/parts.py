@@ -12,6 +12,7 @@ from .record.declared import STEPS, Approve, Effect, declare_effect, names_of
 from .record.steps import perform_effect, perform_question, perform_step, take_messages
 
 F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
 
 
 @overload
@@ -42,8 +43,9 @@ def step(function: F | None = None, /, *, name: str = "") -> F | Callable[[F], F
     return declare if function is None else declare(function)
 
 
+# Whose argument `key` is given by us, so that callers leave it out: no type can say that yet.
 @overload
-def effect(function: F, /) -> F: ...
+def effect(function: Callable[..., R], /) -> Callable[..., R]: ...
 @overload
 def effect(
     *,
@@ -51,16 +53,16 @@ def effect(
     name: str = "",
     idempotent: bool = False,
     undo: Callable[..., Any] | None = None,
-) -> Callable[[F], F]: ...
+) -> Callable[[Callable[..., R]], Callable[..., R]]: ...
 def effect(
-    function: F | None = None,
+    function: Callable[..., R] | None = None,
     /,
     *,
     approve: bool | str | Approve = False,
     name: str = "",
     idempotent: bool = False,
     undo: Callable[..., Any] | None = None,
-) -> F | Callable[[F], F]:
+) -> Callable[..., R] | Callable[[Callable[..., R]], Callable[..., R]]:
     """Make a function an effect: done once, on record before and after, behind its gate.
 
     `approve` asks people first: True, a title such as "Pay {amount}", or an Approve. A function
@@ -69,7 +71,7 @@ def effect(
     `undo(args, result, *, key)` takes it back in a rollback.
     """
 
-    def declare(function: F) -> F:
+    def declare(function: Callable[..., R]) -> Callable[..., R]:
         title = name or function.__name__
         names_of(function)
         gate: Approve | None = None

@@ -253,7 +253,7 @@ def test_the_doors_tell_it(
     assert "When it resumes from there" in page
     assert "3 reused, 1 called again" in page
     call_command("threads", "fork", str(base), "--checkpoint", "0", "--preview")
-    assert "3 recorded calls, 42 tokens, 0.25" in capsys.readouterr().out
+    assert "3 recorded calls, 42 tokens, $0.25" in capsys.readouterr().out
 
 
 def test_the_page_says_what_was_reused(cast: Cast, bench: Bench, base: UUID) -> None:

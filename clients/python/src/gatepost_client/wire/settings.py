@@ -33,6 +33,8 @@ class Settings:
     def from_environment(cls) -> Settings:
         """Read GATEPOST_URL, GATEPOST_TOKEN, GATEPOST_WAIT and GATEPOST_LEASE_SECONDS."""
         url = os.environ.get("GATEPOST_URL", "http://127.0.0.1:8000")
+        if not url.startswith(("http://", "https://")):
+            raise NotConfigured(f"GATEPOST_URL must begin with http:// or https://, not {url!r}.")
         token = os.environ.get("GATEPOST_TOKEN", "")
         if not token:
             raise NotConfigured(

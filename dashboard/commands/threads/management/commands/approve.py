@@ -159,7 +159,7 @@ def _table(row: ApprovalRow) -> Table:
         [
             ("approval", row.id),
             ("title", row.title),
-            ("what it does", row.shown_sentence),
+            *([("what it does", row.shown_sentence)] if row.shown_sentence else []),
             ("thread", f"{row.thread} {row.thread_title}"),
             ("tool", row.tool or "-"),
             ("arguments", deltas.canonical(row.shown_args).decode()),
