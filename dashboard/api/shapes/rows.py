@@ -364,6 +364,7 @@ class Diff(Shape):
 
     `common` is the last checkpoint that both go through. `diverged` is the first event of either
     side after it whose content differs, in `diverged_step`; null where a side has none of the kind.
+    `equal_steps` counts the equal steps before it, those of the past that both share included.
     """
 
     from_: Place = Field(alias="from")

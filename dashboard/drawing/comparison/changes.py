@@ -1,13 +1,13 @@
 """A comparison in a few lines: which input differs, which values moved; pure.
 
-A list is named by its length, an object by the number of its differences, long text by its length:
-the states themselves stand below.
+Of an object the plain values that differ are named; a list is named by its length, everything else
+by the number of its differences, long text by its length: the states themselves stand below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dashboard.drawing import differences
@@ -16,6 +16,7 @@ from dashboard.wording.sentences import as_text
 from dashboard.wording.text import cut
 
 SHOWN: Final = 12
+LEAVES: Final = 3  # plain values named of one object
 CHARS: Final = 80
 MISSING: Final = "nothing"
 
@@ -37,15 +38,33 @@ def changed_values(
 ) -> list[Changed]:
     """The channels whose values differ, in the order of the states, plain values first."""
     names = [name for name in dict.fromkeys([*old, *new]) if name not in without]
+    plain: list[Changed] = []
+    others: list[Changed] = []
+    for name in names:
+        if name in old and name in new and differences.same(new[name], old[name]):
+            continue
+        before, after = old.get(name), new.get(name)
+        if not isinstance(before, dict | list) and not isinstance(after, dict | list):
+            plain.append(_changed(name, old, new))
+            continue
+        leaves = _leaves(name, before, after)
+        plain += leaves
+        if not leaves:
+            others.append(_changed(name, old, new))
+    return plain + others
+
+
+def _leaves(name: str, before: Any, after: Any) -> list[Changed]:
+    """The first plain values that differ between two objects, named by their path."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return []
     changed = [
-        (
-            isinstance(old.get(name), dict | list) or isinstance(new.get(name), dict | list),
-            _changed(name, old, new),
-        )
-        for name in names
-        if name not in old or name not in new or not differences.same(new[name], old[name])
+        replace(_changed(key, before, after), name=f"{name}.{key}")
+        for key in dict.fromkeys([*before, *after])
+        if not any(isinstance(side.get(key), dict | list) for side in (before, after))
+        and (key not in before or key not in after or before[key] != after[key])
     ]
-    return [one for _, one in sorted(changed, key=lambda pair: pair[0])]
+    return changed[:LEAVES]
 
 
 def _changed(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Changed:

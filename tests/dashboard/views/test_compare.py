@@ -126,15 +126,30 @@ def test_any_two_checkpoints_branches_and_threads(cast: Cast) -> None:
 
 def test_two_inputs_are_named_before_the_log(cast: Cast) -> None:
     """Values of every kind are named in one line each, where both begin and where both end."""
-    old: dict[str, Any] = {"a": 1, "same": 2, "gone": "x", "rows": [1], "at": {"x": 1, "y": 2}}
-    new: dict[str, Any] = {"a": 2, "same": 2, "rows": [1, 2], "at": {"x": 1, "y": 3}, "late": True}
+    old: dict[str, Any] = {
+        "a": 1,
+        "same": 2,
+        "gone": "x",
+        "rows": [1],
+        "at": {"x": 1, "y": 2},
+        "deep": {"z": [1]},
+    }
+    new: dict[str, Any] = {
+        "a": 2,
+        "same": 2,
+        "rows": [1, 2],
+        "at": {"x": 1, "y": 3},
+        "late": True,
+        "deep": {"z": [2]},
+    }
     by_name = {one.name: (one.left, one.right) for one in changed_values(old, new)}
     assert by_name == {
         "a": ("1", "2"),
         "gone": ("x", "nothing"),
         "late": ("nothing", "true"),
         "rows": ("1 item", "2 items"),
-        "at": ("", "~ 1 changed"),
+        "at.y": ("2", "3"),
+        "deep": ("", "~ 1 changed"),
     }
     agent = scene.make_agent()
     one, other = (scene.start(cast.workspace, agent, goal=goal) for goal in ("Tea", "Ink"))
