@@ -181,7 +181,8 @@ def summary(values: Sequence[ReceiptValue], *, reported: bool = False) -> str:
         come = "comes" if recorded == 1 else "come"
         parts.append(f"{number(recorded)} of {number(total)} values {come} from recorded outputs")
     else:
-        parts.append(f"0 of {number(total)} values come from recorded outputs")
+        values_come = "value comes" if total == 1 else "values come"
+        parts.append(f"0 of {number(total)} {values_come} from recorded outputs")
     if counts["computed"]:
         parts.append(f"{number(counts['computed'])} computed from them")
     if len(names) > NAMES:

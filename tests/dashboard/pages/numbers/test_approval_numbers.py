@@ -64,7 +64,8 @@ class Shown:
         )  # fmt: skip
         before, values = _single(json.loads(old)), _single(json.loads(new))
         edited = sum(before.get(path) != value for path, value in values.items())
-        parts = [f"0 of {len(values)} values come from recorded outputs"]
+        values_come = "value comes" if len(values) == 1 else "values come"
+        parts = [f"0 of {len(values)} {values_come} from recorded outputs"]
         parts += [f"{edited} from {editor}"] if edited else []
         own = len(values) - edited
         return ", ".join([*parts, *([f"{own} only from the agent"] if own else [])]) + "."
