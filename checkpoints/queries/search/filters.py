@@ -40,6 +40,7 @@ _AGO = "(SELECT clock_timestamp() - make_interval(secs => %s::float8))"
 # The index leaves out threads without labels.
 _WITH_LABELS = "th.labels <> '{}'::jsonb AND "
 _LABELLED = f"({_WITH_LABELS}th.labels @> jsonb_build_object(%s::text, %s::text))"
+_FAILING = "th.status = ANY(ARRAY['failed', 'attention'])"
 # As the index gp_thread_terms has them.
 _TEXTS = "gp_thread_texts(th.title, th.agent, th.labels, th.status, th.status_reason)"
 _TERMS = (
@@ -76,10 +77,13 @@ def filters(
     if selection.label:
         terms = (*terms, label_term(selection.label))
     for term in terms:
-        text, values = _any([_signed(one, workspace) for one in term.alternatives])
+        signed = _signed_in_order if term in common else _signed
+        text, values = _any([signed(one, workspace) for one in term.alternatives])
         where.append(text)
         if term in common:
             where[-1] = walked(where[-1])
+            if term.name == "error" and not term.others:
+                where.append(_FAILING)  # else the lanes of all other statuses are walked
         params += values
     return where, params
 
@@ -131,6 +135,19 @@ def _indexed(term: Term, workspace: UUID, *, bare: bool) -> Condition:
         return _any([_has_words(value, whole=bare) for value in term.values])
     text, params = _condition(term, workspace)
     return (text.replace(_WITH_LABELS, "") if bare else text), params
+
+
+def _signed_in_order(term: Term, workspace: UUID) -> Condition:
+    """The same for rows that another index finds: the words of titles alone are tried first."""
+    text, params = _signed(term, workspace)
+    if term.name or term.negated or not split(term.values[0]):
+        return text, params
+    (value,) = term.values
+    title = (
+        "(strpos(lower(th.title), lower(%s::text)) > 0 "
+        "AND gp_thread_words(th.title, th.id) @@ lower(%s::text)::tsquery)"
+    )
+    return f"({title} OR {text})", [value, word_query(value), *params]
 
 
 def _signed(term: Term, workspace: UUID) -> Condition:
@@ -239,7 +256,7 @@ def _error(values: Sequence[str], workspace: UUID) -> Condition:
         return f"({text} AND {words})", [value, *params]
 
     text, params = _any([one(value) for value in values])
-    return f"(th.status = ANY(ARRAY['failed', 'attention']) AND {text})", params
+    return f"({_FAILING} AND {text})", params
 
 
 def _idle(values: Sequence[str], workspace: UUID) -> Condition:
@@ -270,7 +287,7 @@ def _label(values: Sequence[str], workspace: UUID) -> Condition:
 def _has(values: Sequence[str], workspace: UUID) -> Condition:
     known: dict[str, Condition] = {
         "stuck": (f"th.id = ANY(ARRAY({STUCK_IDS}))", [workspace, workspace]),
-        "error": ("th.status = ANY(ARRAY['failed', 'attention'])", []),
+        "error": (_FAILING, []),
         "approval": (f"(th.status = 'waiting' AND NOT {_FOR_OTHERS})", []),
         "fork": ("th.forked_from IS NOT NULL", []),
         "parent": ("th.parent IS NOT NULL", []),
