@@ -115,7 +115,7 @@ REGIONS: dict[str, Region] = {
     "incident-verbs": Region(
         INCIDENT, ONE_INCIDENT, incident.incident_verbs, by_roles=True, personal=True
     ),
-    "incident-newest": Region(INCIDENT, ONE_INCIDENT, incident.incident_newest),
+    "incident-newest": Region(INCIDENT, ONE_INCIDENT, incident.incident_newest, by_roles=True),
     "approval-main": Region("approval", APPROVAL, approvals.approval_main),
     "approval-changed": Region("approval", APPROVAL, approvals.approval_changed),
     "approval-side": Region("approval", APPROVAL, approvals.approval_side, by_roles=True),

@@ -20,7 +20,7 @@ def logins(tmp_path: Path) -> dict[str, str]:
     demo.create_logins(path)
     demo.create_logins(path)  # a second start adds nothing
     lines = path.read_text().splitlines()
-    assert len(lines) == 4
+    assert len(lines) == len(demo.PEOPLE) == 6
     return dict(line.split() for line in lines)
 
 
@@ -64,6 +64,8 @@ def test_demo_people_have_the_roles_of_their_names(logins: dict[str, str]) -> No
     assert roles == {
         "operator": {"operator"},
         "manager": {"reviewer"},
+        "manager2": {"reviewer"},
+        "manager3": {"reviewer"},
         "auditor": {"auditor"},
         "admin": {"admin"},
     }
@@ -73,7 +75,7 @@ def test_demo_people_have_the_roles_of_their_names(logins: dict[str, str]) -> No
 def test_making_the_demo_people_is_on_record(logins: dict[str, str]) -> None:
     workspace = queries.default_workspace()
     kinds = [row.kind for row in queries.workspace_events(workspace).rows]
-    assert kinds.count("user.created") == kinds.count("role.granted") == 4
+    assert kinds.count("user.created") == kinds.count("role.granted") == len(demo.PEOPLE)
     assert kinds[-1] == "workspace.created"
     assert verify_workspace(workspace).intact
     assert not get_user_model().objects.filter(is_superuser=True).exists()
