@@ -15,7 +15,7 @@ from ..published.report_tool import ask_and_publish, publish_report
 from .facts import installed
 from .findings import LEVELS
 from .lock_files import normal, packages_of
-from .report import counted, table_of, title_of
+from .report import counted, not_read, table_of, title_of
 from .report import report as write_report
 from .state import DependencyAudit, Ref, Row
 
@@ -47,23 +47,29 @@ def after_reading(state: DependencyAudit) -> Literal["audit", "__end__"]:
 def read(state: DependencyAudit, ctx: Context) -> dict[str, Any]:
     """Read the lock file, or look at what is installed."""
 
-    def list_packages(file: Ref | None) -> list[Row]:
+    def list_packages(file: Ref | None) -> dict[str, Any]:
         if file is None:
-            return installed()
+            return {"packages": installed(), "unread": []}
         with ctx.open_artifact(file) as opened:
-            return packages_of(opened.read(), str(file["name"]))
+            listed, unread = packages_of(opened.read(), str(file["name"]))
+        return {"packages": listed, "unread": unread}
 
     left_out = {normal(name) for name in state.ignore}
-    results = ctx.activity(list_packages, state.file)
+    answer = ctx.activity(list_packages, state.file)
+    results, unread = answer["packages"], answer["unread"]
     packages = [row for row in results if normal(row["name"]) not in left_out]
     source = str(state.file["name"]) if state.file else "this environment"
     text = f"{source} has {counted(len(results), 'package')}."
     ctx.think(text)
+    lines = [f"{source}: not read, {line}." for line in unread]
+    for line in lines[:NAMED]:
+        ctx.think(line)
     return {
         "source": source,
         "packages": packages,
+        "unread": unread,
         "outcome": "" if packages else "There is no package to audit.",
-        "log": [text, f"{counted(len(results) - len(packages), 'package')} ignored."],
+        "log": [text, f"{counted(len(results) - len(packages), 'package')} ignored.", *lines],
     }
 
 
@@ -97,12 +103,13 @@ def audit(state: DependencyAudit, ctx: Context) -> dict[str, Any]:
             ctx.think(f"{finding['package']}: {finding['what']} ({finding['why']}).")
     counts = {level: sum(f["level"] == level for f in findings) for level in LEVELS}
     shown = ", ".join(f"{number:,} {level}" for level, number in counts.items())
+    unread = not_read(state.unread)
     return {
         "rows": rows,
         "findings": findings,
         "failures": failures,
         "log": [
-            f"Audited {counted(len(rows), 'package')}, {len(failures):,} failed.",
+            f"Audited {counted(len(rows), 'package')}, {len(failures):,} failed{unread}.",
             f"Findings: {shown}.",
         ],
     }
@@ -160,6 +167,7 @@ def draft(state: DependencyAudit, ctx: Context) -> dict[str, Any]:
         "rows": state.rows,
         "findings": state.findings,
         "failures": state.failures,
+        "unread": state.unread,
         "summary": state.summary,
         "refused": state.refused,
         "years": state.years,
@@ -176,6 +184,8 @@ def publish(state: DependencyAudit, ctx: Context) -> dict[str, Any]:
     ctx.think(f"{counted(serious, 'finding')} of level high or medium.")
     if state.failures:
         ctx.think(f"{counted(len(state.failures), 'package')} could not be audited.")
+    if state.unread:
+        ctx.think(f"{counted(len(state.unread), 'line')} of {state.source} not read.")
     return ask_and_publish(
         ctx,
         title=title,

@@ -25,12 +25,22 @@ def title_of(source: str, number: int) -> str:
     return f"Audit of {source}: {counted(number, 'package')}"
 
 
+def not_read(unread: Sequence[str]) -> str:
+    """The end of a sentence that names the first lines which were not read; "" where all were."""
+    if not unread:
+        return ""
+    more = f" and {len(unread) - 3:,} more" if len(unread) > 3 else ""
+    verb = "was" if len(unread) == 1 else "were"
+    return f"; {counted(len(unread), 'line')} {verb} not read ({'; '.join(unread[:3])}{more})"
+
+
 def report(
     *,
     source: str,
     rows: Sequence[Mapping[str, Any]],
     findings: Sequence[Mapping[str, Any]],
     failures: Sequence[Mapping[str, Any]],
+    unread: Sequence[str],
     summary: str,
     refused: Sequence[str],
     years: float,
@@ -42,7 +52,8 @@ def report(
     parts = [
         f"# {escaped(title_of(source, len(rows)))}",
         f"{counted(len(findings), 'finding')}: {counts}. "
-        f"{counted(sum(not row['findings'] for row in rows), 'package')} without any.",
+        f"{counted(sum(not row['findings'] for row in rows), 'package')} without any. "
+        f"{len(failures):,} failed{not_read(unread)}.",
     ]
     if summary.strip():
         lines = [escaped(line) for line in summary.split("\n\n") if line.strip()]
@@ -55,6 +66,10 @@ def report(
     if failures:
         lines = [f"- {escaped(_named(f))}: {escaped(f['reason'])}" for f in failures[:SHOWN]]
         parts += ["## Could not be audited", "\n".join(lines)]
+    if unread:
+        more = [f"- … and {len(unread) - SHOWN:,} more"] if len(unread) > SHOWN else []
+        lines = [*(f"- {escaped(line)}" for line in unread[:SHOWN]), *more]
+        parts += ["## Not read", "Whatever these lines name was not audited.", "\n".join(lines)]
     parts += ["## Method", _method(absent, refused, years, by_model=bool(summary.strip()))]
     return "\n\n".join(parts) + "\n"
 

@@ -74,6 +74,7 @@ class DependencyAudit(State):
 
     source: Annotated[str, _result("What is audited")] = ""
     packages: Annotated[list[Row], _result("Packages")] = []
+    unread: Annotated[list[str], _result("Lines not read")] = []
     rows: Annotated[list[Row], _result("Audited")] = []
     findings: Annotated[list[Row], _result("Findings")] = []
     failures: Annotated[list[Row], _result("Not audited")] = []
