@@ -75,6 +75,7 @@ def thread_letter(
     head = first if len(thread_news) == 1 else f"{len(thread_news)} threads: {first} and others"
     text = "\n".join([head, "", *texts, more, "", FOOT, ""])
     html = f"<h1>{escape(head)}</h1><ul>{''.join(items)}</ul><p>{escape(more)}</p>"
+    html += f"<p>{escape(FOOT)}</p>"
     if rest is not None:
         text, html = f"{text}\n{rest.text}", html + rest.html
     return Letter(subject(head), text, html)

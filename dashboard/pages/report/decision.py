@@ -29,10 +29,12 @@ from dashboard.operating.record_integrity import ThreadIntegrity, integrity_of
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.wording import sentences
 from dashboard.wording.parties import Recognised, recognised
+from dashboard.wording.text import span
 
 from .outcomes import CUT, outcome_in_words
 
 LINES_MAX: Final = 500
+FOUR_EYES: Final = "People who started, forked or edited the thread can’t approve"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,23 @@ class DecisionReport:
     def terms(self) -> Any:
         """The demands of the policy in force: stages, four eyes, deadlines, undo window."""
         return self.page.progress.terms.to_json()
+
+    @property
+    def terms_in_words(self) -> list[tuple[str, str]]:
+        """(name, value) of each of them."""
+        terms = self.page.progress.terms
+        expiry = {"expire": "It expires", "reject": "It is rejected"}.get(terms.on_expiry, "")
+        if terms.on_expiry == "escalate" and terms.escalate_to is not None:
+            expiry = f"It goes to {terms.escalate_to.in_words} for {span(terms.escalate_for)}"
+        stages = (f"{seat.count} of {seat.in_words}" for seat in terms.stages)
+        return [
+            ("Approvals", ", then ".join(stages)),
+            ("Four eyes", FOUR_EYES if terms.four_eyes else "No"),
+            ("Time to undo", span(terms.undo_window) if terms.undo_window else "None"),
+            ("Approval valid for", span(terms.valid_for)),
+            ("If nobody decides in time", expiry or "It expires"),
+            ("Reminders", ", ".join(f"after {span(s)}" for s in terms.reminders) or "None"),
+        ]
 
     @cached_property
     def looks(self) -> list[tuple[str, Look]]:

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from approvals.gates import first_looks
 from approvals.records import outcomes
+from approvals.rules.terms import Seat, Terms
 from checkpoints import store
 from checkpoints.states import EventKind
 from tests.cast import Cast
@@ -225,3 +226,35 @@ def test_short_values_are_not_folded(cast: Cast) -> None:
         "<pre>{&quot;amount&quot;: &quot;9&quot;, &quot;payee&quot;: &quot;ACME&quot;}</pre>"
         in page
     )
+
+
+def test_the_policy_in_force_is_a_sentence_with_its_parts(cast: Cast) -> None:
+    treasury = Seat(people=("ben",), teams=("Treasury",))
+    terms = Terms(
+        stages=(Seat(count=2), treasury),
+        four_eyes=True,
+        undo_window=10,
+        on_expiry="escalate",
+        escalate_to=treasury,
+        escalate_for=3600.0,
+        reminders=(600.0, 7200.0),
+        rule="Payments over 1,000 EUR need two people.",
+    )
+    work = scene.lease(scene.start(cast.workspace, scene.make_agent("payments")))
+    row = scene.gate(work, args={}, tool="bank.pay", title="Pay?", terms=terms)
+    page = cast.client("auditor").get(reverse("approval_report", args=[row.id])).content.decode()
+    section = page.partition("Policy in force")[2].partition("</section>")[0]
+    shown, fold, raw = re.split(r"(<details>|<pre>)", section, maxsplit=1)
+    for words in (
+        "Payments over 1,000 EUR need two people.",
+        "2 of any reviewer, then 1 of ben or team Treasury",
+        "People who started, forked or edited the thread can’t approve",
+        "10 s",
+        "24 h 00",
+        "It goes to ben or team Treasury for 1 h 00",
+        "after 10 min, after 2 h 00",
+    ):
+        assert words in shown
+    assert fold
+    assert "{" not in shown
+    assert "escalate_to" in raw
