@@ -32,3 +32,12 @@ def examples(workspace: UUID) -> list[tuple[str, str]]:
         ("Everything one agent does", f"agent == {agent!r}"),
         ("Rollbacks by people", "operation == 'roll_back'"),
     ]
+
+
+def tools_by_name(workspace: UUID) -> list[tuple[str, str]]:
+    """(tool, the agents that announce it) of each tool that a condition can name."""
+    agents: dict[str, list[str]] = {}
+    for one in queries.agents(workspace=workspace):
+        for name in one.tools:
+            agents.setdefault(name, []).append(one.agent)
+    return [(name, ", ".join(sorted(set(agents[name])))) for name in sorted(agents)]

@@ -33,7 +33,7 @@ from dashboard.identity.permissions import Actor, may
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, flash, flash_refusal
 
-from .policy_examples import examples
+from .policy_examples import examples, tools_by_name
 from .policy_form import PolicyForm, differences, form_of, seat_line
 
 SHOWN = 100
@@ -86,6 +86,7 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
         posted = False
         form = PolicyForm(initial={**request.POST.dict(), "condition": example})
     context: dict[str, Any] = {"form": form, "row": row, "examples": begins}
+    context["tools"] = tools_by_name(who.workspace)
     context["refused"] = refusal(row.condition) if row else ""
     context["claims"] = _claims(row) if row else ()
     context["facts"] = list(FACTS.items())

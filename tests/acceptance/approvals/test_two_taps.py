@@ -49,6 +49,7 @@ def address(row: ApprovalRow, *, listed: bool) -> str:
 
 @pytest.mark.parametrize("pause_ms", [120, 700])
 @pytest.mark.parametrize("listed", [True, False], ids=["inbox", "push"])
+@pytest.mark.rubric(27)
 @pytest.mark.requirement("D02")
 def test_the_second_tap_on_a_phone_decides_nothing(
     house: House, people: People, listed: bool, pause_ms: int
@@ -74,6 +75,7 @@ def test_the_second_tap_on_a_phone_decides_nothing(
 
 
 @pytest.mark.parametrize("listed", [True, False], ids=["inbox", "push"])
+@pytest.mark.rubric(27)
 @pytest.mark.requirement("D02")
 def test_what_cannot_be_undone_asks_a_second_time_on_a_phone(
     house: House, people: People, listed: bool
@@ -96,6 +98,7 @@ def test_what_cannot_be_undone_asks_a_second_time_on_a_phone(
     assert (now(first).status, now(second).status) == ("held", "pending")
 
 
+@pytest.mark.rubric(27)
 @pytest.mark.requirement("D02")
 def test_a_key_pressed_twice_decides_once_at_most(house: House, people: People) -> None:
     first, second = pair(house, undo=UNDO)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
+from uuid import UUID
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.db import transaction
+from playwright.sync_api import expect
 
+from approvals.verification import keep_report
+from dashboard.operating import proof
 from tests.acceptance.conftest import People
 from tests.acceptance.house import House
 from tests.acceptance.screens import PHONE, WIDE, Screen
+from tests.checkpoints.builders import rows
 from tests.hazards.bench import Case
 
 from .test_doors import forms, pages
@@ -91,3 +99,39 @@ def test_axe_finds_nothing(house: House, people: People, at_gate: Case, name: st
     if name != "login":
         screen.see_live()
     assert faults(screen, Axe()) == {}
+
+
+@contextmanager
+def damaged(case: Case) -> Iterator[None]:
+    """A thread with an altered event, as a verification finds it; whole again afterwards."""
+    where = "WHERE thread_id = %s AND seq = 1"
+    [(actor,)] = rows(f"SELECT actor FROM gp_event {where}", (case.id,))
+    try:
+        altered(where, "somebody", case.id)
+        yield
+    finally:
+        altered(where, actor, case.id)
+
+
+def altered(where: str, actor: str, thread: UUID) -> None:
+    with transaction.atomic():
+        rows("SELECT set_config('session_replication_role', 'replica', true)")
+        rows(f"UPDATE gp_event SET actor = %s {where} RETURNING 1", (actor, thread))
+    keep_report(proof.verify(thread, files=False), actor="command")
+
+
+@pytest.mark.rubric(22)
+def test_axe_finds_nothing_where_a_record_is_damaged(house: House, people: People) -> None:
+    case = house.play("look a")
+    case.wait_status("succeeded")
+    operator, auditor = people("operator"), people("auditor")
+    with damaged(case):
+        for screen, path, words in (
+            (operator, "/", "damaged"),
+            (operator, f"/threads/{case.id}/", "The record of this thread is damaged."),
+            (auditor, f"/admin/search/?kind=all&thread={case.id}", "do not rely on events marked"),
+        ):
+            screen.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+            screen.open(path)
+            expect(screen.one("main").first).to_contain_text(words)
+            assert faults(screen, Axe()) == {}, path

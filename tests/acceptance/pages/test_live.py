@@ -136,6 +136,7 @@ def test_an_outage_is_shown_and_nothing_is_missed_after_it(house: House, people:
         assert len(screen.documents) == 1
 
 
+@pytest.mark.rubric(7)
 @pytest.mark.requirement("D01")
 def test_a_server_that_freezes_is_shown_and_nothing_can_be_pressed(
     house: House, people: People

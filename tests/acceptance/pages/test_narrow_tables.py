@@ -76,6 +76,7 @@ def test_each_payment_of_a_list_is_read_whole_on_a_phone(house: House, people: P
     expect(table).to_be_hidden()
 
 
+@pytest.mark.rubric(25)
 def test_ninety_payments_beside_the_last_ones_are_short_on_a_phone(
     house: House, people: People
 ) -> None:

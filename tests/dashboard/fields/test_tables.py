@@ -53,6 +53,7 @@ def test_an_untouched_table_is_no_change() -> None:
     assert list(field.columns) == LINE["x-order"]
 
 
+@pytest.mark.rubric(28)
 def test_one_cell_changes_one_value() -> None:
     changes, problems = read(sent(t_1_1_lines="7.50"))
     assert problems == {}
@@ -61,6 +62,7 @@ def test_one_cell_changes_one_value() -> None:
     assert fields.channel_of("t-1-1-lines") == fields.channel_of("d-1-lines") == "lines"
 
 
+@pytest.mark.rubric(28)
 def test_rows_are_removed_and_added() -> None:
     changes, problems = read(sent(d_0_lines="1", t_3_0_lines="Di", t_3_1_lines="2"))
     assert problems == {}

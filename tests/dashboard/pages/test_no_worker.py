@@ -16,6 +16,7 @@ pytestmark = pytest.mark.django_db
 WARNING = "No worker is running."
 
 
+@pytest.mark.rubric(8)
 @pytest.mark.requirement("D01")
 def test_each_page_says_that_nobody_works_while_threads_wait(cast: Cast) -> None:
     examples = make_examples(cast)

@@ -149,6 +149,7 @@ def test_an_edit_keeps_empty_arguments_and_lets_them_be_sent(cast: Cast, agent: 
     assert decided.decided_args == args | {"amount": "12.00"}
 
 
+@pytest.mark.rubric(28)
 def test_a_question_is_offered_only_where_the_agent_answers_it(cast: Cast, agent: UUID) -> None:
     schema = {"type": "object", "properties": {"to": {"type": "string"}}}
     client = cast.client("manager")

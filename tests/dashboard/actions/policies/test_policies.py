@@ -117,6 +117,8 @@ def test_an_example_fills_the_condition_and_keeps_the_rest(cast: Cast) -> None:
     assert "kept</textarea>" in page
     assert 'role="alert"' not in page
     assert queries_policies.policies(cast.workspace) == []
+    known = page.partition('aria-label="Known tools"')[2].partition("</ul>")[0]
+    assert "<code>publish</code> research" in known
     # Each of them can be saved as it stands.
     for words, text in examples(cast.workspace):
         assert not refusal(text), words
