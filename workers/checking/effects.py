@@ -81,7 +81,7 @@ def check_calls(agent: str, parts: list[ModuleType], tools: dict[str, Tool]) -> 
     for name, tool in tools.items():
         if name not in used:
             yield voice(agent, f"tool {name}", tool.call).note(
-                "No effect in these modules uses it."
+                "No ctx.effect in these modules names it. A list or dict that holds it may use it."
             )
 
 

@@ -233,8 +233,9 @@ def _consequences(
     if made.unfinished:
         many = "1 thread" if made.unfinished == 1 else f"{made.unfinished} threads"
         if on_change == "stop":
-            message = f"{many} stopped with other code and will ask a person before continuing."
-            yield _note(made, "note", message, "`agent impact` lists them.")
+            message = f"{many} stopped with other code."
+            advice = "`agent impact` says which continue, by an upgrade, and which ask a person."
+            yield _note(made, "note", message, advice)
         else:
             yield _note(made, "note", f"{many} stopped with other code continue with this one.", "")
         if named := summary(changes(queries.code_of_version(others[0].id), code)):

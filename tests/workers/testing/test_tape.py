@@ -191,8 +191,9 @@ def test_a_tape_ends_where_its_thread_stood(bench: Bench, tmp_path: Path) -> Non
     taped.calls.clear()
     play = Harness(taped.graph).play(tape=tape)
     assert (play.status, [r.title for r in play.open]) == ("waiting", ["Book Oslo"])
-    with pytest.raises(NotOnTape, match=r"trip\.book. of node .go. in step 3"):
+    with pytest.raises(NotOnTape, match=r"trip\.book. of node .go. in step 3") as refused:
         play.decide(Approve("now"))
+    assert refused.value.difference == "the tape ends here: nobody had decided this request yet."
     assert taped.calls == []
 
 
