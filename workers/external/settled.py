@@ -95,20 +95,20 @@ def record(
     known = answered(queries.step_activities(work.thread, branch=branch, step=number))
     ledger, is_call = ReportedLedger(), cache(partial(_is_call, work))
     made: dict[Position, tuple[NewActivity, Outcome]] = {}
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         position = Position(branch, number, value["node"], value["index"], value["key"])
         before = known.get(position)
         if before is not None and before.state == "done" and _same(before, value):
             continue
         if before is not None and before.kind == "effect":
             raise NotAllowedNow(
-                f"records[{place}]: there is an effect at this position.", status=str(work.status)
+                f"records[{index}]: there is an effect at this position.", status=str(work.status)
             )
         if is_call(value["kind"], value["tool"]) and ledger.asks_of_call(
             work, value["tool"], value["args"]
         ):
             raise NotAllowedNow(
-                f"records[{place}]: a policy asks about {value['tool']!r}. Begin the call, so that "
+                f"records[{index}]: a policy asks about {value['tool']!r}. Begin the call, so that "
                 "it can be held.",
                 status=str(work.status),
             )

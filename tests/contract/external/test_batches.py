@@ -51,8 +51,8 @@ def test_of_a_batch_with_a_wrong_record_nothing_is_kept(reporting: Agent, wrong:
     # Nothing is lost: the same batch without it is kept, also a second time.
     for _ in range(2):
         reporting.post("activities/record/", {"records": [good[0], good[2]]})
-        kept = queries.activities(UUID(reporting.thread))
-        assert sorted(row.key for row in kept) == ["read#0", "read#2"]
+        rows = queries.activities(UUID(reporting.thread))
+        assert sorted(row.key for row in rows) == ["read#0", "read#2"]
 
 
 def test_an_effect_is_not_written_over_by_a_batch(reporting: Agent) -> None:
