@@ -37,6 +37,7 @@ MAX_NODES = 3000
 ALONE = 150  # lines of a tree that is not light, among other things on a page
 MAX_DEPTH = 60
 MAX_STRING = 20_000
+WHOLE_STRING = 100_000  # characters of one text of a whole tree
 OPEN_MAX = 12  # an added object of at most so many keys starts open
 SHOWN = 3  # so many added items of a list are seen at once where there are more than a handful
 HANDFUL = 6
@@ -62,8 +63,8 @@ def render(
 ) -> SafeString:
     """The tree of `new`; with `old`, its differences marked. `unfold` levels start open.
 
-    A `whole` one is decided on: strings are complete behind their folds, what did not change is
-    shown as well, and rows that are too many are counted and said to stand in the exact JSON.
+    A `whole` one is decided on: strings are complete behind their folds up to a bound, what did not
+    change is shown as well, and what is too much is counted and said to stand in the exact JSON.
     `marks` stand behind the values of `new` that they are of. Lists of `tabled` names are only
     counted, with what changed in them: a table below has them. With `sides` it is light: they say
     where its other parts stand, and its lines begin with number `start`. It has at most `most`
@@ -394,7 +395,7 @@ def _count(value: Any) -> str:
 def scalar(value: Any, *, whole: bool = False) -> str:
     """One value as HTML, typed by colour and by form: strings keep their quotes."""
     if isinstance(value, str):
-        return f'<span class="s">{_string(value, len(value) if whole else MAX_STRING)}</span>'
+        return f'<span class="s">{_string(value, whole=whole)}</span>'
     if isinstance(value, bool) or value is None:
         return f'<span class="b">{json.dumps(value)}</span>'
     if isinstance(value, int | float):
@@ -418,15 +419,17 @@ def _exact(value: Mapping[str, Any], *, whole: bool) -> str:
     if part is not None and is_file(part["file"]):
         return f'{_file(part["file"])} <span class="x">{visible(part["start"][:CUT])}…</span>'
     text = as_text(value)
-    shown = _string(text, len(text) if whole else MAX_STRING)
+    shown = _string(text, whole=whole)
     return f'<span class="s">{shown}</span> <span class="x">{visible(kind)}</span>'
 
 
-def _string(value: str, most: int) -> str:
+def _string(value: str, *, whole: bool) -> str:
     if len(value) <= CUT:
         return f'"{visible(value)}"'
+    most = WHOLE_STRING if whole else MAX_STRING
     tail = value[CUT:most]
-    rest = "" if len(value) <= most else f"… {number(len(value) - most)} more"
+    where = ", in the exact JSON below" if whole else ""
+    rest = "" if len(value) <= most else f"… {number(len(value) - most)} more characters{where}"
     return (
         f'<details class="long"><summary>"{visible(value[:CUT])}'
         f'<span class="cut">… {number(len(value) - CUT)} more characters</span></summary>'

@@ -114,14 +114,22 @@ def whole_tree(
     )
 
 
-EXACT = 6_000  # characters of JSON that a page has without being asked for it
+EXACT = 6_000  # bytes of JSON that a page has without being asked for it
+EXACT_MAX = 500_000  # bytes of JSON that a page has at all
 
 
 @register.simple_tag
 def exact_json(value: Any, wanted: bool = False) -> dict[str, Any]:
-    """The JSON of a proposal: its text where it is short or wanted, and its bytes."""
+    """The JSON of a proposal: its text where it is short or wanted, its bytes, whether it is more
+    than a page may have.
+    """
     size = len(json.dumps(value, ensure_ascii=False).encode())
-    return {"text": trees.pretty(value) if wanted or size <= EXACT else "", "size": size}
+    text_here = size <= EXACT or (wanted and size <= EXACT_MAX)
+    return {
+        "text": trees.pretty(value) if text_here else "",
+        "size": size,
+        "too_large": size > EXACT_MAX,
+    }
 
 
 @register.simple_tag

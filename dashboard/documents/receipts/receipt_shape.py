@@ -14,10 +14,11 @@ class ReceiptValue(Shape):
     """The source of one value of a proposal; `note` says what speaks against it, if anything."""
 
     path: str = Field(description="The value's place in the proposal, as `$.payments[3].amount`.")
-    origin: Literal["recorded", "computed", "person", "agent"] = Field(
+    origin: Literal["recorded", "computed", "person", "agent", "unread"] = Field(
         description="`recorded`: it stands in the output of a recorded call; `computed`: it is the "
         "sum or the number of values that do; `person`: a person entered it; `agent`: only the "
-        "agent's own words have it."
+        "agent's own words have it; `unread`: a long text that only an output too large to be "
+        "looked through can hold."
     )
     source: str = Field(description="Where it stands, in words; empty of the agent's own.")
     by: str = Field(description="The person's name; empty where it is not a person's.")
@@ -38,7 +39,7 @@ class ReceiptValue(Shape):
 class ProposalReceipts(Shape):
     """The sources of a proposal's values, by strict comparison with the record.
 
-    The four numbers count the values of each origin; `more` values were not looked at.
+    The four numbers count the values of each origin but `unread`; `more` values were not looked at.
     """
 
     summary: str

@@ -26,6 +26,7 @@ from .receipt_shape import ProposalReceipts, ReceiptValue
 
 LINES: Final = 20
 NAMES: Final = 3
+LONG: Final = 2_000  # characters of a text that a large output holds, if any does
 _DAMAGED: Final = "The record of this thread is damaged: no value is compared with it."
 
 
@@ -95,6 +96,10 @@ class _Words:
         if spot is None:
             if receipt.lines:
                 value.source = _computed(receipt)
+            is_long = isinstance(receipt.value, str) and len(receipt.value) > LONG
+            if is_long and receipt.origin is Origin.AGENT and self._material.unread_calls:
+                # Whether it is that output's is not known: it must not be called the agent's own.
+                value.origin, value.note = "unread", "Too large to look up in the recorded outputs."
             return value
         path = f"{spot.file}, {spot.path}" if spot.file else spot.path
         ident = spot.source.ident
@@ -191,6 +196,8 @@ def summary(values: Sequence[ReceiptValue], *, reported: bool = False) -> str:
         parts += [f"{number(count)} from {name}" for name, count in names.most_common()]
     if counts["agent"]:
         parts.append(f"{number(counts['agent'])} only from the agent")
+    if counts["unread"]:
+        parts.append(f"{number(counts['unread'])} too large to look up")
     text = ", ".join(parts) + "."
     return f"{text} The outputs are as the agent’s own program reported them." if reported else text
 

@@ -25,6 +25,7 @@ _LOOKS = {
     "computed": ("plus", "t-done"),
     "person": ("user", "t-run"),
     "agent": ("llm", "t-wait"),
+    "unread": ("search", "t-idle"),
 }
 _CONTRADICTED = ("stuck", "t-stuck")
 NAME = 24  # characters of a person's name
@@ -50,7 +51,7 @@ def word_of(value: Known) -> str:
         return f"Computed of {number(value.count)}"
     if value.origin == "person":
         return value.by if len(value.by) <= NAME else value.by[: NAME - 1] + "…"
-    return "Agent only"
+    return "Not looked up" if value.origin == "unread" else "Agent only"
 
 
 def mark(value: Known) -> SafeString:

@@ -14,6 +14,7 @@ from dashboard import actions, errors
 from dashboard.actions.forks import checkpoint_before, exchangeable
 from dashboard.fields import form as fields
 from dashboard.fields.shapes import ForkPreview
+from dashboard.fields.state_text import SHOWN_BYTES
 from dashboard.views import forms
 from dashboard.views.base import SeeOther, actor, flash
 
@@ -31,7 +32,8 @@ def counterfactual(request: HttpRequest, thread: ThreadRow, call_id: UUID) -> Ht
     target = checkpoint_before(call)
     kind = "textarea" if isinstance(call.result, str) else "json"
     shown = fields.to_text(call.result, kind)
-    text = request.POST.get(OUTPUT, shown)
+    is_large = len(shown) > SHOWN_BYTES
+    text = request.POST.get(OUTPUT, "" if is_large else shown)
     title = request.POST.get("title", f"{thread.title} (what if)"[:300]).strip()
     reason = request.POST.get("reason", "").strip()
     budget = Budget.of(request)
@@ -46,6 +48,7 @@ def counterfactual(request: HttpRequest, thread: ThreadRow, call_id: UUID) -> Ht
             "call": call,
             "output": text,
             "is_text": kind == "textarea",
+            "is_large": is_large,
             "title": title,
             "reason": reason,
             "budget": budget,
@@ -58,11 +61,13 @@ def counterfactual(request: HttpRequest, thread: ThreadRow, call_id: UUID) -> Ht
         return form({}, 200)
     limits, problems = budget.read()
     output: Any = None
+    if is_large and not text.strip():
+        problems[OUTPUT] = "Write another output; the recorded one is too large to be edited here."
     try:
         untouched = fields.same_text(text, shown, kind)
         output = call.result if untouched else fields.from_text(text, kind)
     except fields.Unreadable as error:
-        problems[OUTPUT] = str(error)
+        problems.setdefault(OUTPUT, str(error))
     if problems:
         return form(problems, 422)
     try:
