@@ -24,7 +24,7 @@ class UndoOutcome:
 
 
 def outcome_of_undo(thread: UUID) -> UndoOutcome | None:
-    """What the last undo of a thread did, from its record; None where it concerned no effect."""
+    """Read the outcome of the last undo of a thread; None where it concerned no effect."""
     undone = queries.undone_last(thread)
     left = queries.effects_left(thread, queries.effects_of(thread))
     return UndoOutcome(undone, left) if undone or left else None

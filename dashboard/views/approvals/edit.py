@@ -27,6 +27,7 @@ from .after_verdict import notice, onward, page_for
 
 PAGE = "approval/edit.html"
 FORM, JSON = "form", "json"
+EDITED_MAX = 300_000  # characters of arguments that a page offers for an edit
 PREVIEW = "preview"
 
 
@@ -181,6 +182,9 @@ def _form(
         shown = fields.build(schema, row.shown_args, posted=draft, errors=problems, omittable=True)
     names = {field.channel for field in shown}
     raw, based_on = _raw(page, posted)
+    too_large = len(raw) > EDITED_MAX
+    if too_large:  # the page would have it twice
+        shown, raw = [], ""
     raw_chosen = not shown or (posted is not None and posted.get("as", JSON) == JSON)
     # What belongs beside no input stands on top of the form.
     mine = {key: text for key, text in problems.items() if key not in names}
@@ -190,6 +194,7 @@ def _form(
         "standing": page.progress,
         "fields": shown,
         "raw": raw,
+        "too_large": too_large,
         "as_json": (raw_chosen and "args" in (posted or {"args": ""})) or not shown,
         "comment": "" if posted is None else posted.get("comment", ""),
         "errors": mine,

@@ -37,6 +37,7 @@ def test_no_page_about_it_is_large(cast: Cast, request_with: Any) -> None:
             f"/approvals/{row.id}/",
             f"/approvals/{row.id}/?exact=1",
             f"/approvals/{row.id}/report/",
+            f"/approvals/{row.id}/edit/",
             f"/threads/{row.thread}/",
             f"/threads/{row.thread}/?tab=state",
             f"/threads/{row.thread}/?tab=anatomy",
@@ -63,6 +64,16 @@ def test_the_whole_is_one_click_away_and_says_how_much_is_left_out(
     assert "more characters, in the exact JSON below" in page
     [link] = re.findall(r'href="([^"]+)">Exact JSON</a>', page)
     assert client.get(link).json()["args"]["note"] == PICTURE
+
+
+def test_large_arguments_are_not_offered_for_an_edit(cast: Cast, request_with: Any) -> None:
+    client = cast.client("manager")
+    page = client.get(f"/approvals/{request_with(PICTURE).id}/edit/").content.decode()
+    assert 'id="too-large"' in page
+    assert "data-decide" not in page
+    page = client.get(f"/approvals/{request_with(PICTURE[:5_000]).id}/edit/").content.decode()
+    assert 'id="too-large"' not in page
+    assert 'data-decide="edit"' in page
 
 
 def test_a_text_that_only_an_unread_output_can_hold_is_not_called_the_agents_own(
