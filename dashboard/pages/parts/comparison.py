@@ -26,7 +26,7 @@ from .forks import forks_of
 VIEWS: Final = ("changes", "sides")
 CANDIDATES: Final = 20
 CHANNELS = 100  # differing channels in two columns
-LINES = 110  # of their values together
+LINES = 80  # of their values together
 
 
 @dataclass(frozen=True, slots=True)
