@@ -84,6 +84,8 @@ def undone_last(thread_id: UUID) -> list[ActivityRow]:
         (thread_id, thread_id),
     )
     ids = [row[0] for row in result]
-    found = rows(ACTIVITY + "WHERE thread_id = %s::uuid AND id = ANY(%s::uuid[])", (thread_id, ids))
-    by_id = {one.id: one for one in map(activity_of, found)}
+    undone = rows(
+        ACTIVITY + "WHERE thread_id = %s::uuid AND id = ANY(%s::uuid[])", (thread_id, ids)
+    )
+    by_id = {one.id: one for one in map(activity_of, undone)}
     return [by_id[ident] for ident in ids]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 # A channel says true here if its text titles the thread, or a sentence with {} for its value.
 TITLE: Final = "x-title"
-PLACE: Final = "{}"
+GAP: Final = "{}"
 LONGEST: Final = 120  # characters
 
 
@@ -22,11 +22,11 @@ def title_from(schema: Mapping[str, Any], input: Mapping[str, Any]) -> str:
     for channel in sorted(properties, key=lambda name: order.get(name, len(order))):
         part = properties[channel]
         wanted = part.get(TITLE) if isinstance(part, Mapping) else None
-        sentence = PLACE if wanted is True else wanted
-        if not isinstance(sentence, str) or PLACE not in sentence:
+        sentence = GAP if wanted is True else wanted
+        if not isinstance(sentence, str) or GAP not in sentence:
             continue
         if text := " ".join(_words(input.get(channel)).split()):
-            return _shortened(sentence.replace(PLACE, text))
+            return _shortened(sentence.replace(GAP, text))
     return ""
 
 
