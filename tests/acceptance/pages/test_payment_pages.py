@@ -46,7 +46,7 @@ def bench(
         yield benches(house.cast.workspace, "agents.payments")["payments"]
 
 
-def asked(bench: Bench, most: int, **values: Any) -> ApprovalRow:
+def requested(bench: Bench, most: int, **values: Any) -> ApprovalRow:
     """A request to pay at most so many invoices."""
     thread = bench.start(most=most, check_paid=False, **values)
     assert bench.advance(thread).status is Status.WAITING
@@ -99,11 +99,11 @@ def measured(screen: Screen, path: str) -> str:
 
 def test_each_page_of_a_payment_is_short_on_a_phone(bench: Bench, people: People) -> None:
     screens = {name: people(name, phone=True) for name in ("operator", "manager", "auditor")}
-    small = asked(bench, 3)
+    small = requested(bench, 3)
     paid(bench, small)
-    large = asked(bench, 77)
+    large = requested(bench, 77)
     paid(bench, large)
-    last = asked(bench, 88)
+    last = requested(bench, 88)
     wrong = [
         measured(screens[who], path) for one in (small, large, last) for who, path in pages_of(one)
     ]

@@ -93,6 +93,6 @@ def test_a_title_that_somebody_gave_stays(cast: Cast) -> None:
         queue="nobody",
     )  # fmt: skip
     who = cast.actor("operator")
-    for given, title in (("", "Why?"), ("Mine", "Mine")):
-        ident = actions.start_thread(who, agent="asked", input={"question": "Why?"}, title=given)
+    for named, title in (("", "Why?"), ("Mine", "Mine")):
+        ident = actions.start_thread(who, agent="asked", input={"question": "Why?"}, title=named)
         assert queries.thread(ident, workspace=cast.workspace).title == title

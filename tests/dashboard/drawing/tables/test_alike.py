@@ -79,8 +79,8 @@ LINES = [
 def test_a_table_is_sorted_by_one_column(order: str, invoices: list[str]) -> None:
     (result,) = lists({"lines": LINES}, order=order)
     assert [row.cells[2].shown for row in result.rows] == invoices
-    asked = {c.name: (c.order, c.aria_sort) for c in result.columns}
-    for name, (next_order, state) in asked.items():
+    headings = {c.name: (c.order, c.aria_sort) for c in result.columns}
+    for name, (next_order, state) in headings.items():
         by_it = order.removeprefix("-") == name
         assert state == ("" if not by_it else "descending" if order[0] == "-" else "ascending")
         assert next_order == (f"-{name}" if order == name else name)
