@@ -53,7 +53,7 @@ class Checked(NamedTuple):
 
 
 def summary_of(many: Iterable[ThreadIntegrity]) -> Checked:
-    """How far threads were verified, and which of them are damaged."""
+    """Count the threads by when they were verified, and list the damaged ones."""
     every = list(many)
     return Checked(
         now=sum(one.is_now for one in every),

@@ -172,7 +172,7 @@ class _Collected:
 
     @property
     def integrity(self) -> dict[str, Any]:
-        """What was verified of the threads of the rows, and how many of them are damaged."""
+        """The summary of the verification: threads, events, how many are damaged or unchecked."""
         every = self.checked.values()
         known = [one.verification for one in every if one.verification is not None]
         return {
