@@ -4,6 +4,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
 
+from .board import breaker_dialogs
 from .views import (
     artifacts,
     board,
@@ -20,7 +21,7 @@ from .views.approvals import deputies, inbox
 from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
 from .views.approvals import report as reports
-from .views.fleet import breakers, many, overview, saved_views
+from .views.fleet import many, overview, saved_views
 from .views.incidents import devices, subscriptions
 from .views.incidents import lists as incidents
 from .views.incidents import verbs as incident_verbs
@@ -73,8 +74,8 @@ urlpatterns = [
     path(f"{THREAD}/erase/", erasures.erase, name="thread_erase"),
     path("erasures/", erasures.erasures, name="erasures"),
     path("erasures/<uuid:erasure_id>/", erasures.erasure, name="erasure"),
-    path("breakers/trip/", breakers.trip, name="breaker_trip"),
-    path("breakers/<uuid:breaker_id>/release/", breakers.release, name="breaker_release"),
+    path("breakers/trip/", breaker_dialogs.trip, name="breaker_trip"),
+    path("breakers/<uuid:breaker_id>/release/", breaker_dialogs.release, name="breaker_release"),
     path("incidents/", incidents.index, name="incidents"),
     path(f"{INCIDENT}/", incidents.detail, name="incident"),
     path(f"{INCIDENT}/take/", incident_verbs.take, name="incident_take"),

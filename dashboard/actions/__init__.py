@@ -25,7 +25,6 @@ from .erasure.erasures import (
     set_hold,
 )
 from .erasure.retention import preview_retention, set_retention
-from .fleet.breakers import preview_trip, release_breaker, trip_breaker
 from .fleet.budgets import set_budget
 from .fleet.devices import add_device, remove_device
 from .fleet.incidents import (
@@ -179,11 +178,9 @@ __all__ = [
     "preview_policy",
     "preview_retention",
     "preview_roll_back",
-    "preview_trip",
     "propose_second_factor",
     "refuse_access_change",
     "refuse_preview",
-    "release_breaker",
     "remove_deputy",
     "remove_device",
     "remove_factor_of",
@@ -220,7 +217,6 @@ __all__ = [
     "switch_endpoint",
     "take_back",
     "take_incident",
-    "trip_breaker",
     "try_endpoint",
     "try_policy",
     "upload",

@@ -6,6 +6,10 @@ from django.contrib.auth.decorators import login_required
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
+from dashboard.board.breaker_actions import RELEASE, TRIP
+from dashboard.board.breakers import Breakers, OneBreaker
+from dashboard.kit.call import call
+
 from .account.access_changes import AccessChanges, ConfirmAccessChange, RefuseAccessChange
 from .account.second_factor import (
     ConfirmByCode,
@@ -67,7 +71,6 @@ from .external.reports import (
     UndoCall,
 )
 from .external.saved_states import SavedStates
-from .fleet.breakers import Breakers, OneBreaker, ReleaseOneBreaker
 from .fleet.budgets import Budgets
 from .fleet.deputies import Deputies, HandOverApproval, RemoveOneDeputy
 from .fleet.devices import Devices, RemoveOneDevice
@@ -254,11 +257,9 @@ _v1: list[URLPattern | URLResolver] = [
     path("erasures/<uuid:erasure_id>/decide/", DecideOneErasure.as_view(), name="erasure_decide"),
     path("holds/", Holds.as_view(), name="holds"),
     path("retention/", Retention.as_view(), name="retention"),
-    path("breakers/", Breakers.as_view(), name="breakers"),
+    path("breakers/", call(TRIP, Breakers), name="breakers"),
     path("breakers/<uuid:breaker_id>/", OneBreaker.as_view(), name="breaker"),
-    path(
-        "breakers/<uuid:breaker_id>/release/", ReleaseOneBreaker.as_view(), name="breaker_release"
-    ),
+    path("breakers/<uuid:breaker_id>/release/", call(RELEASE), name="breaker_release"),
     path("incidents/", Incidents.as_view(), name="incidents"),
     path("incidents/<uuid:incident_id>/", include(_incident)),
     path("subscriptions/", Subscriptions.as_view(), name="subscriptions"),

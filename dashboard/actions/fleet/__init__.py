@@ -1,1 +1,1 @@
-"""Actions on many threads at once: breakers."""
+"""Actions on many threads at once, incidents, devices, saved views."""

@@ -1,1 +1,1 @@
-"""Calls about many threads at once: breakers, stuck threads."""
+"""Calls about many threads at once: stuck threads, incidents."""

@@ -204,6 +204,10 @@ def _fault(error: Any) -> Fault:
         return Fault(path, "must be an object")
     if kind == "string_too_long":
         return Fault(path, f"is longer than {error['ctx']['max_length']:,} characters")
+    if kind == "greater_than_equal":
+        return Fault(path, f"must be at least {error['ctx']['ge']:,}")
+    if kind == "less_than_equal":
+        return Fault(path, f"must be at most {error['ctx']['le']:,}")
     if kind == "literal_error":
         known = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ")
         return Fault(path, f"must be one of {known.lstrip(', ')}")

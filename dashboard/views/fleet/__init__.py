@@ -1,1 +1,1 @@
-"""Pages on many threads at once: breakers, one action for all of a board."""
+"""Pages on many threads at once: one action for all of a board."""

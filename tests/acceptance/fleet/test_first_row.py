@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from approvals.incidents.sweep import sweep_incidents
-from dashboard import actions
-from dashboard.actions.fleet.breakers import Selection
+from dashboard.board.breaker_actions import RELEASE, TRIP, ReleaseBreaker, TripBreaker
 from tests.acceptance.conftest import People
 from tests.acceptance.house import House
 from tests.acceptance.rendered import rendered
@@ -28,7 +27,7 @@ def test_at_most_two_strips_stand_above_the_first_row(house: House, people: Peop
     case = house.play("look first", hold=("in-first",))
     case.wait_status("running")
     operator = house.cast.actor("operator")
-    breaker = actions.trip_breaker(operator, Selection(agent="dozer"), "Weather feed is wrong")
+    breaker = TRIP.run(operator, TripBreaker(agent="dozer", reason="Weather feed is wrong"))
     try:
         for phone in (False, True):
             screen = people("operator", phone=phone)
@@ -42,7 +41,7 @@ def test_at_most_two_strips_stand_above_the_first_row(house: House, people: Peop
             assert screen.sideways() == 0
             assert screen.cut_off() == []
     finally:
-        actions.release_breaker(operator, breaker.id, "It is right again")
+        RELEASE.run(operator, ReleaseBreaker(reason="It is right again"), breaker.id)
         case.go("in-first")
         case.wait_status("succeeded")
 
@@ -96,7 +95,7 @@ def troubled(cast: Cast) -> None:
     rows("UPDATE gp_worker SET seen_at = seen_at - interval '1 hour'")
     operator = cast.actor("operator")
     reason = "The weather feed sends wrong figures since this morning"
-    actions.trip_breaker(operator, Selection(agent="research"), reason)
+    TRIP.run(operator, TripBreaker(agent="research", reason=reason))
     rows("UPDATE auth_user SET email = 'o@demo.invalid' WHERE id = %s", (operator.user_id,))
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import FrameType
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.test import Client
 
@@ -18,6 +20,7 @@ from dashboard.actions.directory import provisioned
 from dashboard.actions.people import administration
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor
+from dashboard.kit import action as kit
 from tests.cast import PEOPLE as CAST
 from tests.contract.starts import noticed
 from tests.contract.world import World
@@ -30,6 +33,9 @@ CHOKE = {
 } - {"dashboard.identity.permissions"}
 CHOKE |= {administration.__name__, hooks.__name__, provisioned.__name__}
 CHOKE |= {getattr(external, name).__module__ for name in external.__all__}
+# Declared actions: the kit asks for the right, the functions beside a declaration act.
+import_module(settings.ROOT_URLCONF)
+CHOKE |= {kit.__name__, *(one.perform.__module__ for one in kit.ACTIONS.values())}
 
 
 @dataclass

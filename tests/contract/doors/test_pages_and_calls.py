@@ -13,6 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from dashboard import actions
 from dashboard.actions import external, hooks
+from dashboard.kit.action import ACTIONS
 from tests.cast import Cast
 from tests.contract.calls import example, send
 from tests.contract.example_calls import next_node, version_of
@@ -202,6 +203,10 @@ def codes() -> dict[Any, str]:
     # What agents that work elsewhere do has names of its own.
     results |= {f"external.{n}": getattr(external, n) for n in external.__all__ if n != "lease_of"}
     results |= {name: getattr(hooks, name) for name in HOOKS}
+    for action in ACTIONS.values():
+        results[action.name] = action.perform
+        if action.preview:
+            results[f"{action.name} preview"] = action.preview.look
     return {
         inspect.unwrap(one).__code__: name
         for name, one in results.items()

@@ -20,6 +20,7 @@ from checkpoints.states import ROLES as ROLES_OF_TABLE
 from dashboard import actions
 from dashboard.actions import external, hooks
 from dashboard.actions.people.administration import Administrator
+from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor, may
@@ -58,7 +59,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "notify": lambda who: actions.make_endpoint(who, "email", Wanted(name=str(uuid4()))),
         "hook": lambda who: hooks.disable_hook(who, approval),
         "mcp": lambda who: actions.remove_mcp_server(who, approval),
-        "breaker": lambda who: actions.release_breaker(who, approval, "right"),
+        "breaker": lambda who: RELEASE.run(who, ReleaseBreaker(reason="right"), approval),
         "request_erasure": lambda who: actions.request_erasure(who, thread, "thread", "consent"),
         "erase": lambda who: actions.decide_erasure(who, approval, True),
         "hold": lambda who: actions.set_hold(who, thread, "case 17"),

@@ -12,7 +12,7 @@ from django.contrib.admin import ModelAdmin
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from dashboard import actions
-from dashboard.actions.fleet.breakers import Selection
+from dashboard.board.breaker_actions import TRIP, TripBreaker
 from dashboard.fields import parameters
 from dashboard.records import site
 from dashboard.saved_views.changes import Choice
@@ -149,7 +149,7 @@ def _garbage(values: parameters.Values) -> tuple[str, ...]:
 
 def _taken(cast: Cast, examples: Examples) -> Iterator[tuple[str, dict[str, parameters.Values]]]:
     """(address, {parameter: its values}) of every page that takes any, by the URLs."""
-    breaker = actions.trip_breaker(cast.actor("operator"), Selection(agent="none"), "To look at it")
+    breaker = TRIP.run(cast.actor("operator"), TripBreaker(agent="none", reason="To look at it"))
     ids = {"thread_id": examples.waiting, "approval_id": examples.request.id}
     ids["breaker_id"] = breaker.id
     ids["erasure_id"] = examples.request.id  # its page takes no parameter

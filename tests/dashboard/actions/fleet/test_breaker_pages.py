@@ -18,9 +18,17 @@ from checkpoints.agent_versions import OURS
 from checkpoints.states import LIVE as UNFINISHED
 from checkpoints.states import Status
 from dashboard import actions
-from dashboard.actions.fleet.breakers import EVERYTHING, Selection
+from dashboard.board.breaker_actions import (
+    RELEASE,
+    TRIP,
+    ReleaseBreaker,
+    Selection,
+    TripBreaker,
+    preview_trip,
+)
 from dashboard.errors import Invalid, Missing, NotAllowedNow
 from dashboard.identity.permissions import may
+from dashboard.kit.action import read
 from dashboard.pages.board import BoardPage
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
@@ -50,8 +58,8 @@ def by_sql(cast: Cast, condition: str = "true") -> dict[str, int]:
 
 
 def tripped(cast: Cast, **selection: str) -> UUID:
-    chosen = Selection(**selection) if selection else EVERYTHING  # type: ignore[arg-type]
-    return actions.trip_breaker(cast.actor("operator"), chosen, "Prices are wrong").id
+    wanted = read(TripBreaker, {**selection, "reason": "Prices are wrong"})
+    return TRIP.run(cast.actor("operator"), wanted).id
 
 
 def post(cast: Cast, path: str, who: str = "operator", **form: str) -> tuple[int, str]:
@@ -131,7 +139,7 @@ def test_the_banner_stands_on_every_board_with_its_numbers(cast: Cast) -> None:
     assert "/breakers/" not in html
     assert cast.client("stranger").get("/").content.decode().count("Prices are wrong") == 0
     store.hand_back(held, reason="a breaker stops it")
-    actions.release_breaker(cast.actor("operator"), breaker, "try", number=2)
+    RELEASE.run(cast.actor("operator"), ReleaseBreaker(reason="try", number=2), breaker)
     stopped, released = rows(
         "SELECT count(*) FILTER (WHERE x >= b.released_to), count(*) FILTER (WHERE x < "
         "b.released_to) FROM (SELECT ('x' || right(id::text, 8))::bit(32)::bigint AS x "
@@ -169,8 +177,8 @@ def test_a_release_by_page(cast: Cast) -> None:
     for form, why in (
         ({"some": "all"}, "is required"),
         ({"some": "number", "number": "two", "reason": "r"}, "must be a whole number"),
-        ({"some": "number", "number": "0", "reason": "r"}, "must be from 1"),
-        ({"some": "percent", "percent": "100", "reason": "r"}, "must be from 1 to 99"),
+        ({"some": "number", "number": "0", "reason": "r"}, "must be at least 1"),
+        ({"some": "percent", "percent": "100", "reason": "r"}, "must be at most 99"),
         ({"some": "most", "reason": "r"}, "nter how many continue"),
     ):
         status, html = post(cast, path, **form)
@@ -179,12 +187,12 @@ def test_a_release_by_page(cast: Cast) -> None:
     answer = client.post(path, {"some": "percent", "percent": "50", "reason": "Try half"})
     assert answer.status_code == 303
     html = client.get("/").content.decode()
-    assert "2 threads go on; the others stay stopped." in html
+    assert "2 threads continue; the others stay stopped." in html
     client = cast.client("admin")
     answer = client.post(path, {"some": "all", "reason": "Prices are right"})
     assert answer.status_code == 303
     html = client.get("/").content.decode()
-    assert "Released: 2 threads go on." in html
+    assert "Released: 2 threads continue." in html
     assert "Prices are wrong" not in html
     status, html = post(cast, path, some="all", reason="again")
     assert (status, "released already" in html) == (409, True)
@@ -207,22 +215,23 @@ def test_who_may_stop_and_release(cast: Cast, who: str, allowed: bool) -> None:
 @pytest.mark.django_db
 def test_values_that_no_thread_has_are_refused(cast: Cast) -> None:
     operator = cast.actor("operator")
-    for bad in (
-        Selection(agent="a" * 101),
-        Selection(q="q" * 301),
-        Selection(depth=-1),
-        Selection(labels={"": "x"}),
-        Selection(agent="\0"),
+    for name, value in (
+        ("agent", "a" * 101),
+        ("q", "q" * 301),
+        ("depth", -1),
+        ("labels", {"": "x"}),
+        ("agent", "\0"),
     ):
-        with pytest.raises(Invalid):
-            actions.trip_breaker(operator, bad, "why")
+        with pytest.raises(Invalid) as refused:
+            TRIP.run(operator, read(TripBreaker, {name: value, "reason": "why"}))
+        assert refused.value.path.startswith(f"$.{name}")
     breaker = tripped(cast)
-    with pytest.raises(Invalid):
-        actions.release_breaker(operator, breaker, "why", number=1, percent=1)
+    with pytest.raises(Invalid, match="not both"):
+        RELEASE.run(operator, ReleaseBreaker(reason="why", number=1, percent=1), breaker)
     with pytest.raises(Missing):
-        actions.release_breaker(cast.actor("stranger"), breaker, "why")
+        RELEASE.run(cast.actor("stranger"), ReleaseBreaker(reason="why"), breaker)
     with pytest.raises(NotAllowedNow):
-        actions.release_breaker(operator, breaker, "why", number=1)
+        RELEASE.run(operator, ReleaseBreaker(reason="why", number=1), breaker)
 
 
 @pytest.mark.django_db
@@ -243,7 +252,7 @@ def test_an_agent_elsewhere_is_told_to_wait(cast: Cast) -> None:
     assert (answer.do, answer.reason) == ("wait", "A breaker stops it: Prices are wrong.")
     with pytest.raises(NotAllowedNow, match="A breaker stops it"):
         external.take(operator, thread, "host-1", 60)
-    actions.release_breaker(operator, breaker, "right")
+    RELEASE.run(operator, ReleaseBreaker(reason="right"), breaker)
     assert external.next_of(operator, thread, None).do == "take"
     assert external.take(operator, thread, "host-1", 60).work.wish == ""
 
@@ -363,7 +372,7 @@ def test_a_breaker_selects_what_the_lists_show(cast: Cast, seed: int) -> None:
         text, label = dice.choice(texts), dice.choice([None, ("n", "0"), ("n", "1"), ("m", "0")])
         q = str(queries.Query((queries.Term("", (text,)),))) if text.strip() else ""
         selection = Selection(**chosen, q=q, labels=dict([label] if label else ()))
-        touched = actions.preview_trip(cast.actor("operator"), selection).total
+        touched = preview_trip(cast.actor("operator"), selection).total
         alike = queries.Selection(UNFINISHED, q=q, label=label, **chosen)
         listed = queries.threads(alike, workspace=cast.workspace, limit=1_000)
         assert touched == len(listed.rows), selection

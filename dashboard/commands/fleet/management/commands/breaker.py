@@ -2,8 +2,44 @@
 
 from __future__ import annotations
 
-from dashboard.commands.fleet.breakers import VERBS
-from dashboard.commands.terminal.console import VerbsCommand
+from dashboard.board.breaker_actions import (
+    RELEASE,
+    TRIP,
+    BreakerPreview,
+    TripBreaker,
+)
+from dashboard.board.breakers import Breaker, BreakerList, breakers
+from dashboard.commands.terminal.console import PersonalCommand, Verb, VerbsCommand
+from dashboard.commands.terminal.tables import Table, table
+from dashboard.kit.command import verb
+from dashboard.wording.operations import selection_words
+
+
+def list_breakers(command: PersonalCommand) -> None:
+    """Open breakers, then those that were released."""
+    shown = breakers(command.actor("read"))
+    command.tell(BreakerList(results=shown), _table(*shown))
+    if not any(one.closed_at is None for one in shown):
+        command.say("No breaker is open.")
+
+
+def _table(*shown: Breaker) -> Table:
+    heads = ("breaker", "stops", "reason", "is", "stopped", "at work", "released")
+    return table("", heads, map(_row, shown))
+
+
+def _row(one: Breaker) -> tuple[object, ...]:
+    state = "open" if one.closed_at is None else "released"
+    row = (str(one.id), selection_words(one.selection), one.reason, state)
+    threads = one.threads
+    if threads is None:
+        return (*row, "", "", "")
+    return (*row, threads.stopped, threads.at_work, sum(threads.released.values()))
+
+
+def _question(wanted: TripBreaker, plan: BreakerPreview) -> str:
+    many = f"{plan.total:,} unfinished thread{'' if plan.total == 1 else 's'}"
+    return f"Stop {selection_words(wanted.stored())}: {many}?"
 
 
 class Command(VerbsCommand):
@@ -16,4 +52,14 @@ class Command(VerbsCommand):
         breaker release ID --reason "try a few" --number 5
         breaker release ID --reason "prices are right"
     """
-    verbs = VERBS
+    verbs = (
+        Verb("list", "lists breakers", list_breakers),
+        verb(
+            TRIP,
+            _table,
+            plan_table=lambda plan: table("", ("status", "threads"), sorted(plan.statuses.items())),
+            question=_question,
+            note=lambda made: f"Release it with `breaker release {made.id} --reason ...`.",
+        ),
+        verb(RELEASE, lambda result: _table(result.breaker)),
+    )

@@ -1,0 +1,1 @@
+"""The board: breakers, declared for all of their endpoints."""

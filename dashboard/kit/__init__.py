@@ -1,0 +1,1 @@
+"""Actions declared once: API call, command and dialog are made from the declaration."""

@@ -1,0 +1,45 @@
+"""The call of an action in the API, with its description in the OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api.protocol.base import PREVIEW, MemberView, answer, refusals
+
+from .action import Action
+
+
+def call(action: Action[Any, Any], reads: type[MemberView] = MemberView) -> Callable[..., Any]:
+    """The view of an address whose POST is this action; `reads` has what a GET there answers."""
+    answers: dict[Any, Any] = {action.status: action.answers}
+    if action.preview:
+        answers[200] = action.preview.answers
+    refused = (404, 409, 422) if action.target else (422,)
+
+    @extend_schema(
+        operation_id=action.operation_id,
+        request=action.takes,
+        parameters=[PREVIEW] if action.preview else [],
+        responses={**answers, **refusals(*refused)},
+        summary=action.summary,
+        description=action.description,
+    )
+    def post(self: MemberView, request: Request, **target: UUID) -> Response:
+        wanted = self.body(action.takes)
+        if action.preview and self.flag("preview"):
+            return answer(action.plan(self.actor, wanted, *target.values()))
+        result = action.run(self.actor, wanted, *target.values())
+        return answer(result, status=action.status)
+
+    more = {"changes": action.right, "previews": action.preview is not None, "post": post}
+    more["__doc__"] = reads.__doc__
+    view: Any = type(action.operation_id, (reads,), more)
+    made: Callable[..., Any] = view.as_view()
+    vars(made)["action"] = action
+    return made

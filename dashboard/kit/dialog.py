@@ -1,0 +1,143 @@
+"""The dialog of an action on a page: what it would do, its fields, what was refused beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+from pydantic import BaseModel
+
+from checkpoints.state import deltas
+from dashboard import errors
+from dashboard.fields.parameters import Values
+from dashboard.fields.shapes import Field, Option
+from dashboard.identity.permissions import Actor, require
+from dashboard.views import forms
+from dashboard.views.addresses import takes
+from dashboard.views.base import SeeOther, actor, flash, member
+
+from .action import Action, read
+from .inputs import from_texts, kind_of, option_of
+
+CHANGED = "The selection was changed; check the new numbers, then confirm."
+# (person, texts of the form or address, selection and plan or None, ids of the address) -> context.
+type Shown = Callable[..., Mapping[str, Any]]
+
+
+def dialog(
+    action: Action[Any, Any],
+    template: str,
+    shown: Shown,
+    *,
+    fields: Sequence[str],
+    address: Mapping[str, Values],
+    back: str,
+    values: Callable[[Mapping[str, str]], dict[str, Any]] | None = None,
+) -> Callable[..., Any]:
+    """The page of an action: a GET shows it, a POST performs it and leads to the page `back`.
+
+    `fields` are those that a person fills in, `address` the parameters that the page takes,
+    `values` reads the input where a form says it otherwise than by a text a field. With a preview
+    nothing is done before somebody saw the plan of the same selection; `do=count` plans again.
+    """
+
+    @require_http_methods(["GET", "POST"])
+    @member
+    @takes(**address)
+    def page(request: HttpRequest, /, **target: UUID) -> HttpResponse:
+        who = actor(request)
+        require(who, action.right)
+        posted = request.method == "POST"
+        texts = (request.POST if posted else request.GET).dict()
+        problems: dict[str, str] = {}
+        chosen = plan = None
+        try:
+            chosen, plan = _plan(action, who, texts, target)
+        except errors.Invalid as error:
+            problems = forms.problems_of(error)
+        seen = _canonical(chosen) if chosen else ""
+        more = shown(who, texts, chosen, plan, **target)
+
+        def form(status: int) -> HttpResponse:
+            context = {
+                "address": request.path,
+                "fields": _fields(action, fields, texts, problems, more.get("options", {})),
+                "errors": problems,
+                "plan": plan,
+                "seen": seen,
+                "previews": action.preview is not None,
+                "back": reverse(back),
+                **more,
+            }
+            return render(request, template, context, status=status)
+
+        if not posted or texts.get("do") == "count":
+            return form(422 if problems else 200)
+        if not problems and texts.get("seen", "") != seen:
+            problems = {forms.WHOLE: CHANGED}
+        if problems:
+            return form(422)
+        try:
+            wanted = read(
+                action.takes, values(texts) if values else from_texts(action.takes, texts)
+            )
+            result = action.run(who, wanted, *target.values())
+        except (errors.Forbidden, errors.Missing):
+            raise
+        except errors.ActionError as error:
+            problems = forms.problems_of(error)
+            return form(error.status)
+        flash(request, action.done(result))
+        return SeeOther(reverse(back))
+
+    vars(page)["action"] = action
+    return page
+
+
+def _plan(
+    action: Action[Any, Any], who: Actor, texts: Mapping[str, str], target: Mapping[str, UUID]
+) -> tuple[Any, Any]:
+    """(the selection of a preview, its plan), both None without a preview; raises Invalid."""
+    if action.preview is None:
+        return None, None
+    chosen = read(action.preview.takes, from_texts(action.preview.takes, texts))
+    return chosen, action.plan(who, chosen, *target.values())
+
+
+def _canonical(chosen: BaseModel) -> str:
+    return deltas.canonical(chosen.model_dump(mode="json", exclude_defaults=True)).decode()
+
+
+def _fields(
+    action: Action[Any, Any],
+    names: Sequence[str],
+    texts: Mapping[str, str],
+    problems: Mapping[str, str],
+    options: Mapping[str, Sequence[Option]],
+) -> list[Field]:
+    shown: list[Field] = []
+    for name in names:
+        field = action.takes.model_fields[name]
+        option, kind = option_of(name, field), kind_of(field)
+        required = field.is_required()
+        focus = required and not any(one.required for one in shown)
+        shown.append(
+            Field(
+                name=option,
+                label=option.replace("_", " ").capitalize(),
+                kind="select" if name in options else "text",
+                value=texts.get(option, "").strip(),
+                help=(field.description or "") + (" Write key:value." if kind is dict else ""),
+                error=problems.get(option, ""),
+                required=required,
+                native_required=required,
+                options=options.get(name, ()),
+                attrs={"autofocus": ""} if focus else {},
+            )
+        )
+    return shown
