@@ -80,9 +80,11 @@ class Needles:
                 self._forms[kind, value].append(needle)
         if isinstance(needle.value, str) or needle.number is not None:
             text = texts.compact(texts.normal(str(needle.value)))
-            if (piece := longest_piece(text)) and len(text) <= TEXT_MAX:
-                self._pieces[piece].append((text, needle))
+            if piece := longest_piece(text):
                 self._hints.words.add(piece)
+                # A longer one is compared with whole values only.
+                if len(text) <= TEXT_MAX:
+                    self._pieces[piece].append((text, needle))
 
     def may_be_in_json(self, text: str) -> bool:
         """Tell whether JSON text can hold any of them; quick, wrong only in saying that it can."""
