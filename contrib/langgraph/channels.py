@@ -12,8 +12,12 @@ from uuid import UUID
 
 from langchain_core.messages import convert_to_messages
 from langgraph.channels.base import BaseChannel
-from langgraph.checkpoint.base import LATEST_VERSION, Checkpoint
+from langgraph.checkpoint.base import Checkpoint
 from langgraph.graph.state import CompiledStateGraph
+
+# Of the runtime: that of langgraph.checkpoint is older, and a graph takes such a checkpoint for a
+# former one, whose channels named like nodes it drops.
+from langgraph.pregel._checkpoint import LATEST_VERSION
 from pydantic import create_model
 
 from checkpoints.state import deltas

@@ -27,6 +27,8 @@ ATTRIBUTES = {
 IMPORTS = {
     # A thread that the node at work need not wait for until it has had its first turn.
     "workers/slot/heartbeat.py": ["_thread"],
+    # LangGraph names the form of its checkpoints nowhere else.
+    "contrib/langgraph/channels.py": ["_checkpoint"],
     # A value that LangGraph writes for channels that store changes only.
     "clients/python/src/gatepost_client/langgraph/forms.py": ["_DeltaSnapshot", "_DeltaSnapshot"],
 }

@@ -95,6 +95,23 @@ def routing() -> Pattern:
     return builder.compile(), {"topic": "cats"}, {}
 
 
+class Named(TypedDict, total=False):
+    topic: str
+    plan: list[str]
+    write: str
+
+
+@pattern
+def channels_named_like_nodes() -> Pattern:
+    builder = StateGraph(Named)
+    builder.add_node("plan", lambda s: {"plan": [*s["plan"], s["topic"]]})
+    builder.add_node("write", lambda s: {"write": f"wrote {s.get('plan')}"})
+    builder.add_edge(START, "plan")
+    builder.add_edge("plan", "write")
+    builder.add_edge("write", END)
+    return builder.compile(), {"topic": "tea", "plan": ["milk"]}, {}
+
+
 @pattern
 def orchestrator_with_workers() -> Pattern:
     builder = StateGraph(Log)
