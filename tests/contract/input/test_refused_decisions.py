@@ -109,7 +109,7 @@ CASES: dict[str, tuple[Callable[[Cast], ApprovalRow], Sent, int, str]] = {
     "not one's seat": (_others, {"verdict": "approve"}, 403, "second_manager"),
     "no verdict": (_open, {"verdict": ""}, 422, "verdict"),
     "unknown verdict": (_open, {"verdict": "maybe"}, 422, "Possible here"),
-    "no reason": (_open, {"verdict": "reject"}, 422, "say why"),
+    "no reason": (_open, {"verdict": "reject"}, 422, "give a reason"),
     "no question": (_open, {"verdict": "respond", "comment": " "}, 422, "enter your question"),
     "what next": (
         _open, {"verdict": "reject", "comment": "no", "what_next": "explode"}, 422, "what_next",

@@ -167,7 +167,7 @@ def test_approve(cast: Cast, agent: UUID) -> None:
     assert refused("approve", row.id, "--verdict", "approve", "--as", "operator") == (
         "Needs the role reviewer."
     )
-    assert refused("approve", row.id, "--verdict", "reject").startswith("$.comment say why")
+    assert refused("approve", row.id, "--verdict", "reject").startswith("$.comment give a reason")
     assert "changed since you opened it" in refused(
         "approve", row.id, "--verdict", "approve", "--hash", "0" * 64
     )

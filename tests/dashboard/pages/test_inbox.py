@@ -125,7 +125,7 @@ def test_nothing_good_is_409_and_a_reason_is_needed_to_reject(
     form = {"verdict": "reject", "item": item(row), "confirmed": "1"}
     page = manager.post(TOGETHER, form | {"comment": "  "})
     assert page.status_code == 422
-    assert "say why" in page.content.decode()
+    assert "give a reason" in page.content.decode()
     assert outcome(row) == ""
     assert manager.post(TOGETHER, form | {"comment": "no"}).status_code == 303
     assert outcome(row) == "reject"

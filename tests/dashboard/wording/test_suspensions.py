@@ -57,7 +57,7 @@ K = EventKind
             "Code is missing.",
             {},
             {"kind": "agent"},
-            "Needs a person: Code is missing.",
+            "Needs attention: Code is missing.",
         ),
         (K.THREAD_FAILED, "read: no file", {}, None, "Failed: read: no file"),
     ],

@@ -110,7 +110,7 @@ def test_a_play_fails_with_that_sentence_by_default() -> None:
     thread = Harness(rounds()).play()
     assert (thread.status, thread.state["done"]) == ("failed", 10_000)
     assert "10,000 steps since the last message" in thread.reason
-    assert "Retry lets it take 10,000 more" in thread.reason
+    assert "Retry allows 10,000 more" in thread.reason
 
 
 def test_an_agent_sets_its_own_limit_or_none() -> None:

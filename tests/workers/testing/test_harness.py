@@ -116,7 +116,7 @@ def test_a_verdict_that_is_none_is_refused_with_those_there_are(tmp_path: Path) 
     thread = Harness(graph).play({"folder": str(tmp_path), "rounds": 1})
     with pytest.raises(TypeError, match=r"Approve\(comment\), Reject\(reason\)"):
         thread.decide("yes")
-    with pytest.raises(InvalidValue, match="say why"):
+    with pytest.raises(InvalidValue, match="give a reason"):
         thread.decide(Reject(" "))
     with pytest.raises(AssertionError, match="open: 'Place the order\\?'"):
         thread.decide("approve", which="something else")

@@ -159,7 +159,7 @@ def test_within_five_minutes_both_ways(cast: Cast, hook: tuple[UUID, str]) -> No
         ({"approval": str(UUID(int=7))}, 404, "no such request"),
         ({"verdict": "maybe"}, 422, "$.verdict"),
         ({"proposal_hash": "0" * 64}, 409, "changed since you opened it"),
-        ({"verdict": "reject"}, 422, "say why"),
+        ({"verdict": "reject"}, 422, "give a reason"),
     ],
 )
 def test_what_it_says_is_judged_like_anybodys(
