@@ -65,7 +65,7 @@ class ToolCall:
 
 
 class Usage(dict[str, Any]):
-    """What an answer took, by attribute or by name: `usage.cost` or `usage["cost"]`.
+    """Tokens and cost of an answer, by attribute or by name: `usage.cost` or `usage["cost"]`.
 
     A cost that is not known is None, not "0"; counts that the provider leaves out are 0.
     """

@@ -18,7 +18,7 @@ class ReceiptValue(Shape):
         description="`recorded`: it stands in the output of a recorded call; `computed`: it is the "
         "sum or the number of values that do; `person`: a person entered it; `agent`: only the "
         "agent's own words have it; `unread`: a long text that only an output too large to be "
-        "looked through can hold."
+        "scanned can hold."
     )
     source: str = Field(description="Where it stands, in words; empty of the agent's own.")
     by: str = Field(description="The person's name; empty where it is not a person's.")

@@ -48,22 +48,22 @@ print(gatepost.__file__, *sys.path, sep="\\n")
 
 
 def test_the_code_of_the_pages_works(folder: tuple[Author, Path]) -> None:
-    author, place = folder
-    modules = [p.stem for p in place.glob("*.py") if not SCRIPTS.search(p.read_text())]
+    author, pages = folder
+    modules = [p.stem for p in pages.glob("*.py") if not SCRIPTS.search(p.read_text())]
     author(
-        "python", "-W", "error::SyntaxWarning", "-c", f"import {', '.join(modules)}", folder=place
+        "python", "-W", "error::SyntaxWarning", "-c", f"import {', '.join(modules)}", folder=pages
     )
-    if any(place.glob("test_*.py")):
-        done = author("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", folder=place)
+    if any(pages.glob("test_*.py")):
+        done = author("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", folder=pages)
         assert re.search(r"\d+ passed", done), done
 
 
 def test_mypy_and_pyright_find_no_fault_in_it(folder: tuple[Author, Path]) -> None:
-    author, place = folder
-    (place / "pyrightconfig.json").write_text('{"include": ["*.py"]}')
-    author("python", "-m", "mypy", "--strict", ".", folder=place)
+    author, pages = folder
+    (pages / "pyrightconfig.json").write_text('{"include": ["*.py"]}')
+    author("python", "-m", "mypy", "--strict", ".", folder=pages)
     words = ("-m", "pyright", "--outputjson", "--pythonpath", str(author.python))
-    done = author.run("python", *words, folder=place)
+    done = author.run("python", *words, folder=pages)
     faults = json.loads(done.stdout)["generalDiagnostics"]
     assert [
         f"{Path(f['file']).name}: {f['range']['start']['line']}: {f['message']}" for f in faults

@@ -105,11 +105,11 @@ class Bench:
         """Give an answer as soon as it is asked for; a thread that ended asks nothing."""
         open_ones: list[Any] = []
 
-        def asked() -> bool:
+        def is_open() -> bool:
             open_ones[:] = self._manager(f"/approvals/?thread={thread}")["results"]
             return bool(open_ones) or self._operator(f"/threads/{thread}/")["status"] in STOPPED
 
-        wait_until(asked, seconds=120, what="a request")
+        wait_until(is_open, seconds=120, what="a request")
         if not open_ones:
             return
         request = self._manager(f"/approvals/{open_ones[0]['id']}/")

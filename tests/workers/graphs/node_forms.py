@@ -123,7 +123,7 @@ def form(
     return enter
 
 
-def told(*values: Any) -> dict[str, Any]:
+def output(*values: Any) -> dict[str, Any]:
     return {"out": list(values)}
 
 
@@ -136,42 +136,42 @@ def returns_nothing(state: Work, ctx: Context) -> None: ...
 
 @form()
 def returns_a_value(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(state.text, plain(state.out), len(ctx.thread_title))
+    return output(state.text, plain(state.out), len(ctx.thread_title))
 
 
 @form()
 def an_activity(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(ctx.activity(look_up, state.text), ctx.activity(look_up, "milk"))
+    return output(ctx.activity(look_up, state.text), ctx.activity(look_up, "milk"))
 
 
 @form()
 def an_async_activity(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(ctx.activity(fetch, state.text))
+    return output(ctx.activity(fetch, state.text))
 
 
 @form(ends="failed")
 def an_activity_that_fails(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(ctx.activity(explode, state.text))
+    return output(ctx.activity(explode, state.text))
 
 
 @form()
 def a_failure_that_is_caught(state: Work, ctx: Context) -> dict[str, Any]:
     try:
-        return told(ctx.activity(explode, state.text, retry=Retry(attempts=1)))
+        return output(ctx.activity(explode, state.text, retry=Retry(attempts=1)))
     except ValueError as error:
-        return told(str(error))
+        return output(str(error))
 
 
 @form()
 def an_effect(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(
+    return output(
         ctx.effect(send, {"text": state.text}).result, ctx.effect(post, {"text": "b"}).result
     )
 
 
 @form(ends="failed")
 def an_effect_that_fails(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(ctx.effect(break_off, {"text": state.text}).result)
+    return output(ctx.effect(break_off, {"text": state.text}).result)
 
 
 @form(on_failure="undo", ends="failed")
@@ -183,28 +183,28 @@ def an_effect_that_is_undone(state: Work, ctx: Context) -> dict[str, Any]:
 @form(model=answer)
 def a_model(state: Work, ctx: Context) -> dict[str, Any]:
     chat = ctx.model(messages=[{"role": "user", "content": "Say it"}])
-    return told(ctx.model("Say", state.text), chat.text, dict(chat.usage))
+    return output(ctx.model("Say", state.text), chat.text, dict(chat.usage))
 
 
 @form(model=answer_later)
 def an_async_model(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(ctx.model("Say", state.text))
+    return output(ctx.model("Say", state.text))
 
 
 @form(ends="failed")
 def a_model_that_is_not_there(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(ctx.model("Say", state.text))
+    return output(ctx.model("Say", state.text))
 
 
 @form()
 def time_and_chance(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(ctx.now().tzinfo is not None, 0 <= ctx.random() < 1, len(ctx.uuid().hex))
+    return output(ctx.now().tzinfo is not None, 0 <= ctx.random() < 1, len(ctx.uuid().hex))
 
 
 @form()
 def a_file(state: Work, ctx: Context) -> dict[str, Any]:
     ref = ctx.artifact("tea.txt", b"tea", "text/plain")
-    return told(ref, ctx.open_artifact(ref).read().decode())
+    return output(ref, ctx.open_artifact(ref).read().decode())
 
 
 @form()
@@ -214,7 +214,7 @@ def a_temporary_file(state: Work, ctx: Context) -> dict[str, Any]:
         path.write_text("tea")
         return path
 
-    return told(ctx.activity(write))
+    return output(ctx.activity(write))
 
 
 @form()
@@ -222,12 +222,12 @@ def bytes_of_an_activity(state: Work, ctx: Context) -> dict[str, Any]:
     def read() -> Any:
         return b"\x00\xff"
 
-    return told(ctx.activity(read).hex())
+    return output(ctx.activity(read).hex())
 
 
 @form(ends="failed")
 def bytes_in_the_state(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(b"\x00\xff")
+    return output(b"\x00\xff")
 
 
 @form(ends="failed")
@@ -246,27 +246,27 @@ def a_raised_error(state: Work, ctx: Context) -> dict[str, Any]:
 @form()
 def a_sleep(state: Work, ctx: Context) -> dict[str, Any]:
     ctx.sleep(0.2)
-    return told("awake")
+    return output("awake")
 
 
 @form(Respond("milk"))
 def a_question(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(ctx.ask("Which?", schema={"type": "string"}).value)
+    return output(ctx.ask("Which?", schema={"type": "string"}).value)
 
 
 @form(Reject("not now"), ends="failed")
 def a_question_that_nobody_answers(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(ctx.ask("Which?", schema={"type": "string"}).value)
+    return output(ctx.ask("Which?", schema={"type": "string"}).value)
 
 
 @form(Approve(), gate=True)
 def a_gate_of_the_call(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(ctx.effect(send, {"text": state.text}, gate=Gate("Send it?")).result)
+    return output(ctx.effect(send, {"text": state.text}, gate=Gate("Send it?")).result)
 
 
 @form(Edit({"text": "milk"}), gate=True)
 def an_edit_at_a_gate(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(ctx.effect(send, {"text": state.text}, gate=Gate("Send it?")).result)
+    return output(ctx.effect(send, {"text": state.text}, gate=Gate("Send it?")).result)
 
 
 @form(Reject("too much"), gate=True)
@@ -274,8 +274,8 @@ def a_refusal_at_a_gate(state: Work, ctx: Context) -> dict[str, Any]:
     try:
         ctx.effect(send, {"text": state.text}, gate=Gate("Send it?"))
     except Rejected as no:
-        return told(no.comment)
-    return told("sent")
+        return output(no.comment)
+    return output("sent")
 
 
 @form(Approve(), gate=True, ends="failed")
@@ -283,15 +283,15 @@ def a_stop_that_is_swallowed(state: Work, ctx: Context) -> dict[str, Any]:
     try:
         ctx.effect(send, {"text": state.text}, gate=Gate("Send it?"))
     except BaseException:
-        return told("went on")
-    return told("sent")
+        return output("went on")
+    return output("sent")
 
 
 @form(Approve(), Respond("cup"), gate=True)
 def several_stops(state: Work, ctx: Context) -> dict[str, Any]:
     sent = ctx.effect(send, {"text": state.text}, gate=Gate("Send it?")).result
     ctx.sleep(0.2)
-    return told(sent, ctx.ask("In what?", schema={"type": "string"}).value)
+    return output(sent, ctx.ask("In what?", schema={"type": "string"}).value)
 
 
 # ---- event loops and threads of the author's ----
@@ -305,7 +305,7 @@ def a_loop_inside(state: Work, ctx: Context) -> dict[str, Any]:
         results = [ctx.activity(fetch, "a"), ctx.activity(look_up, "b"), ctx.model("c")]
         return [*results, ctx.effect(post, {"text": "d"}).result, len(ctx.uuid().hex)]
 
-    return told(*asyncio.run(inner()))
+    return output(*asyncio.run(inner()))
 
 
 @form(Approve(), Respond("cup"), gate=True)
@@ -315,7 +315,7 @@ def stops_in_a_loop_inside(state: Work, ctx: Context) -> dict[str, Any]:
         ctx.sleep(0.2)
         return [sent, ctx.ask("In what?", schema={"type": "string"}).value]
 
-    return told(*asyncio.run(inner()))
+    return output(*asyncio.run(inner()))
 
 
 @form()
@@ -323,7 +323,7 @@ def a_loop_in_an_activity(state: Work, ctx: Context) -> dict[str, Any]:
     def run_sync() -> str:
         return asyncio.run(fetch(state.text))
 
-    return told(ctx.activity(run_sync))
+    return output(ctx.activity(run_sync))
 
 
 @form()
@@ -332,14 +332,14 @@ def threads_in_an_activity(state: Work, ctx: Context) -> dict[str, Any]:
         with ThreadPoolExecutor(2) as pool:
             return list(pool.map(str.upper, ["a", "b", "c"]))
 
-    return told(*ctx.activity(read_all))
+    return output(*ctx.activity(read_all))
 
 
 @form(ends="failed")
 def a_file_written_by_the_node(state: Work, ctx: Context) -> dict[str, Any]:
     with open("never.txt", "w") as file:
         file.write("x")
-    return told("written")
+    return output("written")
 
 
 # ---- functions that are no plain ones ----
@@ -347,17 +347,17 @@ def a_file_written_by_the_node(state: Work, ctx: Context) -> dict[str, Any]:
 
 @form(ends="failed")
 async def a_coroutine(state: Work, ctx: Context) -> dict[str, Any]:
-    return told("never")
+    return output("never")
 
 
 @form(ends="failed")
 def a_generator(state: Work, ctx: Context) -> Any:
-    yield told("never")
+    yield output("never")
 
 
 @form()
 def a_lambda_as_an_activity(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(ctx.activity(lambda: "one"), ctx.activity(lambda: "two"))
+    return output(ctx.activity(lambda: "one"), ctx.activity(lambda: "two"))
 
 
 class Node:
@@ -366,7 +366,7 @@ class Node:
     __name__ = "an_object"
 
     def __call__(self, state: Work, ctx: Context) -> dict[str, Any]:
-        return told(ctx.activity(look_up, state.text))
+        return output(ctx.activity(look_up, state.text))
 
 
 form()(Node())
@@ -393,23 +393,23 @@ beside = agent("beside", model=answer)
 
 @beside.node(then=("left", "right"))
 def both(state: Work, ctx: Context) -> dict[str, Any]:
-    return told("first")
+    return output("first")
 
 
 @beside.node(then="join", gate=True)
 def left(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(ctx.effect(send, {"text": "left"}, gate=Gate("Left?")).result)
+    return output(ctx.effect(send, {"text": "left"}, gate=Gate("Left?")).result)
 
 
 @beside.node(then="join")
 def right(state: Work, ctx: Context) -> dict[str, Any]:
     ctx.sleep(0.2)
-    return told(ctx.model("right"), ctx.activity(fetch, "right"))
+    return output(ctx.model("right"), ctx.activity(fetch, "right"))
 
 
 @beside.node(then=END)
 def join(state: Work, ctx: Context) -> dict[str, Any]:
-    return told("joined")
+    return output("joined")
 
 
 FORMS["beside"] = Form(beside, verdicts=(Approve(),))
@@ -442,12 +442,12 @@ def children(state: Work, ctx: Context) -> dict[str, Any]:
     joined = ctx.map("form-child", [{"text": t} for t in ("a", "broken", "c")], failures="list")
     one = ctx.spawn("form-child", {"text": "d"})
     ended = ctx.join([one]).results
-    return told(*(r["out"] for r in joined.results), len(joined.failures), ended[0]["out"])
+    return output(*(r["out"] for r in joined.results), len(joined.failures), ended[0]["out"])
 
 
 @form(ends="failed")
 def children_that_fail(state: Work, ctx: Context) -> dict[str, Any]:
-    return told(ctx.map("form-child", [{"text": "broken"}]).results)
+    return output(ctx.map("form-child", [{"text": "broken"}]).results)
 
 
 @form()

@@ -85,8 +85,8 @@ def test_a_model_is_shown_a_function_by_its_types() -> None:
 
     @graph.node(then=END)
     def work(state: Work, ctx: Context) -> dict[str, Any]:
-        asked = [{"role": "user", "content": "Where is it?"}]
-        answer = ctx.model(messages=asked, tools=[find_order])
+        messages = [{"role": "user", "content": "Where is it?"}]
+        answer = ctx.model(messages=messages, tools=[find_order])
         return {"out": [answer.tool_calls[0].error]}
 
     thread = Harness(graph).play(model=model)
