@@ -41,7 +41,8 @@ STEP = Field(None, description="The step that you believe is in progress; anothe
 class TakeLease(RequestShape):
     """The right to work on a thread."""
 
-    name: Annotated[str, NotBlank(REPORTER_MAX)] = Field(
+    # The bar separates the parts of what an event hashes.
+    name: Annotated[str, NotBlank(REPORTER_MAX, without="|")] = Field(
         description="Who works: a host, a process. The thread's page shows it."
     )
     seconds: Seconds = SECONDS_DEFAULT

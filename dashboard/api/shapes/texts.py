@@ -74,18 +74,25 @@ def _check_not_blank(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NotBlank:
-    """A text of at most so many characters, one of which can be seen."""
+    """A text of at most `most` characters, one of which can be seen, and none of `without`."""
 
     most: int
+    without: str = ""
 
     def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
         text = core_schema.str_schema(min_length=1, max_length=self.most)
-        return core_schema.no_info_after_validator_function(_check_not_blank, text)
+        return core_schema.no_info_after_validator_function(self._check, text)
+
+    def _check(self, value: str) -> str:
+        if refused := next((char for char in self.without if char in value), ""):
+            raise PydanticCustomError("character", f"must not contain {refused}")
+        return _check_not_blank(value)
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        return {**handler(schema), "pattern": NOT_BLANK}
+        visible = rf"^[^{self.without}]*[^\s{self.without}][^{self.without}]*$"
+        return {**handler(schema), "pattern": visible if self.without else NOT_BLANK}
 
 
 @dataclass(frozen=True, slots=True)

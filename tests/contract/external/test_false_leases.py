@@ -110,3 +110,14 @@ def test_a_header_that_names_no_lease_is_refused(world: World, header: str) -> N
     for operation in CALLS:
         answer = send(client, operation, example(world, operation), **{LEASE: header})
         assert (answer.status_code, answer.json()["path"]) == (400, LEASE), operation.id
+
+
+def test_a_name_with_the_bar_that_separates_hashed_parts_is_refused(world: World) -> None:
+    operation = operations()["external_take"]
+    call = example(world, operation)
+    before = everything()
+    client = world.cast.client("operator")
+    answer = send(client, operation, call.but(body=call.body | {"name": "host|1"}))
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["path"] == "$.name"
+    assert everything() == before
