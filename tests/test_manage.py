@@ -39,6 +39,17 @@ def test_it_finds_the_environment_beside_it(system: str, tmp_path: Path) -> None
     folder.mkdir()
     manage = Path(shutil.copy(ROOT / "manage.py", folder))
     shutil.copy(ROOT / "gatepost_command.py", folder)
+    for room in (
+        "gatepost",
+        "agents",
+        "contrib",
+        "dashboard",
+        "workers",
+        "approvals",
+        "checkpoints",
+    ):
+        (folder / room).symlink_to(ROOT / room)
+    (folder / "templates").symlink_to(ROOT / "templates")
     assert output_of(system, manage, "help") == (
         1,
         "Django is not installed here: run `make up` once.\n",

@@ -149,7 +149,7 @@ def test_a_checkpoint_without_its_content_is_corrupt_and_the_one_before_is_used(
         sha_of("z" * LARGE),
         lambda raw: raw.replace(b"zzz", b"zzy", 1) if how == "altered" else None,
     )
-    with pytest.raises(CorruptHistory, match="missing" if how == "lost" else "does not fit"):
+    with pytest.raises(CorruptHistory, match="missing" if how == "lost" else "does not match"):
         bench.state(thread)
     bench.resume(thread)
     assert bench.advance(thread).status is Status.WAITING

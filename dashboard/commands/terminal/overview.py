@@ -29,6 +29,8 @@ class Commands(ManagementUtility):
             if isinstance(app, str) and app.startswith(ROOM):
                 command = load_command_class(app, name)
                 rooms.setdefault(app.removeprefix(ROOM), {})[name] = _first_sentence(command.help)
+        if not rooms:  # The settings cannot be read; Django says why.
+            return super().main_help_text()
         width = max(len(name) for names in rooms.values() for name in names)
         lines = [f"{self.prog_name} COMMAND --help explains a command and shows examples."]
         for room, names in sorted(rooms.items()):

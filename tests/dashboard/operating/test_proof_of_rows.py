@@ -91,7 +91,10 @@ def test_lost_and_added_contents_are_found(lived: tuple[Bench, UUID]) -> None:
     ((sha,),) = rows("SELECT sha256 FROM gp_content WHERE thread_id = %s", [thread])
     for change, message in (
         ("DELETE FROM gp_content WHERE thread_id = %s", f"({sha[:12]}) is missing"),
-        ("UPDATE gp_content SET body = replace(body, 'long', 'wrong') WHERE thread_id = %s", "fit"),
+        (
+            "UPDATE gp_content SET body = replace(body, 'long', 'wrong') WHERE thread_id = %s",
+            "match its hash",
+        ),
         (
             "INSERT INTO gp_content (thread_id, sha256, workspace_id, body) "
             "SELECT thread_id, repeat('a', 64), workspace_id, body FROM gp_content "

@@ -247,7 +247,7 @@ def test_a_decision_is_a_post_with_the_hash_that_was_seen(examples: Examples) ->
     assert "changed since you opened it" in changed.content.decode()
     unexplained = client.post(url, seen | {"verdict": "reject"})
     assert unexplained.status_code == 422
-    assert "Say why" in unexplained.content.decode()
+    assert "Give a reason" in unexplained.content.decode()
     forbidden = examples.cast.client("operator").post(url, seen | {"verdict": "approve"})
     assert forbidden.status_code == 403
     assert gates.approval(examples.request.id, workspace=examples.cast.workspace).open
