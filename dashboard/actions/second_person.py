@@ -36,7 +36,7 @@ _approved: ContextVar[bool] = ContextVar("approved by a second person", default=
 FORKS: Final = ("fork", "choose_code")
 _TITLES: Final = {
     "fork": "Fork the thread “{}”",
-    "roll_back": "Roll back “{}” back",
+    "roll_back": "Roll back “{}”",
     "edit": "Edit the state of the thread “{}”",
     "retry": "Retry the thread “{}”",
     "skip": "Skip a node of the thread “{}”",

@@ -135,6 +135,8 @@ def test_a_rollback_waits_and_a_thread_that_moved_on_is_told_honestly(
     first = threads.checkpoint_by_number(thread, 0).id
     good = second_request(lambda: actions.roll_back(operator, thread, first, "wrong data"))
     stale = second_request(lambda: actions.roll_back(operator, thread, first, "wrong data too"))
+    name = threads.thread(thread, workspace=cast.workspace).title
+    assert request_of(cast, good).title == f"Roll back “{name}”"
     actions.edit(operator, thread, {"report": "meanwhile"}, "meanwhile")  # withdraws both
     assert request_of(cast, good).status == "withdrawn"
     assert request_of(cast, stale).status == "withdrawn"

@@ -112,7 +112,7 @@ def test_an_operation_says_who_asked_and_what(cast: Cast) -> None:
         cast,
         kind="operation",
         tool="roll_back",
-        title="Roll back “Delays” back",
+        title="Roll back “Delays”",
         undo="",
         position=Position(0, 2, "(people)", 0, "roll_back:1"),
         args={
