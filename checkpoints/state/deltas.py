@@ -17,6 +17,7 @@ from .stored import decode
 from .values import (
     LIMITS,
     MAX_INTEGER,
+    NO_BYTES,
     Json,
     JsonObject,
     Limits,
@@ -36,6 +37,7 @@ from .values import (
 __all__ = [
     "LIMITS",
     "MAX_INTEGER",
+    "NO_BYTES",
     "Delta",
     "Folder",
     "Json",

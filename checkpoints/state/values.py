@@ -41,6 +41,9 @@ MAX_INTEGER = 2**53 - 1
 # Deltas and events wrap a value of the full depth in a few layers of their own.
 _WRAPPED_DEPTH = LIMITS.max_depth + 20
 TOO_DEEP = "nested too deeply, or contains itself"
+NO_BYTES = (
+    "bytes have no JSON; they belong into a file (ctx.artifact), or into a text such as base64"
+)
 _TOO_LARGE = "an integer beyond 2^53 loses digits in JSON; send it as a string"
 _TOO_LONG = "the number has more digits than a double keeps; send it as a string"
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -115,7 +118,7 @@ def _walk(value: Any, room: int, key_chars: int, odd: set[str]) -> _Fault | None
     if kind is Refused:
         return _Fault(value.message)
     if kind is not dict and kind is not list:
-        return _Fault(f"{kind.__name__} is not a JSON type")
+        return _Fault(NO_BYTES if kind is bytes else f"{kind.__name__} is not a JSON type")
     if room == 0:
         return _Fault(TOO_DEEP)
     if kind is list:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from pydantic_core import PydanticUndefined, to_jsonable_python
+from pydantic_core import PydanticUndefined
 
 from checkpoints.state.channels import Reducer
+from checkpoints.state.deltas import Refused
 from checkpoints.state.encrypted import Encrypted
+
+from .errors import GraphError
+from .frozen import jsonable
 
 
 def described_channels(
@@ -17,20 +21,30 @@ def described_channels(
     encrypted: Mapping[str, Encrypted],
     searchable: Collection[str],
 ) -> dict[str, Any]:
-    """{channel: reducer, default, and what else is declared}; `fields` of a Pydantic model."""
+    """{channel: reducer, default, and what else is declared}; `fields` of a Pydantic model.
+
+    Raises GraphError for a default that has no JSON.
+    """
     results = {}
     for name, info in fields.items():
         entry = dict(reducers[name].to_json())
         if info.default_factory is not None:
-            entry["default"] = to_jsonable_python(info.get_default(call_default_factory=True))
+            entry["default"] = _default(name, info.get_default(call_default_factory=True))
         elif info.default is not PydanticUndefined:
-            entry["default"] = to_jsonable_python(info.default)
+            entry["default"] = _default(name, info.default)
         if name in encrypted:
             entry["encrypted"] = list(encrypted[name].readers)
         if name in searchable:
             entry["searchable"] = True
         results[name] = entry
     return results
+
+
+def _default(channel: str, value: Any) -> Any:
+    form = jsonable(value)
+    if isinstance(form, Refused):
+        raise GraphError(f"The default of the channel {channel!r} can't be kept: {form.message}.")
+    return form
 
 
 def described_model(temperature: float | None, prompts: Mapping[str, str]) -> dict[str, Any]:

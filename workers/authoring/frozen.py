@@ -8,14 +8,18 @@ What is read by slicing, adding or copying is an ordinary value.
 
 from __future__ import annotations
 
+import copy
 import operator
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from checkpoints.state.deltas import LIMITS, Refused, canonical, copied
+from checkpoints.state.deltas import LIMITS, NO_BYTES, Refused, canonical, copied
 
 if TYPE_CHECKING:  # what they promise: nothing of them may be changed
 
@@ -25,7 +29,6 @@ if TYPE_CHECKING:  # what they promise: nothing of them may be changed
 else:
     _List, _Dict = list, dict
 
-BYTES = ". Bytes belong into a file (ctx.artifact), or into a text such as base64."
 _NO_SLOTS: tuple[str, ...] = ()  # those of a list or dict are its own
 
 type Build = Callable[[Any], Any]
@@ -226,35 +229,79 @@ def plain(value: Any, room: int = _DEPTH) -> Any:
     return value
 
 
+class _Bytes(ValueError):
+    """Bytes in a value whose type has no form for all of them."""
+
+
 def jsonable(value: Any) -> Any:
-    """The JSON of a value with models in it; a `Refused` that says why where there is none."""
+    """The JSON of a value with models in it; a `Refused` that says why where there is none.
+
+    Bytes are refused whatever they are: Pydantic would write those that happen to be UTF-8 as text.
+    A model or dataclass that has a form for any bytes (`ser_json_bytes="base64"`) is written so.
+    """
     try:
-        return _ordered(value, to_jsonable_python(value))
+        return _checked(value, to_jsonable_python(value))
+    except (_Bytes, UnicodeDecodeError):
+        return Refused(NO_BYTES)
+    except PydanticSerializationError as error:
+        utf8 = "invalid utf-8" in str(error)
+        return Refused(NO_BYTES if utf8 else _no_json(value, error))
     except (ValueError, TypeError, RecursionError) as error:
-        advice = BYTES if isinstance(error, PydanticSerializationError) else ""
-        return Refused(f"{type(value).__name__} cannot be written as JSON: {error}{advice}")
+        return Refused(_no_json(value, error))
 
 
-def _ordered(value: Any, dumped: Any) -> Any:
+def _no_json(value: Any, error: Exception) -> str:
+    return f"{type(value).__name__} cannot be written as JSON: {error}"
+
+
+def _checked(value: Any, dumped: Any) -> Any:
     """The JSON of a value with its sets in one order, whatever the process that made them.
 
-    `dumped` is the JSON of `value`, item by item in the order of the value.
+    `dumped` is the JSON of `value`, item by item in the order of the value. Raises _Bytes.
     """
+    if isinstance(value, Enum):
+        return _checked(value.value, dumped)
+    if isinstance(value, bytes | bytearray):
+        if isinstance(dumped, str) and dumped.encode() == value:
+            raise _Bytes
+        return dumped
     if isinstance(value, set | frozenset):
-        items = [_ordered(*pair) for pair in zip(value, dumped, strict=True)]
+        items = [_checked(*pair) for pair in zip(value, dumped, strict=True)]
         return sorted(items, key=canonical)
-    if isinstance(value, list | tuple) and isinstance(dumped, list):
-        return [_ordered(*pair) for pair in zip(value, dumped, strict=True)]
+    if isinstance(value, list | tuple | deque) and isinstance(dumped, list):
+        return [_checked(*pair) for pair in zip(value, dumped, strict=True)]
     if isinstance(value, dict) and isinstance(dumped, dict) and len(value) == len(dumped):
+        if any(isinstance(key, bytes) for key in value):
+            raise _Bytes
         pairs = zip(value.values(), dumped.items(), strict=True)
-        return {name: _ordered(inner, outer) for inner, (name, outer) in pairs}
-    if isinstance(value, BaseModel) and isinstance(dumped, dict):
+        return {name: _checked(inner, outer) for inner, (name, outer) in pairs}
+    if isinstance(value, RootModel):
+        return _checked_member(value, "root", dumped)
+    if isinstance(dumped, dict) and (isinstance(value, BaseModel) or is_dataclass(value)):
+        fields: Any = getattr(type(value), "__pydantic_fields__", {})
         names = {
-            field.serialization_alias or field.alias or name: name
-            for name, field in type(value).model_fields.items()
+            field.serialization_alias or field.alias or name: name for name, field in fields.items()
         }
         return {
-            name: _ordered(getattr(value, names[name]), inner) if name in names else inner
+            name: _checked_member(value, names.get(name, name), inner)
             for name, inner in dumped.items()
         }
     return dumped
+
+
+def _checked_member(owner: Any, name: str, dumped: Any) -> Any:
+    member = getattr(owner, name, dumped)
+    if isinstance(member, bytes | bytearray) and _takes_any_bytes(owner, name):
+        return dumped
+    return _checked(member, dumped)
+
+
+def _takes_any_bytes(owner: Any, name: str) -> bool:
+    """Answer True if a model or dataclass writes any bytes of this member in a form of its own."""
+    twin = copy.copy(owner)
+    try:
+        object.__setattr__(twin, name, b"\xff")  # no UTF-8
+        to_jsonable_python(twin)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return False
+    return True
