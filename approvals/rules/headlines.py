@@ -8,6 +8,8 @@ from typing import Any, Final
 # The sentence is about what was asked: of other arguments, which an edit put in place, it is false.
 SENTENCE: Final = "CASE WHEN a.standing_args IS NULL THEN a.sentence ELSE '' END"
 _MARKS: Final = ".,:;?!…\"'“”()"
+# Begins the title of an effect that was done before.
+REPEAT: Final = "Repeat: "
 _ARTICLES: Final = frozenset(("a", "an", "the", "this", "these", "it"))
 
 
@@ -20,8 +22,9 @@ def lines(title: str, sentence: str) -> tuple[str, str]:
     title = title.rstrip()
     if not sentence or sentence in title:
         return title, ""
-    if _words_in_order(title, sentence):
-        return sentence, ""
+    mark = REPEAT if title.startswith(REPEAT) else ""
+    if _words_in_order(title.removeprefix(mark), sentence):
+        return f"{mark}{sentence}", ""
     return title, sentence
 
 

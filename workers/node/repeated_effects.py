@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from approvals.rules.headlines import REPEAT
 from approvals.rules.proposals import titled
 from checkpoints.records import Position
 from checkpoints.state import deltas
@@ -96,7 +97,7 @@ def asking(gate: Gate | None, tool: Tool, before: Mapping[str, Any], sentence: s
     Without one the tool's own sentence says what would be done.
     """
     words = gate.title if gate else sentence
-    title = titled(f"Repeat: {words}") if words else f"Repeat {tool.name}?"
+    title = titled(f"{REPEAT}{words}") if words else f"Repeat {tool.name}?"
     payload = _explained(tool, before)
     text = f"{payload}\n\n{gate.description}" if gate and gate.description else payload
     return replace(gate or Gate(title), title=title, description=text, risk="high")

@@ -6,6 +6,7 @@ by the number of its differences, long text by its length: the states themselves
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -19,6 +20,7 @@ SHOWN: Final = 12
 LEAVES: Final = 3  # plain values named of one object
 CHARS: Final = 80
 MISSING: Final = "nothing"
+_DIGEST: Final = re.compile(r"[0-9a-f-]{32,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,16 @@ def _leaves(name: str, before: Any, after: Any) -> list[Changed]:
     changed = [
         replace(_changed(key, before, after), name=f"{name}.{key}")
         for key in dict.fromkeys([*before, *after])
-        if not any(isinstance(side.get(key), dict | list) for side in (before, after))
+        if not any(_is_unreadable(side.get(key)) for side in (before, after))
         and (key not in before or key not in after or before[key] != after[key])
     ]
     return changed[:LEAVES]
+
+
+def _is_unreadable(value: Any) -> bool:
+    """Answer True for a list, an object, a hash or an id: nothing that a short line can show."""
+    is_digest = isinstance(value, str) and _DIGEST.fullmatch(value) is not None
+    return is_digest or isinstance(value, dict | list)
 
 
 def _changed(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Changed:

@@ -287,3 +287,9 @@ def test_forks_have_the_colours_of_their_lanes_on_every_page(cast: Cast) -> None
     newest = re.search(r'class="forked (lane-\d)">\s*<title>Fork: To ships</title>', thread)
     assert newest, "the bar of time marks the newest of one place"
     assert newest[1] in colours
+
+
+def test_hashes_and_ids_are_no_values_to_read() -> None:
+    old = {"file": {"$artifact": "a" * 64, "by": str(UUID(int=1)), "size": 1}}
+    new = {"file": {"$artifact": "b" * 64, "by": str(UUID(int=2)), "size": 2}}
+    assert [one.name for one in changed_values(old, new)] == ["file.size"]

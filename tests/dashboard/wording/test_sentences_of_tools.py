@@ -159,6 +159,8 @@ def test_after_an_edit_the_sentence_of_what_was_asked_is_shown_no_more(
         ("Pay what is due?", "Pay 5.", "Pay what is due? Pay 5."),
         ("Look at it", "Pay 5", "Look at it: Pay 5"),
         ("Repeat: Pay 5", "Pay 5", "Repeat: Pay 5"),
+        ("Repeat: Publish this?", "Publish “Delays”", "Repeat: Publish “Delays”"),
+        ("Repeat: Pay what is due?", "Pay 5.", "Repeat: Pay what is due? Pay 5."),
         ("Publish this?", "Publish “Delays”", "Publish “Delays”"),
         ("Mail Ada?", "Mail Ada at ada@example.com", "Mail Ada at ada@example.com"),
         # Words in another order say something else, and so does a title with more words.
