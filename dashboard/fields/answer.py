@@ -65,10 +65,11 @@ def _whole(schema: Any) -> Mapping[str, Any] | None:
 
 
 def _takes_words(schema: Mapping[str, Any]) -> bool:
-    """Answer True if a text will do, and also other plain values, which a person writes as words."""
+    """Answer True if a text will do, among other plain values, and nothing else is said of it."""
     kinds = schema.get("type")
-    several = isinstance(kinds, list) and len({*kinds} - {"null"}) > 1
-    return several and "string" in kinds and schema.keys() <= {"type", "title"}
+    if not isinstance(kinds, list) or not schema.keys() <= {"type", "title"}:
+        return False
+    return "string" in kinds and len({*kinds} - {"null"}) > 1
 
 
 def _as_posted(posted: Mapping[str, str]) -> dict[str, str]:
