@@ -291,8 +291,8 @@ def test_a_suggested_title_never_replaces_that_of_who_renames_meanwhile(real_db:
     for thread in threads:
         assert one("SELECT title FROM gp_thread WHERE id = %s", (thread,)) == "by a person"
         assert verify_thread(thread).intact
-        told = [kind for kind in kinds_of(thread) if kind.startswith(("title", "thread.renamed"))]
-        first[told[0]] += 1
+        kinds = [kind for kind in kinds_of(thread) if kind.startswith(("title", "thread.renamed"))]
+        first[kinds[0]] += 1
         [(transactions,)] = rows(
             "SELECT count(DISTINCT xid8) FROM gp_event WHERE thread_id = %s AND kind IN "
             "('title.suggested', 'checkpoint.committed') AND seq > 2",
