@@ -97,7 +97,8 @@ def _check_terms(terms: Terms, deadline: float | None) -> None:
         _check_seat("terms.escalate_to", terms.escalate_to)
         _between("terms.escalate_for", terms.escalate_for, 1, DEADLINE_MAX)
     elif terms.escalate_to is not None or terms.escalate_for:
-        raise InvalidValue("terms.escalate_to", "goes with on_expiry escalate only")
+        path = "terms.escalate_for" if terms.escalate_to is None else "terms.escalate_to"
+        raise InvalidValue(path, "goes with on_expiry escalate only")
     if len(terms.reminders) > REMINDERS_MAX:
         raise InvalidValue("terms.reminders", f"has more than {REMINDERS_MAX} times")
     for i, after in enumerate(terms.reminders):

@@ -38,7 +38,7 @@ class Approvals(MemberView):
             choice("sort", inbox.SORTS, "risk unless given"),
             FRAMEWORK,
             flag("mine", "Only open ones that wait for the caller."),
-            ident("thread", "Only those of this thread; not with a box."),
+            ident("thread", "Only those of this thread; goes with `status` only."),
             ident("cursor", "`next_cursor` of the page before."),
             LIMIT,
         ],

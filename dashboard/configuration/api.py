@@ -23,7 +23,8 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": (
         "The control room for AI agents: threads, checkpoints, approvals. No text holds a NUL "
         "character; an integer beyond 2^53, or a fraction with more digits than a double keeps, is "
-        "sent as text. A whole number may be written 3.0."
+        "sent as text. A whole number may be written 3.0. New names of agents, nodes, tools, keys "
+        "and saved views are visible text of one script, in the form NFC, without outer blanks."
     ),
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",

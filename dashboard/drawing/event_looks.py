@@ -43,7 +43,6 @@ KIND_ICONS = {
     "thread.handed_back": "queued",
     "thread.imported": "file",
     "thread.renamed": "edit",
-    "title.suggested": "edit",
     "step.failed": "fail",
     "step.fenced": "key",
     "record.damaged": "fail",

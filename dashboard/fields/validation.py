@@ -26,6 +26,8 @@ REASON_MAX = 5_000  # of why a person does something; a comment of a verdict is 
 MESSAGE_BYTES = 200 * 1024  # its event takes 256 KiB
 CONFIG_BYTES = 64 * 1024
 LABELS_MAX, LABEL_KEY_MAX = 50, 100
+# A character that is no blank. Python, JavaScript and JSON Schema differ in what \s is.
+NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
 
 
 def resulting_state(
@@ -209,12 +211,17 @@ def _references_to_files(value: Any, path: str) -> Iterator[tuple[str, str]]:
                 yield from _references_to_files(item, deltas.at(path, key))
 
 
+def is_blank(text: str) -> bool:
+    """Answer True for a text of blanks alone, as the API's document has it."""
+    return re.search(NOT_BLANK, text) is None
+
+
 def check_text(path: str, value: Any, limit: int, *, required: bool = False) -> None:
     """Refuse what is no text, cannot be stored, is too long, or is missing though required."""
     if not isinstance(value, str):
         raise Invalid(path, "must be text")
     deltas.check(value, path)
-    if required and not value.strip():
+    if required and is_blank(value):
         raise Invalid(path, "is required")
     if len(value) > limit:
         raise Invalid(path, f"is longer than {limit:,} characters")

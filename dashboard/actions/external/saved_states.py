@@ -13,7 +13,7 @@ from checkpoints.limits import AGENT_MAX, NAME_MAX
 from checkpoints.state import deltas
 from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard.actions.starts import start_or_continue
-from dashboard.errors import Missing, Stale, translated
+from dashboard.errors import Invalid, Missing, Stale, translated
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
 from workers.external.announcement import Announcement
@@ -69,7 +69,12 @@ def _thread(actor: Actor, bucket: str, name: str) -> UUID:
     known = queries.thread_named(name, agent=bucket, workspace=actor.workspace)
     if known is not None:
         return known.id
-    started, _ = start_or_continue(actor, agent=bucket, name=name, input={}, external=ANNOUNCED)
+    try:
+        started, _ = start_or_continue(actor, agent=bucket, name=name, input={}, external=ANNOUNCED)
+    except Invalid as error:
+        if error.path != "$.agent":
+            raise
+        raise Invalid("$.bucket", error.reason) from error
     return started
 
 

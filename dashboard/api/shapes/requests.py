@@ -26,11 +26,12 @@ from dashboard.fields.validation import (
     LABEL_KEY_MAX,
     LABELS_MAX,
     MESSAGE_BYTES,
+    NOT_BLANK,
     REASON_MAX,
 )
 from workers.external.announcement import REDUCERS, Announcement
 
-from .texts import NOT_BLANK, Comment, Id, NotBlank, OneOf, Reason, Title
+from .texts import Comment, Id, NotBlank, OneOf, Reason, Title
 
 Changes = Annotated[
     dict[str, Any],
@@ -50,6 +51,16 @@ def _takes_whole(annotation: Any) -> bool:
     return annotation is int
 
 
+def _whole(annotation: Any, value: Any) -> Any:
+    """The value with 3.0 as 3 where a whole number is expected, also in a list."""
+    if isinstance(value, float) and value.is_integer() and _takes_whole(annotation):
+        return int(value)
+    if isinstance(value, list) and get_origin(annotation) is list:
+        [item] = get_args(annotation)
+        return [_whole(item, one) for one in value]
+    return value
+
+
 class RequestShape(BaseModel):
     """A body without unknown members. A whole number may be written 3.0, as JSON Schema has it."""
 
@@ -62,11 +73,9 @@ class RequestShape(BaseModel):
         if not isinstance(value, dict):
             return value
         whole = {
-            key: int(value[key])
+            key: _whole(field.annotation, value[key])
             for name, field in cls.model_fields.items()
-            if isinstance(value.get(key := field.alias or name), float)
-            and _takes_whole(field.annotation)
-            and value[key].is_integer()
+            if isinstance(value.get(key := field.alias or name), float | list)
         }
         return {**value, **whole} if whole else value
 
@@ -151,8 +160,9 @@ class ExternalAgent(RequestShape):
     )
     searchable: Annotated[list[Node], Field(max_length=CHANNELS_MAX)] = Field(
         default_factory=list,
-        description="Channels that `state.CHANNEL:value` finds threads by. Each is replaced as a "
-        f"whole: none that grows. A value has at most {VALUE_BYTES_MAX:,} bytes as JSON.",
+        description="Channels that `state.CHANNEL:value` finds threads by, named in letters, "
+        "digits, _ and -. Each is replaced as a whole: none that grows. "
+        f"A value has at most {VALUE_BYTES_MAX:,} bytes as JSON.",
     )
     can: Annotated[list[Annotated[str, OneOf(CAN)]], Field(max_length=3)] = Field(
         default=list(CAN), description="What people do to a thread that you can continue from."

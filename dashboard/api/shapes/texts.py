@@ -21,9 +21,8 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from approvals.states import COMMENT_MAX
 from checkpoints.limits import TITLE_MAX
-from dashboard.fields.validation import REASON_MAX
+from dashboard.fields.validation import NOT_BLANK, REASON_MAX, is_blank
 
-NOT_BLANK = r"\S"
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -67,7 +66,7 @@ Time = Annotated[
 
 
 def _check_not_blank(value: str) -> str:
-    if not value.strip():
+    if is_blank(value):
         raise PydanticCustomError("blank", "is required")
     return value
 
@@ -91,7 +90,7 @@ class NotBlank:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        visible = rf"^[^{self.without}]*[^\s{self.without}][^{self.without}]*$"
+        visible = f"^[^{self.without}]*{NOT_BLANK[:-1]}{self.without}][^{self.without}]*$"
         return {**handler(schema), "pattern": visible if self.without else NOT_BLANK}
 
 

@@ -248,6 +248,8 @@ def test_the_database_keeps_what_was_in_force(cast: Cast, sql: str) -> None:
         ({"terms": Terms(undo_window=float("nan"))}, "terms.undo_window"),
         ({"terms": Terms(on_expiry="reject")}, "terms.on_expiry"),
         ({"terms": Terms(on_expiry="escalate"), "deadline": 60}, "terms.escalate_to"),
+        ({"terms": Terms(escalate_to=Seat(count=1))}, "terms.escalate_to"),
+        ({"terms": Terms(escalate_for=60)}, "terms.escalate_for"),
         ({"terms": Terms(reminders=(90,)), "deadline": 60}, "terms.reminders[0]"),
         ({"terms": Terms(reminders=(30, 20)), "deadline": 60}, "terms.reminders[1]"),
         (

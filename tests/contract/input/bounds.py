@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -229,14 +230,14 @@ def stands_in(path: str, body: Any) -> bool:
     while at < len(path):
         step = _STEP.match(path, at)
         if step is None:
-            return path.endswith("...") or "..." in path[at:]  # a long key is shown shortened
+            return "..." in path[at:] or path.endswith("…")  # what is long is shown shortened
         at = step.end()
         if step[2] is not None:
             if not isinstance(value_at, list) or int(step[2]) >= len(value_at):
                 return False
             value_at = value_at[int(step[2])]
             continue
-        key = step[1] if step[1] is not None else re.sub(r"\\(.)", r"\1", step[3])
+        key = step[1] if step[1] is not None else json.loads(f'"{step[3]}"')
         if not isinstance(value_at, dict):
             return False
         if key not in value_at:

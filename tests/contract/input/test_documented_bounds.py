@@ -26,9 +26,10 @@ from .bounds import Member, inside, members, outside, path_of, put, resolved, st
 DEPENDS = {
     r"approvals_decide(_many)? verdict": "Possible here",  # says the request: `verdicts`
     r"approvals_decide(_many)? what_next": "goes with the verdict reject",
-    r"approvals_list mine": "goes with",
+    r"approvals_list (mine|thread)": "goes with",
     r"approvals_hand_over to": "must be the user name of an active reviewer",
     r"deputies_name (deputy|person)": "no active reviewer",
+    r"deputies_name ends": "must be later than the beginning",
     r"devices_add (p256dh|auth)": "is not a key of a browser|is not a secret",
     r"devices_add address": "must begin with https|must be an address",
     r"second_factor_add ticket": "is no longer valid",  # is signed
@@ -38,13 +39,15 @@ DEPENDS = {
     r"endpoints_\w+ target": "must b|is not an address|is not complete",  # of its kind
     r"mcp_servers_\w+ url": "must be http|or a command is needed",
     r"mcp_servers_\w+ command(\[\])?": "begins with a program|or a command is needed",
+    r"mcp_servers_\w+ credential": "is not a secret of this workspace",
     r"mcp_servers_\w+ credential_to": "is needed",
     r"policies_\w+ (draft\.)?condition": "cannot be read|knows no|must be true",  # is CEL
     r"policies_\w+ .*(people|teams|stages)(\[\])?": "is not a reviewer|is the name of no team",
     r"policies_\w+ .*\.count": "asks for",
     r"policies_\w+ .*on_expiry": "needs a deadline|say who is asked",
     r"policies_\w+ .*reminders(\[\])?": "must be later|must be from 1",
-    r"policies_change (draft|number)": "is required with number|say which version",
+    r"policies_\w+ .*escalate_(to|for)": "goes with on_expiry|name who is asked",
+    r"policies_change (draft|number)": "is required with number|name the version",
     r"policies_change position": "must be from 1 to",  # the policies that there are
     r"budgets_set name": "names the agent or team|is longer than 100",  # goes with the scope
     r"budgets_set max_(cost|tokens)": "or both",
@@ -58,7 +61,8 @@ DEPENDS = {
     r"subscriptions_make (person|team)": "nobody is called|no team|not both|either",
     r"views_\w+ address": "does not take|names “|character|begins no letter",  # the board's words
     r"threads_cancel undo_unknown": "goes with undo",
-    r"threads_many (to|undo)": "goes with (roll_back|cancel)",
+    r"threads_many (to|undo|then_retry)": "goes with (roll_back|cancel|edit)",
+    r"threads_many changes": "go with edit",
     r"threads_skip node": "has no such node",
     r"threads_(edit|roll_back) reason": "is required",  # but in a preview
     r"threads_edit changes": "change at least one",
@@ -66,10 +70,15 @@ DEPENDS = {
     r"external_ask ask": "takes an interrupt, a question or an effect",
     r"threads_list cursor": "is not a cursor",
     r"threads_(pause before_node|start pause_at)": "has no such node",
+    r"\w+ external\.searchable(\[\])?": "a query could not name it|grows|is not a channel",
     r"threads_start agent": "No worker has announced",
-    r"threads_start input": "is required",  # says the agent
+    r"threads_start input(\..*)?": "is required",  # says the agent
+    r"external_\w+ (\w+\[\]\.)?(tool|node)": "did not announce a|is a call, so name what",
     # Of members that stand together, as bodies made up whole have them.
-    r".*": r"NUL character|beyond 2\^53",  # the document's introduction says both
+    r".*": r"NUL character|beyond 2\^53",  # the document's introduction says both, and of names:
+    r"\w+ (.*\.)?(agent|bucket|node|tool|key|name)": (
+        "nobody sees|blank of another kind|ends with a blank|normal form NFC|mixes letters"
+    ),
     r"\w+_(list|retrieve) cursor": "is not a cursor",
     r"approvals_decide(_many)? (\[\]\.)?args": "are not taken with the verdict",
     r"approvals_list status": "does not go with a box",

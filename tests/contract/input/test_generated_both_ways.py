@@ -20,12 +20,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from schemathesis import GenerationMode
 
-from dashboard.api.shapes.external_requests import RenewLease
+from dashboard.api.shapes.external_requests import RenewLease, ReportCheckpoint
+from dashboard.api.shapes.requests import Skip
 from tests.contract.calls import example, send
 from tests.contract.operations import document, operations
 from tests.contract.world import World
 from tests.contract.written import taken_back
 
+from .bounds import stands_in
 from .test_documented_bounds import DEPENDS, REFUSED, faults
 
 EXAMPLES = 24
@@ -94,6 +96,9 @@ def test_bodies_are_taken_or_refused_as_the_document_says(world: World, name: st
             return
         with taken_back():
             answer = send(client, operations()[name], call.but(body=raw))
+        for path, message in faults(answer):
+            if not stands_in(path, body):
+                wrong[f"no such place: {path}"] = (message, body)
         if not judge(name).is_valid(body):
             if answer.status_code < 400:
                 wrong["taken"] = (body, answer.status_code)
@@ -131,6 +136,20 @@ def test_queries_that_fit_the_document_are_taken(world: World, name: str) -> Non
 def test_a_whole_number_may_be_written_with_a_point() -> None:
     """JSON Schema takes 3.0 for an integer, and so does the server; 3.5 and "3" it refuses."""
     assert type(RenewLease.model_validate({"seconds": 60.0}).seconds) is int
+    taken = ReportCheckpoint.model_validate({"taken": [2.0, 3]}).taken
+    assert [type(one) for one in taken] == [int, int]
     for value in (3.5, "3", True, 1e300):
         with pytest.raises(ValidationError):
             RenewLease.model_validate({"seconds": value})
+
+
+@pytest.mark.parametrize("code", [*range(0x21), 0x7F, 0x85, 0xA0, 0x2028, 0x3000, 0xFEFF])
+def test_a_text_of_blanks_is_blank_for_the_server_as_for_the_document(code: int) -> None:
+    text = chr(code) * 2
+    fits = jsonschema_rs.is_valid(Skip.model_json_schema(), {"node": "n", "reason": text})
+    try:
+        Skip.model_validate({"node": "n", "reason": text})
+    except ValidationError:
+        assert not fits
+    else:
+        assert fits

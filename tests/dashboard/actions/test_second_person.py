@@ -134,6 +134,8 @@ def test_a_rollback_waits_and_a_thread_that_moved_on_is_told_honestly(
     thread, operator = paused(cast, agent), cast.actor("operator")
     first = threads.checkpoint_by_number(thread, 0).id
     good = second_request(lambda: actions.roll_back(operator, thread, first, "wrong data"))
+    title = threads.thread(thread, workspace=cast.workspace).title
+    assert request_of(cast, good).title == f"Roll back “{title}”"
     stale = second_request(lambda: actions.roll_back(operator, thread, first, "wrong data too"))
     name = threads.thread(thread, workspace=cast.workspace).title
     assert request_of(cast, good).title == f"Roll back “{name}”"

@@ -75,6 +75,8 @@ def test_a_bucket_that_workers_serve_is_refused(cast: Cast) -> None:
         ({"name": ""}, "$.name"),
         ({"name": "x" * 256}, "$.name"),
         ({"bucket": " "}, "$.bucket"),
+        ({"bucket": "notes\u200b"}, "$.bucket"),  # no name of an agent
+        ({"bucket": "mcp:notes"}, "$.bucket"),  # an agent of the MCP gateway
         ({"state": {"a": float("nan")}}, "$.state.a"),
     ],
 )
