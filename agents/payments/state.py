@@ -83,7 +83,7 @@ class Payments(State):
     on_broken: Annotated[
         Literal["set aside", "stop"],
         _input_field(
-            "Lines that cannot be read", "Set them aside and say why, or stop for the first."
+            "Lines that cannot be read", "Set them aside and say why, or stop and list them."
         ),
     ] = "set aside"
     corrected: Annotated[

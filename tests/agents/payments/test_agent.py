@@ -77,7 +77,6 @@ def test_it_stops_before_paying_and_shows_exactly_what_will_be_paid(
     whole = sum(result.paid.values())
     (request,) = thread.open
     assert request.title == f"Pay {len(result.paid)} invoices, {whole / 100:,.2f} EUR?"
-    assert thread.title == f"{len(result.paid)} invoices, EUR {whole / 100:,.2f}"
     assert (request.tool, request.undo, request.risk) == ("bank.reserve", "release", "high")
     assert "but not the mails" in request.description
     assert list(request.args)[:3] == ["count", "total", "currency"], "totals first"
@@ -309,11 +308,11 @@ def test_a_lost_worker_at_any_write_pays_and_mails_once(bank: Bank, tmp_path: Pa
 def test_stopping_for_a_broken_line_then_correcting_it_and_retrying(bank: Bank) -> None:
     thread = Harness(graph).play({**FEW, "on_broken": "stop"})
     assert thread.status == "failed"
-    assert "Line 107 of `invoices.csv` cannot be read: the amount isn’t a number" in thread.reason
-    assert "`45O.00`" in thread.reason
+    assert "8 lines of `invoices.csv` cannot be read: line 107: the amount isn’t a" in thread.reason
+    assert "(`45O.00`); line 116: the amount isn’t a number" in thread.reason, "all at once"
     thread.edit({"corrected": {"107": "450.00"}}).retry()
     assert thread.status == "failed"
-    assert "Line 116 of" in thread.reason, "the next one"
+    assert "7 lines of `invoices.csv` cannot be read: line 116: the amount" in thread.reason
     thread.edit({"on_broken": "set aside"}).retry()
     assert thread.status == "waiting"
     assert "107" not in {problem["line"] for problem in thread.state["set_aside"]}
