@@ -42,7 +42,6 @@ class Work:
     agent: str
     agent_version: UUID
     title: str
-    automatic_title: bool
     head: UUID
     number: int
     step: int

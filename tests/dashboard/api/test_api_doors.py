@@ -176,7 +176,7 @@ def test_other_ways_to_be_wrong(operator: Client, row: gates.ApprovalRow) -> Non
 
 
 def test_failures_of_ours(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(**_: Any) -> None:
+    def away(*_: Any, **__: Any) -> None:
         raise OperationalError("secret address")
 
     monkeypatch.setattr(queries, "counts", away)
@@ -184,7 +184,7 @@ def test_failures_of_ours(operator: Client, monkeypatch: pytest.MonkeyPatch) -> 
     assert "secret" not in str(refused(response, 503))
     assert response["Retry-After"] == "5"
 
-    def broken(**_: Any) -> None:
+    def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("secret detail")
 
     monkeypatch.setattr(queries, "counts", broken)

@@ -47,7 +47,6 @@ OF_THREAD = {
     "agent",
     "agent_version_id",
     "title",
-    "automatic_title",
     "status",
     "n_steps",
     "name",

@@ -157,6 +157,11 @@ def test_foreign_values_in_the_place_of_bindings_are_dropped_after_a_reconnect(
                 valkey.unlink(key)
                 assert make(key)
             valkey.client_kill_filter(_type="normal", skipme=True)
+            # Before anything is sent: a sender drops foreign values too, and notes it in its log.
+            wait_until(
+                lambda: all(valkey.type(key) in (b"none", b"set") for key in bindings),
+                what="the worker's bindings",
+            )
             case = field.play("look after", agent=AGENT)
             case.wait_status("succeeded", seconds=10)
             assert worker.alive

@@ -412,7 +412,7 @@ NAMED = {
     "a_request_gone": "approval: its request is missing",
     "an_anchor_altered": "is not the one that was anchored",
     "a_count": "export.json, counts",
-    "another_format": "its format is not",
+    "another_format": "its format is none of",
 }
 DAMAGES: list[Callable[[Members, str, random.Random], Damaged]] = [globals()[n] for n in NAMED]
 

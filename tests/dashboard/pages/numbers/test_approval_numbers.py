@@ -90,6 +90,12 @@ class Shown:
         turns = ", then ".join(who)
         return f"have to approve it, in this order: {turns}. One rejection stops it."
 
+    @property
+    def left(self) -> str:
+        """How many requests of the workspace still wait for a decision."""
+        n = sum(one.open and one.id != self.request.id for one in self.all.values())
+        return f"{n} request{'' if n == 1 else 's'} left to review"
+
     def open(self, words: str) -> str:
         """A seat that is still empty: whole stages by their name, else how many more."""
         left, fits = len(self.request.voters), set()
@@ -171,6 +177,7 @@ PAGE = [
             f"You can undo your decision for {page.window} seconds; nothing happens before that."
         ),
     ),
+    Rule(r"#outcome\S* p\.hint", lambda page, _: page.left),
     Rule(r"#seats\S* div\.row", lambda page, _: page.votes),
     Rule(r"#seats\S* ul\.votes", Shown.open),
     Rule(r"div\.mbar .*span\.muted", lambda page, _: f"{page.votes} approved"),

@@ -36,7 +36,10 @@ def _head(thread: str) -> str:
 def _stored(cast: Cast, thread: str) -> str:
     events = one("SELECT count(*) FROM gp_event WHERE thread_id = %s", (thread,))
     checkpoints = one("SELECT count(*) FROM gp_checkpoint WHERE thread_id = %s", (thread,))
-    return f"{events} events, {checkpoints} checkpoints"
+    return ", ".join(
+        f"{n} {noun}{'' if n == 1 else 's'}"
+        for n, noun in ((events, "event"), (checkpoints, "checkpoint"))
+    )
 
 
 def _size(cast: Cast, thread: str) -> str:
@@ -212,14 +215,27 @@ def _outside(cast: Cast, thread: str) -> str:
     return f"{n} node{'' if n == 1 else 's'}"
 
 
+def _steps_done(cast: Cast, thread: str) -> str:
+    """How many steps lie behind the head, where none of the plan's nodes is listed."""
+    n = one(f"SELECT step FROM gp_checkpoint WHERE id = {HEAD}", (thread,))
+    return f"{n} step{'' if n == 1 else 's'} done."
+
+
 def _planned(cast: Cast, thread: str) -> str:
-    """How many of the two nodes stand on the way to the head and do not come next."""
-    done = (
-        "SELECT count(DISTINCT n) FROM way JOIN gp_checkpoint c USING (id), "
-        "jsonb_array_elements_text(c.nodes) n WHERE n <> ALL(ARRAY("
-        "SELECT jsonb_array_elements_text(next_nodes) FROM gp_thread WHERE id = %(t)s))"
+    """How many of the two nodes stand on the way to the head, or how often where more than once.
+
+    Those that come next are not done; if they stand there they come again.
+    """
+    nodes = (
+        "FROM way JOIN gp_checkpoint c USING (id), jsonb_array_elements_text(c.nodes) n "
+        "WHERE n IN ('analyse', 'publish')"
     )
-    return f"{rows(LINEAGE + done, {'t': thread})[0][0]} of 2"
+    current = "ARRAY(SELECT jsonb_array_elements_text(next_nodes) FROM gp_thread WHERE id = %(t)s)"
+    visits, done = rows(
+        f"{LINEAGE} SELECT count(*), count(DISTINCT n) FILTER (WHERE n <> ALL({current})) {nodes}",
+        {"t": thread},
+    )[0]
+    return f"{done} of 2" if visits == done else f"{visits} step{'' if visits == 1 else 's'} done"
 
 
 THREAD = [
@@ -268,6 +284,7 @@ THREAD = [
         r"#thread-summary\S* b#summary-(\w+)",
         lambda cast, thread, node: {"analyse": "1 Analyse", "publish": "2 Publish"}[node],
     ),
+    Rule(r"#thread-summary\S* span\.muted", _steps_done),
     Rule(r"#thread-artifacts\S* header span", lambda cast, thread: "0"),
 ]
 

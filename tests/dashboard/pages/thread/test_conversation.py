@@ -106,7 +106,7 @@ def called(html: str) -> list[str]:
 def test_a_loop_is_shown_as_a_conversation_with_its_calls_and_gates(talks: Talks) -> None:
     thread = talks.start("helper", goal="Write to Ada and Bob.")
     html = talks.region(thread)
-    assert messages_of(html) == ["operator Write to Ada and Bob.", "helper test-1"]
+    assert messages_of(html) == ["operator Write to Ada and Bob.", "helper test-1, unpriced"]
     assert called(html) == [
         'add {"a": 2, "b": 3} Done',
         'talk.send {"to": "<b>ada</b>"} Waiting for approval',
@@ -119,7 +119,7 @@ def test_a_loop_is_shown_as_a_conversation_with_its_calls_and_gates(talks: Talks
     talks.decide(thread, "approve")
     talks.decide(thread, "reject", "not him")
     html = talks.region(thread)
-    assert messages_of(html)[-1] == "helper test-1 Ada has her mail."
+    assert messages_of(html)[-1] == "helper test-1, unpriced Ada has her mail."
     assert sorted(called(html)) == [
         'add {"a": 2, "b": 3} Done',
         'talk.send {"to": "<b>ada</b>"} Approved',
