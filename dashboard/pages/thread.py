@@ -259,10 +259,7 @@ class ThreadPage:
     @property
     def undo_outcome(self) -> UndoOutcome | None:
         """The outcome of the rollback that the newest state comes from; None of another state."""
-        head = self.checkpoint
-        if self.past or head is None or head.source != "rollback" or self.thread.erased:
-            return None
-        return outcome_of_undo(self.thread.id)
+        return None if self.past else outcome_of_undo(self.thread, self.checkpoint)
 
     @property
     def step_events(self) -> frozenset[int]:

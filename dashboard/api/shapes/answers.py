@@ -16,6 +16,7 @@ from dashboard.actions.encrypted_channels import Revealed
 from dashboard.drawing.comparison.compare import Comparison
 from dashboard.drawing.comparison.endings import Ending
 from dashboard.identity.permissions import Actor
+from dashboard.pages.parts.outcome import outcome_of_undo
 
 from .rows import Diff, Event, EventList, Place, ThreadDetail
 
@@ -54,6 +55,7 @@ def thread_detail(
         storage=queries.storage(thread_id),
         saved=queries.saved(row),
         unpriced_calls=queries.unpriced_calls(row),
+        undo_outcome=outcome_of_undo(row, queries.checkpoint(row.id, row.head)),
     )
     return row, payload, open_ones
 

@@ -24,6 +24,7 @@ from dashboard.documents.closed_shape import Erased
 from dashboard.documents.ending_shape import Ending
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import HasRoles, allowed_actions
+from dashboard.pages.parts.outcome import UndoOutcome
 
 from .savings import Saved
 
@@ -190,6 +191,50 @@ class Storage(Shape):
     bytes: int
 
 
+class UndoneEffect(Shape):
+    """An effect that the last rollback undid, with the name of its undo."""
+
+    activity: UUID
+    tool: str
+    sentence: str = Field(description="how its tool describes the call; empty where it does not")
+    undo: str
+
+
+class EffectLeft(Shape):
+    """An effect that the last rollback left in place, or of which nobody knows whether it is."""
+
+    activity: UUID
+    tool: str
+    sentence: str = Field(description="how its tool describes the call; empty where it does not")
+    outcome: Literal["stays done", "unknown"]
+
+
+class RollbackOutcome(Shape):
+    """The effects that the last rollback undid, in the order of the undo, and those it left."""
+
+    undone: list[UndoneEffect]
+    left: list[EffectLeft]
+
+    @classmethod
+    def of(cls, outcome: UndoOutcome) -> Self:
+        """The outcome as people read it on the thread's page."""
+        return cls(
+            undone=[
+                UndoneEffect(activity=a.id, tool=a.tool, sentence=a.sentence, undo=a.undo)
+                for a in outcome.undone
+            ],
+            left=[
+                EffectLeft(
+                    activity=one.activity.id,
+                    tool=one.activity.tool,
+                    sentence=one.activity.sentence,
+                    outcome="unknown" if one.fate == "unknown" else "stays done",
+                )
+                for one in outcome.left
+            ],
+        )
+
+
 class ThreadDetail(Thread):
     """A thread with what it waits for and what the caller may do with it now."""
 
@@ -202,6 +247,9 @@ class ThreadDetail(Thread):
     saved: Saved
     unpriced_calls: int = Field(
         description="model calls whose price nobody knows; `totals.cost` is without them"
+    )
+    rollback_outcome: RollbackOutcome | None = Field(
+        description="where the newest state comes from a rollback: what was undone, what stays done"
     )
 
     @classmethod
@@ -216,6 +264,7 @@ class ThreadDetail(Thread):
         storage: StorageRow,
         saved: SavedRow,
         unpriced_calls: int,
+        undo_outcome: UndoOutcome | None,
     ) -> Self:
         """The detail for one caller."""
         actions = {
@@ -232,6 +281,7 @@ class ThreadDetail(Thread):
             storage=Storage.model_validate(storage),
             saved=Saved.model_validate(saved),
             unpriced_calls=unpriced_calls,
+            rollback_outcome=None if undo_outcome is None else RollbackOutcome.of(undo_outcome),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from dashboard.actions.cancellation import CancelPlan
 from dashboard.actions.previews.expected_calls import AGAIN, MAYBE, REUSED, Expected
 from dashboard.actions.previews.plans import EditPlan, ForkPlan, RollBackPlan
 from dashboard.api.shapes.answers import thread_detail
+from dashboard.api.shapes.rows import RollbackOutcome
 from dashboard.identity.permissions import Actor
 from dashboard.wording.savings import dollars
 from dashboard.wording.sentences import as_text
@@ -53,6 +54,7 @@ def tell_thread(
                 if payload.code_choices
                 else []
             ),
+            *_outcome_lines(payload.rollback_outcome),
             *(("approval", f"{a.id} {a.headline}") for a in open_ones),
             *(("not taken yet", short(i.message)) for i in payload.inputs),
         ],
@@ -62,6 +64,15 @@ def tell_thread(
         now = queries.state_at(thread_id, row.head)
         tables.append(facts("State", ((c, short(v)) for c, v in now.items())))
     command.tell(payload, *tables)
+
+
+def _outcome_lines(outcome: RollbackOutcome | None) -> Iterator[tuple[str, str]]:
+    """Yield a line per effect that the last rollback undid or left."""
+    if outcome is not None:
+        for undone in outcome.undone:
+            yield "undone", f"by {undone.undo}: {undone.sentence or undone.tool}"
+        for left in outcome.left:
+            yield left.outcome, left.sentence or left.tool
 
 
 def short(value: Any, limit: int = SHORT) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from uuid import UUID
 
 from checkpoints import queries
-from checkpoints.views import ActivityRow, EffectFate
+from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, ThreadRow
 
 
 def outcomes(activities: Iterable[ActivityRow]) -> list[ActivityRow]:
@@ -23,8 +22,13 @@ class UndoOutcome:
     left: list[EffectFate]
 
 
-def outcome_of_undo(thread: UUID) -> UndoOutcome | None:
-    """Read the outcome of the last undo of a thread; None where it concerned no effect."""
-    undone = queries.undone_last(thread)
-    left = queries.effects_left(thread, queries.effects_of(thread))
+def outcome_of_undo(thread: ThreadRow, head: CheckpointRow | None) -> UndoOutcome | None:
+    """Read the outcome of the rollback that the newest state comes from.
+
+    None where the head comes from anything else, and where the rollback concerned no effect.
+    """
+    if head is None or head.source != "rollback" or thread.erased:
+        return None
+    undone = queries.undone_last(thread.id)
+    left = queries.effects_left(thread.id, queries.effects_of(thread.id))
     return UndoOutcome(undone, left) if undone or left else None

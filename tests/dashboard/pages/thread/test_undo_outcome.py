@@ -14,6 +14,7 @@ from checkpoints.states import Status
 from dashboard import actions
 from tests.agents.testbank.bank import started_bank
 from tests.cast import Cast
+from tests.dashboard.commands.test_commands import output_of
 
 from .shipped import benches, finished
 
@@ -49,5 +50,17 @@ def test_a_rollback_says_what_it_undid_and_what_stays(
         ]
         assert re.search(r"Paid 3 invoices, [\d,.]+ EUR", shown[0])
         assert "Mailed 3 suppliers" in shown[2]
+        # API and command say the same.
+        answer = client.get(f"/api/v1/threads/{thread}/").json()["rollback_outcome"]
+        assert [one["undo"] for one in answer["undone"]] == ["refund", "release"]
+        assert [one["outcome"] for one in answer["left"]] == ["stays done"]
+        assert all(
+            one["sentence"] in line
+            for one, line in zip(answer["undone"] + answer["left"], shown, strict=True)
+        )
+        printed = output_of("threads", "show", thread)
+        for one in answer["undone"]:
+            assert f"undone\tby {one['undo']}: {one['sentence']}" in printed
+        assert f"stays done\t{answer['left'][0]['sentence']}" in printed
         # Not of another moment, and not once the thread has gone on.
         assert lines_of(client.get(f"/threads/{thread}/?cp=8").content.decode()) == []
