@@ -10,7 +10,12 @@ from checkpoints import queries
 from dashboard import actions
 from dashboard.api.shapes.previews import CancelPreview
 from dashboard.commands.terminal.arguments import json_given, number_from, pair, values
-from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
+from dashboard.commands.terminal.console import (
+    PersonalCommand,
+    Usage,
+    Verb,
+    add_yes_argument,
+)
 from dashboard.commands.terminal.descriptions import cancel_tables, tell_thread
 
 from .reads import on_thread, thread_of
@@ -144,16 +149,26 @@ def _cancel_options(parser: argparse.ArgumentParser) -> None:
 
 
 def cancel(command: PersonalCommand) -> None:
-    """End a thread; say what is undone and what stays."""
+    """End a thread; with --undo show the plan and ask. Say what is undone and what stays."""
     o = command.options
     actor, thread = thread_of(command, "cancel")
     how = {"undo_effects": o["undo"], "undo_unknown": o["undo_unknown"]}
-    if o["preview"]:
+    version = o["version"]
+    if o["preview"] or (o["undo"] and not o["yes"]):
         plan = actions.preview_cancel(actor, thread.id, o["reason"], **how)
-        actions.refuse_preview(actor, "cancel", thread.id, o["version"])
-        command.tell(CancelPreview.of(plan), *cancel_tables(plan))
-        return
-    undone = actions.cancel(actor, thread.id, o["reason"], **how, expected_version=o["version"])
+        actions.refuse_preview(actor, "cancel", thread.id, version)
+        if o["preview"]:
+            command.tell(CancelPreview.of(plan), *cancel_tables(plan))
+            return
+        if command.stdout.isatty() and not command.as_json:
+            command.tell(CancelPreview.of(plan), *cancel_tables(plan))
+        else:
+            command.say(f"{len(plan.undo)} of {len(plan.all_effects)} effects would be undone.")
+        if not command.confirmed("Undo these and cancel?"):
+            return
+        # Exactly what was shown is done, or nothing.
+        version = plan.version if version is None else version
+    undone = actions.cancel(actor, thread.id, o["reason"], **how, expected_version=version)
     if undone:
         n, all_of_them = len(undone.undo), len(undone.effects)
         command.say(f"A worker undoes {n} of {all_of_them} effects, most recent first.")
@@ -213,10 +228,10 @@ DOING = (
     ),
     Verb(
         "cancel",
-        "end a thread; what it did stays done, or is undone with --undo",
+        "end a thread; what it did stays done; --undo shows what it would undo and asks",
         cancel,
-        on_thread(_cancel_options, takes_reason, takes_version),
+        on_thread(_cancel_options, takes_reason, takes_version, add_yes_argument),
         "threads cancel order-17 --undo --preview\n"
-        "threads cancel order-17 --undo --reason 'ordered twice'",
+        "threads cancel order-17 --undo --reason 'ordered twice' --yes",
     ),
 )

@@ -18,6 +18,13 @@ from tests.cast import Cast
 from tests.dashboard import scene
 
 
+class Terminal(io.StringIO):
+    """Somebody at a terminal, who types this."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def output_of(*words: object) -> str:
     out = io.StringIO()
     call_command(*map(str, words), stdout=out)
@@ -117,6 +124,39 @@ def test_edit_fork_rollback(cast: Cast, agent: UUID) -> None:
     assert "$.reason is required." in refused("threads", "rollback", at, 1, "--yes")
     back = json_of("threads", "rollback", at, 1, "--reason", "wrong", "--as", "manager", "--yes")
     assert back["status"] == "rolling_back"
+
+
+def test_cancel_asks_where_undo_follows(
+    cast: Cast, agent: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = scene.lease(scene.start(cast.workspace, agent))
+    scene.effect(work)
+    scene.step(work, report="one", leave_by=EventKind.THREAD_PAUSED)
+    at = work.thread
+
+    def status() -> Status:
+        return queries.thread(at, workspace=cast.workspace).status
+
+    err = io.StringIO()
+    with pytest.raises(SystemExit) as caught:
+        call_command("threads", "cancel", str(at), "--undo", stdout=io.StringIO(), stderr=err)
+    assert caught.value.code == 2
+    assert "--yes is needed where nobody can be asked." in err.getvalue()
+    assert status() is Status.PAUSED
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    said = note("threads", "cancel", at, "--undo")
+    assert "1 of 1 effects would be undone." in said
+    assert "Undo these and cancel? [y/N] Nothing was done." in said
+    assert status() is Status.PAUSED
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    assert "A worker undoes 1 of 1 effects" in note("threads", "cancel", at, "--undo")
+    assert status() is Status.ROLLING_BACK
+
+
+@pytest.mark.parametrize("words", [(), ("--undo", "--yes"), ("--undo", "--undo-unknown", "--yes")])
+def test_cancel_asks_nothing_else(cast: Cast, agent: UUID, words: tuple[str, ...]) -> None:
+    thread = scene.start(cast.workspace, agent)
+    assert json_of("threads", "cancel", thread, *words)["status"] == "cancelled"
 
 
 @pytest.mark.parametrize(

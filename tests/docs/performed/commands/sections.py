@@ -186,6 +186,7 @@ SECTIONS: dict[str, Section] = {
         more={
             "threads edit demo-flights --from": YES,
             "threads rollback demo-flights 2 --reason": YES,
+            "threads cancel order-17 --undo --undo-unknown": YES,
         },
     ),
     "approve": Section(
