@@ -9,8 +9,8 @@ Kinds: `text` (NUL, lone surrogates, as `\\uXXXX`), `int`, `float` (`nan`, `inf`
 deeply: its lists and objects as a table), `raw` (JSON as somebody sent it: names that occur twice,
 digits beyond a double), and Python's `tuple`, `set`, `frozenset`, `decimal`, `date`, `time`,
 `datetime`, `uuid`. Two come back as their marks: `other` is anything else, by its type and how it
-describes itself; `large` is a whole value of more bytes than a record takes, by its size, SHA-256
-and beginning, with the file that holds its form.
+describes itself, without its memory address; `large` is a whole value of more bytes than a record
+takes, by its size, SHA-256 and beginning, with the file that holds its form.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import hashlib
 import math
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import PurePath
@@ -35,6 +35,8 @@ DEPTH_MAX: Final = LIMITS.max_depth - 20
 SHOWN_MAX: Final = 10_000
 SHOWN_BYTES: Final = 32  # of a value of bytes, for people
 START_BYTES: Final = 2_000  # of a value that is too large for its record
+_READ_IT: Final = "return its items, as by list(...)"
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=[ >])")  # another one in each process
 _ODD = re.compile("[\\\\\0\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
@@ -95,7 +97,8 @@ def _has_mark(value: Any) -> bool:
 def mark(value: Any) -> Any:
     """The form in which a value is recorded: itself, where it can be stored exactly.
 
-    Raises InvalidValue for the path of a file, and for what says of itself that it was refused.
+    Raises InvalidValue for the path of a file, for what can be read only once (a generator, an open
+    file), and for what says of itself that it was refused.
     """
     if is_plain(value):
         return as_stored(value)
@@ -273,6 +276,9 @@ def _leaf(value: Any) -> Any:
         return _as(name, write(value))
     if isinstance(value, Refused):
         raise _NoValue(value, value.message)
+    if isinstance(value, Iterator | AsyncIterator | Awaitable):
+        # It gives its items to the first reader only, and a repeated step could not read it again.
+        raise _NoValue(value, f"{kind.__name__} has no JSON: it can be read once; {_READ_IT}")
     if isinstance(value, PurePath):
         # It names a file of the machine that made it, which is gone with its scratch folder.
         raise _NoValue(value, f"{kind.__name__} is not a JSON type")
@@ -282,7 +288,7 @@ def _leaf(value: Any) -> Any:
 def _other(value: Any, why: str = "") -> dict[str, Any]:
     kind = type(value)
     try:
-        text = why or repr(value)
+        text = why or _ADDRESS.sub("", repr(value))
     except Exception as error:  # a foreign __repr__ may do anything
         text = f"it cannot be described: {type(error).__name__}"
     described = {"type": f"{kind.__module__}.{kind.__qualname__}", "text": text[:SHOWN_MAX]}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas, marked
+from checkpoints.state.deltas import canonical
 from checkpoints.state.marked import MARK, Raw, mark, unmark
 
 pytestmark = pytest.mark.requirement("F03")
@@ -148,6 +152,56 @@ def test_a_value_that_contains_itself_and_any_other_object_are_described() -> No
         form = stored({"x": one})
         assert marked.marks(form) == [("$.x", "other")]
         assert unmark(form) == form
+
+
+async def _awaited() -> None: ...
+
+
+async def _streamed() -> Any:
+    yield 1
+
+
+READ_ONCE: dict[str, Callable[[], Any]] = {
+    "generator": lambda: (n for n in range(3)),
+    "map": lambda: map(str, [1]),
+    "zip": lambda: zip([1], [2], strict=True),
+    "iterator": lambda: iter([1]),
+    "keys": lambda: iter({"a": 1}),
+    "rows": lambda: csv.reader(io.StringIO("a,b")),
+    "open file": lambda: io.BytesIO(b"abc"),
+    "text file": lambda: io.StringIO("abc"),
+    "asynchronous generator": _streamed,
+}
+
+
+@pytest.mark.parametrize("kind", READ_ONCE)
+def test_what_can_be_read_only_once_is_refused(kind: str) -> None:
+    for value, path in (
+        (READ_ONCE[kind](), r"\$"),
+        ({"a": [READ_ONCE[kind]()]}, r"\$\.a\[0\]"),
+        ((READ_ONCE[kind](),), r"\$\[0\]"),
+    ):
+        with pytest.raises(InvalidValue, match=rf"^{path}: \w+ has no JSON: it can be read once"):
+            mark(value)
+
+
+def test_a_coroutine_is_refused() -> None:
+    value = _awaited()
+    with pytest.raises(InvalidValue, match="coroutine has no JSON"):
+        mark(value)
+    value.close()
+
+
+def test_a_description_holds_no_memory_address() -> None:
+    class Shop:
+        def buy(self) -> None: ...
+
+    one = Shop()
+    values: tuple[Any, ...] = (one, object(), lambda: 1, one.buy, Shop, {1: one}, {one}, [[one]])
+    for value in values:
+        text = canonical(mark(value)).decode()
+        assert "0x" not in text, text
+        assert '"other"' in text, text
 
 
 def test_a_path_is_refused() -> None:

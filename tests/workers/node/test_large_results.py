@@ -160,6 +160,7 @@ def test_an_undo_gets_the_result_and_may_return_as_much(
 REFUSED: dict[str, tuple[Any, str]] = {
     "secret": ({"body": "ghp_" + "a1B2" * 9}, "leave it out"),
     "path": ({"file": Path("/tmp/receipt.pdf")}, "PosixPath is not a JSON type"),
+    "generator": ((n for n in range(3)), "generator has no JSON: it can be read once"),
     "model": (Stubborn(note=object()), "cannot be written as JSON"),
 }
 
