@@ -28,7 +28,8 @@ from .store.statement.text import ALWAYS
 
 # What `Work` calls as the thread's row does.
 _ALIKE = (
-    *("fence", "agent", "title", "head", "number", "step", "branch", "branch_start", "version"),
+    *("fence", "agent", "title", "automatic_title", "head", "number", "step", "branch"),
+    *("branch_start", "version"),
     *("wake_seq", "wish", "wish_by", "pause_at", "effects", "chain_id", "crash_count"),
     *("started_by", "base", "parent", "root", "depth"),
 )

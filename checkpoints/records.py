@@ -42,6 +42,7 @@ class Work:
     agent: str
     agent_version: UUID
     title: str
+    automatic_title: bool
     head: UUID
     number: int
     step: int

@@ -96,6 +96,7 @@ class EventKind(StrEnum):
     OPERATION_FAILED = "operation.failed"
     PAUSE_REQUESTED = "pause.requested"
     THREAD_RENAMED = "thread.renamed"
+    TITLE_SUGGESTED = "title.suggested"
     CODE_CHANGED = "code.changed"
     CODE_PINNED = "code.pinned"
     CODE_UNPINNED = "code.unpinned"

@@ -61,6 +61,7 @@ def read(state: DependencyAudit, ctx: Context) -> dict[str, Any]:
     source = str(state.file["name"]) if state.file else "this environment"
     text = f"{source} has {counted(len(results), 'package')}."
     ctx.think(text)
+    ctx.suggest_title(f"{counted(len(packages), 'package')} of {source}")
     lines = [f"{source}: not read, {line}." for line in unread]
     for line in lines[:NAMED]:
         ctx.think(line)

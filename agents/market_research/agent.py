@@ -121,6 +121,8 @@ def load(state: Research, ctx: Context) -> dict[str, Any]:
     activity = ctx.activity(read_table, state.dataset, state.file)
     profile = activity["profile"]
     text = f"Read {profile['rows']:,} rows of {len(profile['columns'])} columns."
+    if not state.question.strip():
+        ctx.suggest_title(f"{profile['rows']:,} rows of {profile['source']['name']}")
     ctx.think(f"{text} Next I find out what the columns hold and what is missing.")
     return {**activity, "log": [text]}
 

@@ -220,6 +220,8 @@ def choose(state: Payments, ctx: Context) -> dict[str, Any]:
     total, waiting = shown(chosen["total"]), len(chosen["waiting"])
     text = f"{count:,} to be paid, {total} {CURRENCY}; {waiting:,} wait."
     ctx.think(text)
+    if count:
+        ctx.suggest_title(f"{counted(count)}, {CURRENCY} {total}")
     return {
         **chosen,
         "outcome": "" if count else "Nothing was paid: no invoice is ready to be paid.",

@@ -45,6 +45,7 @@ class Row:
     parent: UUID | None
     root: UUID | None
     depth: int
+    automatic_title: bool
     waiting_on: str | None
     rollback: str | None
     tokens: int
@@ -101,6 +102,10 @@ class LoggedRow:
                 self._set("queue", payload.get("queue"))
             case EventKind.THREAD_RENAMED:
                 self._title = deltas.decode(event.data)["title"]
+                self._set("automatic_title", False)
+            case EventKind.TITLE_SUGGESTED:
+                if self._row is not None and self._row["automatic_title"]:
+                    self._title = deltas.decode(event.data)["title"]
             case EventKind.PAUSE_REQUESTED:
                 self._set("pause_at", deltas.decode(event.data).get("before"))
             case EventKind.THREAD_PAUSED:
@@ -211,6 +216,7 @@ def _of(row: Row) -> dict[str, Any]:
         "parent": None if row.parent is None else str(row.parent),
         "root": None if row.root is None else str(row.root),
         "depth": row.depth,
+        "automatic_title": row.automatic_title,
     }
 
 

@@ -23,6 +23,7 @@ USUAL: Final[dict[str, Any]] = {
     "parent": None,
     "root": None,
     "depth": 0,
+    "automatic_title": False,
 }
 # A worker that pauses a thread takes the node away that somebody wanted it to stop before.
 CLEARED: Final = {"pause_at": ""}
@@ -38,6 +39,7 @@ def event_of(
     parent: UUID | None = None,
     root: UUID | None = None,
     depth: int = 0,
+    automatic_title: bool = False,
     title: str | None = None,
 ) -> dict[str, Any]:
     """The part of a thread's row that its first event tells; what is as usual goes without saying.
@@ -53,6 +55,7 @@ def event_of(
         "parent": None if parent is None else str(parent),
         "root": None if root is None else str(root),
         "depth": depth,
+        "automatic_title": automatic_title,
     }
     payload = {column: value for column, value in row.items() if value != USUAL[column]}
     return payload if title is None else payload | {"title": title}

@@ -131,6 +131,7 @@ def start(
     actor: str,
     name: str | None = None,
     title: str = "",
+    automatic_title: str = "",
     labels: Mapping[str, str] | None = None,
     pause_at: str = "",
     effects: str = "run",
@@ -140,11 +141,14 @@ def start(
 ) -> UUID:
     """Begin a thread: (nothing) -> queued, with the input as its first checkpoint.
 
+    Without a title that somebody gave it has the automatic one, or its agent's name; its agent may
+    replace either.
     Channels that the input leaves out get the defaults of the agent version. `config` (model,
     temperature, prompt texts) holds for the whole thread; what it leaves out is as deployed now,
     and stays so. `traceparent` is the caller's trace context, for spans. Returns the id.
     Raises AlreadyStarted (with thread=) when the workspace has a thread of this agent and name.
     """
+    is_automatic, title = not title, title or automatic_title
     check_texts(title=title, name=name, pause_at=pause_at)
     version = _agent_version(agent_version_id, workspace)
     channels, graph = deltas.decode(version.channels), deltas.decode(version.graph)
@@ -187,6 +191,7 @@ def start(
                     pause_at=pause_at,
                     effects=effects,
                     parent=parent,
+                    automatic_title=is_automatic,
                 ),
                 **({"traceparent": traceparent} if traceparent else {}),
             },
@@ -197,6 +202,7 @@ def start(
                 "queue": version.queue,
                 "name": name,
                 "title": title or version.agent,
+                "automatic_title": is_automatic,
                 "labels": deltas.canonical(dict(labels or {})).decode(),
                 "pause_at": pause_at,
                 "effects": effects,

@@ -2,7 +2,7 @@
 
 There are four forms: a list of Agent Inbox; `action_requests` with `review_configs`, as LangChain's
 middleware sends them; one `tool_approval`; anything else is a question, whose answer has to fit
-`response_schema`.
+`response_schema`; without one, a text is answered by a text, a number or a yes or no.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _CONFIG: Final = {
     "respond": "allow_respond",
     "reject": "allow_ignore",
 }
+# The answer to a text: a graph that validates it may want a number or a yes or no, never an object.
+_WORDS: Final = {"type": ["string", "number", "boolean"]}
 _QUESTION_FIELDS: Final = ("question", "message", "description", "prompt")
 
 
@@ -40,9 +42,9 @@ def answer(ctx: Context, interrupt: Interrupt[Any], value: Any) -> Any:
         allowed = value.get("allowed_decisions", ("approve", "edit", "reject"))
         return _decided(ctx, value, allowed, key)
     schema = interrupt.response_schema
-    return ctx.ask(
-        _question(value), schema=schema if isinstance(schema, dict) else None, key=key
-    ).value
+    if not isinstance(schema, dict):
+        schema = _WORDS if isinstance(value, str) else None
+    return ctx.ask(_question(value), schema=schema, key=key).value
 
 
 def _decisions(ctx: Context, value: Mapping[str, Any], key: str) -> list[Any]:

@@ -43,6 +43,7 @@ KIND_ICONS = {
     "thread.handed_back": "queued",
     "thread.imported": "file",
     "thread.renamed": "edit",
+    "title.suggested": "edit",
     "step.failed": "fail",
     "step.fenced": "key",
     "record.damaged": "fail",

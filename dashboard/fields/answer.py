@@ -19,7 +19,7 @@ _INPUT: Final = fields.PREFIX + ANSWER
 def answer_fields(
     schema: Any, posted: Mapping[str, str] | None = None, errors: Mapping[str, str] | None = None
 ) -> list[Field]:
-    """Inputs for the answer; none where the schema says nothing: an answer is words then."""
+    """Inputs for the answer; none where words will do: the schema says nothing, or takes a text."""
     whole = _whole(schema)
     if whole is None:
         return []
@@ -56,12 +56,20 @@ def _is_object(schema: Any) -> bool:
 
 def _whole(schema: Any) -> Mapping[str, Any] | None:
     """The schema of an object: that of one value as its only, required member."""
-    if not isinstance(schema, Mapping) or not schema:
+    if not isinstance(schema, Mapping) or not schema or _takes_words(schema):
         return None
     if _is_object(schema):
         return schema
     one = {key: value for key, value in schema.items() if key != "$defs"}
     return {"properties": {ANSWER: one}, "required": [ANSWER], "$defs": schema.get("$defs", {})}
+
+
+def _takes_words(schema: Mapping[str, Any]) -> bool:
+    """Answer True if a text will do, among other plain values, and nothing else is said of it."""
+    kinds = schema.get("type")
+    if not isinstance(kinds, list) or not schema.keys() <= {"type", "title"}:
+        return False
+    return "string" in kinds and len({*kinds} - {"null"}) > 1
 
 
 def _as_posted(posted: Mapping[str, str]) -> dict[str, str]:

@@ -274,6 +274,7 @@ _SAY: dict[str, Any] = {
         f"{who} imported the thread; it was {d.get('status', 'elsewhere')} where it came from"
     ),
     "thread.renamed": lambda d, who: f"{who} renamed the thread: {d.get('title', '')}",
+    "title.suggested": lambda d, who: f"{who} suggested the title: {d.get('title', '')}",
     "state.edited": lambda d, who: (
         f"{who} edited {', '.join(d.get('changed') or ()) or 'the state'}" + _tail(d)
     ),

@@ -55,7 +55,7 @@ ELSEWHERE = {
     "shipped-agents": ("tests/acceptance/howtos/test_shipped_agents.py", 3),
     "stop-threads": ("tests/docs/test_howtos_performed.py", 2),
     "tool-loop": ("tests/workers/react/test_howto.py", 2),
-    "write-an-agent": ("tests/embedded/test_write_an_agent.py", 26),
+    "write-an-agent": ("tests/embedded/test_write_an_agent.py", 27),
 }
 
 

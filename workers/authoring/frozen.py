@@ -283,7 +283,7 @@ def _checked(value: Any, dumped: Any) -> Any:
             field.serialization_alias or field.alias or name: name for name, field in fields.items()
         }
         return {
-            name: _checked_member(value, names.get(name, name), inner)
+            name: _checked_member(value, str(names.get(name, name)), inner)
             for name, inner in dumped.items()
         }
     return dumped

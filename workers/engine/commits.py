@@ -75,6 +75,7 @@ def commit(
         next_nodes=following if hand_off is None else [],
         digests=digests,
     )
+    work.title = step.title
     if hand_off is not None:
         ledger.hand_off(work, checkpoint, hand_off, before=step.take_events(), events=ways)
         return True

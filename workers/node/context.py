@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, overload
 
 from approvals.policies.reservations import NO_BOUND, Estimate
+from checkpoints.limits import TITLE_MAX
 from checkpoints.log.traces import activity_span, step_span
 from checkpoints.records import Position
 from checkpoints.state import deltas
@@ -316,6 +317,21 @@ class Context(Children):
         storable(data, "This thought", at_most=TOLD_BYTES)
         self._step.think(self._node, ordinal, data)
 
+    def suggest_title(self, title: str) -> None:
+        """Name the thread by what is known now, such as "88 invoices, EUR 204,446.25".
+
+        Replaces an automatic title only: one of `x-title`, of an earlier suggestion, or the
+        agent's name. One that somebody gave stays. At most 300 characters.
+        """
+        check_text(title, "A title")
+        storable(title, "This title")
+        if not title.strip():
+            raise StepFailed("A title must not be empty.")
+        if len(title) > TITLE_MAX:
+            raise StepFailed(f"A title has at most {TITLE_MAX} characters, not {len(title)}.")
+        self._step.refuse_secrets(title, "This title")
+        self._step.suggest_title(self._node, title)
+
     def progress(
         self,
         done: float | None = None,
@@ -449,6 +465,9 @@ class Context(Children):
 
     @property
     def thread_title(self) -> str:
-        """The title of the thread that this node works for."""
+        """The title of the thread that this node works for.
+
+        It may change while the node works; in a node that suggests one, read it afterwards.
+        """
         self._look_at("thread")
-        return self._step.work.title
+        return self._step.title

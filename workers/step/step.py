@@ -77,6 +77,7 @@ class OpenStep:
     decided: dict[Position, ApprovalRow] = field(default_factory=dict)
     resumed: bool = False
     thoughts: dict[str, list[str]] = field(default_factory=dict)
+    suggested_title: str = ""
     buffer: list[NewEvent] = field(default_factory=list)
     secrets: set[str] = field(default_factory=set)  # read by its calls
     secrets_allowed: Mapping[str, str] = field(default_factory=dict)  # {path: reason} of the agent
@@ -169,6 +170,18 @@ class OpenStep:
     def thoughts_of(self, node: str) -> tuple[str, ...]:
         """The node's thoughts in this step."""
         return tuple(self.thoughts.get(node, ()))
+
+    @property
+    def title(self) -> str:
+        """The title that the step's commit leaves, unless somebody renames the thread meanwhile."""
+        return self.suggested_title or self.work.title
+
+    def suggest_title(self, node: str, title: str) -> None:
+        """Buffer a title unless the thread has it already, or has one that somebody gave."""
+        if self.work.automatic_title and title != self.title:
+            self.suggested_title = title
+            data = {"node": node, "title": title}
+            self.add_event(NewEvent(EventKind.TITLE_SUGGESTED, data, self.work.owner))
 
     def take_events(self) -> list[NewEvent]:
         """The buffered events; the caller writes them now."""

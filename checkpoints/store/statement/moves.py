@@ -232,7 +232,15 @@ def encode_event(event: NewEvent) -> tuple[str, bytes, bytes]:
 
 
 def shaped(move: Move) -> tuple[str, dict[str, Any]]:
-    """The statement that performs `move`, and the values of its %(named)s parameters."""
+    """The statement that performs `move`, and the values of its %(named)s parameters.
+
+    A title that one of its events suggests replaces an automatic one.
+    """
+    if titles := [e.data["title"] for e in move.events if e.kind is EventKind.TITLE_SUGGESTED]:
+        # Decided under the row's lock: somebody may rename the thread while the node works.
+        move.express(
+            "title", "CASE WHEN th.automatic_title THEN %s::varchar ELSE th.title END", titles[-1]
+        )
     text, names = statement(
         _HEAD if move.head else None,
         tuple([(column, sql) for column, (sql, _) in move.sets.items()]),

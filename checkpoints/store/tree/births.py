@@ -171,6 +171,7 @@ def _row(
         kind=EventKind.THREAD_STARTED,
         data={"started_in": {"thread": str(work.thread), "chain": str(work.chain_id)}},
         title=child.title,
+        automatic_title=not child.title,
         effects=work.effects,
         waiting_on=waiting_on,
         parent=work.thread,
@@ -195,6 +196,7 @@ def birth_row(
     parent: UUID | None,
     root: UUID | None,
     depth: int,
+    automatic_title: bool = False,
     waiting_on: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
@@ -206,7 +208,12 @@ def birth_row(
         "agent_version": str(agent.id),
         "title": title,
         "row": control_columns.event_of(
-            queue=agent.queue, effects=effects, parent=parent, root=root, depth=depth
+            queue=agent.queue,
+            effects=effects,
+            parent=parent,
+            root=root,
+            depth=depth,
+            automatic_title=automatic_title,
         ),
         **data,
         "checkpoint": committed.data,
@@ -221,6 +228,7 @@ def birth_row(
         "agent": agent.agent,
         "queue": agent.queue,
         "title": title or agent.agent,
+        "automatic_title": automatic_title,
         "labels": "{}",
         "effects": effects,
         "waiting_on": None if waiting_on is None else deltas.canonical(waiting_on).decode(),

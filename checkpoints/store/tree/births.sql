@@ -11,19 +11,20 @@ FROM t, json_to_recordset(%s::json) AS c (
   state_hash bytea, state_bytes bigint, schema_version integer, point_version uuid, config text,
   digests bytea,
   kind varchar, v smallint, actor varchar, data text, salt bytea, data_hash bytea, no_hash bytea,
-  fan_out uuid, ordinal integer, hold varchar, contents json, searchable text)
+  fan_out uuid, ordinal integer, hold varchar, contents json, searchable text,
+  automatic_title boolean)
 
 -- threads -- Their rows.
 INSERT INTO gp_thread (id, workspace_id, agent_version_id, agent, title, labels, queue, status,
   status_reason, waiting_on, wake_seq, wish, wish_by, pause_at, effects, head, number, step, branch,
   branch_start, next_nodes, state_bytes, version, chain_id, last_seq, last_hash, prev_hash, last_at,
   lease_owner, fence, crash_count, started_by, parent, root, depth, base, forked_from, n_steps,
-  tokens, cost, tokens_saved, searchable)
+  tokens, cost, tokens_saved, searchable, automatic_title)
 SELECT c.id, c.workspace_id, c.agent_version_id, c.agent, c.title, c.labels::jsonb, c.queue,
   CASE WHEN c.waiting_on IS NULL THEN 'queued' ELSE 'waiting' END, '', c.waiting_on::jsonb, 0, '', '', '',
   c.effects, c.checkpoint, 0, c.step, 0, 0, c.next_nodes::jsonb, c.state_bytes, 1, c.chain_id, 1, c.hash,
   c.no_hash, c.last_at, '', 0, 0, c.started_by, c.parent, c.root, c.depth, c.base, c.forked_from,
-  0, 0, 0, 0, c.searchable::jsonb
+  0, 0, 0, 0, c.searchable::jsonb, c.automatic_title
 FROM u0 c
 
 -- checkpoints -- Their first checkpoints.

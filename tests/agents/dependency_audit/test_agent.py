@@ -66,6 +66,7 @@ def test_a_lock_file_is_audited_and_what_is_not_installed_is_said(published: Pat
     thread = play(values={"ignore": ["Cups"]})
     assert thread.status == "waiting", thread
     assert names(thread.state["rows"]) == ["celery", "kettle", "open-ended", "redis", "teapot"]
+    assert thread.title == "5 packages of requirements.txt"
     installed = {row["name"]: row["installed"] for row in thread.state["rows"]}
     assert installed == {
         "celery": True, "kettle": False, "open-ended": False, "redis": False, "teapot": False,

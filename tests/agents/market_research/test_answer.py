@@ -56,6 +56,11 @@ def test_a_model_answers_from_the_figures_and_strange_ones_are_named() -> None:
     assert thread.state["report"]["answer"].startswith("Shop C is dear")
 
 
+def test_a_thread_without_a_question_is_named_by_its_table() -> None:
+    assert play(question="").title == "90 rows of shops.csv"
+    assert play().title == "market-research", "its question is its title where people start it"
+
+
 def test_without_a_model_there_is_no_answer_and_the_report_is_as_before() -> None:
     thread = play()
     assert thread.status == "waiting", thread

@@ -77,6 +77,7 @@ def test_it_stops_before_paying_and_shows_exactly_what_will_be_paid(
     whole = sum(result.paid.values())
     (request,) = thread.open
     assert request.title == f"Pay {len(result.paid)} invoices, {whole / 100:,.2f} EUR?"
+    assert thread.title == f"{len(result.paid)} invoices, EUR {whole / 100:,.2f}"
     assert (request.tool, request.undo, request.risk) == ("bank.reserve", "release", "high")
     assert "but not the mails" in request.description
     assert list(request.args)[:3] == ["count", "total", "currency"], "totals first"

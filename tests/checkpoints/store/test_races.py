@@ -272,3 +272,31 @@ def test_a_due_sleeper_is_woken_once_by_many_sweeps(real_db: str) -> None:
     assert sum(count for counts in answers for count in counts) == 30
     assert [kinds_of(thread).count("thread.woken") for thread in threads] == [1] * 30
     assert rows("SELECT DISTINCT status FROM gp_thread") == [("queued",)]
+
+
+@pytest.mark.requirement("C26")
+def test_a_suggested_title_never_replaces_that_of_who_renames_meanwhile(real_db: str) -> None:
+    threads = made(30)
+    drivers = [drive(thread) for thread in threads]
+
+    def suggest(number: int) -> None:
+        event = NewEvent(K.TITLE_SUGGESTED, {"node": "work", "title": "by the agent"}, "worker:1")
+        drivers[number].step(events=[event])
+
+    def rename(number: int) -> None:
+        store.rename(threads[number], title="by a person", actor=OPERATOR)
+
+    assert set(race(len(threads), suggest, rename)) == {(None, None)}
+    first: Counter[str] = Counter()
+    for thread in threads:
+        assert one("SELECT title FROM gp_thread WHERE id = %s", (thread,)) == "by a person"
+        assert verify_thread(thread).intact
+        kinds = [kind for kind in kinds_of(thread) if kind.startswith(("title", "thread.renamed"))]
+        first[kinds[0]] += 1
+        [(transactions,)] = rows(
+            "SELECT count(DISTINCT xid8) FROM gp_event WHERE thread_id = %s AND kind IN "
+            "('title.suggested', 'checkpoint.committed') AND seq > 2",
+            (thread,),
+        )
+        assert transactions == 1, "the title is part of the step's commit"
+    assert len(first) == 2, f"not a race: {first}"

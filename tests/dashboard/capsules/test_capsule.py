@@ -43,6 +43,7 @@ BEHIND = {
         "prev_hash": "is of the last write alone",
         "queue": "is the agent's here",
         "effects": "ask first here",
+        "automatic_title": "an imported title stays",
         "searchable": "follows from the state",
         "erasure": "is of this installation; what it took can be in no capsule",
     },

@@ -12,9 +12,13 @@ from agents.market_research.agent import Research
 from agents.outreach.state import Outreach
 from agents.payments.state import Payments
 from checkpoints import queries, store
+from checkpoints.chain import verify_thread
+from checkpoints.states import EventKind
+from checkpoints.store import NewEvent
 from dashboard import actions
 from dashboard.fields.titles import LONGEST, title_from
 from tests.cast import Cast
+from tests.checkpoints.builders import drive
 
 SCHEMA = {
     "properties": {
@@ -93,6 +97,15 @@ def test_a_title_that_somebody_gave_stays(cast: Cast) -> None:
         queue="nobody",
     )  # fmt: skip
     who = cast.actor("operator")
-    for named, title in (("", "Why?"), ("Mine", "Mine")):
+    for named, title in (("", "Why?"), ("Mine", "Mine"), ("Why?", "Why?")):
         ident = actions.start_thread(who, agent="asked", input={"question": "Why?"}, title=named)
         assert queries.thread(ident, workspace=cast.workspace).title == title
+        driver = drive(ident)
+        data = {"node": "work", "title": "Known now"}
+        driver.step(events=[NewEvent(EventKind.TITLE_SUGGESTED, data, "worker:1")])
+        later = queries.thread(ident, workspace=cast.workspace).title
+        assert later == (title if named else "Known now")
+        actions.rename(who, ident, "Yours")
+        driver.step(events=[NewEvent(EventKind.TITLE_SUGGESTED, data, "worker:1")])
+        assert queries.thread(ident, workspace=cast.workspace).title == "Yours"
+        assert verify_thread(ident).intact

@@ -47,6 +47,7 @@ OF_THREAD = {
     "agent",
     "agent_version_id",
     "title",
+    "automatic_title",
     "status",
     "n_steps",
     "name",

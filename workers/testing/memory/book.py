@@ -27,7 +27,7 @@ from checkpoints.queries.states import materialized
 from checkpoints.records import Position
 from checkpoints.state import deltas, references
 from checkpoints.state.channels import Digests, Reducer
-from checkpoints.states import Status, pairs
+from checkpoints.states import EventKind, Status, pairs
 from checkpoints.store import NewCheckpoint, NewEvent
 from checkpoints.store.statement.checkpoint_rows import checkpoint_insert, delta_of
 from checkpoints.store.statement.moves import encode_event
@@ -71,6 +71,7 @@ class Row:
     parent: UUID | None = None
     root: UUID | None = None
     depth: int = 0
+    automatic_title: bool = False
     chain_id: UUID = field(default_factory=uuid7)
     status: Status = Status.QUEUED
     status_reason: str = ""
@@ -239,6 +240,8 @@ class Book:
             if status is not None or saved is not None:
                 row.version += 1
             for event, text, salt, digest in encoded:
+                if event.kind is EventKind.TITLE_SUGGESTED and row.automatic_title:
+                    row.title = event.data["title"]
                 self.append(row, event, text, salt, digest, at)
             if also is not None:
                 also(at)

@@ -280,7 +280,8 @@ def approval(book: Book, ident: UUID) -> ApprovalRow:
     if ident not in book.approvals:
         raise NotFound("There is no such request.")
     row = book.approvals[ident]
-    return replace(row, **{name: read(getattr(row, name)) for name in APPROVAL.json})
+    values = {name: read(getattr(row, name)) for name in APPROVAL.json}
+    return replace(row, thread_title=book.row(row.thread).title, **values)
 
 
 def file(book: Book, sha: str) -> bytes:

@@ -87,6 +87,7 @@ def start(
         agent=graph.name,
         agent_version=agent_version,
         title=title or graph.name,
+        automatic_title=not title,
         started_by=actor,
         created_at=book.now(),
         effects=effects,
@@ -95,7 +96,11 @@ def start(
     )
     lineage = {name: own[name] for name in ("parent", "root", "depth") if name in own}
     payload = control_columns.event_of(
-        queue=graph.queue, pause_at=pause_at, effects=effects, **lineage
+        queue=graph.queue,
+        pause_at=pause_at,
+        effects=effects,
+        automatic_title=not title,
+        **lineage,
     )
     data = {
         "agent": graph.name,

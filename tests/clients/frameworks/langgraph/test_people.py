@@ -43,7 +43,11 @@ def test_each_form_is_answered_as_the_graph_expects_it(
     ]
     assert server.wait_status(thread, "succeeded")
     second = ask("question", "colour")
-    server.decide(server.wait_thread("people", "colour"), "respond", args="red")
+    colour = server.wait_thread("people", "colour")
+    for value in ({"answer": "red"}, ["red"]):
+        with pytest.raises(AssertionError, match="is not of type 'string'"):
+            server.decide(colour, "respond", args=value)
+    server.decide(colour, "respond", args="red")
     assert payload(second.end()) == ["red"]
     third = ask("form", "number")
     server.decide(server.wait_thread("people", "number"), "respond", args=7)

@@ -9,6 +9,7 @@ import pytest
 
 from approvals.policies.matches import Facts, Rule
 from approvals.rules.terms import Terms
+from checkpoints.errors import InvalidValue
 from contrib.langgraph import from_langgraph
 from gatepost import Edit, GraphError, Harness, Reject, Respond
 from workers.testing.memory.rules import Rules
@@ -191,6 +192,22 @@ def test_an_answer_fits_its_schema() -> None:
     assert request.schema == schema
     thread.decide(Respond({"n": 3}))
     assert thread.state["answer"] == {"n": 3}
+
+
+@pytest.mark.parametrize("value", [{"answer": "yes"}, {}, ["yes"], [], None])
+def test_a_text_takes_no_object_or_list_as_its_answer(value: Any) -> None:
+    thread = Harness(agents.question).play({"value": "Which?"})
+    with pytest.raises(InvalidValue, match="is not of type 'string'"):
+        thread.decide(Respond(value))
+    assert thread.status == "waiting"
+    assert thread.decide(Respond("yes")).state["answer"] == "yes"
+
+
+@pytest.mark.parametrize("value", ["30", 30, 1.5, True, ""])
+def test_a_text_takes_words_and_other_plain_values(value: Any) -> None:
+    thread = Harness(agents.question).play({"value": "Which?"}, decide=Respond(value))
+    assert thread.state["answer"] == value
+    assert type(thread.state["answer"]) is type(value)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ _FLAGS = {
     "respond": "allow_respond",
 }
 _TEXTS = ("question", "message", "prompt", "instruction", "query", "text", "title", "description")
+# The answer to a text: a graph that validates it may want a number or a yes or no, never an object.
+_WORDS: Json = {"type": ["string", "number", "boolean"]}
 TEXT_MAX = 20_000
 
 
@@ -85,6 +87,8 @@ def _bodies(value: Any, schema: Any) -> tuple[str, list[Json]]:
     question: Json = {"question": _text(value)}
     if isinstance(schema, dict):
         question["schema"] = schema
+    elif isinstance(value, str):
+        question["schema"] = _WORDS
     if not isinstance(value, str) and (shown := _shown(value)) != question["question"]:
         question["description"] = shown
     return "answer", [{"question": question}]
