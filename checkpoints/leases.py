@@ -28,12 +28,12 @@ from .store.statement.text import ALWAYS
 
 # What `Work` calls as the thread's row does.
 _ALIKE = (
-    *("fence", "agent", "title", "automatic_title", "head", "number", "step", "branch"),
+    *("fence", "agent", "title", "head", "number", "step", "branch"),
     *("branch_start", "version"),
     *("wake_seq", "wish", "wish_by", "pause_at", "effects", "chain_id", "crash_count"),
     *("started_by", "base", "parent", "root", "depth"),
 )
-_COLUMNS = (*_ALIKE, "agent_version_id", "next_nodes::text", "rollback::text")
+_COLUMNS = (*_ALIKE, "automatic_title", "agent_version_id", "next_nodes::text", "rollback::text")
 _HELD = ("lease_owner", "lease_token", *_COLUMNS)
 _HOLDING = (
     f"SELECT {', '.join(ALWAYS + _HELD)} FROM gp_thread WHERE id = %s::uuid "
@@ -111,6 +111,7 @@ def _work(
         owner=owner,
         token=token,
         agent_version=row.agent_version_id,
+        automatic_title=row.automatic_title == row.title,
         next_nodes=tuple(deltas.decode(row.next_nodes)),
         rollback=None if row.rollback is None else deltas.decode(row.rollback),
         brought=brought,

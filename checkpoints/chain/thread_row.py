@@ -57,7 +57,11 @@ read_row = Reader(
     Row,
     THREAD,
     alias="th",
-    sql={"agent_version": "agent_version_id", "described": "av.agent"},
+    sql={
+        "agent_version": "agent_version_id",
+        "described": "av.agent",
+        "automatic_title": "th.automatic_title = th.title",
+    },
     json_as_text=True,
 )
 N_ROW: Final = len(fields(Row))

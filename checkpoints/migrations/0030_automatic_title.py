@@ -1,4 +1,4 @@
-"""Whether a thread's title is automatic, so that its agent may replace it; former ones are kept."""
+"""The title that a thread's agent may replace, while it is the thread's; former ones are kept."""
 
 from django.db import migrations, models
 
@@ -9,8 +9,10 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="thread",
             name="automatic_title",
-            field=models.BooleanField(
-                db_default=False, help_text="nobody gave the title: the agent may replace it"
+            field=models.CharField(
+                max_length=300,
+                db_default="",
+                help_text="the agent may replace the title while it is this",
             ),
         ),
     ]

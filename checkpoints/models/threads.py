@@ -139,8 +139,8 @@ class Thread(models.Model):
     agent = models.CharField(max_length=100)
     name = models.CharField(max_length=255, null=True, blank=True)
     title = models.CharField(max_length=300)
-    automatic_title = models.BooleanField(
-        db_default=False, help_text="nobody gave the title: the agent may replace it"
+    automatic_title = models.CharField(
+        max_length=300, db_default="", help_text="the agent may replace the title while it is this"
     )
     labels = models.JSONField(default=dict)
     queue = models.CharField(max_length=100)

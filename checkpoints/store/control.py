@@ -108,7 +108,7 @@ def rename(
     wanted = Move(thread) if current is None else Move(thread, "th.title = %s", (current,))
     move = versioned(wanted, expected_version)
     move.set("title", title)
-    move.set("automatic_title", False)
+    move.set("automatic_title", "")
     move.express("version", "th.version + 1")
     move.events = [NewEvent(EventKind.THREAD_RENAMED, {"title": title}, actor)]
     if perform(move) is not None:

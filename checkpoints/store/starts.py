@@ -202,7 +202,7 @@ def start(
                 "queue": version.queue,
                 "name": name,
                 "title": title or version.agent,
-                "automatic_title": is_automatic,
+                "automatic_title": (title or version.agent) if is_automatic else "",
                 "labels": deltas.canonical(dict(labels or {})).decode(),
                 "pause_at": pause_at,
                 "effects": effects,

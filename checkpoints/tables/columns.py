@@ -19,7 +19,7 @@ THREAD: Final = listed(
     agent            varchar          proved  capsule
     name             varchar null     proved  capsule
     title            varchar          proved  capsule
-    automatic_title  boolean          proved
+    automatic_title  varchar
     labels           jsonb            proved  capsule
     queue            varchar          proved
     status           varchar          proved  capsule

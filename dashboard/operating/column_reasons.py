@@ -51,6 +51,7 @@ PROVED: Final[dict[str, dict[str, str]]] = {
 DERIVED: Final[dict[str, dict[str, str]]] = {
     "gp_thread": {
         "erasure": "of an erasure that the log of the workspace records; any other mark is damage",
+        "automatic_title": "the title, where the log says that nobody gave it; compared with it",
         "searchable": "values of the state at the head; compared with it",
     },
     "gp_keyframe": {"*": "a cache of states; compared with the deltas, and may be deleted"},

@@ -237,10 +237,11 @@ def shaped(move: Move) -> tuple[str, dict[str, Any]]:
     A title that one of its events suggests replaces an automatic one.
     """
     if titles := [e.data["title"] for e in move.events if e.kind is EventKind.TITLE_SUGGESTED]:
-        # Decided under the row's lock: somebody may rename the thread while the node works.
-        move.express(
-            "title", "CASE WHEN th.automatic_title THEN %s::varchar ELSE th.title END", titles[-1]
-        )
+        # Decided under the row's lock: somebody may rename the thread while the node works. Two
+        # titles and no flag: former code knows only the first, and renames threads as well.
+        for column in ("title", "automatic_title"):
+            taken = "CASE WHEN th.automatic_title = th.title THEN %s::varchar"
+            move.express(column, f"{taken} ELSE th.{column} END", titles[-1])
     text, names = statement(
         _HEAD if move.head else None,
         tuple([(column, sql) for column, (sql, _) in move.sets.items()]),

@@ -228,7 +228,7 @@ def birth_row(
         "agent": agent.agent,
         "queue": agent.queue,
         "title": title or agent.agent,
-        "automatic_title": automatic_title,
+        "automatic_title": (title or agent.agent) if automatic_title else "",
         "labels": "{}",
         "effects": effects,
         "waiting_on": None if waiting_on is None else deltas.canonical(waiting_on).decode(),

@@ -12,7 +12,7 @@ FROM t, json_to_recordset(%s::json) AS c (
   digests bytea,
   kind varchar, v smallint, actor varchar, data text, salt bytea, data_hash bytea, no_hash bytea,
   fan_out uuid, ordinal integer, hold varchar, contents json, searchable text,
-  automatic_title boolean)
+  automatic_title varchar)
 
 -- threads -- Their rows.
 INSERT INTO gp_thread (id, workspace_id, agent_version_id, agent, title, labels, queue, status,

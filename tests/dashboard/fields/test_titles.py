@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -15,10 +16,11 @@ from checkpoints import queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
+from checkpoints.store.statement.moves import Move, perform
 from dashboard import actions
 from dashboard.fields.titles import LONGEST, title_from
 from tests.cast import Cast
-from tests.checkpoints.builders import drive
+from tests.checkpoints.builders import drive, rows
 
 SCHEMA = {
     "properties": {
@@ -109,3 +111,22 @@ def test_a_title_that_somebody_gave_stays(cast: Cast) -> None:
         driver.step(events=[NewEvent(EventKind.TITLE_SUGGESTED, data, "worker:1")])
         assert queries.thread(ident, workspace=cast.workspace).title == "Yours"
         assert verify_thread(ident).intact
+        forge = "UPDATE gp_thread SET automatic_title = title WHERE id = %s RETURNING 1"
+        assert rows(forge, (ident,))
+        assert (
+            "the thread's automatic_title is not what the log tells of" in verify_thread(ident).what
+        )
+
+
+@pytest.mark.django_db
+def test_former_code_renames_a_thread_with_an_automatic_title(cast: Cast, agent: UUID) -> None:
+    ident = actions.start_thread(cast.actor("operator"), agent="research", input={"goal": "tea"})
+    driver = drive(ident)
+    # As the code of before does it: it knows no automatic titles.
+    move = Move(ident, events=[NewEvent(EventKind.THREAD_RENAMED, {"title": "Mine"}, "user:2")])
+    move.set("title", "Mine")
+    assert perform(move) is not None
+    data = {"node": "work", "title": "Known now"}
+    driver.step(events=[NewEvent(EventKind.TITLE_SUGGESTED, data, "worker:1")])
+    assert queries.thread(ident, workspace=cast.workspace).title == "Mine"
+    assert verify_thread(ident).intact

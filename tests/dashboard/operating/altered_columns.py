@@ -47,7 +47,6 @@ OF_THREAD = {
     "agent",
     "agent_version_id",
     "title",
-    "automatic_title",
     "status",
     "n_steps",
     "name",
@@ -65,6 +64,7 @@ OF_THREAD = {
 }
 # What the log does not tell, or not of every thread.
 NOT_OF_THREAD = {
+    "automatic_title": "compared with the title: tests/dashboard/fields/test_titles.py alters it",
     "searchable": "compared with the state: tests/checkpoints/store/test_searchable.py alters it",
     "id": "what the rows of a thread name; another one leaves them behind",
     "status_since": "for the order of lists",
