@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 from uuid import UUID
 
+import structlog
+
 from ..errors import NotFound
 from ..log.pins import pinned_after
 from ..postgres.named_rows import fetch_named
@@ -26,6 +28,8 @@ from .versions import altered_versions
 LOOKS = 5
 # What a verification may cover: the rows, the bytes of files as well, an anchor kept elsewhere.
 CHECKS: Final = ("records", "files", "anchor")
+
+logger = structlog.get_logger("gatepost.verification")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +126,9 @@ def verify_in_slices(
         return report(log, broken, erased=erased)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         # Chained anew by somebody who knows how, around what no code of ours wrote.
+        logger.warning("verification.no_form", thread=str(thread_id), error=repr(error))
         message = f"it, or one of the {EVENTS_AT_ONCE} before it, has no form that was ever written"
-        return report(log, Broken(max(log.n_verified, 1), f"{message} ({type(error).__name__})"))
+        return report(log, Broken(max(log.n_verified, 1), message))
     return report(log, erased=erased)
 
 

@@ -160,7 +160,9 @@ class Folder:
                     else:
                         raise InvalidValue(at("$", op), "unknown operation")
         except (AttributeError, TypeError, ValueError) as error:
-            raise InvalidValue("$", f"a delta cannot be applied ({error})") from error
+            raise InvalidValue(
+                "$", "a delta is not of the form in which deltas are kept"
+            ) from error
 
     def _check(self, delta: Mapping[str, Any]) -> None:
         _check_shape(delta)

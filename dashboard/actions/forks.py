@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
@@ -181,7 +182,9 @@ def _check_answer(output: dict[str, Any]) -> None:
     try:
         answer = ModelAnswer.from_json(output)
     except (TypeError, AttributeError, ValueError) as error:
-        raise Invalid(_OUTPUT, f"is not an answer of a model: {error}") from error
+        names = ", ".join(field.name for field in dataclasses.fields(ModelAnswer))
+        message = f"is not an answer of a model as it is recorded; its members are {names}"
+        raise Invalid(_OUTPUT, message) from error
     if not isinstance(answer.text, str):
         raise Invalid(f"{_OUTPUT}.text", "must be text")
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import structlog
 from django.db import DatabaseError, InterfaceError, connection
 
+from checkpoints.errors import GatepostError
 from dashboard.commands.terminal.console import first_line
 
 from . import (
@@ -25,6 +27,7 @@ from . import (
 from . import notifications as telling
 from .findings import Check, Finding, Seen, note, wrong
 
+log = structlog.get_logger("gatepost.doctor")
 # What later checks need comes first; each part is told together.
 CHECKS = (
     Check("reachable", "database", reachable.database),
@@ -115,4 +118,8 @@ def _look(check: Check, seen: Seen) -> Iterator[Finding]:
     except Exception as error:  # one check that fails must not hide the others
         if isinstance(error, DatabaseError | InterfaceError):
             connection.close()
-        yield wrong(check.name, f"could not be looked at: {first_line(error)}", "Try again.")
+        if isinstance(error, (GatepostError, DatabaseError, InterfaceError, OSError)):
+            yield wrong(check.name, f"could not be looked at: {first_line(error)}", "Try again.")
+            return
+        log.exception("doctor.failed", check=check.name)
+        yield wrong(check.name, "could not be looked at: the check itself failed", "See the log.")

@@ -72,7 +72,7 @@ def read_join(text: str | None, *, workspace: UUID) -> dict[topics.Topic, Want]:
     except (BadJoin, OtherWorkspace):
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise BadJoin(str(error)[:100]) from error
+        raise BadJoin("what it sent names no topics with their regions") from error
     return wants
 
 

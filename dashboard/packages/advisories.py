@@ -219,7 +219,7 @@ def _advisory(entry: dict[str, Any], name: str) -> Iterator[Advisory]:
                 affected=tuple(parts),
             )
     except (KeyError, TypeError, AttributeError) as error:
-        raise Unavailable(f"an entry about {name} cannot be read: {error!r}"[:200]) from error
+        raise Unavailable(f"an entry about {name} is not of the form of OSV") from error
 
 
 def _ranges(affected: dict[str, Any]) -> Iterator[Range]:

@@ -67,7 +67,9 @@ def read_spans(body: bytes, media_type: str) -> tuple[list[ReceivedSpan], int]:
             request = ExportTraceServiceRequest.FromString(body)
         else:
             request = ParseDict(_object(body), ExportTraceServiceRequest(), True)
-    except (DecodeError, ParseError, ValueError, RecursionError) as error:
+    except RecursionError:
+        raise InvalidValue("$", "is nested too deeply") from None
+    except (DecodeError, ParseError, ValueError) as error:
         text = " ".join(str(error).split())[:200]
         raise InvalidValue("$", f"is not an ExportTraceServiceRequest: {text}") from None
     count = sum(len(scope.spans) for one in request.resource_spans for scope in one.scope_spans)

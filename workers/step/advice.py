@@ -28,6 +28,16 @@ TOLD_BYTES = deltas.LIMITS.event_bytes - 4_096
 SECONDS_MAX = 100 * 366 * 86_400
 # What a status reason has room for beside a node's name and a place.
 REASON_MAX = 1_500
+# What Python says of them is about lines of code, and helps nobody but who can change them.
+BUGS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NameError,
+    TypeError,
+    ValueError,
+)
 KEY_MAX = 190  # with its ordinal it has to fit the column of positions
 
 
@@ -184,7 +194,10 @@ def engine_failure(error: Exception) -> str:
         return f"The database refuses what this step writes: {describe(error)}"
     if is_sentence(error):
         return describe(error)
-    return f"Gatepost itself failed at this step, not the agent: {describe(error)}"
+    text = "Gatepost itself failed at this step, not the agent"
+    if isinstance(error, BUGS):
+        return f"{text}. The worker's log says where; retry once it is fixed."
+    return f"{text}: {describe(error)}"
 
 
 def _is_of_engine(error: BaseException) -> bool:

@@ -24,6 +24,7 @@ from dashboard.api.policies import (
     preview_of,
     tried_of,
 )
+from dashboard.api.protocol.base import refusal_of
 from dashboard.commands.terminal.console import PersonalCommand, Verb
 from dashboard.commands.terminal.tables import facts, table
 from dashboard.errors import Invalid, Missing
@@ -156,7 +157,9 @@ def _draft(path: str) -> dict[str, Any]:
         return PolicyDraft.model_validate(value).model_dump()
     except OSError as error:
         raise Invalid("$.draft", f"cannot be read: {error.strerror}") from error
-    except (ValidationError, InvalidValue, UnicodeDecodeError) as error:
+    except ValidationError as error:
+        raise refusal_of(error) from error
+    except InvalidValue as error:
         raise Invalid("$.draft", f"is not what a policy says: {error}") from error
 
 

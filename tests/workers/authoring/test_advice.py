@@ -10,9 +10,10 @@ import pytest
 from pydantic import BaseModel
 
 from tests.workers.graphs.samples import counter
-from workers.authoring.errors import GraphError
+from workers.authoring.errors import GraphError, StepFailed
 from workers.authoring.graph import END, Append, Gate, Graph, State, Way, tool
 from workers.node.context import Context
+from workers.step.advice import engine_failure
 from workers.testing.harness import Harness, Played
 
 
@@ -162,3 +163,22 @@ def test_an_undo_may_wait_and_what_it_returns_is_checked(tmp_path: Path) -> None
     (effect,) = thread.effects
     assert effect.state == "compensated"
     assert "What the undo of 'send' returned cannot be kept" in effect.undo_result["withheld"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [KeyError("x"), TypeError("'int' object is not subscriptable"), AttributeError("no 'items'"),
+     IndexError("list index out of range"), ValueError("not enough values to unpack"),
+     UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), ZeroDivisionError("by 0"),
+     NameError("name 'x' is not defined"), AssertionError()],
+)  # fmt: skip
+def test_a_bug_of_ours_is_told_without_what_python_says_of_it(error: Exception) -> None:
+    reason = engine_failure(error)
+    assert reason.startswith("Gatepost itself failed at this step, not the agent. The worker's log")
+    assert type(error).__name__ not in reason
+    assert not str(error) or str(error) not in reason
+
+
+def test_what_the_world_refused_is_told_as_it_is() -> None:
+    assert "No space left" in engine_failure(OSError(28, "No space left on device"))
+    assert engine_failure(StepFailed("The file is gone.")) == "The file is gone."
