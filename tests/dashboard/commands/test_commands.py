@@ -144,9 +144,9 @@ def test_cancel_asks_where_undo_follows(
     assert "--yes is needed where nobody can be asked." in err.getvalue()
     assert status() is Status.PAUSED
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
-    said = note("threads", "cancel", at, "--undo")
-    assert "1 of 1 effects would be undone." in said
-    assert "Undo these and cancel? [y/N] Nothing was done." in said
+    shown = note("threads", "cancel", at, "--undo")
+    assert "1 of 1 effects would be undone." in shown
+    assert "Undo these and cancel? [y/N] Nothing was done." in shown
     assert status() is Status.PAUSED
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     assert "A worker undoes 1 of 1 effects" in note("threads", "cancel", at, "--undo")

@@ -104,12 +104,12 @@ UPDATE: dict[str, Any] = {}
 graph = graph_of(lambda: UPDATE)
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_bytes_are_refused_whatever_they_are(place: str) -> None:
+@pytest.mark.parametrize("name", PLACES)
+def test_bytes_are_refused_whatever_they_are(name: str) -> None:
     reasons = set()
     for raw in BYTES:
-        thread = Harness(graph_of(lambda raw=raw: PLACES[place](raw))).play()  # type: ignore[misc]
-        assert thread.status == "failed", (place, raw, thread.state)
+        thread = Harness(graph_of(lambda raw=raw: PLACES[name](raw))).play()  # type: ignore[misc]
+        assert thread.status == "failed", (name, raw, thread.state)
         reasons.add(thread.reason)
     assert len(reasons) == 1, reasons
     assert NO_BYTES in reasons.pop()
@@ -117,12 +117,12 @@ def test_bytes_are_refused_whatever_they_are(place: str) -> None:
 
 def test_a_worker_says_the_same(make_bench: Callable[[Any], Bench]) -> None:
     bench = make_bench(sys.modules[__name__])
-    for place, make in PLACES.items():
+    for name, make in PLACES.items():
         for raw in (b"tea", b"\xff"):
             UPDATE.clear()
             UPDATE.update(make(raw))
             row = bench.advance(bench.start())
-            assert row.status == "failed", (place, raw)
+            assert row.status == "failed", (name, raw)
             assert NO_BYTES in row.status_reason, row.status_reason
 
 
