@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
+from ..language.encodings import decoded
 from .packages import SUFFIXES, is_source
 
 BYTES_MAX = 1 << 20
@@ -27,9 +28,9 @@ def text_of(source: Mapping[str, str], upload: Path | None = None) -> tuple[str,
     """(text, sha256) of a source; raises UnreadableSource."""
     raw = _of_package(source) if source["package"] else _of_upload(source["file"], upload)
     try:
-        text = raw.decode("utf-8-sig")
+        text = decoded(raw)
     except UnicodeDecodeError:
-        raise UnreadableSource("it is not UTF-8") from None
+        raise UnreadableSource("it is neither UTF-8 nor UTF-16") from None
     if "\0" in text:
         raise UnreadableSource("it isn't text")
     # Lines as editors count them: a form feed or U+2028 ends none.

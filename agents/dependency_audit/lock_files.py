@@ -10,6 +10,8 @@ from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from ..language.encodings import decoded
+
 BYTES_MAX = 8 << 20
 PACKAGES_MAX = 5_000
 # Options of pip that name no package. Others, such as -r, -c and -e, lead to packages elsewhere.
@@ -38,7 +40,7 @@ def packages_of(raw: bytes, name: str) -> tuple[list[Package], list[str]]:
     if len(raw) > BYTES_MAX:
         raise UnreadableLock(f"`{name}` is larger than {BYTES_MAX >> 20} MB.")
     try:
-        text = raw.decode("utf-8-sig")
+        text = decoded(raw)
     except UnicodeDecodeError:
         raise UnreadableLock(f"`{name}` isn't a text file.") from None
     results: dict[tuple[str, str, str], Package] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import hashlib
 import io
@@ -11,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..language.encodings import wide_encoding
 from .problems import MissingColumn, UnreadableFile, UnusableSetting, quoted
 
 BYTES_MAX = 50 << 20
@@ -61,7 +61,10 @@ def read(path: Path, name: str) -> Table:
     if raw.startswith((b"PK", b"\xd0\xcf\x11\xe0")):
         raise UnreadableFile(f"{quoted(name)} is an Excel or zip file; upload it as CSV.")
     encoding = _encoding(raw)
-    text = raw.decode(encoding)
+    try:
+        text = raw.decode(encoding)
+    except UnicodeDecodeError:
+        raise UnreadableFile(f"{quoted(name)} isn't a text file; upload a table as CSV.") from None
     if "\0" in text:
         raise UnreadableFile(f"{quoted(name)} isn't a text file; upload a table as CSV.")
     named = NAMED.match(text)
@@ -96,13 +99,8 @@ def read(path: Path, name: str) -> Table:
 
 
 def _encoding(raw: bytes) -> str:
-    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    # Without a mark: every other byte of Latin text is zero.
-    sample = raw[:SAMPLE]
-    for zeros, encoding in ((sample[1::2], "utf-16-le"), (sample[::2], "utf-16-be")):
-        if len(sample) > 8 and zeros.count(0) > 0.7 * len(zeros):
-            return encoding
+    if wide := wide_encoding(raw):
+        return wide
     try:
         raw.decode("utf-8-sig")
     except UnicodeDecodeError:

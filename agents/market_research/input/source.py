@@ -1,6 +1,6 @@
 """Opens a table that a person brought and finds out how it is written, by its content alone.
 
-Plain, zip (one table inside) and gzip files; utf-8 with or without mark, utf-16 with mark, cp1252,
+Plain, zip (one table inside) and gzip files; utf-8 with or without mark, utf-16 likewise, cp1252,
 latin-1; comma, semicolon, tab or bar. What cannot be read raises UnreadableFile with a sentence.
 """
 
@@ -19,8 +19,10 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
+from ...language.encodings import wide_encoding
 from .problems import UnreadableFile
 
+NO_TEXT = "This isn’t a text file. Upload a table as CSV or TSV."
 DELIMITERS = (",", ";", "\t", "|")
 TABLE_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
 MAX_BYTES = 1 << 30
@@ -86,18 +88,18 @@ def _only_table(packed: zipfile.ZipFile) -> str:
 def survey(path: Path) -> Survey:
     """Read the whole file once, cheaply, and say how it is written and how many rows it holds."""
     digest, size, newlines, plain = hashlib.sha256(), 0, 0, True
-    utf8, wide, high = codecs.getincrementaldecoder("utf-8")(), False, set[int]()
+    utf8, wide, high = codecs.getincrementaldecoder("utf-8")(), "", set[int]()
     # The empty line before the first lets a blank first line be seen as two line ends in a row.
     is_utf8, last = True, b"\n"
     with opened(path) as stream:
         while block := stream.read(BLOCK):
             if not size:
-                wide = block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+                wide = wide_encoding(block)
             size += len(block)
             if size > MAX_BYTES:
                 raise UnreadableFile(f"The table is larger than {MAX_BYTES >> 20:,} MB unpacked.")
             if not wide and b"\0" in block:
-                raise UnreadableFile("This isn’t a text file. Upload a table as CSV or TSV.")
+                raise UnreadableFile(NO_TEXT)
             digest.update(block)
             newlines += block.count(b"\n")
             seam = last[-3:] + block.removeprefix(codecs.BOM_UTF8)
@@ -117,7 +119,7 @@ def survey(path: Path) -> Survey:
             utf8.decode(b"", final=True)
         except UnicodeDecodeError:
             is_utf8 = False
-    encoding = "utf-16" if wide else "utf-8-sig" if is_utf8 else _eight_bit(high)
+    encoding = wide or ("utf-8-sig" if is_utf8 else _eight_bit(high))
     return _counted(path, encoding, size, digest.hexdigest(), newlines, last, plain and not wide)
 
 
@@ -133,7 +135,10 @@ def _counted(
     path: Path, encoding: str, size: int, sha256: str, newlines: int, last: bytes, plain: bool
 ) -> Survey:
     with text_of(path, encoding) as text:
-        sample = text.read(SAMPLE)
+        try:
+            sample = text.read(SAMPLE)
+        except UnicodeDecodeError:
+            raise UnreadableFile(NO_TEXT) from None
     named = NAMED.match(sample)
     delimiter = named[1] if named else sniff(sample)
     header = next(records(path, encoding, delimiter), None)

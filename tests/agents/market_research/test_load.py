@@ -27,7 +27,9 @@ def loaded(path: Path, content: bytes) -> tuple[dict[str, object], list[tuple[st
         return profile, [tuple(row) for row in csv.reader(text)]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "latin-1"]
+)
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 def test_every_way_of_writing_reads_the_same(
@@ -73,7 +75,7 @@ def test_rows_that_do_not_fit_keep_their_number_and_are_told(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("mark", ["sep=;", '"sep=;"', "SEP=;;;"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 def test_a_line_that_names_the_separator_is_no_header(
     tmp_path: Path, mark: str, encoding: str
 ) -> None:
