@@ -177,9 +177,9 @@ class Harness:
 
         `decide` answers requests: "approve", Approve(comment), Edit(args), AskBack(question),
         Reject(reason, what_next) or Respond(value) for all of them; a list of these for one after
-        the other; a dict by title, tool or node; or a function of the request. Without it (or when
-        the list is used up, or the function answers None) the thread stops at the request with the
-        status `waiting`.
+        the other, where None passes one over; a dict by title, tool, node or the author's key; or a
+        function of the request. Without it (or when the list is used up, or the function answers
+        None) the thread stops at the request with the status `waiting`.
 
         `model` answers `ctx.model` in this thread and its forks: a function of the request, or a
         list of answers, one per call; an answer is a text, a Reply or an exception. Without it

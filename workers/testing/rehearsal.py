@@ -110,7 +110,7 @@ Verdict = Approve | Edit | AskBack | Reject | Respond
 Decide = (
     str
     | Verdict
-    | Iterable[str | Verdict]
+    | Iterable[str | Verdict | None]
     | Mapping[str, str | Verdict]
     | Callable[[ApprovalRow], str | Verdict | None]
     | None
@@ -129,11 +129,16 @@ def verdict_of(value: object) -> Verdict | None:
     )
 
 
+def names_of(request: ApprovalRow) -> tuple[str, ...]:
+    """The names by which a script may mean a request: title, tool, node, the author's key."""
+    return request.title, request.tool, request.node, request.key.rpartition("#")[0]
+
+
 def reviewer_of(decide: Decide) -> Callable[[ApprovalRow], Verdict | None]:
     """The reviewer of a play, as a function: None leaves a request open.
 
     One verdict is for all requests, a list for one after the other, a dict is looked up by title,
-    tool or node.
+    tool, node or the author's key.
     """
     if decide is None:
         return lambda _: None
@@ -142,7 +147,7 @@ def reviewer_of(decide: Decide) -> Callable[[ApprovalRow], Verdict | None]:
         return lambda _: always
     if isinstance(decide, Mapping):
         named = {name: verdict_of(v) for name, v in decide.items()}
-        return lambda a: next((named[n] for n in (a.title, a.tool, a.node) if n in named), None)
+        return lambda a: next((named[n] for n in names_of(a) if n in named), None)
     if callable(decide):
         ask = decide
         return lambda a: verdict_of(ask(a))

@@ -18,7 +18,7 @@ from .memory import reads as reading
 from .memory import starts as births
 from .memory.book import read
 from .memory.undo import cancel_and_undo
-from .rehearsal import Decide, reviewer_of
+from .rehearsal import Decide, names_of, reviewer_of
 
 if TYPE_CHECKING:
     from ..authoring.graph import Graph
@@ -184,8 +184,8 @@ class Played:
         return self
 
     def decide(self, verdict: Any, which: str = "") -> Self:
-        """Decide the open request and go on; `which` is its title, tool or node among several."""
-        results = [a for a in self.open if not which or which in (a.title, a.tool, a.node)]
+        """Decide an open request and go on; `which`, its title, tool, node or key among several."""
+        results = [a for a in self.open if not which or which in names_of(a)]
         if len(results) != 1:
             titles = ", ".join(repr(a.title) for a in self.open) or "none"
             raise AssertionError(f"One request must be meant; open: {titles}. {self!r}")

@@ -137,7 +137,7 @@ def test_a_zip_is_read_member_by_member_and_what_cannot_be_read_is_named(folder:
     thread = harness.play({"question": "steep green tea", "file": file})
     assert [c["file"] for c in thread.state["citations"]] == ["a/tea.txt"]
     assert thread.state["skipped"] == [
-        "b/latin.txt: it is not UTF-8.",
+        "b/latin.txt: it is neither UTF-8 nor UTF-16.",
         "d/large.md: it is larger than 1024 KB.",
     ]
     text = thread.file(thread.state["report"]["markdown"]).decode()

@@ -345,3 +345,39 @@ def test_a_play_that_comes_to_no_end_is_said(monkeypatch: pytest.MonkeyPatch) ->
 
     with pytest.raises(AssertionError, match="comes to no end in 20 rounds"):
         Harness(waiting).play()
+
+
+class Pair(State):
+    left: str = ""
+    right: str = ""
+
+
+pair = Graph("pair", Pair)
+
+
+@pair.node(then=("left", "right"))
+def both(state: Pair, ctx: Context) -> None: ...
+
+
+@pair.node(then=END)
+def left(state: Pair, ctx: Context) -> dict[str, Any]:
+    return {"left": ctx.ask("Which?", key="of the left").value}
+
+
+@pair.node(then=END)
+def right(state: Pair, ctx: Context) -> dict[str, Any]:
+    return {"right": ctx.ask("Which?", key="of the right").value}
+
+
+@pytest.mark.parametrize(
+    "decide",
+    [[None, Respond("b")], {"of the right": Respond("b")}, {"right": Respond("b")}],
+    ids=["list", "key", "node"],
+)
+def test_the_second_of_two_open_requests_is_decided_without_a_function(decide: Any) -> None:
+    thread = Harness(pair).play(decide=decide)
+    assert [request.node for request in thread.open] == ["left"]
+    thread.decide(Respond("a"), "of the left")
+    assert (thread.status, thread.state) == ("succeeded", {"left": "a", "right": "b"})
+    thread = Harness(pair).play()
+    assert thread.decide(Respond("b"), "of the right").open[0].node == "left"
