@@ -78,15 +78,15 @@ def raw_texts(source: str) -> list[int]:
 
 
 def test_no_text_of_a_bug_leaves_the_log() -> None:
-    found = {
+    places = {
         str(path.relative_to(ROOT)): lines
         for floor in FLOORS
         for path in sorted((ROOT / floor).rglob("*.py"))
         if (lines := raw_texts(path.read_text()))
     }
     exempt = OF_AUTHORS | OF_OURS | OUTSIDE
-    assert {path: lines for path, lines in found.items() if path not in exempt} == {}
-    assert not exempt.keys() - found.keys() - OF_OURS.keys(), "no longer needed"
+    assert {path: lines for path, lines in places.items() if path not in exempt} == {}
+    assert not exempt.keys() - places.keys() - OF_OURS.keys(), "no longer needed"
 
 
 def test_the_rule_sees_what_it_is_for() -> None:
