@@ -155,7 +155,7 @@ def test_by_command(cast: Cast, busy: Work) -> None:
     assert "2 of 3 effects" in shown
     assert "cannot be undone and stays done" in shown
     assert row_of(cast, busy).status is Status.RUNNING
-    answer = json_of("threads", "cancel", busy.thread, "--undo", "--reason", "twice")
+    answer = json_of("threads", "cancel", busy.thread, "--undo", "--yes", "--reason", "twice")
     assert answer["status"] == "rolling_back"
 
 
