@@ -1,8 +1,8 @@
-"""Integrity of records as they are read: threads are verified before their rows are given out."""
+"""Integrity of records as they are read: by the last verification, of one thread by a new one."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
@@ -15,7 +15,7 @@ from checkpoints.queries.records import chains
 from checkpoints.views import VerificationRow
 from dashboard.operating import proof
 
-# A page verifies threads with so many events in all; of others it shows the last verification.
+# One thread of at most so many events is verified when it is read.
 EVENTS_MAX: Final = 5_000
 Integrity = Literal["intact", "damaged", "unchecked"]
 
@@ -66,35 +66,33 @@ def summary_of(many: Iterable[ThreadIntegrity]) -> Checked:
 def integrity_of(
     threads: Iterable[UUID], *, workspace: UUID, by: str
 ) -> dict[UUID, ThreadIntegrity]:
-    """{thread: its integrity}, verified now as far as EVENTS_MAX events reach, in order."""
-    wanted, left = list(dict.fromkeys(threads)), EVENTS_MAX
-    logs = {log.thread: log.last_seq for log in chains.logs_of(wanted, workspace=workspace)}
+    """{thread: its integrity}: one alone is verified now, several have their last verification.
+
+    To verify each of many would take statements for each.
+    """
+    wanted = list(dict.fromkeys(threads))
+    if len(wanted) == 1:
+        [thread] = wanted
+        n_events = sum(log.last_seq for log in chains.logs_of(wanted, workspace=workspace))
+        if 0 < n_events <= EVENTS_MAX:
+            return {thread: _verified(thread, queries.verifications(wanted).get(thread), by=by)}
+    return last_verified(wanted)
+
+
+def last_verified(threads: Iterable[UUID]) -> dict[UUID, ThreadIntegrity]:
+    """{thread: its integrity as of its last verification}."""
+    wanted = list(dict.fromkeys(threads))
     known = queries.verifications(wanted)
-    result = {}
-    for thread in wanted:
-        n_events = logs.get(thread, 0)
-        if 0 < n_events <= left:
-            left -= n_events
-            result[thread] = verified(thread, known.get(thread), by=by)
-        else:
-            result[thread] = ThreadIntegrity(thread, known.get(thread), is_now=False)
-    return result
+    return {one: ThreadIntegrity(one, known.get(one), is_now=False) for one in wanted}
 
 
-def verified(thread: UUID, last: VerificationRow | None, *, by: str) -> ThreadIntegrity:
-    """Verify a thread now; damage is noted as by any verification."""
-    return chain.returned(verified_in_slices(thread, last, by=by))
-
-
-def verified_in_slices(
-    thread: UUID, last: VerificationRow | None, *, by: str
-) -> Generator[int, None, ThreadIntegrity]:
-    """Do the same a batch of events at a time, yielding how many are verified by then.
+def _verified(thread: UUID, last: VerificationRow | None, *, by: str) -> ThreadIntegrity:
+    """Verify a thread now; damage is noted as by any verification.
 
     `last` is the last verification: damage stays where this one, which reads no files, finds none.
     """
     try:
-        report = yield from proof.verify_in_slices(thread)
+        report = chain.returned(proof.verify_in_slices(thread))
     except (ContentAway, NotFound):
         return ThreadIntegrity(thread, last, is_now=False)
     if not report.intact:

@@ -17,14 +17,13 @@ from typing import Any, Final
 from uuid import UUID
 
 from approvals.records import Part, Question, RecordRow, recorded_requests
-from checkpoints import queries
 from checkpoints.capsules.layout import MANIFEST, sha_of
 from checkpoints.capsules.zip_stream import ZipStream
 from checkpoints.queries.records import chains
 from checkpoints.queries.records.chains import LinkRow, LogRow
 from checkpoints.state import deltas
 from dashboard.operating import anchors
-from dashboard.operating.record_integrity import ThreadIntegrity, verified_in_slices
+from dashboard.operating.record_integrity import ThreadIntegrity, last_verified
 
 from .rows import FORMS, microseconds, timestamp
 
@@ -80,7 +79,7 @@ class Export:
             "after": cursor,
         }
         self._form = FORMS[form]
-        self._collected = _Collected(question, Part(question, cursor=cursor, limit=limit), by)
+        self._collected = _Collected(question, Part(question, cursor=cursor, limit=limit))
         self._finished = finished
         self._chunks = self._written()
         self.name = f"gatepost-{form}-{at:%Y%m%d-%H%M%S-%f}.zip"
@@ -128,19 +127,17 @@ class Export:
     def _rows(self) -> Iterator[bytes]:
         yield self._form.head
         for rows in self._collected.pages():
-            yield from self._collected.verified(rows)
-            yield from self._form.written(rows, self._collected.checked)
+            yield from self._form.written(rows, self._collected.integrity_of(rows))
             yield PAUSE
 
 
 class _Collected:
     """The threads and requests that the rows of one part lead to; None is a pause."""
 
-    def __init__(self, question: Question, part: Part, by: str) -> None:
+    def __init__(self, question: Question, part: Part) -> None:
         self._workspace = question.workspace
         self._part = part
-        self._by = by
-        self.checked: dict[UUID, ThreadIntegrity] = {}
+        self._checked: dict[UUID, ThreadIntegrity] = {}
         self._seqs: dict[UUID, array[int]] = {}
         self._requests: set[UUID] = set()
         self.counts = dict.fromkeys(("rows", "requests", "logs", "links", "anchors"), 0)
@@ -160,27 +157,23 @@ class _Collected:
                     self._requests.add(row.approval)
             yield rows
 
-    def verified(self, rows: list[RecordRow]) -> Generator[bytes]:
-        """Verify the threads that have a first row here, with pauses."""
-        threads = dict.fromkeys(row.thread for row in rows if row.thread not in self.checked)
-        known = queries.verifications(list(threads))
-        for thread in threads:
-            yield PAUSE
-            slices = verified_in_slices(thread, known.get(thread), by=self._by)
-            self.checked[thread] = yield from _pauses(slices)
-        yield PAUSE
+    def integrity_of(self, rows: list[RecordRow]) -> Mapping[UUID, ThreadIntegrity]:
+        """{thread: its integrity} of all threads so far; those that are new here are looked up."""
+        new = {row.thread for row in rows} - self._checked.keys()
+        self._checked |= last_verified(new) if new else {}
+        return self._checked
 
     @property
     def integrity(self) -> dict[str, Any]:
-        """The summary of the verification: threads, events, how many are damaged or unchecked."""
-        every = self.checked.values()
+        """The last verifications: numbers of threads, of events, of damaged threads, of none."""
+        every = self._checked.values()
         known = [one.verification for one in every if one.verification is not None]
         return {
             "checks": ["records"],
             "threads": len(every),
             "events": sum(row.n_events for row in known),
             "damaged": sum(not row.intact for row in known),
-            "unchecked": sum(not one.is_now for one in every),
+            "unchecked": sum(one.verification is None for one in every),
         }
 
     def requests(self) -> Iterator[dict[str, Any] | None]:
@@ -198,7 +191,7 @@ class _Collected:
             for log, links in chains.links_of(logs):
                 in_rows = set(self._seqs[log.thread])
                 self.counts["logs"] += 1
-                yield _log_line(log, self.checked[log.thread], rows=len(in_rows))
+                yield _log_line(log, self._checked[log.thread], rows=len(in_rows))
                 for link in links:
                     self.counts["links"] += 1
                     yield _link_line(link, is_row=link.seq in in_rows)
@@ -209,17 +202,6 @@ class _Collected:
         for one in anchors.newest_of(self._seqs):
             self.counts["anchors"] += 1
             yield one
-
-
-def _pauses[R](slices: Generator[int, None, R]) -> Generator[bytes, None, R]:
-    """The result of a verification in slices, with a pause behind each."""
-    while True:
-        try:
-            next(slices)
-        except StopIteration as end:
-            result: R = end.value
-            return result
-        yield PAUSE
 
 
 def _lines(values: Iterable[Any]) -> Iterator[bytes]:

@@ -21,7 +21,7 @@ from dashboard.documents.exports.rows import FORMS
 from dashboard.operating import record_integrity
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
-from tests.dashboard.documents.exports.population import populate
+from tests.dashboard.documents.exports.population import populate, verify_all
 from tests.dashboard.documents.exports.second_verifier import is_sound
 from tools.verify_export import verify
 
@@ -72,10 +72,11 @@ type Forgery = Callable[[UUID], str]
 
 @pytest.fixture(params=FORGERIES, ids=lambda f: f.__name__)
 def damaged(request: pytest.FixtureRequest, cast: Cast) -> tuple[Any, int, int]:
-    """(request, first damaged event, last event) of one thread among sound ones; nobody looked."""
+    """(request, first damaged event, last event) of one thread among sound ones, all verified."""
     forgery: Forgery = request.param
     one = populate(cast)[0]
     kind = forgery(one.thread)
+    verify_all(cast)
     [(first, last)] = rows(
         "SELECT min(seq) FILTER (WHERE kind = %s), max(seq) FROM gp_event WHERE thread_id = %s",
         (kind, one.thread),
@@ -147,7 +148,7 @@ def test_search_marks_each_damaged_row(
     assert page.count(f"Event {first}: ") == last - first + 1
     assert "1 damaged: do not rely on events marked" in page
     answer = client.get("/api/v1/records/?kind=all&limit=100").json()
-    assert answer["checked"] == {"now": 5, "earlier": 0, "never": 0, "damaged": 1}
+    assert answer["checked"] == {"now": 0, "earlier": 5, "never": 0, "damaged": 1}
     for row in answer["results"]:
         is_damaged = row["thread"] == str(one.thread) and row["seq"] >= first
         assert row["integrity"] == ("damaged" if is_damaged else "intact")
@@ -183,6 +184,14 @@ def test_report_and_capsule_name_the_damage(
         assert len(packed.read("events.jsonl").splitlines()) == last
     assert (line["thread"], line["integrity"]) == (str(one.thread), "damaged")
     assert line["damaged_from"] == first
+
+
+def test_a_search_of_one_thread_verifies_it(cast: Cast) -> None:
+    one = populate(cast)[0]
+    an_event(one.thread)
+    client = cast.client("auditor")
+    answer = client.get(f"/api/v1/records/?kind=all&thread={one.thread}").json()
+    assert answer["checked"] == {"now": 1, "earlier": 0, "never": 0, "damaged": 1}
 
 
 def test_what_is_too_long_for_a_page_is_unchecked_until_a_verification(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from approvals import gates
+from dashboard import actions
 from tests.cast import Cast
+from tests.checkpoints.builders import rows
 from tests.dashboard import scene
 
 
@@ -20,6 +22,12 @@ def decide(cast: Cast, row: Any, verdict: Any, comment: str, **more: Any) -> Non
         comment=comment,
         **more,
     )
+
+
+def verify_all(cast: Cast) -> None:
+    """Verify each thread of the workspace, as the sweep does."""
+    for (thread,) in rows("SELECT id FROM gp_thread WHERE workspace_id = %s", (cast.workspace,)):
+        actions.verify(cast.actor("auditor"), thread)
 
 
 def populate(cast: Cast) -> list[Any]:

@@ -29,7 +29,7 @@ from tests.workers.conftest import Bench
 from tools import verify_export
 from tools.verify_export import canonical, verify
 
-from .population import populate
+from .population import populate, verify_all
 from .second_verifier import is_sound
 
 pytestmark = pytest.mark.django_db
@@ -104,6 +104,7 @@ def test_a_hundred_sound_exports_are_sound(cast: Cast, tmp_path: Path, settings:
 def test_a_hundred_damaged_exports_are_broken(cast: Cast, tmp_path: Path, settings: Any) -> None:
     settings.GATEPOST_DATA = tmp_path
     populate(cast)
+    verify_all(cast)
     anchors.write(anchors.default_path())
     who, chance, sound = cast.actor("auditor"), random.Random(22), {}
     for form in FORMS:
