@@ -121,6 +121,8 @@ def pairs_of(new: Any, old: Any, part: Part) -> Iterator[tuple[str, Any, Any]]:
         for key, value in before.items():
             if key not in new:
                 yield str(key), MISSING, value
+    elif not isinstance(new, list):
+        return  # A plain value has no items.
     elif not isinstance(old, list):
         yield from ((str(i), value, MISSING) for i, value in enumerate(new))
     else:

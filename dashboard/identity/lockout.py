@@ -15,9 +15,11 @@ import secrets
 from typing import Any, Final
 
 from axes.backends import AxesStandaloneBackend
+from axes.handlers.database import AxesDatabaseHandler
 from django.conf import settings
 from django.contrib.auth.signals import user_logged_in
 from django.core import signing
+from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.crypto import salted_hmac
 
@@ -40,7 +42,22 @@ SIGNED_IN: Final = "_gatepost_signed_in"
 COOKIE: Final = "gatepost_known"
 COOKIE_SECONDS: Final = 180 * 24 * 3600
 PEOPLE_MAX: Final = 8
+TRIES: Final = 3
 _SALT: Final = "gatepost.known-browser"
+
+
+class FailedAttempts(AxesDatabaseHandler):
+    """Records failed attempts; one that meets a success, which deletes them, is recorded anew."""
+
+    def user_login_failed(self, *args: Any, **kwargs: Any) -> None:
+        """Record a failed attempt, again where its row was deleted between insert and look."""
+        for _ in range(TRIES - 1):
+            try:
+                super().user_login_failed(*args, **kwargs)
+            except IntegrityError:
+                continue
+            return
+        super().user_login_failed(*args, **kwargs)
 
 
 class PasswordLockout(AxesStandaloneBackend):

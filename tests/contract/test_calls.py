@@ -65,7 +65,7 @@ QUERIES: dict[str, int] = {
     "views_retrieve": 3,
     "views_save": 13,
     "devices_list": 4,
-    "devices_add": 10,
+    "devices_add": 13,  # under the lock of the account
     "devices_remove": 9,
     "deputies_list": 3,
     "deputies_name": 17,
@@ -150,20 +150,21 @@ QUERIES: dict[str, int] = {
     "endpoints_rotate": 12,
     "endpoints_switch": 14,  # with the row as it was stored, which the event binds by its hash
     "endpoints_test": 12,
-    "approvals_report": 21,  # each part of the report is one
-    "records_export": 14,  # with the chain of each thread, and two events of the workspace
-    "records_list": 6,
+    "approvals_report": 31,  # each part of the report is one; ten verify its thread
+    # With the last verification and the chain of each thread, and two events of the workspace.
+    "records_export": 15,
+    "records_list": 7,  # with the last verifications of its threads
     "states_load": 9,
     "states_save": 40,
     "threads_activities_retrieve": 4,
     "threads_anatomy_retrieve": 14,
     "threads_cancel": 16,
-    "threads_capsule": 29,
+    "threads_capsule": 42,  # its thread is verified
     "threads_checkpoints_retrieve": 4,
     "threads_code": 9,
     "threads_code_changes": 7,
     "threads_code_many": 9,
-    "threads_counts_retrieve": 6,  # with what is damaged, for the alarm of the page
+    "threads_counts_retrieve": 7,  # with what is damaged, for the alarm of the page
     "threads_diff_retrieve": 16,  # the log of either side, and whether it is its head
     "threads_edit": 26,
     "threads_events_retrieve": 4,

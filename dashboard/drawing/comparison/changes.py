@@ -85,9 +85,11 @@ def _changed(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Chang
 
 
 def _short(state: Mapping[str, Any], name: str) -> str:
-    if name not in state or state[name] in (None, "", [], {}):
+    value = state.get(name)
+    if value is None:
         return MISSING
-    value = state[name]
+    if value in ("", [], {}):
+        return "empty"
     if isinstance(value, list):
         return counted(len(value), "item")
     if isinstance(value, dict):

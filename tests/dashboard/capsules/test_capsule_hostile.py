@@ -111,7 +111,7 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
 FORGED: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
     "an event": (
         replaced("events.jsonl", b'"actor":"user:1"', b'"actor":"user:9"'),
-        "does not fit",
+        "does not match",
     ),
     "an event less": (cut("events.jsonl"), "does not hold"),
     "a checkpoint": (
