@@ -24,10 +24,11 @@ def plot_columns(plot: TimePlot) -> SafeString:
     """
     parts: list[str] = []
     for column in plot.columns:
-        link = f'<a href="{escape(column.href)}" tabindex="-1">' if column.href else ""
+        name = escape(plain(column.title))
+        link = f'<a href="{escape(column.href)}" tabindex="-1" aria-label="{name}">'
         parts.append(
-            f'{link}<g transform="translate({column.x:g})">'
-            f"<title>{escape(plain(column.title))}</title>"
+            f'{link if column.href else ""}<g transform="translate({column.x:g})">'
+            f"<title>{name}</title>"
             f'<rect class="hit" width="{plot.step}" height="{plot.height}"></rect>'
         )
         parts += (
@@ -35,7 +36,7 @@ def plot_columns(plot: TimePlot) -> SafeString:
             f'width="{plot.bar_width:g}" height="{bar.height:g}"></rect>'
             for bar in column.bars
         )
-        parts.append("</g></a>" if link else "</g>")
+        parts.append("</g></a>" if column.href else "</g>")
     return mark_safe("".join(parts))  # noqa: S308 - numbers, our words, and what is escaped above
 
 

@@ -57,7 +57,7 @@ def test_one_life_of_a_data_folder(data: Path) -> None:
         assert stat.S_IMODE(logins.stat().st_mode) == 0o600
         assert stat.S_IMODE((data / "secret-key").stat().st_mode) == 0o600
         passwords = dict(line.split() for line in logins.read_text().splitlines())
-        assert set(passwords) == {"operator", "manager", "auditor", "admin"}
+        assert set(passwords) == {"operator", "manager", "manager2", "manager3", "auditor", "admin"}
         assert not any(password in first.text for password in passwords.values())
 
         # A second terminal finds the same database.
@@ -70,7 +70,7 @@ def test_one_life_of_a_data_folder(data: Path) -> None:
         # A second `up` on the same folder names the first and changes nothing.
         second = Up(data)
         assert second.wait_ended() == 1
-        assert f"already uses on {data} (process {first.process.pid})" in second.text
+        assert f"already uses {data} (process {first.process.pid})" in second.text
         assert f"kill {first.process.pid}" in second.text
         assert len(second.text.strip().splitlines()) == 1
         assert status_of(first.port, "/healthz") == 200

@@ -22,6 +22,7 @@ from tests.embedded.helpers import ROOT, Up, clean_environment, up, wait_until
 
 pytestmark = pytest.mark.hazard
 COMPARED = re.compile(r"compare\s+(http\S+/threads/compare/\?left=\S+&right=\S+)")
+PEOPLE = ["operator", "manager", "manager2", "manager3", "auditor", "admin"]
 
 
 def manage(data: Path, *words: str) -> Any:
@@ -81,7 +82,7 @@ def test_the_tour(tmp_path: Path) -> None:
     with up(data, "--fleet") as started:
         links = links_of(started)
         people = re.findall(r"^\| \*\*(\w+)\*\* \|", tour.text, re.MULTILINE)
-        assert list(links) == people == ["operator", "manager", "auditor", "admin"]
+        assert list(links) == people == PEOPLE
         wait_until(lambda: COMPARED.search(started.text), seconds=240, what="the fleet")
         assert "all taken" in started.text
         again = manage(data, "demo")

@@ -7,7 +7,7 @@ from playwright.sync_api import Browser
 
 from approvals.inbox.boxes import BOXES
 from tests.acceptance.rendered import rendered
-from tests.cast import Cast
+from tests.cast import make_cast
 from tests.checkpoints.builders import rows
 from tests.dashboard import scene
 
@@ -21,8 +21,9 @@ IN_VIEW = """selector => {
 @pytest.mark.requirement("D01")
 @pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
 def test_boxes_are_in_view_and_high_risk_has_no_empty_gutter(
-    browser: Browser, cast: Cast, phone: bool
+    browser: Browser, db: None, phone: bool
 ) -> None:
+    cast = make_cast("-layout")  # The house beside it has the other names.
     gates = [scene.gate(scene.lease(scene.start(cast.workspace, scene.make_agent()))) for _ in "12"]
     rows("UPDATE gp_approval SET risk = 'high' WHERE id = %s", (gates[0].id,))
     rows("UPDATE gp_approval SET risk = 'low' WHERE id = %s", (gates[1].id,))

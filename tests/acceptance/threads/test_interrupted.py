@@ -44,4 +44,6 @@ def test_it_is_told_where_to_stop_and_a_cancel_says_what_it_cuts_off(
     expect(page.locator("#thread-activities tr[data-state=unknown]")).to_have_count(1)
     case.go("in-second")
     case.wait_event("step.fenced")
-    expect(page.locator("#thread-events")).to_contain_text("deliver had started, whether it")
+    expect(page.locator("#thread-events")).to_contain_text(
+        "deliver had started, with an unknown outcome"
+    )

@@ -121,6 +121,13 @@ class Research(State):
         SHIFTS,
         SHIFTS,
         SHIFTS,
+        """
+from gatepost import Context
+
+
+def node(ctx: Context, payments: list[str], total: str) -> None:
+    <piece>
+""",
         "<piece>",
         """
 from typing import Any
