@@ -104,7 +104,7 @@ def test_the_tour(tmp_path: Path) -> None:
 
 def walk(tour: Performance, people: dict[str, Visitor], printed: str) -> None:
     """The numbered sections, one after the other."""
-    operator, manager, auditor, admin = people.values()
+    operator, manager, _, _, auditor, admin = people.values()
     listed = operator.get("/threads/?q=-has:parent&limit=100")["results"]
     threads = {one["title"]: one for one in listed}
     # 1. Watch.
