@@ -201,7 +201,8 @@ def _table(options: UpOptions) -> list[tuple[str, str]]:
     elif options.demo:
         link = f"{base}{demo.login_path('operator')}"
         rows = [("Dashboard", f"{link}   (signs in once, as operator)")]
-        rows.append(("More logins", f"manager, auditor, admin: {options.logins_file}"))
+        others = ", ".join(name for name in demo.PEOPLE if name != "operator")
+        rows.append(("More logins", f"{others}: {options.logins_file}"))
     elif not demo.anyone_exists():
         rows.append(("First user", f"{COMMAND} createsuperuser"))
     connection.close()
