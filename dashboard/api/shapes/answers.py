@@ -46,6 +46,8 @@ def thread_detail(
         edited=queries.edited_since(row),
     )
     inputs = queries.waiting_inputs(thread_id) if row.message_channel else []
+    # Only a rollback begins a branch.
+    head = queries.checkpoint(row.id, row.head) if row.branch else None
     payload = ThreadDetail.from_row(
         row,
         why=why,
@@ -55,7 +57,7 @@ def thread_detail(
         storage=queries.storage(thread_id),
         saved=queries.saved(row),
         unpriced_calls=queries.unpriced_calls(row),
-        undo_outcome=outcome_of_undo(row, queries.checkpoint(row.id, row.head)),
+        undo_outcome=outcome_of_undo(row, head),
     )
     return row, payload, open_ones
 
