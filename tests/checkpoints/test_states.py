@@ -234,7 +234,8 @@ def test_other_events_leave_the_status_alone() -> None:
     thread = make_thread()
     quiet = [kind for kind in EventKind if kind not in MOVING]
     for kind in quiet:
-        assert store.add_event(thread, NewEvent(kind, {}, OPERATOR))
+        data = {"title": "Suggested"} if kind is EventKind.TITLE_SUGGESTED else {}
+        assert store.add_event(thread, NewEvent(kind, data, OPERATOR))
     assert status_of(thread) is S.QUEUED
     assert kinds_of(thread)[1:] == [str(kind) for kind in quiet]
 
