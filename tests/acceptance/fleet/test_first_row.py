@@ -13,7 +13,7 @@ from tests.acceptance.conftest import People
 from tests.acceptance.house import House
 from tests.acceptance.rendered import rendered
 from tests.approvals.incidents.scenes import fails
-from tests.cast import Cast
+from tests.cast import Cast, make_cast
 from tests.checkpoints.builders import rows
 from tests.dashboard import scene
 
@@ -76,6 +76,12 @@ ARRANGE = """([wanted, held]) => {
   return [row.top, document.documentElement.scrollWidth - innerWidth, above.length];
 }"""
 FILTERS = ("", "?q=agent:research&status=failed,queued,attention", "?damaged=1&columns=agent,cost")
+
+
+@pytest.fixture
+def cast(db: None) -> Cast:
+    """People and workspaces beside those of the house, which has the other names."""
+    return make_cast("-rows")
 
 
 @pytest.fixture
