@@ -46,7 +46,7 @@ def new(request: HttpRequest) -> HttpResponse:
             who,
             agent=agent.agent,
             input=values,
-            title=request.POST.get("title", "").strip() or agent.label,
+            title=request.POST.get("title", "").strip(),
             pause_at=request.POST.get("pause_at", ""),
         )
     except errors.ActionError as error:
