@@ -13,6 +13,7 @@ from django.test.utils import setup_databases
 from hypothesis import settings as examples
 from pytest_django import DjangoDbBlocker
 
+from tests import renderers
 from tests.cast import Cast
 from tests.chromium import FLAGS, find_chromium
 from tests.saved_cast import load_cast
@@ -147,6 +148,15 @@ def transactional_db() -> None:
 def cast(db: None) -> Cast:
     """Two workspaces and the people of tests.cast; in a real database call `make_cast()`."""
     return load_cast()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """A page that does not answer fails its test and no other, and the run goes on."""
+    if item.get_closest_marker("browser") is None:
+        return (yield)
+    with renderers.limited():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -114,7 +114,7 @@ def request_operation(
             approval=ident,
             data={"title": p.title, "risk": p.risk},
         )
-    return queries.approval(ident, workspace=workspace)
+        return queries.approval(ident, workspace=workspace)
 
 
 def note_carried_out(row: ApprovalRow, *, done: bool, text: str, actor: str) -> bool:

@@ -88,7 +88,7 @@ def create(workspace: UUID, name: str, *, actor: str, secret: str = "") -> tuple
         if not done:
             raise InvalidValue("$.name", "is the name of another hook")
         _log(K.HOOK_CREATED, workspace, ident, name, actor, RowChange({"gp_hook": [ident]}))
-    return hook(ident, workspace=workspace), secret
+        return hook(ident, workspace=workspace), secret
 
 
 def rotate(
@@ -128,7 +128,7 @@ def set_active(ident: UUID, active: bool, *, workspace: UUID, actor: str) -> Hoo
             kind = K.HOOK_ENABLED if active else K.HOOK_DISABLED
             switched = RowChange({"gp_hook": [ident]}, columns=("active",))
             _log(kind, workspace, ident, row.name, actor, switched)
-    return hook(ident, workspace=workspace)
+        return hook(ident, workspace=workspace)
 
 
 def map_identity(

@@ -111,7 +111,7 @@ def add(workspace: UUID, person: str, name: str, wanted: Subscribed, *, actor: s
         data = {"device": str(ident), "person": person, "name": name}
         change = RowChange({"gp_push_device": [ident]})
         store.log_setting(K.DEVICE_ADDED, workspace, data=data, actor=actor, change=change)
-    return next(one for one in of_person(workspace, person) if one.id == ident)
+        return next(one for one in of_person(workspace, person) if one.id == ident)
 
 
 def remove(device: UUID, *, workspace: UUID, person: str, actor: str) -> DeviceRow:

@@ -51,7 +51,7 @@ def make(workspace: UUID, draft: Draft, *, actor: str) -> VersionRow:
         version = _insert_version(ident, workspace, 1, draft, actor)
         made = RowChange({"gp_policy": [ident], "gp_policy_version": [version]})
         _log(K.POLICY_MADE, workspace, _event_data(ident, 1, draft), actor, made)
-    return queries.policy(ident, workspace=workspace)
+        return queries.policy(ident, workspace=workspace)
 
 
 def change(policy_id: UUID, draft: Draft, *, workspace: UUID, seen: int, actor: str) -> VersionRow:
@@ -81,7 +81,7 @@ def change(policy_id: UUID, draft: Draft, *, workspace: UUID, seen: int, actor: 
             made={"gp_policy_version": [version]},
         )
         _log(K.POLICY_CHANGED, workspace, _event_data(policy_id, number, draft), actor, changed)
-    return queries.policy(policy_id, workspace=workspace)
+        return queries.policy(policy_id, workspace=workspace)
 
 
 def switch(policy_id: UUID, active: bool, *, workspace: UUID, actor: str) -> bool:
@@ -157,7 +157,7 @@ def set_cap(
         columns = ("max_cost", "active") if there else None
         changed = RowChange({"gp_spend_cap": [ident]}, columns=columns)
         _log(K.CAP_CHANGED, workspace, payload | {"active": active}, actor, changed)
-    return queries.cap(ident, workspace=workspace)
+        return queries.cap(ident, workspace=workspace)
 
 
 def draft_of(row: VersionRow) -> Draft:

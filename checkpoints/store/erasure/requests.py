@@ -71,7 +71,7 @@ def request(
         _append(K.ERASURE_REQUESTED, ident, workspace, actor, reason=reason, thread=thread)
         if rule is not None:
             _approve(queries.erasure(ident, workspace=workspace), actor="", name="", comment="")
-    return queries.erasure(ident, workspace=workspace)
+        return queries.erasure(ident, workspace=workspace)
 
 
 def decide(
@@ -94,7 +94,7 @@ def decide(
         else:
             _decided(row, "refused", actor, name, comment)
             _append(K.ERASURE_REFUSED, ident, workspace, actor, reason=comment, thread=row.thread)
-    return queries.erasure(ident, workspace=workspace)
+        return queries.erasure(ident, workspace=workspace)
 
 
 def refuse(thread: UUID, selection: Selection, *, unfinished: bool = True) -> None:

@@ -77,7 +77,7 @@ def trip(workspace: UUID, selection: Mapping[str, Any], *, reason: str, actor: s
         mark_stopped()
         transaction.on_commit(_mark_the_rest, robust=True)
         _announce(workspace)
-    return queries.breaker(ident, workspace=workspace)
+        return queries.breaker(ident, workspace=workspace)
 
 
 def release(
@@ -130,7 +130,7 @@ def release(
         )
         transaction.on_commit(partial(_ring, breaker_id), robust=True)
         _announce(workspace)
-    return queries.breaker(breaker_id, workspace=workspace), n
+        return queries.breaker(breaker_id, workspace=workspace), n
 
 
 def mark_stopped() -> int:

@@ -91,7 +91,7 @@ def set_budget(
             RowChange({"gp_budget": [ident]}, columns=changed),
         )
         _announce(workspace)
-    return queries.budget(ident, workspace=workspace)
+        return queries.budget(ident, workspace=workspace)
 
 
 def reach_bands(usage: BudgetStanding, *, actor: str) -> tuple[int, UUID | None]:

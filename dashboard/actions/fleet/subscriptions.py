@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
+from django.db import transaction
 
 from approvals.incidents import queries, quiet_hours, subscriptions
 from approvals.incidents.queries import SubscriptionRow
@@ -70,8 +71,9 @@ def make_subscription(
     if person:
         whose = _person_named(person)
     _check(actor, whose, choice)
-    made = subscriptions.make(actor.workspace, choice, actor=actor.id, person=whose, team=team)
-    return queries.subscription(made, workspace=actor.workspace)
+    with transaction.atomic():
+        made = subscriptions.make(actor.workspace, choice, actor=actor.id, person=whose, team=team)
+        return queries.subscription(made, workspace=actor.workspace)
 
 
 @translated()
@@ -79,8 +81,9 @@ def change_subscription(actor: Actor, subscription_id: UUID, choice: Choice) -> 
     """Other values; None leaves one as it is."""
     row = _theirs(actor, subscription_id)
     _check(actor, row.person, choice)
-    subscriptions.change(subscription_id, choice, workspace=actor.workspace, actor=actor.id)
-    return queries.subscription(subscription_id, workspace=actor.workspace)
+    with transaction.atomic():
+        subscriptions.change(subscription_id, choice, workspace=actor.workspace, actor=actor.id)
+        return queries.subscription(subscription_id, workspace=actor.workspace)
 
 
 @translated()

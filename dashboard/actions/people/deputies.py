@@ -8,6 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
+from django.db import transaction
+
 from approvals.deputies import changes
 from approvals.deputies.changes import REASON_MAX, Period
 from approvals.notify.recipients import Person, deciders
@@ -59,15 +61,16 @@ def name_deputy(
     if acts == actor.person != whose:
         # An admin who is a reviewer as well would decide in another's place by their own word.
         raise Forbidden("You cannot name yourself somebody's deputy: another admin has to.")
-    made = changes.name_deputy(
-        actor.workspace,
-        whose,
-        acts,
-        Period(begins, ends),
-        reason=reason,
-        actor=actor.id,
-    )
-    return deputies.deputy(made, workspace=actor.workspace)
+    with transaction.atomic():
+        made = changes.name_deputy(
+            actor.workspace,
+            whose,
+            acts,
+            Period(begins, ends),
+            reason=reason,
+            actor=actor.id,
+        )
+        return deputies.deputy(made, workspace=actor.workspace)
 
 
 @translated()
@@ -88,15 +91,16 @@ def hand_over(actor: Actor, approval_id: UUID, to: str, reason: str = "") -> Dep
     require(actor, "decide")
     check_text("$.to", to, PERSON_MAX, required=True)
     _check_reason(reason)
-    made = changes.hand_over(
-        approval_id,
-        workspace=actor.workspace,
-        person=actor.person,
-        actor=actor.id,
-        to=to,
-        reason=reason,
-    )
-    return deputies.deputy(made, workspace=actor.workspace)
+    with transaction.atomic():
+        made = changes.hand_over(
+            approval_id,
+            workspace=actor.workspace,
+            person=actor.person,
+            actor=actor.id,
+            to=to,
+            reason=reason,
+        )
+        return deputies.deputy(made, workspace=actor.workspace)
 
 
 def _reviewer(actor: Actor, path: str, name: str) -> str:

@@ -127,7 +127,7 @@ def change(ident: UUID, wanted: Wanted, *, workspace: UUID, actor: str) -> Serve
             _check_credential(queries.server(ident, workspace=workspace))
         change = RowChange(rows, columns=columns)
         _log(K.MCP_SERVER_CHANGED, row, actor, change, changed=changed)
-    return queries.server(ident, workspace=workspace)
+        return queries.server(ident, workspace=workspace)
 
 
 def _forget_accepted(server: UUID) -> list[UUID]:
@@ -227,7 +227,7 @@ def accept(
             columns = ("accepted", "accepted_hash", "accepted_by")
             change = RowChange({"gp_mcp_tool": [row.id]}, columns=columns)
             _log(K.MCP_TOOL_ACCEPTED, server, actor, change, tool=name, definition=digest)
-    return queries.tools(ident)
+        return queries.tools(ident)
 
 
 def set_mode(ident: UUID, name: str, mode: str, *, workspace: UUID, actor: str) -> ToolRow:

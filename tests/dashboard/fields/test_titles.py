@@ -89,8 +89,8 @@ def test_the_first_channel_is_that_of_the_author() -> None:
     assert title_from(schema, {"a": "text", "zebra": "stripes {}"}) == "Of stripes {}"
 
 
-@pytest.mark.django_db
-def test_a_title_that_somebody_gave_stays(cast: Cast) -> None:
+def announce_asked() -> None:
+    """An agent whose question is the title of its threads."""
     schema = {"type": "object", "properties": {"question": {"type": "string", "x-title": True}}}
     store.announce_version(
         agent="asked", version=1, fingerprint="f", label="Asked", description="",
@@ -98,6 +98,24 @@ def test_a_title_that_somebody_gave_stays(cast: Cast) -> None:
         graph={"entry": ["work"], "nodes": [{"name": "work", "then": []}]}, tools={},
         queue="nobody",
     )  # fmt: skip
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("entered", "title"), [("", "Why?"), ("  ", "Why?"), (" Mine ", "Mine")])
+def test_the_start_page_sends_a_title_only_where_one_was_entered(
+    cast: Cast, entered: str, title: str
+) -> None:
+    announce_asked()
+    form = {"agent": "asked", "f-question": "Why?", "title": entered}
+    answer = cast.client("operator").post("/threads/new/", form)
+    assert answer.status_code == 303
+    ident = UUID(answer["Location"].strip("/").split("/")[-1])
+    assert queries.thread(ident, workspace=cast.workspace).title == title
+
+
+@pytest.mark.django_db
+def test_a_title_that_somebody_gave_stays(cast: Cast) -> None:
+    announce_asked()
     who = cast.actor("operator")
     for named, title in (("", "Why?"), ("Mine", "Mine"), ("Why?", "Why?")):
         ident = actions.start_thread(who, agent="asked", input={"question": "Why?"}, title=named)
