@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-
 from approvals.notify import endpoints, queries
 from approvals.notify.endpoints import OVERLAP_SECONDS, Wanted
 from approvals.notify.queries import EndpointRow
@@ -26,18 +24,16 @@ from .people.administration import Administrator, require_audit
 def make_endpoint(actor: Actor, kind: str, wanted: Wanted) -> tuple[EndpointRow, str]:
     """A new endpoint, and the secret of a webhook, which nobody can show again."""
     require(actor, "notify")
-    with transaction.atomic():
-        made, secret = endpoints.make(actor.workspace, kind, wanted, actor=actor.id)
-        return queries.endpoint(made, workspace=actor.workspace), secret
+    made, secret = endpoints.make(actor.workspace, kind, wanted, actor=actor.id)
+    return queries.endpoint(made, workspace=actor.workspace), secret
 
 
 @translated()
 def change_endpoint(actor: Actor, endpoint_id: UUID, wanted: Wanted) -> EndpointRow:
     """Give an endpoint other values; None leaves one as it is."""
     require(actor, "notify")
-    with transaction.atomic():
-        endpoints.change(endpoint_id, wanted, workspace=actor.workspace, actor=actor.id)
-        return queries.endpoint(endpoint_id, workspace=actor.workspace)
+    endpoints.change(endpoint_id, wanted, workspace=actor.workspace, actor=actor.id)
+    return queries.endpoint(endpoint_id, workspace=actor.workspace)
 
 
 @translated()
@@ -46,31 +42,28 @@ def rotate_endpoint(
 ) -> tuple[EndpointRow, str]:
     """A new secret, shown once; the former one signs too for `overlap` seconds more."""
     require(actor, "notify")
-    with transaction.atomic():
-        secret = endpoints.rotate(
-            endpoint_id, workspace=actor.workspace, actor=actor.id, overlap=overlap
-        )
-        return queries.endpoint(endpoint_id, workspace=actor.workspace), secret
+    secret = endpoints.rotate(
+        endpoint_id, workspace=actor.workspace, actor=actor.id, overlap=overlap
+    )
+    return queries.endpoint(endpoint_id, workspace=actor.workspace), secret
 
 
 @translated()
 def switch_endpoint(actor: Actor, endpoint_id: UUID, active: bool) -> EndpointRow:
     """Switch an endpoint on or off; off, what it has not got yet is dropped."""
     require(actor, "notify")
-    with transaction.atomic():
-        endpoints.switch(endpoint_id, active, workspace=actor.workspace, actor=actor.id)
-        return queries.endpoint(endpoint_id, workspace=actor.workspace)
+    endpoints.switch(endpoint_id, active, workspace=actor.workspace, actor=actor.id)
+    return queries.endpoint(endpoint_id, workspace=actor.workspace)
 
 
 @translated()
 def try_endpoint(actor: Actor, endpoint_id: UUID) -> EndpointRow:
     """Have a test message sent; a mail endpoint for people sends it to the person who asks."""
     require(actor, "notify")
-    with transaction.atomic():
-        endpoints.try_out(
-            endpoint_id, workspace=actor.workspace, actor=actor.id, recipient=actor.person
-        )
-        return queries.endpoint(endpoint_id, workspace=actor.workspace)
+    endpoints.try_out(
+        endpoint_id, workspace=actor.workspace, actor=actor.id, recipient=actor.person
+    )
+    return queries.endpoint(endpoint_id, workspace=actor.workspace)
 
 
 @dataclass(frozen=True, slots=True)
