@@ -14,12 +14,10 @@ from checkpoints import store
 from checkpoints.postgres.guarded_rows import handle_rows, not_set_aside
 from checkpoints.states import EventKind
 from checkpoints.store.clock_steps import is_over, was_noticed
-from checkpoints.store.statement.moves import salted
 
 from .. import outbox, queries
 from ..queries import ApprovalRow
 from ..rules.headlines import named
-from ..rules.proposals import decision_content
 from ..rules.terms import Terms, terms_of
 from ..rules.votes import progress
 from .verdict import decision_rows
@@ -118,27 +116,15 @@ def escalated(row: ApprovalRow) -> dict[str, Any]:
 
 def _reject(row: ApprovalRow) -> bool:
     ident, by, name = uuid7(), f"policy:{row.policy_version}", policy_name(row)
-    salt, digest = salted(
-        decision_content(
-            approval=row.id,
-            reviewer=by,
-            verdict="reject",
-            proposal_hash=row.standing_hash,
-            comment=NOBODY,
-            args=None,
-        )
-    )
-    decision = decision_rows.params_of(
-        ident,
+    digest, decision = decision_rows.NewDecision(
+        id=ident,
+        approval=row.id,
         reviewer=by,
         name=name,
         verdict="reject",
-        hash=row.standing_hash,
+        proposal_hash=row.standing_hash,
         comment=NOBODY,
-        args=None,
-        what_next="",
-        salted=(salt, digest),
-    )
+    ).sealed()
     at = _swapped(
         row,
         f"{decision_rows.NOBODY_DUE}, status = 'settled', outcome = 'reject', "

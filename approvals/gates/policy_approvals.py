@@ -13,11 +13,10 @@ from uuid_utils.compat import uuid7
 from checkpoints import store
 from checkpoints.records import Work
 from checkpoints.states import EventKind
-from checkpoints.store.statement.moves import salted
 
 from .. import outbox, queries
 from ..queries import ApprovalRow
-from ..rules.proposals import Proposal, decision_content, proposal_hash
+from ..rules.proposals import Proposal, proposal_hash
 from ..rules.terms import Terms
 from ..rules.votes import Vote, progress
 from .requests import asked_event, columns_of, deadline_of, insert
@@ -76,27 +75,14 @@ def decide_by_policy(
         if proposal.revision:
             withdraw_former(work, proposal, reason=f"No longer asked: {name} allows it.")
         insert(columns)
-        salt, proof = salted(
-            decision_content(
-                approval=approval,
-                reviewer=by,
-                verdict="approve",
-                proposal_hash=digest,
-                comment="",
-                args=None,
-            )
-        )
-        decision = decision_rows.params_of(
-            ident,
+        proof, decision = decision_rows.NewDecision(
+            id=ident,
+            approval=approval,
             reviewer=by,
             name=name,
             verdict="approve",
-            hash=digest,
-            comment="",
-            args=None,
-            what_next="",
-            salted=(salt, proof),
-        )
+            proposal_hash=digest,
+        ).sealed()
         vote = Vote(ident, by, name, "approve", digest)
         then = progress(proposal.terms or Terms(), [vote])
         with connection.cursor() as cursor:

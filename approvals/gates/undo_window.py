@@ -13,13 +13,11 @@ from checkpoints import store
 from checkpoints.postgres.guarded_rows import handle_rows, not_set_aside
 from checkpoints.states import EventKind
 from checkpoints.store.clock_steps import is_over, was_noticed
-from checkpoints.store.statement.moves import salted
 
 from .. import queries
 from ..errors import AlreadyDecided, NothingToTakeBack
 from ..queries import ApprovalRow
 from ..rules.headlines import named
-from ..rules.proposals import decision_content
 from ..rules.terms import terms_of
 from ..rules.votes import Vote, person, progress, standing_edit
 from .verdict import decision_rows
@@ -44,27 +42,14 @@ def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> Appr
         current = standing_edit([*votes, gone])
         called_in = row.escalated_at is not None
         then = progress(terms_of(row.terms), [*votes, gone], escalated=called_in)
-        salt, digest = salted(
-            decision_content(
-                approval=row.id,
-                reviewer=reviewer.id,
-                verdict=TAKE_BACK,
-                proposal_hash=row.standing_hash,
-                comment="",
-                args=None,
-            )
-        )
-        decision = decision_rows.params_of(
-            ident,
+        digest, decision = decision_rows.NewDecision(
+            id=ident,
+            approval=row.id,
             reviewer=reviewer.id,
             name=reviewer.name,
             verdict=TAKE_BACK,
-            hash=row.standing_hash,
-            comment="",
-            args=None,
-            what_next="",
-            salted=(salt, digest),
-        )
+            proposal_hash=row.standing_hash,
+        ).sealed()
         with connection.cursor() as cursor:
             cursor.execute(
                 f"WITH won AS (UPDATE gp_approval a SET status = 'pending', {decision_rows.BLANK}, "

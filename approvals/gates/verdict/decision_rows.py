@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,10 +10,12 @@ from uuid import UUID
 from approvals import queries
 from approvals.queries import ApprovalRow
 from approvals.rules.headlines import named
+from approvals.rules.proposals import decision_content
 from approvals.rules.votes import Progress
 from checkpoints import store
 from checkpoints.errors import NotFound
 from checkpoints.state import deltas
+from checkpoints.store.statement.moves import salted
 
 # Due requests whose thread and row nobody holds: what is locked waits for the next sweep.
 DUE = f"FROM gp_approval a {store.join_thread('a.thread_id')} WHERE true"
@@ -32,6 +34,49 @@ DECISION = (
     "won.workspace_id, won.id, %s::varchar, %s::varchar, %s::varchar, %s::varchar, %s::text, "
     "%s::jsonb, %s::varchar, %s::varchar, %s::bytea, %s::bytea, won.at FROM won"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDecision:
+    """A decision about to be recorded; `proposal_hash` is the one that it names."""
+
+    id: UUID
+    approval: UUID
+    reviewer: str
+    name: str
+    verdict: str
+    proposal_hash: str
+    comment: str = ""
+    args: Any = None
+    what_next: str = ""
+    for_person: str = ""
+
+    def sealed(self) -> tuple[bytes, tuple[Any, ...]]:
+        """Make its hash, with a new salt, and the parameters of DECISION."""
+        content = decision_content(
+            approval=self.approval,
+            reviewer=self.reviewer,
+            verdict=self.verdict,
+            proposal_hash=self.proposal_hash,
+            comment=self.comment,
+            args=self.args,
+            what_next=self.what_next,
+            for_person=self.for_person,
+        )
+        salt, digest = salted(content)
+        return digest, (
+            self.id,
+            self.reviewer,
+            self.name,
+            self.verdict,
+            self.proposal_hash,
+            self.comment,
+            as_json(self.args),
+            self.what_next,
+            self.for_person,
+            salt,
+            digest,
+        )
 
 
 def as_json(value: Any) -> str | None:
@@ -152,31 +197,3 @@ def refused(row: ApprovalRow, *, verdict: str, why: str, by_name: str) -> dict[s
 def ended(ident: UUID, title: str, at: datetime, **more: Any) -> dict[str, Any]:
     """The data of `approval.expired` and `approval.withdrawn`."""
     return {"approval": str(ident), "title": title, **more, "decided_at": at.isoformat()}
-
-
-def params_of(
-    decision: UUID,
-    *,
-    reviewer: str,
-    name: str,
-    verdict: str,
-    hash: str,
-    comment: str,
-    args: Any,
-    what_next: str,
-    salted: Sequence[bytes],
-    for_person: str = "",
-) -> tuple[Any, ...]:
-    """The parameters of DECISION."""
-    return (
-        decision,
-        reviewer,
-        name,
-        verdict,
-        hash,
-        comment,
-        as_json(args),
-        what_next,
-        for_person,
-        *salted,
-    )
