@@ -1,5 +1,5 @@
-// The decision page: live.js sends data-seen, what the person has looked at; what hangs on a time
-// follows the server's clock.
+// The decision page: live.js sends data-seen, what the person has looked at; countdowns
+// follow the server's clock.
 window.gatepost ??= {};
 (() => {
   // Somebody else decided meanwhile: what this person had written goes into the new fragment.

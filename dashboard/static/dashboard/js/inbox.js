@@ -2,18 +2,18 @@
 // reached. What a key does is the row's own button or link.
 (() => {
   const PLACE = "gatepost.inbox.at";
-  const ticks = gatepost.ticks("#inbox-list", count);
+  const { focus, rows } = gatepost, ticks = gatepost.ticks("#inbox-list", count);
   document.documentElement.classList.add("js");
   // With this script a dialog has asked before the form goes out.
   document.querySelector("[data-confirmed]").value = "1";
-  // On a phone the boxes go on to the side: moved only where the chosen one is not seen whole.
+  // On a phone the boxes scroll sideways: show the chosen one whole.
   const boxes = document.getElementById("inbox-boxes"), chosen = boxes.querySelector("[aria-current]");
   if (chosen) boxes.scrollLeft = Math.max(0, chosen.offsetLeft + chosen.offsetWidth + 12 - boxes.clientWidth);
 
   function count() {
     const n = ticks.all().filter((box) => box.checked).length;
-    const told = document.querySelector("[data-ticked]"), text = n === 1 ? "1 ticked" : `${n} ticked`;
-    if (told && told.textContent !== text) told.textContent = text;
+    const label = document.querySelector("[data-ticked]"), text = n === 1 ? "1 ticked" : `${n} ticked`;
+    if (label && label.textContent !== text) label.textContent = text;
     for (const all of document.querySelectorAll("[data-ticks-all]")) {
       const own = [...all.closest("li").querySelectorAll("[data-tick]")], on = own.filter((box) => box.checked).length;
       all.checked = on > 0 && on === own.length;
@@ -31,12 +31,14 @@
   new MutationObserver(count).observe(document.querySelector(".inbox-page"), { childList: true, subtree: true });
   addEventListener("pageshow", count);
 
-  const rows = () => [...document.querySelectorAll("[data-row]")].filter((row) => row.checkVisibility());
   const reached = () => document.activeElement.closest("[data-row]") || document.querySelector('[data-row][data-at="true"]');
   const open = (row, hash) => {
     const link = row.querySelector("a.go");
-    if (link) location.assign(link.href + hash);
-    else row.parentElement.open = true;
+    if (!link) row.parentElement.open = true;
+    else {
+      link.hash = hash;
+      link.click();
+    }
   };
   addEventListener("keydown", (event) => {
     if (gatepost.busy(event) || event.repeat) return;
@@ -60,7 +62,7 @@
   const row = where === location.search ? rows()[Math.min(at, rows().length - 1)] : null;
   if (row) {
     row.dataset.at = "true";
-    (row.querySelector("a[href]") || row).focus();
+    focus(row);
   }
   count();
 })();

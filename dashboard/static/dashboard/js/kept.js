@@ -1,5 +1,5 @@
-// A request that somebody else decides stays where it stood, greyed out and with what became of it,
-// until the page is left. It has no tick and no button any more, and keys step over it.
+// A request that somebody else decides stays in place, greyed out and with its outcome, until the
+// page is left. It has neither tick nor button, and keys skip it.
 window.gatepost ??= {};
 (() => {
   const MOST = 100, PAUSE_MS = 50;
@@ -39,19 +39,19 @@ window.gatepost ??= {};
     try {
       const answer = await fetch(`${page.dataset.ended}?${query}`, { headers: { Accept: "application/json" }, cache: "no-store" });
       if (answer.ok) ({ ended } = await answer.json());
-    } catch { /* Without an answer it goes as it would have. */ }
+    } catch { /* Without an answer its row is removed. */ }
     for (const id of ids) {
-      const said = ended[id.slice("approval-".length)], row = document.getElementById(id);
-      if (!said) drop(id);
-      else if (row?.hasAttribute("data-was")) say(row, said);
+      const outcome = ended[id.slice("approval-".length)], row = document.getElementById(id);
+      if (!outcome) drop(id);
+      else if (row?.hasAttribute("data-was")) show(row, outcome);
     }
   }
-  // In the place of its time, which no longer matters.
-  function say(row, said) {
-    const told = document.createElement("span"), times = row.querySelector(".go").lastElementChild;
-    told.className = "end";
-    told.textContent = said;
-    times.replaceChildren(...times.querySelectorAll(":scope > b"), told);
+  // In place of its time, which no longer matters.
+  function show(row, outcome) {
+    const text = document.createElement("span"), times = row.querySelector(".go").lastElementChild;
+    text.className = "end";
+    text.textContent = outcome;
+    times.replaceChildren(...times.querySelectorAll(":scope > b"), text);
   }
 
   // Equal ones are named by their first, which may be gone: the fold stays the one that stood open.

@@ -7,14 +7,15 @@
   const busy = (event) =>
     event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing ||
     event.target.isContentEditable || event.target.matches?.(TYPES) || document.querySelector("dialog[open]");
-  (window.gatepost ??= {}).busy = busy;
+  const focus = (row) => (row.querySelector("a[href]") || row).focus();
+  Object.assign(window.gatepost ??= {}, { busy, focus, rows });
 
   function go(step) {
     const all = rows();
     if (!all.length) return false;
     const focused = all.findIndex((row) => row.contains(document.activeElement));
     const now = focused < 0 ? all.findIndex((row) => row.dataset.at === "true") : focused;
-    // From a row that is none any more (somebody else decided it) on to its neighbours.
+    // From a row that somebody else decided, on to its neighbours.
     const was = now < 0 && document.querySelector('[data-was][data-at="true"]');
     if (was) {
       const next = all.findIndex((row) => was.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_FOLLOWING);
@@ -24,7 +25,7 @@
     at = Math.max(0, Math.min(all.length - 1, (now < 0 ? at : now) + step));
     for (const row of all) delete row.dataset.at;
     all[at].dataset.at = "true";
-    (all[at].querySelector("a[href]") || all[at]).focus();
+    focus(all[at]);
     return true;
   }
 
@@ -43,4 +44,12 @@
     if (event.key === "/") { const q = document.getElementById("q"); if (q) { event.preventDefault(); q.select(); } return; }
     if (event.key === "?") { event.preventDefault(); document.querySelector("[data-open=keys]")?.click(); }
   });
+
+  // Back on a list, the row that was left has the focus again.
+  addEventListener("click", ({ target }) => {
+    const row = target.closest?.("[data-row]");
+    if (row) history.replaceState({ ...history.state, row: row.id }, "");
+  });
+  const left = document.getElementById(history.state?.row);
+  if (left) focus(left);
 })();

@@ -1,4 +1,4 @@
-// The page follows the server: pushes over one socket, and a slow poll as a net below it.
+// The page follows the server: pushes over one socket, and a slow poll as the fallback.
 // Nothing is sent up but "join" and "ping": decisions are forms. data-region marks a region, data-topic what
 // it follows; data-refetch says that this page shows a variant which is fetched, not pushed.
 (() => {
@@ -106,13 +106,13 @@
       const { seq, regions: html } = await answer.json();
       if (location.href !== at) return true; // of the checkpoint or query that was shown before
       const main = document.querySelector("main [data-topic]")?.dataset.topic;
-      const told = typeof seq === "object" ? seq : { [main]: seq };
+      const latest = typeof seq === "object" ? seq : { [main]: seq };
       for (const [id, text] of Object.entries(html)) {
         // What was pushed while we asked is newer than the answer.
         const topic = document.getElementById(id)?.dataset.topic, known = seqs.get(topic) ?? -1;
-        if (known <= (told[topic] ?? before.get(topic) ?? known)) queue(id, text);
+        if (known <= (latest[topic] ?? before.get(topic) ?? known)) queue(id, text);
       }
-      for (const [topic, n] of Object.entries(told)) if (n > (seqs.get(topic) ?? -1)) seqs.set(topic, n);
+      for (const [topic, n] of Object.entries(latest)) if (n > (seqs.get(topic) ?? -1)) seqs.set(topic, n);
       failures = 0;
       return true;
     } catch {
@@ -175,11 +175,11 @@
       setTimeout(connect, wait * (0.5 + Math.random() / 2));
     };
   }
-  // Due when nothing came from above and nothing was asked for one poll's length.
-  async function net() {
+  // Due when nothing was pushed or asked for one poll's length.
+  async function poll() {
     const due = Math.max(isOpen() ? lastFrame : 0, lastAsk) + POLL_MS - performance.now();
     if (due <= 0 && !document.hidden) await ask();
-    if (!over) setTimeout(net, Math.min(POLL_MS, Math.max(50, due)));
+    if (!over) setTimeout(poll, Math.min(POLL_MS, Math.max(50, due)));
   }
 
   let rest = 0;
@@ -204,6 +204,6 @@
   });
   gatepost.ask = ask;
   connect();
-  setTimeout(net, POLL_MS);
+  setTimeout(poll, POLL_MS);
   setInterval(beat, 1000);
 })();

@@ -40,8 +40,7 @@
       try {
         field.value = await answered(box);
       } catch (error) {
-        const there = error.name === "InvalidStateError";
-        problem.textContent = there
+        problem.textContent = error.name === "InvalidStateError"
           ? "This device has a passkey here already."
           : "No passkey was used. Try again, or reload the page.";
         return;

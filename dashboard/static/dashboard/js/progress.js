@@ -1,7 +1,7 @@
 // gatepost.progress: how far a step is, straight into #thread-progress; not history, so it has no
-// sequence number. data-updates counts what arrived. What a model has said so far (`stream`) stands
-// in a box per node until it has ended. gatepost.say: one polite sentence a second,
-// and what was told about the last click goes when the thread has moved on since.
+// sequence number. data-updates counts what arrived. A model's answer so far (`stream`) is shown
+// in a box per node. gatepost.say: one polite sentence a second; it removes the message about the
+// last click once the thread has changed.
 window.gatepost ??= {};
 gatepost.stream = (box, node, stream) => {
   let shown = [...box.querySelectorAll("[data-stream]")].find((one) => one.dataset.stream === node);
@@ -19,12 +19,9 @@ gatepost.stream = (box, node, stream) => {
 gatepost.progress = ({ topic, done, total, text, node, stream }) => {
   const box = document.getElementById("thread-progress");
   if (!box || box.dataset.topic !== topic) return;
-  if (stream !== undefined) {
-    box.dataset.updates = Number(box.dataset.updates || 0) + 1;
-    return gatepost.stream(box, node, stream);
-  }
-  const bar = box.querySelector("progress"), number = (n) => Number(n).toLocaleString("en-US");
   box.dataset.updates = Number(box.dataset.updates || 0) + 1;
+  if (stream !== undefined) return gatepost.stream(box, node, stream);
+  const bar = box.querySelector("progress"), number = (n) => Number(n).toLocaleString("en-US");
   box.querySelector("[data-progress]").hidden = false;
   box.querySelector("[data-progress-text]").textContent = text || "Working";
   box.querySelector("[data-progress-count]").textContent = number(done) + (total ? ` of ${number(total)}` : "");

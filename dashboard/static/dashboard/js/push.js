@@ -1,5 +1,5 @@
-// The button that lets messages come to this browser: it asks for leave, subscribes at the
-// browser's push service and sends what that gives as an ordinary form.
+// The button that turns on messages in this browser: asks for permission, subscribes at the
+// browser's push service and sends the subscription as an ordinary form.
 (() => {
   const form = document.getElementById("push");
   if (!form || !("serviceWorker" in navigator) || !("PushManager" in window)) return;

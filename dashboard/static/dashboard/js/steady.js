@@ -1,6 +1,5 @@
-// Rows don't move under a hand: while a pointer or keys move over a list, its rows are patched where
-// they stand; new, gone and moved ones wait behind a button until the hand rests. A row with the
-// focus stays, greyed out, though it left the list.
+// Rows don't move while a pointer or keys are used over their list: they are patched in place; new,
+// removed and moved rows wait behind a button. A focused row stays, greyed out, after it left the list.
 window.gatepost ??= {};
 (() => {
   const HAND_MS = 1500, KEYS_MS = 4000;
