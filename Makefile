@@ -11,15 +11,17 @@ ROWS ?= 1,2,3,4,5,6,7,8,9,10,11,12,14,15,16,18,19
 STAGE ?= 1
 PICK ?=
 OUTCOMES ?=
-# `make test` leaves out what is marked `slow` or `nightly` and these folders, whose tests start the
-# product and wait for it. `make check` leaves out `nightly`. Each process of a run (pytest-xdist) has
-# servers of its own; files stay together and in order, so that those in a browser come last.
+# `make test` leaves out what is marked `slow` or `nightly`, the rules of the code (ARCHITECTURE, in
+# `make lint`) and PROCESSES, whose tests start the product and wait for it. `make check` leaves out
+# `nightly`. Each process of a run (pytest-xdist) has servers of its own; files stay together and in
+# order, so that those in a browser come last.
 PROCESSES := tests/hazards tests/embedded tests/acceptance
+ARCHITECTURE := tests/architecture
 OPTIONS := --dist loadfile --no-loadscope-reorder $(OUTCOMES:%=-p tests.requirements.outcomes --outcomes=%)
 # To rewrite the asserts of all test files takes half a minute in each process: kept for the next.
 PYTHON := PYTHONDONTWRITEBYTECODE= MAKEFLAGS= MFLAGS= $(PY)
 PYTEST := $(PYTHON) -m pytest $(OPTIONS)
-COMPUTING := $(PROCESSES:%=--ignore=%)
+COMPUTING := $(ARCHITECTURE:%=--ignore=%) $(PROCESSES:%=--ignore=%)
 # To read all files takes as long as some of their tests: only those that have such tests. (At night it
 # does not matter, and parameters of fixtures are marked as well.)
 SLOW = $(sort $(shell grep -rl --include='test_*.py' $(PROCESSES:tests/%=--exclude-dir=%) 'mark\.slow' tests))
@@ -28,15 +30,15 @@ SLOW = $(sort $(shell grep -rl --include='test_*.py' $(PROCESSES:tests/%=--exclu
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-records bench-files bench-wasted chaos mutants requirements interop wires rubric pictures reset size lock advisories sbom install install-dev
+.PHONY: help up test test-all test-architecture test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-records bench-files bench-wasted chaos mutants requirements interop wires rubric pictures reset size lock advisories sbom install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 MODEL=auto ARGS=...)"
 	@echo "make demo          the same with a fleet of threads in many states, in a data folder of its own"
-	@echo "make test          the quick tests (PICK='-k words')"
+	@echo "make test          the quick tests (PICK='-k fork')"
 	@echo "make check         everything CI does: lock, style, types, floors, migrations, each promise"
 	@echo "make test-all      all tests, also the long ones that CI leaves to the night"
-	@echo "make lint          the parts of check that take seconds"
+	@echo "make lint          the parts of check that need no servers: style, types, rules of the code"
 	@echo "make format        put Python and templates into form"
 	@echo "make bench         measure rows of the budget (ROWS=1,2,3)"
 	@echo "make bench-peers   the same task on LangGraph and DBOS beside ours (ARGS=--json)"
@@ -83,16 +85,21 @@ lint: install-dev
 	@cd clients/python/src && ../../../.venv/bin/lint-imports --config ../pyproject.toml
 	@nice -n 10 $(PY) -m mypy
 	@GATEPOST_DATA=$$(mktemp -d) $(PY) -W ignore manage.py makemigrations --check --dry-run
+	@$(MAKE) test-architecture
 
 check: export GATEPOST_REQUIRE_BROWSER := 1
 check:  # one lane after another: tests that wait for real processes need the processors to themselves
 	@ended=0; $(MAKE) -k -j2 lint test || ended=1; $(MAKE) -k test-slow test-processes && exit $$ended
 
 test-all:
+	@$(MAKE) test-architecture
 	@$(MAKE) test
 	@$(MAKE) test-slow
 	@$(MAKE) test-processes
 	@$(MAKE) test-nightly
+
+test-architecture: install-dev  # without servers: the rules read files
+	@GATEPOST_DATA=$$(mktemp -d) $(PYTEST) --ds=dashboard.settings $(ARCHITECTURE)
 
 test-processes: install-dev
 	@$(PYTHON) -m tests.lanes.alone $(OPTIONS) -n 3 -m "not nightly" $(PROCESSES)

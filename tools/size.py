@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,13 +55,19 @@ def _files(pattern: str, floors: tuple[str, ...] = FLOORS) -> list[Path]:
     ]
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file, shared by all who read it: `tests/architecture` has many rules."""
+    return ast.parse(path.read_text())
+
+
 def imports(known: Mapping[str, Path]) -> Arrows:
     """{module: modules of the same floor that it imports}, anywhere in its text."""
     arrows: Arrows = {}
     for module, path in known.items():
         package = path.with_suffix("").parts[:-1]
         reached: set[str] = set()
-        for node in ast.walk(ast.parse((ROOT / path).read_text())):
+        for node in ast.walk(parsed(ROOT / path)):
             if isinstance(node, ast.Import):
                 reached |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parents[1]
+from tools.size import parsed
+
+from .sources import files, name
+
 CLOCKS = frozenset({"now", "utcnow", "today", "time_ns", "monotonic", "perf_counter", "localtime"})
 # Programs that a test starts: their time of import is that of their start.
 PROGRAMS = {"scripts"}
@@ -38,10 +40,9 @@ def at_import(tree: ast.Module) -> Iterator[str]:
 
 def test_no_value_of_now_is_made_at_collection() -> None:
     taken = {
-        str(path.relative_to(TESTS)): calls
-        for path in TESTS.rglob("*.py")
-        if not PROGRAMS & set(path.parts)
-        and (calls := list(at_import(ast.parse(path.read_text()))))
+        name(path): calls
+        for path in files(".py", ("tests",))
+        if not PROGRAMS & set(path.parts) and (calls := list(at_import(parsed(path))))
     }
     assert taken == {}
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from .test_house import FLOORS, ROOT, sources
+from tools.size import FLOORS, ROOT, parsed
+
+from .sources import files, name
 
 # By the rule: each connection goes to an address that checkpoints.outbound has judged.
 JUDGED = {
@@ -173,11 +176,9 @@ MENTIONS = [
 ]
 
 
-def modules() -> Iterator[tuple[str, str]]:
-    for path in sources():
-        where = path.relative_to(ROOT)
-        if where.parts[0] in (*FLOORS, "tools") or where.as_posix() == "gatepost_command.py":
-            yield where.as_posix(), path.read_text()
+def modules() -> dict[str, Path]:
+    """The modules that a user runs, by name."""
+    return {name(path): path for path in files(".py", (*FLOORS, "tools", "gatepost_command.py"))}
 
 
 def asks_the_rule(text: str) -> bool:
@@ -200,22 +201,22 @@ def rows() -> dict[str, re.Match[str]]:
 @pytest.mark.requirement("F07")
 def test_every_connection_goes_by_the_rule_or_is_declared() -> None:
     opening = {
-        name
-        for name, text in modules()
-        if asks_the_rule(text)
-        or (any(m in text for m in MENTIONS) and set(openings(ast.parse(text))))
+        module
+        for module, path in modules().items()
+        if asks_the_rule(text := path.read_text())
+        or (any(m in text for m in MENTIONS) and set(openings(parsed(path))))
     }
     known = {*JUDGED, *NOT_JUDGED}
-    assert {name for name in opening if not name.startswith(HOME)} == known
+    assert {module for module in opening if not module.startswith(HOME)} == known
     assert not JUDGED.keys() & NOT_JUDGED.keys()
 
 
 @pytest.mark.requirement("F07")
 def test_what_is_judged_asks_the_rule() -> None:
-    texts = dict(modules())
-    assert [name for name in JUDGED if not asks_the_rule(texts[name])] == []
-    built = {name: set(openings(ast.parse(texts[name]))) for name in JUDGED}
-    assert {name: names for name, names in built.items() if names} == BUILT
+    paths = modules()
+    assert [module for module in JUDGED if not asks_the_rule(paths[module].read_text())] == []
+    built = {module: set(openings(parsed(paths[module]))) for module in JUDGED}
+    assert {module: names for module, names in built.items() if names} == BUILT
 
 
 @pytest.mark.requirement("F07")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-FLOORS = ("checkpoints", "approvals", "workers", "dashboard", "agents", "clients", "contrib")
+from tools.size import FLOORS, parsed
+
+from .sources import files, name
 
 # What is refused -> what is written instead.
 REPLACED = {
@@ -53,7 +54,7 @@ SQL = re.compile(r"\b(SELECT|UPDATE|INSERT|DELETE|CASE WHEN|CREATE|clock_timesta
 
 def python_texts(path: Path) -> Iterator[str]:
     """Each text of a module but docstrings, f-strings with `{}` for their values."""
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     skipped = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
@@ -74,32 +75,31 @@ def template_texts(path: Path) -> Iterator[str]:
 
 
 def texts() -> Iterator[tuple[Path, str]]:
-    for floor in FLOORS:
-        for path in sorted((ROOT / floor).rglob("*.py")):
-            # Names of spans are read by machines, a prompt by a model.
-            if not {"migrations", "tracing", "react"} & set(path.parts):
-                yield from ((path, text) for text in python_texts(path))
-    for path in sorted((ROOT / "templates").rglob("*.html")):
+    for path in files(".py", FLOORS):
+        # Names of spans are read by machines, a prompt by a model.
+        if not {"tracing", "react"} & set(path.parts):
+            yield from ((path, text) for text in python_texts(path))
+    for path in files(".html", ("templates",)):
         yield from ((path, text) for text in template_texts(path))
 
 
 @pytest.fixture(scope="module")
-def shown() -> list[tuple[Path, str]]:
+def shown() -> list[tuple[str, str]]:
     return [
-        (path.relative_to(ROOT), " ".join(re.sub(r"<[^>]*>", "", text).split()))
+        (name(path), " ".join(re.sub(r"<[^>]*>", "", text).split()))
         for path, text in texts()
         if not SQL.search(text)
     ]
 
 
-def test_texts_are_found(shown: list[tuple[Path, str]]) -> None:
+def test_texts_are_found(shown: list[tuple[str, str]]) -> None:
     every = {text for _, text in shown}
     assert "Gatepost can’t continue on its own" in every  # of a module
     assert "Undo first, then cancel" in every  # of a template
     assert len(every) > 5000
 
 
-def test_no_replaced_phrase_comes_back(shown: list[tuple[Path, str]]) -> None:
+def test_no_replaced_phrase_comes_back(shown: list[tuple[str, str]]) -> None:
     odd = [
         f"{path}: {text[:120]!r}: write {plain!r}"
         for path, text in shown

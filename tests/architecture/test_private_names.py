@@ -8,9 +8,10 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
-from .test_house import FLOORS, ROOT, sources
+from tools.size import FLOORS, parsed
+
+from .sources import name, product
 
 # Ruff refuses all others (SLF001). Each line says its reason beside the name of the rule.
 ATTRIBUTES = {
@@ -42,21 +43,14 @@ MARK = re.compile(r"#\s*noqa:[^#\n]*SLF001(?P<reason> - \w.*)?")
 PRIVATE = re.compile(r"_[a-zA-Z]\w*")
 
 
-def product() -> Iterator[tuple[str, Path]]:
-    for path in sources():
-        where = path.relative_to(ROOT)
-        if where.parts[0] in FLOORS:
-            yield where.as_posix(), path
-
-
 def test_private_attributes_are_used_only_where_they_are_listed() -> None:
     uses: dict[str, list[str]] = {}
-    for name, path in product():
+    for path in product():
         for line in path.read_text().splitlines():
             if mark := MARK.search(line):
-                assert mark["reason"], f"{name} gives no reason: {line.strip()}"
+                assert mark["reason"], f"{name(path)} gives no reason: {line.strip()}"
                 names = re.findall(r"[\w)\]]\.(_[a-zA-Z]\w*)", line[: mark.start()])
-                uses.setdefault(name, []).extend(n for n in names if not n.startswith("__"))
+                uses.setdefault(name(path), []).extend(n for n in names if not n.startswith("__"))
     assert uses == ATTRIBUTES
 
 
@@ -73,9 +67,9 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 def test_private_names_are_imported_only_where_they_are_listed() -> None:
     uses = {
-        name: private
-        for name, path in product()
-        if (private := [n for n in imported(ast.parse(path.read_text())) if PRIVATE.match(n)])
+        name(path): private
+        for path in product()
+        if (private := [n for n in imported(parsed(path)) if PRIVATE.match(n)])
     }
     assert uses == IMPORTS
 
@@ -102,14 +96,14 @@ def classes() -> Iterator[type]:
 
 def test_private_methods_of_libraries_are_overridden_only_where_they_are_listed() -> None:
     overridden = {
-        f"{one.__module__}.{one.__qualname__}.{name}"
+        f"{one.__module__}.{one.__qualname__}.{method}"
         for one in classes()
-        for name, value in vars(one).items()
-        if PRIVATE.fullmatch(name)
+        for method, value in vars(one).items()
+        if PRIVATE.fullmatch(method)
         and inspect.isfunction(value)
         # What Python writes into every enum is no override.
-        and not name.endswith("_")
+        and not method.endswith("_")
         for base in one.__mro__[1:]
-        if base.__module__.split(".")[0] not in FLOORS and name in vars(base)
+        if base.__module__.split(".")[0] not in FLOORS and method in vars(base)
     }
     assert overridden == OVERRIDDEN

@@ -7,37 +7,38 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tools.size import ROOT, parsed
 
-ROOT = Path(__file__).parents[2]
+from .sources import files, name
+
 PRODUCT = {"approvals", "checkpoints", "contrib", "dashboard", "django", "gatepost", "workers"}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/howto").glob("*.md"))]
 # A class of its own beside the engine, for code that is no graph; the adapter for LangGraph.
 ALSO = {"write-an-agent.md": {"contrib"}, "langgraph-on-workers.md": {"contrib"}}
 
 
-def imported(text: str) -> Iterator[str]:
+def imported(module: Path) -> Iterator[str]:
     """The top-level packages that a module imports absolutely."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(module)):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield (node.module or "").partition(".")[0]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_pages_import_the_public_face_only(page: Path) -> None:
-    blocks = re.findall(r"^```python[^\n]*\n(.*?)^```$", page.read_text(), re.M | re.S)
-    lines = re.findall(r"^\s*(?:from|import) (\w+)", "\n".join(blocks), re.M)
-    assert set(lines) & PRODUCT <= {"gatepost", *ALSO.get(page.name, ())}
+def test_pages_import_the_public_face_only() -> None:
+    for page in PAGES:
+        blocks = re.findall(r"^```python[^\n]*\n(.*?)^```$", page.read_text(), re.M | re.S)
+        lines = re.findall(r"^\s*(?:from|import) (\w+)", "\n".join(blocks), re.M)
+        assert set(lines) & PRODUCT <= {"gatepost", *ALSO.get(page.name, ())}, page.name
 
 
 def test_the_shipped_agents_import_the_public_face_only() -> None:
-    files = sorted((ROOT / "agents").rglob("*.py"))
-    assert len(files) > 50
+    modules = files(".py", ("agents",))
+    assert len(modules) > 50
     refused = {
-        str(file.relative_to(ROOT)): names
-        for file in files
-        if (names := set(imported(file.read_text())) & (PRODUCT - {"gatepost"}))
+        name(path): names
+        for path in modules
+        if (names := set(imported(path)) & (PRODUCT - {"gatepost"}))
     }
     assert refused == {}

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-FLOORS = ("agents", "approvals", "checkpoints", "contrib", "dashboard", "workers", "clients")
+from tools.size import parsed
+
+from .sources import name, product
+
 # What only a line of code can mean; of ValueError and OSError some are written for people.
 OF_CODE = {
     "AttributeError", "IndexError", "KeyError", "LookupError", "NameError",
@@ -66,11 +67,11 @@ def _texts(node: ast.AST, name: str) -> Iterator[int]:
         yield from _texts(inner, name)
 
 
-def raw_texts(source: str) -> list[int]:
+def raw_texts(tree: ast.Module) -> list[int]:
     """Lines of a module that use the text of an error of code elsewhere than in a log."""
     return [
         line
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree)
         if isinstance(node, ast.ExceptHandler) and node.name and _names(node.type) & OF_CODE
         for statement in node.body
         for line in _texts(statement, node.name)
@@ -78,12 +79,7 @@ def raw_texts(source: str) -> list[int]:
 
 
 def test_no_text_of_a_bug_leaves_the_log() -> None:
-    places = {
-        str(path.relative_to(ROOT)): lines
-        for floor in FLOORS
-        for path in sorted((ROOT / floor).rglob("*.py"))
-        if (lines := raw_texts(path.read_text()))
-    }
+    places = {name(path): lines for path in product() if (lines := raw_texts(parsed(path)))}
     exempt = OF_AUTHORS | OF_OURS | OUTSIDE
     assert {path: lines for path, lines in places.items() if path not in exempt} == {}
     assert not exempt.keys() - places.keys() - OF_OURS.keys(), "no longer needed"
@@ -100,4 +96,4 @@ except LookupError as error: log.warning("x", error=repr(error))
 try: f()
 except OSError as error: raise Refused(str(error)) from error
 """
-    assert raw_texts(seen.replace("return ", "")) == [3, 5]
+    assert raw_texts(ast.parse(seen.replace("return ", ""))) == [3, 5]

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools import size
+from tools.size import parsed
 
-ROOT = Path(__file__).parents[2]
+from .sources import name, product
+
 POSITION_MAX = 1  # pairs may be read by position
 _READS = re.compile(r"\.execute\(|fetch|\brows\(|_rows\(|\bsend\(")
 # By module: what is no row, but parts of a text or the answer of a function. May only shrink.
@@ -23,8 +24,7 @@ NO_ROWS = {
 
 def positions(path: Path) -> Iterator[tuple[int, str]]:
     """(line, what is read) of each value that is taken by a position above POSITION_MAX."""
-    text = (ROOT / path).read_text()
-    for node in ast.walk(ast.parse(text)) if _READS.search(text) else ():
+    for node in ast.walk(parsed(path)) if _READS.search(path.read_text()) else ():
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
             at = node.slice.value
             if isinstance(at, int) and at > POSITION_MAX:
@@ -32,7 +32,7 @@ def positions(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def test_no_row_is_read_by_position() -> None:
-    results = {str(path): list(positions(path)) for path in size.modules().values()}
+    results = {name(path): list(positions(path)) for path in product()}
     exceptions = {path: {of for _, of in places} for path, places in results.items() if places}
     unknown = [
         f"{path}:{line}: {of}"

@@ -10,8 +10,8 @@ from pathlib import Path
 from approvals import states
 from dashboard.templatetags import gatepost
 from tools import size
+from tools.size import ROOT, parsed
 
-ROOT = Path(__file__).parents[2]
 HOME = "approvals.states"
 # Those that may import it.
 FLOORS = ("approvals", "workers", "gatepost", "contrib", "dashboard")
@@ -26,7 +26,7 @@ _IN_LIST = re.compile(r"\bIN \(('\w+'(?:, '\w+')*)\)")
 
 def written_lists(path: Path) -> Iterator[tuple[int, frozenset[str]]]:
     """(line, words) of each tuple, list, set and Literal of texts alone."""
-    for node in ast.walk(ast.parse((ROOT / path).read_text())):
+    for node in ast.walk(parsed(ROOT / path)):
         if isinstance(node, ast.Tuple | ast.List | ast.Set):
             words = [e.value for e in node.elts if isinstance(e, ast.Constant)]
             if len(words) == len(node.elts) and all(isinstance(word, str) for word in words):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from .test_house import ROOT, sources
+from tools.size import ROOT, parsed
+
+from .sources import name, product
 
 SENDS = {"send_robust", "asend_robust", "send", "asend"}
 SIGNALS = {"checkpoints": "checkpoints/signals.py", "approvals": "approvals/signals.py"}
@@ -12,7 +14,7 @@ SIGNALS = {"checkpoints": "checkpoints/signals.py", "approvals": "approvals/sign
 
 def signals() -> set[str]:
     """The names of all signals of the lower floors."""
-    trees = [ast.parse((ROOT / path).read_text()) for path in SIGNALS.values()]
+    trees = [parsed(ROOT / path) for path in SIGNALS.values()]
     made = [n for tree in trees for n in tree.body if isinstance(n, ast.Assign)]
     return {t.id for n in made for t in n.targets if isinstance(t, ast.Name)}
 
@@ -36,11 +38,9 @@ def test_nobody_reads_what_receivers_of_a_signal_answer() -> None:
     names = signals()
     assert {"thread_changed", "thread_queued", "decision_told"} <= names
     read = {
-        str(path.relative_to(ROOT)): lines
-        for path in sources()
-        if path.relative_to(ROOT).parts[0] in (*SIGNALS, "workers", "dashboard")
-        and "send" in (text := path.read_text())
-        and (lines := answers_read(ast.parse(text), names))
+        name(path): lines
+        for path in product()
+        if "send" in path.read_text() and (lines := answers_read(parsed(path), names))
     }
     assert read == {}
 

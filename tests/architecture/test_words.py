@@ -9,21 +9,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from checkpoints.states import EventKind, Status, WorkspaceEventKind
+from tools.size import FLOORS, ROOT, parsed
 
-ROOT = Path(__file__).parents[2]
-FLOORS = (
-    "checkpoints",
-    "approvals",
-    "workers",
-    "dashboard",
-    "agents",
-    "contrib",
-    "gatepost",
-    "clients",
-)
+from .sources import files, name, product
+
 GLOSSARY = (ROOT / "docs/glossary.md").read_text()
 # Words of other systems for what has a word of its own here; django's sessions keep their name.
 REFUSED = re.compile(r"(^|_)(snapshot|session|run|job)(_?id)?s?$", re.IGNORECASE)
@@ -68,15 +58,6 @@ VAGUE = frozenset(
 LEFT: dict[str, list[str]] = json.loads((Path(__file__).parent / "words.json").read_text())
 
 
-def modules() -> list[Path]:
-    return [
-        path
-        for floor in FLOORS
-        for path in sorted((ROOT / floor).rglob("*.py"))
-        if "migrations" not in path.parts
-    ]
-
-
 def test_the_glossary_lists_exactly_the_statuses() -> None:
     line = GLOSSARY.partition("## Statuses")[2].partition("## Events")[0]
     assert set(re.findall(r"`([a-z_]+)`", line)) == {str(s) for s in Status}
@@ -103,39 +84,42 @@ def definitions(path: Path) -> list[tuple[str, str]]:
     """(name, docstring) of each function and class of a module."""
     return [
         (node.name, ast.get_docstring(node) or "")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)
     ]
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
-def test_no_function_or_class_takes_a_refused_word_as_its_noun(path: Path) -> None:
-    names = [name for name, _ in definitions(path)]
-    assert [n for n in names if REFUSED.search(n) and n.lower() not in KNOWN] == []
+def test_no_function_or_class_takes_a_refused_word_as_its_noun() -> None:
+    refused = [
+        f"{name(path)}: {noun}"
+        for path in product()
+        for noun, _ in definitions(path)
+        if REFUSED.search(noun) and noun.lower() not in KNOWN
+    ]
+    assert refused == []
 
 
 def names(tree: ast.AST) -> Iterator[str]:
     """All identifiers that a module makes: of functions, classes, arguments, variables, fields."""
     for node in ast.walk(tree):
         match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name
-            case ast.ClassDef(name=name) | ast.arg(arg=name):
-                yield name
-            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
-                yield name
+            case ast.FunctionDef(name=noun) | ast.AsyncFunctionDef(name=noun):
+                yield noun
+            case ast.ClassDef(name=noun) | ast.arg(arg=noun):
+                yield noun
+            case ast.Name(id=noun, ctx=ast.Store()) | ast.Attribute(attr=noun, ctx=ast.Store()):
+                yield noun
 
 
 def vague_names() -> dict[str, list[str]]:
     """Path of each module that has some -> the vague names in it."""
-    folders = (*FLOORS, "tests", "benchmarks", "tools")
     vague = {}
-    for path in sorted(p for folder in folders for p in (ROOT / folder).rglob("*.py")):
-        if "migrations" in path.parts or "golden" in path.parts:
+    for path in files(".py", (*FLOORS, "tests", "benchmarks", "tools")):
+        if "golden" in path.parts:
             continue
-        seen = {n for n in names(ast.parse(path.read_text())) if n.strip("_").lower() in VAGUE}
+        seen = {n for n in names(parsed(path)) if n.strip("_").lower() in VAGUE}
         if seen:
-            vague[str(path.relative_to(ROOT))] = sorted(seen)
+            vague[name(path)] = sorted(seen)
     return vague
 
 
@@ -153,8 +137,8 @@ RIDDLES_LEFT = 10
 
 def test_docstrings_begin_with_a_verb_or_the_thing() -> None:
     riddles = [
-        f"{path.relative_to(ROOT)}: {text.splitlines()[0]}"
-        for path in modules()
+        f"{name(path)}: {text.splitlines()[0]}"
+        for path in product()
         for _, text in definitions(path)
         if RIDDLE.match(text)
     ]
@@ -164,15 +148,13 @@ def test_docstrings_begin_with_a_verb_or_the_thing() -> None:
 PLAIN = re.compile(r"\b(whoever|not .{1,60} any more|no more of)\b", re.IGNORECASE)
 
 
-@pytest.mark.parametrize("suffix", ["py", "html", "js", "sql", "md"])
-def test_texts_say_who_and_no_longer(suffix: str) -> None:
+def test_texts_say_who_and_no_longer() -> None:
     """ "whoever" names nobody, and "not ... any more" is "no longer": in text that people read."""
-    folders = [ROOT / floor for floor in (*FLOORS, "templates", "docs")]
     odd = [
-        f"{path.relative_to(ROOT)}: {line.strip()}"
-        for folder in folders
-        for path in folder.rglob(f"*.{suffix}")
-        if not {"migrations", "golden", "adr", "node_modules"} & set(path.parts)
+        f"{name(path)}: {line.strip()}"
+        for suffix in (".py", ".html", ".js", ".sql", ".md")
+        for path in files(suffix, (*FLOORS, "templates", "docs"))
+        if "adr" not in path.parts
         for line in path.read_text().splitlines()
         if PLAIN.search(line)
     ]

@@ -1,4 +1,7 @@
-"""`make check` runs the quick tests, slow ones, those that need processes; `make test-all` all."""
+"""`make check` runs the quick tests beside lint, then slow ones and those that need processes.
+
+The rules of the code (tests/architecture) are a part of lint; `make test-all` runs all.
+"""
 
 import re
 import shlex
@@ -9,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LANES = ("test", "test-slow", "test-processes")
-ALL_LANES = (*LANES, "test-nightly")
+ALL_LANES = ("test-architecture", *LANES, "test-nightly")
 
 
 def pytest_arguments(lane: str) -> list[str]:
@@ -35,7 +38,7 @@ def markers(lane: str) -> list[str]:
 
 
 @pytest.mark.parametrize("target", ["check", "test-all"])
-@pytest.mark.parametrize("failing", ["", *ALL_LANES])
+@pytest.mark.parametrize("failing", ["", "lint", *ALL_LANES])
 def test_the_quick_tests_come_first_then_the_others(
     tmp_path: Path, target: str, failing: str
 ) -> None:
@@ -50,12 +53,17 @@ def test_the_quick_tests_come_first_then_the_others(
     code = subprocess.run(command, cwd=ROOT, capture_output=True).returncode
     lanes = [word for word in calls.read_text().split() if word in ALL_LANES]
     if target == "check":
-        assert bool(code) == (failing in LANES)
+        assert bool(code) == (failing in ("lint", *LANES))
         assert "lint" in calls.read_text().split()
         assert lanes == list(LANES)
     else:
-        assert bool(code) == bool(failing)
-        assert lanes == list(ALL_LANES[: ALL_LANES.index(failing) + 1 if failing else None])
+        assert bool(code) == (failing in ALL_LANES)
+        ended = ALL_LANES.index(failing) + 1 if failing in ALL_LANES else None
+        assert lanes == list(ALL_LANES[:ended])
+
+
+def test_lint_runs_the_rules_of_the_code_and_no_other_test() -> None:
+    assert pytest_arguments("lint") == pytest_arguments("test-architecture")
 
 
 def marked(marker: str) -> set[str]:
@@ -68,15 +76,19 @@ def marked(marker: str) -> set[str]:
 
 
 def test_every_test_is_in_exactly_one_lane() -> None:
-    """Folders divide the tests in two, the markers `slow` and `nightly` divide the halves."""
-    processes = folders("test-processes")
+    """Folders divide the tests in three, the markers `slow` and `nightly` divide two of them."""
+    processes, rules = folders("test-processes"), folders("test-architecture")
     assert processes
-    assert all((ROOT / one).is_dir() for one in processes)
+    assert rules
+    assert all((ROOT / one).is_dir() for one in processes | rules)
+    assert (markers("test-architecture"), ignored("test-architecture")) == ([], set())
     assert (markers("test-processes"), ignored("test-processes")) == (["not nightly"], set())
     assert markers("test") == ["not slow and not nightly"]
     assert markers("test-slow") == ["slow and not nightly"]
     assert markers("test-nightly") == ["nightly"]
-    assert (folders("test"), ignored("test")) == (set(), processes)
+    assert (folders("test"), ignored("test")) == (set(), processes | rules)
+    of_others = marked("slow") | marked("nightly") | marked("browser")
+    assert not {path for path in of_others if path.startswith(tuple(rules))}, "lint runs them all"
     slow = {path for path in marked("slow") if not path.startswith(tuple(processes))}
     assert len(slow) > 20
     # A marker in a fixture or a helper would be one in files that this lane does not read.
