@@ -67,29 +67,35 @@ def guarded[**P, R](
         @wraps(action)
         def guarded(actor: Actor, thread_id: UUID, /, *args: P.args, **more: P.kwargs) -> R:
             # Without the right the action itself refuses, and nobody learns of policies.
-            if not _approved.get() and may(actor, right or name) and _any(actor.workspace):
+            if may(actor, right or name):
                 bound = signature.bind(actor, thread_id, *args, **more)
                 bound.apply_defaults()
                 values = dict(list(bound.arguments.items())[2:])
                 if when(values):
-                    _ask_first(actor, operation, name, thread_id, values)
+                    ask(actor, operation, name, thread_id, values)
             return action(actor, thread_id, *args, **more)
 
-        _DOORS[name] = cast(Action, action)
+        put_on_list(name, cast(Action, action))
         return guarded
 
     return decorate
 
 
-def _any(workspace: UUID) -> bool:
-    return queries_policies.any_about(workspace, "operation")
+def put_on_list(name: str, action: Action) -> None:
+    """Register what carries out an approved operation of this name; it asks nobody again."""
+    _DOORS[name] = action
 
 
 @translated()
-def _ask_first(
+def ask(
     actor: Actor, operation: Operation, name: str, thread_id: UUID, values: Mapping[str, Any]
 ) -> None:
-    """Open a request and raise NeedsSecondPerson where a policy asks; else do nothing."""
+    """Open a request and raise NeedsSecondPerson where a policy asks; else do nothing.
+
+    For somebody who has the right to the operation.
+    """
+    if _approved.get() or not queries_policies.any_about(actor.workspace, "operation"):
+        return
     thread = queries.thread(thread_id, workspace=actor.workspace)
     arguments = _pinned(thread, _plain(_sealed(thread, values)))
     rule = rule_for(

@@ -18,7 +18,7 @@ from approvals import gates
 from approvals.verification import keep_report
 from checkpoints import queries, store
 from checkpoints.errors import StaleVersion
-from checkpoints.limits import NAME_MAX, TITLE_MAX
+from checkpoints.limits import NAME_MAX
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow, VerificationRow
 from dashboard.capsules.exports import Capsule, capsule_of, threads_in
@@ -83,30 +83,6 @@ def pause(
         if children:
             store.reach_children(thread_id, "pause", actor=actor.id)
     return paused
-
-
-@translated()
-def rename(
-    actor: Actor,
-    thread_id: UUID,
-    title: str,
-    *,
-    current: str | None = None,
-    expected_version: int | None = None,
-) -> None:
-    """Give a thread another title; Stale where it no longer has the `current` one."""
-    require(actor, "rename")
-    check_text("$.title", title, TITLE_MAX, required=True)
-    thread = queries.thread(thread_id, workspace=actor.workspace)
-    if thread.erased is not None:
-        raise NotAllowedNow(closed(thread.erased), status=str(thread.status))
-    store.rename(
-        thread_id,
-        title=title,
-        actor=actor.id,
-        current=current,
-        expected_version=expected_version,
-    )
 
 
 @translated()

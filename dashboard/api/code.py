@@ -15,10 +15,11 @@ from dashboard.actions.stopped.code_choice import alike, changed_parts
 from dashboard.identity.permissions import require
 
 from .protocol.base import MemberView, answer, refusals
+from .protocol.parameters import IF_MATCH
 from .shapes.code import ChosenMany, CodeChanges
 from .shapes.requests import ChooseCode, ChooseCodeMany
 from .shapes.rows import ThreadDetail
-from .threads import IF_MATCH, REFUSED, detail
+from .threads import REFUSED, detail
 
 
 class CodeThread(MemberView):

@@ -1,4 +1,4 @@
-"""One thread: as it is now, or once it has changed (`?wait=30`); another title; a skip."""
+"""One thread: as it is now, or once it has changed (`?wait=30`); a skip."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dashboard.identity.permissions import Actor
 
 from .protocol.base import MemberView, refusals
 from .protocol.long_poll import WAIT_MAX, answer_after
-from .protocol.parameters import version, whole
+from .protocol.parameters import IF_MATCH, version, whole
 from .shapes.answers import thread_detail
 from .shapes.previews import SecondPersonAsked
-from .shapes.requests import Rename, Skip
+from .shapes.requests import Skip
 from .shapes.rows import ThreadDetail
-from .threads import IF_MATCH, REFUSED, Control, detail
+from .threads import REFUSED, Control, detail
 
 WAIT = whole(
     "wait",
@@ -70,26 +70,6 @@ def thread_after_change(
         return payload.model_dump_json(by_alias=True).encode()
 
     return answer_after(thread_id, seconds=seconds, is_due=is_due, body=body)
-
-
-class RenameThread(Control):
-    """Another title for a thread."""
-
-    changes = "rename"
-    act = actions.rename
-
-    @extend_schema(
-        operation_id="threads_rename",
-        request=Rename,
-        responses={200: ThreadDetail, **REFUSED},
-        parameters=[IF_MATCH],
-        summary="Give a thread another title",
-        description="In any status; the former title stays in the log.",
-    )
-    def post(self, request: Request, thread_id: UUID) -> Response:
-        """412 where it no longer has the title `current`."""
-        body = self.body(Rename)
-        return self.done(thread_id, body.title, current=body.current)
 
 
 class SkipNode(Control):

@@ -20,7 +20,7 @@ from dashboard.errors import Invalid
 from gatepost_command import COMMAND
 
 from .protocol.base import PREVIEW, TRACEPARENT, MemberView, answer, refusals
-from .protocol.parameters import FRAMEWORK, LIMIT_MAX, flag, ident, rows, version, whole, words
+from .protocol.parameters import FRAMEWORK, IF_MATCH, LIMIT_MAX, flag, ident, rows, whole, words
 from .shapes.answers import thread_detail
 from .shapes.previews import (
     CancelAnswer,
@@ -45,7 +45,6 @@ from .shapes.requests import (
 from .shapes.rows import Counts, Thread, ThreadDetail, ThreadList, Verification
 from .shapes.savings import Saved
 
-IF_MATCH = version("If-Match", "The thread's version that was looked at; 412 when it has moved.")
 _ONE = "|".join(Status)
 STATUSES = re.compile(rf"^(?:{_ONE})(?:,(?:{_ONE}))*$")
 LABEL = re.compile(r"^[^:]+:")

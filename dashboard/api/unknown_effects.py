@@ -11,10 +11,11 @@ from rest_framework.response import Response
 from dashboard import actions
 
 from .protocol.base import MemberView
+from .protocol.parameters import IF_MATCH
 from .shapes.previews import SecondPersonAsked
 from .shapes.requests import Settle
 from .shapes.rows import ThreadDetail
-from .threads import IF_MATCH, REFUSED, detail
+from .threads import REFUSED, detail
 
 
 class SettleThread(MemberView):

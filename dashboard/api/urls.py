@@ -9,6 +9,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from dashboard.board.breaker_actions import RELEASE, TRIP
 from dashboard.board.breakers import Breakers, OneBreaker
 from dashboard.kit.call import call
+from dashboard.threads.rename import RENAME
 
 from .account.access_changes import AccessChanges, ConfirmAccessChange, RefuseAccessChange
 from .account.second_factor import (
@@ -114,7 +115,7 @@ from .hooks.changes import (
     SwitchOneHook,
 )
 from .hooks.decisions import DecideHook
-from .one_thread import OneThread, RenameThread, SkipNode
+from .one_thread import OneThread, SkipNode
 from .past import (
     RevealThread,
     ThreadActivities,
@@ -160,7 +161,7 @@ _thread: list[URLPattern] = [
     path("pause/", PauseThread.as_view(), name="pause"),
     path("resume/", ResumeThread.as_view(), name="resume"),
     path("retry/", RetryThread.as_view(), name="retry"),
-    path("rename/", RenameThread.as_view(), name="rename"),
+    path("rename/", call(RENAME), name="rename"),
     path("skip/", SkipNode.as_view(), name="skip"),
     path("settle/", SettleThread.as_view(), name="settle"),
     path("code/", CodeThread.as_view(), name="code"),

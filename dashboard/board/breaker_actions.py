@@ -13,10 +13,10 @@ from checkpoints.states import WorkspaceEventKind
 from dashboard.api.shapes.requests import Labels, RequestShape
 from dashboard.api.shapes.texts import Id
 from dashboard.documents.state_shape import Shape
-from dashboard.errors import Invalid
+from dashboard.errors import Invalid, Missing
 from dashboard.fields.validation import check_labels
 from dashboard.identity.permissions import Actor
-from dashboard.kit.action import Action, Preview
+from dashboard.kit.action import Action, Preview, Target
 from dashboard.kit.inputs import RequiredReason
 from dashboard.wording.operations import selection_words
 
@@ -129,12 +129,20 @@ def release(actor: Actor, wanted: ReleaseBreaker, breaker_id: UUID) -> BreakerRe
     return BreakerReleased(released=n, breaker=breaker(actor, breaker_id))
 
 
-def _released(result: BreakerReleased) -> str:
+def _released(_: ReleaseBreaker, result: BreakerReleased) -> str:
     many = f"{result.released:,} thread{' continues' if result.released == 1 else 's continue'}"
     is_open = result.breaker.closed_at is None
     return f"{many}; the others stay stopped." if is_open else f"Released: {many}."
 
 
+def _breaker_named(_: Actor, text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise Missing("There is no such breaker; `breaker list` shows them.") from None
+
+
+BREAKER = Target(name="breaker", find=_breaker_named, metavar="ID")
 TRIP = Action(
     name="breaker.trip",
     right="breaker",
@@ -149,14 +157,14 @@ TRIP = Action(
     "begins. A thread at work is given back at its next boundary: the end of a call or of the "
     "step. With `?preview=1` nothing is stopped, and 200 answers what would be.",
     help="stops all threads, or a selection",
-    done=lambda made: f"Stopped: {selection_words(made.selection)}.",
+    done=lambda _, made: f"Stopped: {selection_words(made.selection)}.",
     examples='breaker trip --reason "prices are wrong" --agent payments\n'
     'breaker trip --reason "stop everything" --yes',
 )
 RELEASE = Action(
     name="breaker.release",
     right="breaker",
-    target="breaker",
+    target=BREAKER,
     takes=ReleaseBreaker,
     answers=BreakerReleased,
     alternatives=("number", "percent"),

@@ -1,7 +1,8 @@
 """An action: one change that a person makes, declared once for API, command and page.
 
 The declaration names the right, the typed input, the function that does it and the words. The
-functions are ordinary ones beside it; they take the person, the input and the id of the target.
+functions are ordinary ones beside it; they take the person, the input and the id of the target,
+and the version that was looked at where the action is versioned.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pydantic import BaseModel, ValidationError
 
 from checkpoints.state import deltas
 from checkpoints.states import EventKind, WorkspaceEventKind
+from dashboard.actions import second_person
+from dashboard.actions.second_person import Operation
 from dashboard.api.protocol.base import refusal_of
 from dashboard.api.shapes.requests import RequestShape
 from dashboard.errors import Invalid, translated
@@ -35,27 +38,46 @@ class Preview[Plan: BaseModel]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Action[Input: RequestShape, Answer: BaseModel]:
+class Target:
+    """A kind of thing that actions are done to: a thread, a breaker.
+
+    `find` reads how a command names one, `help` says how that may be. `detail` reads one as it is
+    now; without it an action answers what its function returns.
+    """
+
+    name: str
+    find: Callable[[Actor, str], UUID]
+    help: str | None = None
+    metavar: str | None = None
+    detail: Callable[[Actor, UUID], BaseModel] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action[Input: RequestShape, Result]:
     """A declared action, such as `breaker.release`.
 
-    `target` is the kind of thing that its address names by id, empty for none. `alternatives` are
-    fields of which one may be given. `event` is the kind that `perform` puts on record. `done` says
-    in a sentence what was done, `help` continues the name of a command ("stops all threads").
+    `target` is what its address names by id, None for nothing. With `versioned` a caller may name
+    the version of the target that was looked at. `alternatives` are fields of which one may be
+    given. With `operation` a policy can demand a second person. `event` is the kind that `perform`
+    puts on record. `done` says in a sentence what was done, `help` continues the name of a command
+    ("stops all threads").
     """
 
     name: str
     right: str
     takes: type[Input]
-    answers: type[Answer]
-    perform: Callable[..., Answer]
+    answers: type[BaseModel]
+    perform: Callable[..., Result]
     event: EventKind | WorkspaceEventKind
     summary: str
     help: str
-    done: Callable[[Answer], str]
+    done: Callable[[Input, Result], str]
     description: str = ""
-    target: str = ""
+    target: Target | None = None
+    versioned: bool = False
     status: int = 200
     alternatives: tuple[str, ...] = ()
+    operation: Operation | None = None
     preview: Preview[Any] | None = None
     examples: str = ""
 
@@ -64,17 +86,53 @@ class Action[Input: RequestShape, Answer: BaseModel]:
         if self.name in ACTIONS or self.right not in RIGHTS:
             raise ValueError(f"{self.name} is declared twice or needs an unknown right")
         ACTIONS[self.name] = self
+        if self.operation:
+            second_person.put_on_list(self.verb, self._carry_out)
 
     @property
     def operation_id(self) -> str:
         """Its call in the OpenAPI document: `breakers_release`."""
         return self.name.replace(".", "s_")
 
-    def run(self, actor: Actor, wanted: Input, *target: UUID) -> Answer:
-        """Check the right and the input, then do it; raises ActionErrors."""
+    @property
+    def verb(self) -> str:
+        """The second part of its name, such as `release`: its verb in commands."""
+        return self.name.partition(".")[2]
+
+    def run(
+        self, actor: Actor, wanted: Input, *target: UUID, expected_version: int | None = None
+    ) -> Result:
+        """Check the right and the input, ask a policy for a second person, then do it.
+
+        Raises ActionErrors, NeedsSecondPerson among them.
+        """
         with translated():
             self._check(actor, wanted)
-            return self.perform(actor, wanted, *target)
+            if self.operation:
+                [thread] = target
+                values = dict(wanted) | {"expected_version": expected_version}
+                second_person.ask(actor, self.operation, self.verb, thread, values)
+            return self._perform(actor, wanted, *target, expected_version=expected_version)
+
+    def answer(self, actor: Actor, result: Result, *target: UUID) -> Any:
+        """The shape that a call answers: the target as it is now, or what was returned."""
+        detail = self.target and self.target.detail
+        return detail(actor, *target) if detail else result
+
+    def _perform(
+        self, actor: Actor, wanted: Input, *target: UUID, expected_version: int | None
+    ) -> Result:
+        version = {"expected_version": expected_version} if self.versioned else {}
+        return self.perform(actor, wanted, *target, **version)
+
+    def _carry_out(
+        self, actor: Actor, thread: UUID, *, expected_version: int | None = None, **values: Any
+    ) -> Result:
+        """Do what a second person has approved; `values` are those that were asked for."""
+        wanted = read(self.takes, values)
+        with translated():
+            self._check(actor, wanted)
+            return self._perform(actor, wanted, thread, expected_version=expected_version)
 
     def plan(self, actor: Actor, wanted: RequestShape, *target: UUID) -> BaseModel:
         """Check the right and the input, then say what it would do; raises ActionErrors."""

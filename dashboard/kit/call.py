@@ -11,6 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.protocol.base import PREVIEW, MemberView, answer, refusals
+from dashboard.api.protocol.parameters import IF_MATCH
+from dashboard.api.shapes.previews import SecondPersonAsked
 
 from .action import Action
 
@@ -20,12 +22,15 @@ def call(action: Action[Any, Any], reads: type[MemberView] = MemberView) -> Call
     answers: dict[Any, Any] = {action.status: action.answers}
     if action.preview:
         answers[200] = action.preview.answers
-    refused = (404, 409, 422) if action.target else (422,)
+    if action.operation:
+        answers[202] = SecondPersonAsked
+    refused = [404, 409, 422] if action.target else [422]
+    refused += [412] if action.versioned else []
 
     @extend_schema(
         operation_id=action.operation_id,
         request=action.takes,
-        parameters=[PREVIEW] if action.preview else [],
+        parameters=[IF_MATCH] * action.versioned + [PREVIEW] * bool(action.preview),
         responses={**answers, **refusals(*refused)},
         summary=action.summary,
         description=action.description,
@@ -34,8 +39,11 @@ def call(action: Action[Any, Any], reads: type[MemberView] = MemberView) -> Call
         wanted = self.body(action.takes)
         if action.preview and self.flag("preview"):
             return answer(action.plan(self.actor, wanted, *target.values()))
-        result = action.run(self.actor, wanted, *target.values())
-        return answer(result, status=action.status)
+        version = self.expected_version() if action.versioned else None
+        result = action.run(self.actor, wanted, *target.values(), expected_version=version)
+        shape: Any = action.answer(self.actor, result, *target.values())
+        headers = {"ETag": f'"{shape.version}"'} if action.versioned else {}
+        return answer(shape, action.status, **headers)
 
     more = {"changes": action.right, "previews": action.preview is not None, "post": post}
     more["__doc__"] = reads.__doc__

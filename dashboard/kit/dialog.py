@@ -92,7 +92,7 @@ def dialog(
         except errors.ActionError as error:
             problems = forms.problems_of(error)
             return form(error.status)
-        flash(request, action.done(result))
+        flash(request, action.done(wanted, result))
         return SeeOther(reverse(back))
 
     vars(page)["action"] = action

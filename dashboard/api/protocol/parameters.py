@@ -77,6 +77,9 @@ def version(name: str, description: str) -> OpenApiParameter:
     return OpenApiParameter(name, shape, OpenApiParameter.HEADER, description=description)
 
 
+IF_MATCH = version("If-Match", "The thread's version that was looked at; 412 when it has moved.")
+
+
 def version_in(header: str) -> int | None:
     """The version that such a header names, None where any will do; raises ValueError."""
     if header in ("", "*"):

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from approvals.states import WhatNext
 from checkpoints.agent_versions import CAN
-from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX, TITLE_MAX
+from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
 from checkpoints.log.fork_budgets import COST, NUMBER_MAX
 from checkpoints.state.deltas import LIMITS
 from checkpoints.state.searchable import CHANNELS_MAX, VALUE_BYTES_MAX
@@ -279,15 +279,6 @@ class Cancel(RequestShape):
         False, description="With `undo`: also what may have happened, where it has an undo."
     )
     children: bool = Field(False, description="Let it reach the threads that it started as well.")
-
-
-class Rename(RequestShape):
-    """Another title for a thread."""
-
-    title: Annotated[str, NotBlank(TITLE_MAX)]
-    current: Title | None = Field(
-        None, description="The title that was seen: 412 where somebody was quicker."
-    )
 
 
 class SendInput(RequestShape):

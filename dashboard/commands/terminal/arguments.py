@@ -84,6 +84,16 @@ def number_from(low: int, high: int) -> Any:
     return read
 
 
+def add_version_argument(parser: argparse.ArgumentParser) -> None:
+    """The guard against acting on what one has not seen."""
+    parser.add_argument(
+        "--version",
+        type=number_from(1, 2**62),
+        metavar="N",
+        help="only if the thread has not moved since",
+    )
+
+
 def values(
     actor: Actor, version: AgentRow, words: Iterable[str], files: Iterable[str]
 ) -> dict[str, Any]:

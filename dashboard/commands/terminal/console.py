@@ -142,13 +142,17 @@ class PersonalCommand(TerminalCommand):
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One verb of a command: `act` is called with the command, `arguments` declares its options."""
+    """One verb of a command: `act` is called with the command, `arguments` declares its options.
+
+    `declared` names the action of the kit that it was made from.
+    """
 
     name: str
     does: str
     act: Callable[[PersonalCommand], None]
     arguments: Callable[[argparse.ArgumentParser], None] = lambda parser: None
     examples: str = ""
+    declared: str = ""
 
 
 class VerbsCommand(PersonalCommand):

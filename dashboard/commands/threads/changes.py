@@ -13,7 +13,13 @@ from dashboard import actions
 from dashboard.actions.stopped.code_choice import CHOICES, RIGHT, alike
 from dashboard.api.shapes.code import ChosenMany
 from dashboard.api.shapes.previews import EditPreview, ForkPreview, RollBackPreview
-from dashboard.commands.terminal.arguments import checkpoint_named, json_given, pair, values
+from dashboard.commands.terminal.arguments import (
+    add_version_argument,
+    checkpoint_named,
+    json_given,
+    pair,
+    values,
+)
 from dashboard.commands.terminal.console import (
     REFUSED,
     PersonalCommand,
@@ -33,7 +39,7 @@ from dashboard.commands.terminal.state_files import Changed, changed_in
 from dashboard.commands.terminal.tables import table
 from dashboard.identity.permissions import Actor
 
-from .control import config_of, takes_config, takes_reason, takes_values, takes_version
+from .control import config_of, takes_config, takes_reason, takes_values
 from .reads import on_thread, thread_of
 
 
@@ -246,7 +252,7 @@ CHANGING = (
         "code",
         "choose which code continues a thread whose agent changed: pin, accept, fork, unpin",
         code,
-        on_thread(_code_options, takes_version),
+        on_thread(_code_options, add_version_argument),
         "threads code order-17 pin\nthreads code order-17 accept --alike",
     ),
     Verb(
@@ -256,7 +262,7 @@ CHANGING = (
         on_thread(
             takes_values,
             takes_reason,
-            takes_version,
+            add_version_argument,
             _preview_option,
             _takes_file,
             add_yes_argument,
@@ -280,7 +286,7 @@ CHANGING = (
         "move the head back and undo effects, most recent first; shows the plan and asks",
         rollback,
         on_thread(
-            _rollback_options, takes_reason, takes_version, _preview_option, add_yes_argument
+            _rollback_options, takes_reason, add_version_argument, _preview_option, add_yes_argument
         ),
         "threads rollback demo-flights 2 --preview\n"
         "threads rollback demo-flights 2 --reason 'wrong data' --yes",

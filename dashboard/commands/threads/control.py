@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 from checkpoints import queries
 from dashboard import actions
 from dashboard.api.shapes.previews import CancelPreview
-from dashboard.commands.terminal.arguments import json_given, number_from, pair, values
+from dashboard.commands.terminal.arguments import (
+    add_version_argument,
+    json_given,
+    pair,
+    values,
+)
 from dashboard.commands.terminal.console import (
     PersonalCommand,
     Usage,
@@ -17,8 +23,16 @@ from dashboard.commands.terminal.console import (
     add_yes_argument,
 )
 from dashboard.commands.terminal.descriptions import cancel_tables, tell_thread
+from dashboard.identity.permissions import Actor
+from dashboard.kit.command import verb
+from dashboard.threads.rename import RENAME
 
 from .reads import on_thread, thread_of
+
+
+def tell_target(command: PersonalCommand, actor: Actor, _: Any, thread: UUID) -> None:
+    """Print the thread that something was done to."""
+    tell_thread(command, actor, thread)
 
 
 def takes_values(parser: argparse.ArgumentParser) -> None:
@@ -26,16 +40,6 @@ def takes_values(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="CHANNEL=VALUE")
     parser.add_argument(
         "--file", action="append", default=[], metavar="CHANNEL=PATH", help="upload a file"
-    )
-
-
-def takes_version(parser: argparse.ArgumentParser) -> None:
-    """The guard against acting on what one has not seen."""
-    parser.add_argument(
-        "--version",
-        type=number_from(1, 2**62),
-        metavar="N",
-        help="only if the thread has not moved since",
     )
 
 
@@ -130,10 +134,6 @@ def _pause_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--before", default="", metavar="NODE", help="stop before this node")
 
 
-def _rename_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("title", help="the new title")
-
-
 def _skip_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node", required=True, metavar="NODE", help="the node to go past")
 
@@ -190,39 +190,33 @@ DOING = (
         "pause",
         "pause a thread at its next step, or before a node",
         _control("pause", "before", "reason"),
-        on_thread(_pause_options, takes_reason, takes_version),
+        on_thread(_pause_options, takes_reason, add_version_argument),
     ),
     Verb(
         "resume",
         "let a paused thread continue",
         _control("resume"),
-        on_thread(takes_version),
+        on_thread(add_version_argument),
     ),
-    Verb(
-        "rename",
-        "give a thread another title, in any status",
-        _control("rename", "title"),
-        on_thread(_rename_options, takes_version),
-        "threads rename order-17 'Invoices of October, corrected'",
-    ),
+    verb(RENAME, tell_target, names={"title": ["title"]}, without=["current"]),
     Verb(
         "retry",
         "try a failed step again, or continue after looking at a problem",
         _control("retry"),
-        on_thread(takes_version),
+        on_thread(add_version_argument),
     ),
     Verb(
         "skip",
         "go past a node that fails, as if it had returned no update",
         _control("skip", "node", "reason"),
-        on_thread(_skip_options, takes_reason, takes_version),
+        on_thread(_skip_options, takes_reason, add_version_argument),
         "threads skip order-17 --node translate --reason 'the service was shut down'",
     ),
     Verb(
         "input",
         "send a message that the next step takes",
         send_input,
-        on_thread(_input_options, takes_version),
+        on_thread(_input_options, add_version_argument),
         "threads input demo-flights --text 'Look at the north as well'\n"
         """threads input order-17 '{"text": "use the other file"}'""",
     ),
@@ -230,7 +224,7 @@ DOING = (
         "cancel",
         "end a thread; what it did stays done; --undo shows what it would undo and asks",
         cancel,
-        on_thread(_cancel_options, takes_reason, takes_version, add_yes_argument),
+        on_thread(_cancel_options, takes_reason, add_version_argument, add_yes_argument),
         "threads cancel order-17 --undo --preview\n"
         "threads cancel order-17 --undo --reason 'ordered twice' --yes",
     ),

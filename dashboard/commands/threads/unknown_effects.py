@@ -7,12 +7,12 @@ import argparse
 from checkpoints.verdicts import Verdict
 from dashboard import actions
 from dashboard.actions.stopped import unknown_effects
-from dashboard.commands.terminal.arguments import json_given
+from dashboard.commands.terminal.arguments import add_version_argument, json_given
 from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
 from dashboard.commands.terminal.descriptions import tell_thread
 from dashboard.errors import NotAllowedNow
 
-from .control import takes_reason, takes_version
+from .control import takes_reason
 from .reads import on_thread, thread_of
 
 
@@ -51,7 +51,7 @@ SETTLING = (
         "settle",
         "settle an effect whose thread needs attention",
         settle,
-        on_thread(_options, takes_reason, takes_version),
+        on_thread(_options, takes_reason, add_version_argument),
         "threads settle order-17 happened --result '{\"receipt\": 4711}' --reason 'asked'\n"
         "threads settle order-17 not-happened\n"
         "threads settle order-17 undo-again --reason 'wrong account'",

@@ -17,10 +17,14 @@ from checkpoints.views import ThreadRow, VerificationRow
 from dashboard import actions, errors
 from dashboard.capsules import downloads
 from dashboard.fields.parameters import ID, NUMBER, NUMBER_OR_ID, one_of
+from dashboard.kit.action import Action, read
+from dashboard.kit.inputs import from_texts
 from dashboard.pages import published
 from dashboard.pages.parts import errors as errors_only
 from dashboard.pages.rights import rights_of
 from dashboard.pages.thread import NOUNS, TABS, ThreadPage
+from dashboard.threads.rename import RENAME
+from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.artifacts import download
 from dashboard.views.base import (
@@ -177,20 +181,42 @@ def pause(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     )
 
 
-@_either
-@live_page
-def rename(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """Give it another title; a refusal keeps what was typed."""
-    title = request.POST.get("title", "")
-    return _control(
-        request,
-        thread_id,
-        lambda _: actions.rename(
-            actor(request), thread_id, title, current=request.POST.get("current")
-        ),
-        lambda _: "Renamed.",
-        typed={"typed_title": title},
-    )
+def button(
+    action: Action[Any, Any],
+    *,
+    values: Callable[[Mapping[str, str]], dict[str, Any]] | None = None,
+    typed: Mapping[str, str] = {},
+) -> Callable[..., HttpResponseBase]:
+    """The view that a button of the page posts to; a refusal shows the page with its reason.
+
+    `values` reads the input where the form says it otherwise than by a text a field, `typed` names
+    what the page shows again after a refusal: {name in the template: field}.
+    """
+
+    @_either
+    @live_page
+    def view(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+        texts = forms.posted(request)
+
+        def act(version: int | None) -> str:
+            fields = values(texts) if values else from_texts(action.takes, texts)
+            wanted = read(action.takes, fields)
+            result = action.run(actor(request), wanted, thread_id, expected_version=version)
+            return action.done(wanted, result)
+
+        again = {name: texts.get(field, "") for name, field in typed.items()}
+        return _control(request, thread_id, act, str, typed=again)
+
+    vars(view)["action"] = action
+    return view
+
+
+# A title is what was typed, spaces included.
+rename = button(
+    RENAME,
+    values=lambda texts: {"title": texts.get("title", ""), "current": texts.get("current")},
+    typed={"typed_title": "title"},
+)
 
 
 @_either

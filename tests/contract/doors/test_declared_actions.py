@@ -5,20 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.conf import settings
+from django.core.management import call_command
 from django.urls import get_resolver
 
 from checkpoints import queries
+from checkpoints.states import EventKind
 from dashboard.errors import Invalid
 from dashboard.kit.action import ACTIONS, read
 from dashboard.kit.inputs import from_texts
 from tests.contract.calls import example, send
 from tests.contract.operations import operations
 from tests.contract.world import World
+from tests.dashboard.command_list import COMMANDS, command_named
 
-from .commands import verbs
+from . import commands
+from .outside_the_kit import OUTSIDE
 from .test_pages_and_calls import named
 
 pytestmark = pytest.mark.requirement("D06")
@@ -42,13 +47,34 @@ def calls() -> list[Any]:
     return results
 
 
+def test_what_is_written_outside_the_kit_is_listed_with_its_reason() -> None:
+    """The lists may only become shorter: what is new is declared, or says here why not."""
+    made = {action.operation_id for action in ACTIONS.values()}
+    changes = {name for name, one in operations().items() if one.method == "post"}
+    listed = [name for names in OUTSIDE.values() for name in names]
+    assert len(listed) == len(set(listed))
+    assert {*listed} == changes - made
+
+
+def verbs() -> dict[str, str]:
+    """The commands that were made from actions: {action: "threads rename"}."""
+    return {
+        verb.declared: f"{name} {verb.name}"
+        for name in COMMANDS
+        for verb in getattr(command_named(name), "verbs", ())
+        if verb.declared
+    }
+
+
 def test_each_action_has_one_call_and_a_command() -> None:
     assert sorted(declared(calls())) == NAMES
-    assert {name.replace(".", " ") for name in NAMES} <= verbs()
+    assert sorted(verbs()) == NAMES
     for action in ACTIONS.values():
         spec = operations()[action.operation_id].spec
         assert spec["summary"] == action.summary
         assert ("preview" in operations()[action.operation_id].query) is bool(action.preview)
+        assert ("412" in spec["responses"]) is action.versioned
+        assert ("202" in spec["responses"]) is bool(action.operation)
 
 
 def test_each_page_of_an_action_has_its_call() -> None:
@@ -65,12 +91,39 @@ def test_what_is_done_is_on_record(world: World, name: str) -> None:
     operation = operations()[action.operation_id]
     call = example(world, operation)
     who = world.cast.actor(call.who[0])
-    before = queries.workspace_events(who.workspace, limit=1).rows
-    assert send(world.cast.client(call.who[0]), operation, call).status_code == action.status
-    seq = before[0].seq if before else 0
-    newest = queries.workspace_events(who.workspace).rows
-    events = [event for event in newest if event.seq > seq]
-    assert [(event.kind, event.actor) for event in events] == [(action.event, who.id)]
+
+    def events() -> list[Any]:
+        if isinstance(action.event, EventKind):
+            [thread] = [UUID(one) for one in call.params.values()]
+            return list(queries.events_after(thread, 0, limit=1_000))
+        return list(reversed(queries.workspace_events(who.workspace).rows))
+
+    seen = {event.seq for event in events()}
+    response = send(world.cast.client(call.who[0]), operation, call)
+    assert response.status_code == action.status
+    new = [event for event in events() if event.seq not in seen]
+    assert [(event.kind, event.actor) for event in new] == [(action.event, who.id)]
+    if action.versioned:
+        assert response["ETag"] == f'"{response.json()["version"]}"'
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if ACTIONS[name].versioned])
+def test_a_versioned_action_refuses_what_has_moved(world: World, name: str) -> None:
+    """By its call with If-Match, and by its command with --version: nothing is on record."""
+    operation = operations()[ACTIONS[name].operation_id]
+    call = example(world, operation)
+    [thread] = [UUID(one) for one in call.params.values()]
+    row = queries.thread(thread, workspace=world.cast.workspace)
+    later = str(row.version + 1)
+    client = world.cast.client(call.who[0])
+    response = send(client, operation, call, **{"If-Match": f'"{later}"'})
+    assert response.status_code == 412
+    assert response.json()["version"] == row.version
+    words = [str(word) for word in commands.COMMANDS[verbs()[name]](world)]
+    with pytest.raises(SystemExit) as ended:
+        call_command(*verbs()[name].split(), *words, "--version", later, "--as", call.who[0])
+    assert ended.value.code == 1
+    assert queries.thread(thread, workspace=world.cast.workspace) == row
 
 
 def test_a_declaration_has_a_name_of_its_own_and_a_right_of_the_table() -> None:

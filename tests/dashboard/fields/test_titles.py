@@ -19,6 +19,7 @@ from checkpoints.store import NewEvent
 from checkpoints.store.statement.moves import Move, perform
 from dashboard import actions
 from dashboard.fields.titles import LONGEST, title_from
+from dashboard.threads.rename import RENAME, Rename
 from tests.cast import Cast
 from tests.checkpoints.builders import drive, rows
 
@@ -125,7 +126,7 @@ def test_a_title_that_somebody_gave_stays(cast: Cast) -> None:
         driver.step(events=[NewEvent(EventKind.TITLE_SUGGESTED, data, "worker:1")])
         later = queries.thread(ident, workspace=cast.workspace).title
         assert later == (title if named else "Known now")
-        actions.rename(who, ident, "Yours")
+        RENAME.run(who, Rename(title="Yours"), ident)
         driver.step(events=[NewEvent(EventKind.TITLE_SUGGESTED, data, "worker:1")])
         assert queries.thread(ident, workspace=cast.workspace).title == "Yours"
         assert verify_thread(ident).intact

@@ -24,6 +24,7 @@ from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor, may
+from dashboard.threads.rename import RENAME, Rename
 from tests.cast import PEOPLE, Cast
 from tests.dashboard import scene
 
@@ -39,7 +40,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "upload": lambda who: actions.upload(who, SimpleUploadedFile("a.csv", b"a")),
         "work": lambda who: external.take(who, thread, "host-1", 60),
         "pause": lambda who: actions.pause(who, thread),
-        "rename": lambda who: actions.rename(who, thread, "October"),
+        "rename": lambda who: RENAME.run(who, Rename(title="October"), thread),
         "resume": lambda who: actions.resume(who, thread),
         "retry": lambda who: actions.retry(who, thread),
         "skip": lambda who: actions.skip(who, thread, "analyse", "because"),

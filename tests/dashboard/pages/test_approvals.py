@@ -22,6 +22,7 @@ from checkpoints.views import CheckpointRow
 from dashboard import actions, errors
 from dashboard.pages import evidence
 from dashboard.pages.reviewers import progress_of
+from dashboard.threads.rename import RENAME, Rename
 from dashboard.wording.parties import recognised
 from tests.cast import Cast
 from tests.dashboard import scene
@@ -166,7 +167,7 @@ def test_a_rollback_shows_its_checkpoint_and_each_effect_that_it_undoes(cast: Ca
 
 def test_a_rollback_of_a_thread_that_moved_on_says_that_it_cannot_be_done(cast: Cast) -> None:
     row, _ = requested_rollback(cast)
-    actions.rename(cast.actor("operator"), row.thread, "Another title")
+    RENAME.run(cast.actor("operator"), Rename(title="Another title"), row.thread)
     shown = look(cast, row)
     assert "The thread has changed since this was requested." in shown
     assert "External actions to undo" not in shown

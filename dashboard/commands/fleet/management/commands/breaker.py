@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from dashboard.board.breaker_actions import (
     RELEASE,
     TRIP,
     BreakerPreview,
+    BreakerReleased,
     TripBreaker,
 )
 from dashboard.board.breakers import Breaker, BreakerList, breakers
 from dashboard.commands.terminal.console import PersonalCommand, Verb, VerbsCommand
 from dashboard.commands.terminal.tables import Table, table
+from dashboard.identity.permissions import Actor
 from dashboard.kit.command import verb
 from dashboard.wording.operations import selection_words
 
@@ -26,6 +30,16 @@ def list_breakers(command: PersonalCommand) -> None:
 def _table(*shown: Breaker) -> Table:
     heads = ("breaker", "stops", "reason", "is", "stopped", "at work", "released")
     return table("", heads, map(_row, shown))
+
+
+def _tell(command: PersonalCommand, _: Actor, made: Breaker) -> None:
+    command.tell(made, _table(made))
+
+
+def _tell_released(
+    command: PersonalCommand, _: Actor, result: BreakerReleased, breaker: UUID
+) -> None:
+    command.tell(result, _table(result.breaker))
 
 
 def _row(one: Breaker) -> tuple[object, ...]:
@@ -56,10 +70,10 @@ class Command(VerbsCommand):
         Verb("list", "lists breakers", list_breakers),
         verb(
             TRIP,
-            _table,
+            _tell,
             plan_table=lambda plan: table("", ("status", "threads"), sorted(plan.statuses.items())),
             question=_question,
             note=lambda made: f"Release it with `breaker release {made.id} --reason ...`.",
         ),
-        verb(RELEASE, lambda result: _table(result.breaker)),
+        verb(RELEASE, _tell_released),
     )

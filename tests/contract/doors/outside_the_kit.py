@@ -1,0 +1,45 @@
+"""Calls that change something and are written by hand, each with the reason; only ever fewer."""
+
+from __future__ import annotations
+
+from typing import Final
+
+OUTSIDE: Final[dict[str, list[str]]] = {
+    "Settings: they become ordinary models with one recorded writer first, then the kit's.": [
+        *("budgets_set", "caps_set", "retention_set", "quiet_hours_set"),
+        *("deputies_name", "deputies_remove", "devices_add", "devices_remove"),
+        *("endpoints_change", "endpoints_make", "endpoints_rotate", "endpoints_switch"),
+        *("endpoints_test", "hooks_make", "hooks_map", "hooks_rotate", "hooks_switch"),
+        *("hooks_unmap", "identities_confirm", "mcp_servers_accept", "mcp_servers_add"),
+        *("mcp_servers_change", "mcp_servers_mode", "mcp_servers_remove", "mcp_servers_tools"),
+        *("policies_change", "policies_make", "policies_try"),
+        *("subscriptions_change", "subscriptions_make", "subscriptions_remove"),
+        *("tokens_revoke", "views_change", "views_remove", "views_save"),
+        *("workspace_rename", "workspace_second_factor_require"),
+    ],
+    "Accounts: what they answer is shown once or needs a login, which no declaration says.": [
+        *("access_changes_confirm", "access_changes_refuse", "passkeys_remove"),
+        *("second_factor_add", "second_factor_confirm", "second_factor_propose"),
+        *("second_factor_remove", "sign_ins_confirm", "sign_ins_end", "sign_ins_end_others"),
+        *("sign_ins_password", "users_change", "users_link", "users_make", "users_password"),
+        *("users_second_factor_remove", "users_sign_out", "users_unlink"),
+    ],
+    "Agents that work elsewhere: a protocol under a lease, with no command and no page.": [
+        *("external_ask", "external_begin", "external_check", "external_commit"),
+        *("external_note", "external_record", "external_release", "external_renew"),
+        *("external_settle", "external_take", "external_undo", "otlp_traces", "states_save"),
+    ],
+    "A file as a stream, not a body of JSON.": ["artifacts_upload"],
+    "Verbs of threads that are not converted yet.": [
+        *("threads_cancel", "threads_code", "threads_code_many", "threads_edit", "threads_fork"),
+        *("threads_input", "threads_many", "threads_pause", "threads_resume", "threads_retry"),
+        *("threads_reveal", "threads_roll_back", "threads_settle", "threads_skip"),
+        *("threads_start", "threads_verify"),
+    ],
+    "Verbs of approvals, incidents and erasure that are not converted yet.": [
+        *("approvals_decide", "approvals_decide_many", "approvals_hand_over"),
+        *("approvals_take_back", "incidents_close", "incidents_give_back", "incidents_snooze"),
+        *("incidents_take", "incidents_wake", "erasures_decide", "threads_erase"),
+        *("threads_hold", "threads_lift_hold"),
+    ],
+}
