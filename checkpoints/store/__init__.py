@@ -23,6 +23,7 @@ from .erasure.requests import refuse as refuse_erasure
 from .erasure.requests import request as request_erasure
 from .erasure.rules import set_rule as set_retention_rule
 from .folder_duties import claim_folder, folder_kept, owe_folder, postpone_folder
+from .forks import fork
 from .inputs import send_input
 from .installation.agents import (
     announce_version,
@@ -90,7 +91,7 @@ from .rollbacks import (
     roll_back,
     take_back,
 )
-from .starts import fork, start
+from .starts import start
 from .statement.locks import LOCK_THREAD, join_thread, lock_free, lock_thread
 from .statement.moves import NewCheckpoint, NewEvent, next_checkpoint, rollback_checkpoint
 from .steps import adopt_version, commit_step, hand_back, leave, record

@@ -37,6 +37,11 @@ def channels_of(version: UUID) -> tuple[str, ...]:
     return _channels[version]
 
 
+def remember_channels(version: UUID, channels: Mapping[str, Any]) -> None:
+    """Save `channels_of` its read where a caller has read the version's channels anyway."""
+    _channels.setdefault(version, searchable_of(channels))
+
+
 def column_at(
     thread: UUID, checkpoint: UUID, *, version: UUID, delta: Mapping[str, Any] | None = None
 ) -> str | None:

@@ -19,7 +19,7 @@ from checkpoints.records import NewActivity, Position
 from checkpoints.views import ActivityRow
 
 from ..activities import ended, recorded
-from ..starts import fork
+from ..forks import fork
 from ..statement.moves import Insert, Move, NewEvent, perform
 
 EXCHANGEABLE: Final = ("activity", "model", "effect")
