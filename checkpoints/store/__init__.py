@@ -11,8 +11,9 @@ from .activities import (
 )
 from .clock_steps import bring_back_sleepers, note_clock_step
 from .code import accept, pin, unpin
-from .control import cancel, edit, pause, paused_by_person, rename, resume, retry, skip
+from .control import cancel, pause, paused_by_person, rename, resume, retry, skip
 from .cursors import keep_cursor
+from .edits import edit
 from .encrypted.keys import opened, reading_cipher, sealing_cipher
 from .encrypted.values import sealed
 from .erasure.carrying_out import carry_on as carry_on_erasures

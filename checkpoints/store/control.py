@@ -1,38 +1,27 @@
-"""Actions of people on a thread as it stands: pause, resume, retry, skip, cancel, edit."""
+"""Actions of people on a thread as it stands: pause, resume, retry, skip, cancel."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
-from .. import payloads
-from ..errors import NotAllowedNow, NotFound, StaleVersion
+from ..errors import NotAllowedNow, StaleVersion
 from ..postgres.named_rows import fetch_named
 from ..queries import savings
 from ..queries.activities import before_skip
 from ..queries.overview.fork_budgets import fork_budget
 from ..records import NewActivity, Position
-from ..signals import state_settled
-from ..state import deltas
-from ..states import CANCELLABLE, EDITABLE, STOPS_AHEAD, EventKind, Status, sources, target
+from ..states import CANCELLABLE, STOPS_AHEAD, EventKind, Status, sources, target
 from ..views import SavedRow
 from . import interrupted_effects
 from .activities import NAMING_V, written_as
-from .encrypted.keys import sealing_cipher
-from .encrypted.values import sealed
-from .folder_duties import owe_folder
-from .keyframes import known_digests
-from .statement.checkpoint_rows import checkpoint_insert
 from .statement.guards import check_texts, in_statuses, refuse, versioned
 from .statement.locks import lock_thread
-from .statement.moves import Insert, Move, NewCheckpoint, NewEvent, head_sets, perform
-from .statement.searchable import check as check_searchable
-from .statement.searchable import follow
+from .statement.moves import Insert, Move, NewEvent, perform
 from .steps import release
 
 # Nobody works on these: they pause at once.
@@ -308,98 +297,3 @@ def cancel(
     if not moved:
         refuse(thread, expected_version=expected_version, wanted="Cancelling")
     return interrupted_effects.sentence([effect.tool for effect in effects])
-
-
-def edit(
-    thread: UUID,
-    *,
-    changes: Mapping[str, Any],
-    reason: str,
-    actor: str,
-    expected_version: int | None = None,
-) -> UUID:
-    """Write a checkpoint by a person over the head; a waiting or sleeping thread pauses.
-
-    Values are validated by the caller against the agent's JSON Schema. Returns the checkpoint.
-    Raises StaleVersion when the thread moved since `expected_version` or since it was read here.
-    """
-    rows = fetch_named(
-        "SELECT head, number, step, branch, branch_start, next_nodes::text, status, workspace_id, "
-        "agent_version_id FROM gp_thread WHERE id = %s::uuid",
-        (thread,),
-    )
-    if not rows:
-        raise NotFound("There is no such thread.")
-    (row,) = rows
-    (point,) = fetch_named(
-        # The head's: after a rollback over an upgrade the thread has worked with newer code.
-        "SELECT c.schema_version, c.agent_version_id, v.graph ->> 'payloads' AS payloads, "
-        "v.channels::text FROM gp_checkpoint c "
-        "JOIN gp_agent_version v ON v.id = c.agent_version_id "
-        "WHERE c.thread_id = %s::uuid AND c.id = %s::uuid",
-        (thread, row.head),
-    )
-    check_searchable(row.agent_version_id, changes)
-    cipher = partial(sealing_cipher, thread, workspace=row.workspace_id)
-    delta = deltas.delta_of_changes(sealed(deltas.decode(point.channels), changes, cipher))
-    digests = known_digests(thread, row.head)
-    digests.follow(delta)
-    checkpoint = NewCheckpoint(
-        id=uuid7(),
-        number=row.number + 1,
-        step=row.step,
-        branch=row.branch,
-        branch_start=row.branch_start,
-        parent=row.head,
-        parent_thread=thread,
-        parent_number=row.number,
-        source="edit",
-        nodes=(),
-        next_nodes=tuple(deltas.decode(row.next_nodes)),
-        delta=delta,
-        state_hash=digests.root,
-        state_bytes=digests.size,
-        schema_version=point.schema_version,
-        agent_version=point.agent_version_id,
-        created_by=actor,
-        digests=digests,
-    )
-    inserts, committed = checkpoint_insert(thread, checkpoint)
-    move = versioned(
-        Move(thread, f"{in_statuses(EDITABLE)} AND th.head = %s::uuid", (row.head,)),
-        expected_version,
-    )
-    head_sets(move, checkpoint)
-    follow(move, checkpoint, head=row.head, version=row.agent_version_id)
-    move.express(
-        "status",
-        "CASE WHEN th.status IN ('waiting', 'sleeping') THEN 'paused' ELSE th.status END::varchar",
-    )
-    move.express(
-        "status_since",
-        "CASE WHEN th.status IN ('waiting', 'sleeping') THEN clock_timestamp() "
-        "ELSE th.status_since END",
-    )
-    move.express("waiting_on", "NULL")
-    move.events = [
-        NewEvent(EventKind.STATE_EDITED, {"changed": sorted(changes), "reason": reason}, actor),
-        committed,
-    ]
-    move.inserts = inserts
-    moved = perform(move)
-    if moved is None:
-        if Status(row.status) in EDITABLE and expected_version is None:
-            raise StaleVersion
-        refuse(thread, expected_version=expected_version, wanted="Editing the state")
-    elif point.payloads == payloads.FILE:
-        owed = str(checkpoint.id)
-        owe_folder(thread, by=owed)
-        settled = partial(
-            state_settled.send_robust,
-            sender=None,
-            thread_id=thread,
-            workspace=moved.workspace_id,
-            owed=owed,
-        )
-        transaction.on_commit(settled, robust=True)
-    return checkpoint.id

@@ -34,11 +34,13 @@ def roll_back(
 ) -> None:
     """Every status but rolling_back -> rolling_back; a worker then undoes and moves the head.
 
-    Takes the thread away from its worker; effects that had started and not ended are `unknown`
-    from then on. `undo` are the effects to compensate, last first, as
-    computed for the head `head`: a thread that moved since raises StaleVersion, so that nothing
-    happens beyond what was shown. The target must be a checkpoint of this very thread, on the
-    way to its head.
+    1. Check that `checkpoint` is one of this thread, on the way to its head.
+    2. Write down the plan: `undo` are the effects to compensate, last first.
+    3. Take the lease from the worker and store the plan, in one transaction, if the head is still
+       `head`; effects that had started and not ended are `unknown` from then on.
+    4. If the head has moved, raise StaleVersion: nothing happens beyond what was shown.
+
+    Raises NotFound, NotAllowedNow, StaleVersion.
     """
     rows = fetch_named(
         "SELECT number, step FROM gp_checkpoint WHERE thread_id = %s::uuid AND id = %s::uuid",
@@ -49,7 +51,8 @@ def roll_back(
     if checkpoint == head:
         raise NotAllowedNow("The thread is already at this checkpoint.")
     [target] = rows
-    # Beside the way there is no "after": the plan would undo what the target's past rests on.
+    # On a branch that was left no effect comes "after" the target: the plan would undo effects
+    # that its own past rests on.
     ranges = queries.branch_ranges(thread, head)
     if not any(owner == thread and lo <= target.number <= hi for owner, _, lo, hi, _ in ranges):
         raise NotAllowedNow(
@@ -64,7 +67,7 @@ def roll_back(
         run_on=run_on,
         by=actor,
     )
-    _take_away(
+    _begin(
         thread,
         plan,
         froms=sources(EventKind.ROLLBACK_STARTED),
@@ -81,7 +84,7 @@ def cancel_and_undo(
 
     `plan` as of `undo.plan_back_to`, made for the head `head`; raises StaleVersion as `roll_back`.
     """
-    _take_away(
+    _begin(
         thread,
         plan,
         froms=tuple(CANCELLABLE),
@@ -93,7 +96,7 @@ def cancel_and_undo(
 
 def take_back(thread: UUID, *, plan: dict[str, Any], head: UUID) -> None:
     """As `cancel_and_undo`, also for a thread that has ended: any but rolling_back."""
-    _take_away(
+    _begin(
         thread,
         plan,
         froms=sources(EventKind.ROLLBACK_STARTED),
@@ -103,7 +106,7 @@ def take_back(thread: UUID, *, plan: dict[str, Any], head: UUID) -> None:
     )
 
 
-def _take_away(
+def _begin(
     thread: UUID,
     plan: dict[str, Any],
     *,
@@ -112,10 +115,11 @@ def _take_away(
     expected_version: int | None,
     wanted: str,
 ) -> None:
+    """Start a rollback from one of these statuses, if the head is still the plan's."""
     move = versioned(
         Move(thread, f"{in_statuses(froms)} AND th.head = %s::uuid", (head,)), expected_version
     )
-    _carry(move, plan, plan["by"])
+    _store_plan(move, plan, plan["by"])
     with transaction.atomic(savepoint=False):
         effects = interrupted_effects.locked(thread)
         payload = {**plan, **interrupted_effects.as_json(effects)}
@@ -142,7 +146,7 @@ def fail_and_undo(work: Work, plan: dict[str, Any], *, events: Sequence[NewEvent
     LeaseLost.
     """
     move = leased(work)
-    _carry(move, plan, work.owner)
+    _store_plan(move, plan, work.owner)
     move.events = [*events, *move.events]
     move.returning = SEEN
     seen = perform(move)
@@ -151,8 +155,8 @@ def fail_and_undo(work: Work, plan: dict[str, Any], *, events: Sequence[NewEvent
     update_work(work, seen)
 
 
-def _carry(move: Move, plan: dict[str, Any], actor: str) -> None:
-    """Let the thread carry the plan, ready for any worker."""
+def _store_plan(move: Move, plan: dict[str, Any], actor: str) -> None:
+    """Store the plan in the thread's row and free the lease: any worker may carry it out."""
     move.to_status(Status.ROLLING_BACK, reason=plan["reason"])
     move.set("rollback", deltas.canonical(plan).decode())
     move.express("wish", "''")

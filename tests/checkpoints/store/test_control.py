@@ -324,11 +324,11 @@ def test_an_edit_between_reading_and_writing_of_another_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Without a version as well: nobody writes over what they have not seen."""
-    from checkpoints.store import control
+    from checkpoints.store import edits
 
     thread = make_thread()
     bring_to(thread, S.PAUSED)
-    known_digests = control.known_digests
+    known_digests = edits.known_digests
 
     def slowly(*args: Any) -> Any:
         monkeypatch.undo()
@@ -336,7 +336,7 @@ def test_an_edit_between_reading_and_writing_of_another_is_refused(
         store.edit(thread, changes={"total": 1}, reason="", actor="user:2")
         return result
 
-    monkeypatch.setattr(control, "known_digests", slowly)
+    monkeypatch.setattr(edits, "known_digests", slowly)
     with pytest.raises(StaleVersion):
         store.edit(thread, changes={"goal": "mine"}, reason="", actor="user:3")
     assert queries.state_at(thread, head_of(thread))["total"] == 1
