@@ -80,6 +80,7 @@ lint: install-dev
 	@GATEPOST_DATA=$$(mktemp -d) $(PY) manage.py advisories --lock requirements-dev.lock
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
+	@$(PY) -m deptry .
 	@git ls-files -z '*.html' | xargs -0 -r .venv/bin/djade --check --target-version 6.1
 	@.venv/bin/lint-imports
 	@cd clients/python/src && ../../../.venv/bin/lint-imports --config ../pyproject.toml

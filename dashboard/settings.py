@@ -238,7 +238,6 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
-    "django_filters",
     "django_htmx",
     "channels",
     "axes",
@@ -309,12 +308,6 @@ GATEPOST_RUNTIME_ROLE = runtime_role(ROLE)
 # --- Valkey: doorbells and hints, never the truth ------------------------------------------------
 REDIS_URL = valkey.configured(str(PLACES.valkey_socket))
 BROKER = valkey.parse(REDIS_URL)
-CHANNEL_LAYERS = {
-    "default": {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [BROKER.layer()], "prefix": "gatepost"},
-    }
-}
 # Results across threads (`cached=`): bounded, and lost with a shrug.
 GATEPOST_CACHE_MEGABYTES = env.int("GATEPOST_CACHE_MEGABYTES", default=256)
 CACHES = {

@@ -67,14 +67,6 @@ class Address:
             results["BROKER_USE_SSL"] = {"ssl_cert_reqs": "required"} | self.tls
         return results | {"BROKER_URL": ";".join(urls)}
 
-    def layer(self) -> dict[str, Any]:
-        """One entry of the channel layer's `hosts`."""
-        login = {"username": self.username or None, "password": self.password or None}
-        if self.master:
-            known = {"sentinels": list(self.hosts), "master_name": self.master}
-            return known | login | {"db": self.number}
-        return {"address": self.url()}
-
     def url(self) -> str:
         """As the client library reads it; not for sentinels."""
         if self.scheme == "unix":

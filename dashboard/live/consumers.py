@@ -83,8 +83,6 @@ def _seq(value: Any) -> int:
 class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     """Accepts who is signed in, checks each topic, then leaves the socket to the hub."""
 
-    # An alias that is not configured: no queue and no channel layer for sockets that never use it.
-    channel_layer_alias = "none"
     member: Member | None = None
 
     async def connect(self) -> None:

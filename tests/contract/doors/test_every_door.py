@@ -94,7 +94,7 @@ def test_sockets_have_one_message_and_it_changes_nothing() -> None:
         with pytest.raises(consumers.BadJoin):
             consumers.read_join(text, workspace=NOBODY)  # type: ignore[arg-type]
     handlers = {name for name in vars(consumers.LiveConsumer) if not name.startswith("_")}
-    assert handlers <= {"channel_layer_alias", "member", "connect", "receive", "disconnect"}
+    assert handlers <= {"member", "connect", "receive", "disconnect"}
 
 
 # --- who comes in ---------------------------------------------------------------------------------

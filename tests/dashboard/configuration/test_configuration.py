@@ -184,7 +184,7 @@ def test_each_library_gets_its_spelling_of_one_address() -> None:
     celery = secure.celery()
     assert celery["BROKER_URL"] == "redis://me:p%40ss@host:6379/3"
     assert celery["BROKER_USE_SSL"] == {"ssl_cert_reqs": "required", "ssl_ca_certs": "/etc/ca.pem"}
-    assert secure.layer() == {"address": "rediss://me:p%40ss@host:6379/3?ssl_ca_certs=/etc/ca.pem"}
+    assert secure.url() == "rediss://me:p%40ss@host:6379/3?ssl_ca_certs=/etc/ca.pem"
     assert "p@ss" not in repr(secure)
 
     many = valkey.parse("sentinel://:pw@one,two:26380,[::1]:5/main/2")
@@ -192,7 +192,7 @@ def test_each_library_gets_its_spelling_of_one_address() -> None:
         "sentinel://:pw@one:26379/2;sentinel://:pw@two:26380/2;sentinel://:pw@[::1]:5/2"
     )
     assert many.celery()["BROKER_TRANSPORT_OPTIONS"]["master_name"] == "main"
-    assert many.layer()["sentinels"] == [("one", 26379), ("two", 26380), ("::1", 5)]
+    assert list(many.hosts) == [("one", 26379), ("two", 26380), ("::1", 5)]
 
     socket = valkey.parse("unix:///run/a%20b/valkey.sock")
     assert socket.celery()["BROKER_URL"].startswith("redis+socket:///run/a b/valkey.sock")
