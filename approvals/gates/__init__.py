@@ -21,28 +21,3 @@ from .verdict.judgement import (
 )
 from .verdict.outcomes import withdraw_open
 from .verdict.tallies import tally_due
-
-__all__ = [
-    "Proposal",
-    "Reviewer",
-    "begin",
-    "by_deputy",
-    "check_verdict",
-    "decide",
-    "decide_by_policy",
-    "decision_content",
-    "expire_due",
-    "import_requests",
-    "note_look",
-    "note_refusal",
-    "proposal_hash",
-    "remind_due",
-    "request",
-    "request_seal",
-    "settle_due",
-    "take_back",
-    "tally_due",
-    "verdicts_of",
-    "window_of",
-    "withdraw_open",
-]

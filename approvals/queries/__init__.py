@@ -17,27 +17,3 @@ from .requests import (
     words_in_thread,
 )
 from .rows import ApprovalRow, requests
-
-__all__ = [
-    "GUARDS",
-    "OPEN_CAP",
-    "ApprovalRow",
-    "WordsRow",
-    "approval",
-    "approvals",
-    "at_step",
-    "by_id",
-    "decided_before",
-    "first_open",
-    "for_thread",
-    "in_workspace",
-    "inbox_mark",
-    "next_step_asked",
-    "open_count",
-    "open_ids",
-    "overdue",
-    "requests",
-    "unsettled",
-    "votes",
-    "words_in_thread",
-]

@@ -14,28 +14,3 @@ from .questions import (
     oldest_first,
 )
 from .requests import Look, Notice, looks_at, notices_of, recorded_requests
-
-__all__ = [
-    "CALLS_AFTER",
-    "COUNT_CAP",
-    "DECISIONS",
-    "NOTABLE",
-    "OF_REQUESTS",
-    "PER_REQUEST",
-    "WINDOW",
-    "Answers",
-    "Look",
-    "Notice",
-    "Outcome",
-    "Outcomes",
-    "Part",
-    "Question",
-    "RecordRow",
-    "answer",
-    "expand",
-    "looks_at",
-    "notices_of",
-    "oldest_first",
-    "outcomes_of",
-    "recorded_requests",
-]

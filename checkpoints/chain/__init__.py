@@ -20,24 +20,3 @@ from .verify import (
     verify_thread,
 )
 from .workspaces import verify_workspace, verify_workspace_in_slices
-
-__all__ = [
-    "CHECKS",
-    "LINK_TEXT",
-    "NO_HASH",
-    "Broken",
-    "ChainReport",
-    "Event",
-    "Files",
-    "Witness",
-    "WitnessFor",
-    "exported_row_differs",
-    "link",
-    "returned",
-    "unrecorded_users_in_slices",
-    "verify_in_slices",
-    "verify_thread",
-    "verify_workspace",
-    "verify_workspace_in_slices",
-    "version_reports",
-]

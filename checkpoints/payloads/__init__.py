@@ -5,19 +5,3 @@ from .disk import store_file
 from .files import FilePayloads, thread_folder
 from .placement import fetched, kind_of, moved_out, of_kind
 from .verified import opened, prove
-
-__all__ = [
-    "DATABASE",
-    "FILE",
-    "KINDS",
-    "FilePayloads",
-    "Payloads",
-    "fetched",
-    "kind_of",
-    "moved_out",
-    "of_kind",
-    "opened",
-    "prove",
-    "store_file",
-    "thread_folder",
-]

@@ -12,7 +12,8 @@ from decimal import Decimal
 from typing import Any
 
 from checkpoints import queries
-from checkpoints.queries.anatomy import CALLS, THOUGHTS, CallRow
+from checkpoints.queries.anatomy.around import CALLS, THOUGHTS
+from checkpoints.queries.anatomy.rows import CallRow
 from checkpoints.views import AgentRow, CheckpointRow, ThreadRow
 from dashboard.drawing import graphs
 

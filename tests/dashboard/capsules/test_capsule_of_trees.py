@@ -27,7 +27,7 @@ from tests.workers.tree import agents
 from tests.workers.tree.agents import GRAPHS, editor, lead
 from tests.workers.tree.conftest import Fleet
 from workers.code.registry import announce
-from workers.harness import Harness, NotOnTape
+from workers.testing.harness import Harness, NotOnTape
 
 FILES = [f"file-{n}" for n in range(4)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.workers.tree.agents import editor, lead, mapping, reader, researcher, writer
-from workers.harness import Harness
+from workers.testing.harness import Harness
 
 FILES = [f"file-{n}" for n in range(10)]
 BAD = ["file-2", "file-5", "file-9"]

@@ -16,8 +16,8 @@ from checkpoints.errors import InvalidValue, NotAllowedNow
 from dashboard.capsules.exports import capsule_of
 from tests.workers.conftest import Bench, bench_of
 from workers.authoring.graph import END, Gate, Graph
-from workers.harness import Approve, Harness, NotOnTape, Played
 from workers.node.context import Context
+from workers.testing.harness import Approve, Harness, NotOnTape, Played
 
 from . import taped
 

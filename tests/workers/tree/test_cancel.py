@@ -12,10 +12,10 @@ from checkpoints.errors import LeaseLost
 from workers.authoring.graph import END, Graph, State
 from workers.code.registry import announce
 from workers.engine.engine import Engine
-from workers.harness import Harness
 from workers.node.context import Context
 from workers.slot import reached
 from workers.step.ledger import DatabaseLedger
+from workers.testing.harness import Harness
 
 from .agents import clerk, reader
 from .conftest import HEART, Fleet

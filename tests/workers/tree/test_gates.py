@@ -19,7 +19,7 @@ from checkpoints import store
 from checkpoints.chain import verify_thread
 from checkpoints.records import Position
 from tests.reviewers import reviewer_in
-from workers.harness import Harness
+from workers.testing.harness import Harness
 
 from . import agents
 from .agents import clerk

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, connections, transaction
 
 from checkpoints import leases, queries, store
-from workers.harness import Harness
+from workers.testing.harness import Harness
 
 from .agents import conversation, speaker
 from .conftest import Fleet

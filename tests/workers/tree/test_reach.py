@@ -16,8 +16,8 @@ from checkpoints import queries, store
 from dashboard import actions
 from dashboard.errors import NotAllowedNow
 from dashboard.identity.permissions import actor_of
-from workers.harness import Harness, Reply
 from workers.slot import reached
+from workers.testing.harness import Harness, Reply
 
 from . import agents
 from .agents import clerk
