@@ -43,16 +43,18 @@ OTHERS = {
 }
 
 
-def wrong(screen: Screen, axe: Axe, options: Any) -> list[str]:
-    """Rules that the page breaks, each with its first targets.
+def wrong(screen: Screen, axe: Axe, options: Any, within: str = "html") -> list[str]:
+    """Rules that the page breaks, or the part of it that a selector names, each with its targets.
 
     The bar at the foot of a phone covers a part of what scrolls behind it: a target that is too
     small is one that is so at two places.
     """
-    first = targets(axe.run(screen.page, options=options).response)
+    first = targets(axe.run(screen.page, context=within, options=options).response)
     if SIZE in first:
         screen.page.evaluate("() => window.scrollBy(0, window.scrollY > 120 ? -120 : 120)")
-        second = targets(axe.run(screen.page, options=options).response).get(SIZE, [])
+        second = targets(axe.run(screen.page, context=within, options=options).response).get(
+            SIZE, []
+        )
         first[SIZE] = [one for one in first[SIZE] if one in second]
     return [f"{rule}: {nodes[:3]}" for rule, nodes in first.items() if nodes]
 
