@@ -62,6 +62,50 @@ def test_a_room_says_what_it_is_for() -> None:
     assert silent == []
 
 
+# Packages that give names of the modules in them: of a floor, and what an author imports.
+GIVING = {
+    *("approvals.gates", "approvals.queries", "approvals.records"),
+    *("checkpoints.chain", "checkpoints.models", "checkpoints.payloads", "checkpoints.queries"),
+    *("checkpoints.store", "dashboard.actions", "dashboard.actions.external"),
+    "checkpoints.admin",  # Django imports it
+    *("gatepost", "contrib.langgraph"),
+    *(
+        f"clients.python.src.gatepost_client{part}"
+        for part in ("", ".langgraph", ".openai_agents", ".pydantic_ai")
+    ),
+}
+
+
+def only_gives(tree: ast.Module) -> bool:
+    """Whether a module has nothing of its own, but imports for others."""
+    docstring = ast.get_docstring(tree) is not None
+    own = [
+        node
+        for node in tree.body[docstring:]
+        if not isinstance(node, ast.Import | ast.ImportFrom)
+        and not (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__")
+    ]
+    return not own and len(tree.body) > docstring
+
+
+def test_names_are_imported_from_their_home() -> None:
+    """No module stands under a former name; few packages give the names of their modules."""
+    assert {module for module, path in KNOWN.items() if only_gives(parsed(ROOT / path))} == GIVING
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ('"""Former name of `a`."""\nfrom a import b as b', True),
+        ('from .a import b\n__all__ = ["b"]', True),
+        ('"""A room."""', False),
+        ("from a import b\nc = b()", False),
+    ],
+)
+def test_a_module_without_anything_of_its_own_is_noticed(source: str, expected: bool) -> None:
+    assert only_gives(ast.parse(source)) is expected
+
+
 @cache
 def tables_named() -> dict[str, list[str]]:
     """{module: tables that its strings, its `.sql` file or its lists of columns name}.
