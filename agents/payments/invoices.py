@@ -88,19 +88,21 @@ def read_invoices(
     mark = decimal_mark(record["amount"] for _, record in records)
     lines: list[Line] = []
     problems: list[Problem] = []
+    broken: list[tuple[str, str, str]] = []
     whole, step = len(records), max(1, len(records) // NEWS)
     for n, (number, record) in enumerate(records, start=1):
         line = {name: record.get(name, "") for name in LINE} | {"line": str(number)}
         line["currency"] = (line["currency"] or CURRENCY).upper()
         line["account"] = re.sub(r"\s", "", line["account"]).upper()
-        why = _mend(line, mark, corrected.get(str(number)))
+        field, why = _mend(line, mark, corrected.get(str(number)))
         lines.append(line)
         if why:
             problems.append(problem(line, "reading", f"{why[0].upper()}{why[1:]}."))
+            broken.append((line["line"], field, why))
         if n % step == 0 or n == whole:
             tell(n, whole, f"{n:,} of {whole:,} lines read")
-    if problems and stop:
-        raise BrokenLine(table.name, [(one["line"], one["why"].rstrip(".")) for one in problems])
+    if broken and stop:
+        raise BrokenLine(table.name, broken)
     return lines, problems, {field: table.header[at] for field, at in places.items()}
 
 
@@ -122,22 +124,25 @@ def _check_corrections(table: Table, corrected: Mapping[str, str]) -> None:
         raise UnusableSetting(all_of(wrong))
 
 
-def _mend(line: Line, mark: str, corrected: str | None) -> str:
-    """Put amount and dates into their one form; why the line cannot be read, or nothing."""
+def _mend(line: Line, mark: str, corrected: str | None) -> tuple[str, str]:
+    """Put amount and dates into their one form; (field, why it cannot be read), or two blanks."""
     written = line["amount"]
     for name in ("due", "issued"):
         result = day(line[name])
         if line[name] and not result:
-            return f"the date {quoted(line[name])} does not exist or is not written as 2026-11-30"
+            return (
+                name,
+                f"the date {quoted(line[name])} does not exist or is not written as 2026-11-30",
+            )
         line[name] = result
     try:
         line["amount"] = amount(*((corrected, ".") if corrected is not None else (written, mark)))
     except NoAmount as error:
-        return f"{error} ({quoted(written)})" if written else str(error)
+        return "amount", f"{error} ({quoted(written)})" if written else str(error)
     for name in ("invoice", "due"):
         if not line[name]:
-            return f"there is no {'invoice number' if name == 'invoice' else 'due date'}"
-    return ""
+            return name, f"there is no {'invoice number' if name == 'invoice' else 'due date'}"
+    return "", ""
 
 
 def day(text: str) -> str:

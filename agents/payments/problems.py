@@ -46,21 +46,40 @@ class MissingColumn(DataProblem):
 class BrokenLine(DataProblem):
     """Lines that cannot be read where the settings say to stop for them, all in one sentence.
 
-    `lines` are (number, why). Of very many the first are named and the others counted.
+    `lines` are (number, field, why). Of very many the first are named and the others counted.
+    An amount can be corrected in the settings, any other field only in the file.
     """
 
-    def __init__(self, file: str, lines: Sequence[tuple[str, str]]) -> None:
-        (number, why), *others = lines
+    def __init__(self, file: str, lines: Sequence[tuple[str, str, str]]) -> None:
+        (number, _, why), *others = lines
         if others:
-            each = all_of([f"line {line}: {_small(reason)};" for line, reason in lines])
+            each = all_of([f"line {line}: {_small(reason)};" for line, _, reason in lines])
             problem = f"{len(lines):,} lines of {quoted(file)} cannot be read: {each.rstrip(';')}"
         else:
             problem = f"Line {number} of {quoted(file)} cannot be read: {_small(why)}"
-        amounts = "their amounts" if others else "its amount"
-        super().__init__(
-            f'{problem}. Correct {amounts} in `corrected`, as in {{"{number}": "12.50"}}, or let '
-            "such lines be set aside (`on_broken`), and retry."
+        amounts = [line for line, field, _ in lines if field == "amount"]
+        rest = [line for line, field, _ in lines if field != "amount"]
+        whose = (
+            "its amount" if len(lines) == 1 else "their amounts",
+            "it" if len(rest) == 1 else "them",
         )
+        if amounts and rest:
+            whose = (f"the amount of {_lines(amounts)}", _lines(rest))
+        ways = []
+        if amounts:
+            ways.append(f'{whose[0]} in `corrected`, as in {{"{amounts[0]}": "12.50"}}')
+        if rest:
+            ways.append(f"{whose[1]} in the file, and give the corrected one in `file`")
+        super().__init__(
+            f"{problem}. Correct {', and '.join(ways)}, or let such lines be set aside "
+            "(`on_broken`), and retry."
+        )
+
+
+def _lines(numbers: Sequence[str]) -> str:
+    more = len(numbers) - NAMED
+    shown = ", ".join(numbers[:NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    return f"line{'s'[: len(numbers) - 1]} {shown}"
 
 
 def _small(reason: str) -> str:

@@ -192,6 +192,40 @@ def test_all_lines_that_cannot_be_read_are_named_at_once(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("bad", "ways"),
+    [
+        (["2,S,O,2026-12-01,x,A"], 'Correct its amount in `corrected`, as in {"2": "12.50"}, or'),
+        (["2,S,O,2026-12-01,x,A"] * 2, 'Correct their amounts in `corrected`, as in {"2": '),
+        (
+            ["2,S,O,2026-13-01,1.00,A"],
+            "Correct it in the file, and give the corrected one in `file`",
+        ),
+        (["2,S,O,,1.00,A", ",S,O,2026-12-01,1.00,A"], "Correct them in the file, and give"),
+        (
+            ["2,S,O,2026-13-01,1.00,A", "3,S,O,2026-12-01,x,A", "4,S,O,2026-12-01,y,A"],
+            'Correct the amount of lines 3, 4 in `corrected`, as in {"3": "12.50"}, and line 2 in '
+            "the file, and give the corrected one in `file`, or let",
+        ),
+        (
+            ["2,S,O,2026-12-01,x,A"] + ["3,S,O,2026-13-01,1.00,A"] * 30,
+            "and lines 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 20 more in the file",
+        ),
+    ],
+    ids=["an amount", "amounts", "a date", "what is missing", "both", "many"],
+)
+def test_a_message_names_what_can_be_corrected_where(
+    tmp_path: Path, bad: list[str], ways: str
+) -> None:
+    """Settings correct amounts only; a date or a missing number is corrected in the file."""
+    head = "invoice,supplier,order,due,amount,account\n"
+    result = table(tmp_path, head + "\n".join(bad) + "\n")
+    with pytest.raises(BrokenLine) as stopped:
+        read_invoices(result, named={}, corrected={}, stop=True)
+    assert ways in str(stopped.value)
+    assert ("`corrected`" in str(stopped.value)) == any(",x,A" in line for line in bad)
+
+
+@pytest.mark.parametrize(
     ("corrected", "text"),
     [({"99": "1.00"}, "line `99`, which"), ({"3": "1,5x"}, "line 3 the amount `1,5x`, but")],
 )
