@@ -12,7 +12,7 @@ import pytest
 from django.db import connection, connections
 
 from approvals.policies import changes as policies
-from workers.authoring.graph import END, Graph, State
+from workers.authoring.graph import END, Graph, State, tool
 from workers.authoring.language_models import Reply, Request
 from workers.code.registry import announce
 from workers.node.context import Context
@@ -20,7 +20,7 @@ from workers.node.context import Context
 from .conftest import Fleet
 from .test_spend_reservations import wake
 
-pytestmark = [pytest.mark.nightly, pytest.mark.requirement("G06")]
+pytestmark = pytest.mark.requirement("G06")
 
 CHILDREN, CALLS, COST, CAP = 20, 5, Decimal("0.10"), Decimal("1.00")
 
@@ -69,6 +69,42 @@ def spent() -> Decimal:
         return Decimal(cursor.fetchone()[0])
 
 
+@tool("errand.order", idempotent=True)
+def order(what: str, *, key: str) -> str:
+    """Order something that costs."""
+    ordered.append(what)
+    return f"ordered {what}"
+
+
+ordered: list[str] = []
+
+
+@pytest.mark.parametrize("caps", [CAP, CAP + COST], ids=["reached", "not reached"])
+def test_no_effect_begins_once_the_models_of_its_lease_have_reached_a_cap(
+    fleet: Fleet, settings: Any, caps: Decimal
+) -> None:
+    """The caps that came with the lease are of before the calls."""
+    settings.GATEPOST_CALL_RESERVE = str(COST)
+    meter = Meter()
+    errand = Graph("errand", Errand, model=meter)
+
+    @errand.node(then=END)
+    def buy(state: Errand, ctx: Context) -> dict[str, Any]:
+        texts = [ctx.model(f"call {n}") for n in range(int(CAP / COST))]
+        return {"texts": [*texts, ctx.effect(order, {"what": "tea"}).result]}
+
+    ordered.clear()
+    fleet.agents = {"errand": announce(errand, {}, ())}
+    policies.set_cap(fleet.workspace, scope="thread", per="total", max_cost=str(caps), actor="u:1")
+    thread = fleet.start("errand")
+    fleet.work_on(thread)
+    assert (meter.calls, spent()) == (CAP / COST, CAP)
+    done = caps > CAP
+    assert ordered == ["tea"] * done
+    assert fleet.row(thread).status == ("succeeded" if done else "paused")
+
+
+@pytest.mark.nightly
 def test_twenty_children_never_pass_the_cap_of_their_tree(fleet: Fleet, settings: Any) -> None:
     settings.GATEPOST_CALL_RESERVE = str(COST)
     model = Meter()
