@@ -5,6 +5,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from .board import breaker_dialogs
+from .threads import skip_dialog
 from .views import (
     artifacts,
     board,
@@ -31,7 +32,6 @@ from .views.threads import (
     compare,
     edit,
     fork,
-    skip,
     start,
     unknown_effects,
     values,
@@ -62,7 +62,7 @@ urlpatterns = [
     path(f"{THREAD}/rename/", threads.rename, name="thread_rename"),
     path(f"{THREAD}/resume/", threads.resume, name="thread_resume"),
     path(f"{THREAD}/retry/", threads.retry, name="thread_retry"),
-    path(f"{THREAD}/skip/", skip.skip, name="thread_skip"),
+    path(f"{THREAD}/skip/", skip_dialog.skip, name="thread_skip"),
     path(f"{THREAD}/settle/", unknown_effects.settle, name="thread_settle"),
     path(f"{THREAD}/code/", threads.code, name="thread_code"),
     path(f"{THREAD}/cancel/", cancel.cancel, name="thread_cancel"),

@@ -34,7 +34,6 @@ from .fleet.incidents import (
     take_incident,
     wake_incident,
 )
-from .fleet.many import act_on_many, preview_many
 from .fleet.subscriptions import (
     change_subscription,
     make_subscription,
@@ -92,19 +91,15 @@ from .people.users import (
 from .policies import edit_policy, make_policy, preview_policy, set_cap, try_policy
 from .starts import start_or_continue, start_thread
 from .stopped.code_choice import choose_code, choose_code_many
-from .stopped.skips import skip
 from .stopped.unknown_effects import settle
 from .threads import (
     check_upload_size,
     edit,
     export,
     import_thread,
-    pause,
     preview_edit,
     preview_roll_back,
     refuse_preview,
-    resume,
-    retry,
     roll_back,
     send_input,
     upload,
@@ -116,7 +111,6 @@ __all__ = [
     "Actor",
     "Allowance",
     "accept_mcp_tools",
-    "act_on_many",
     "actor_of",
     "add_device",
     "add_mcp_server",
@@ -168,12 +162,10 @@ __all__ = [
     "name_deputy",
     "name_workspace",
     "passkeys",
-    "pause",
     "preview_cancel",
     "preview_edit",
     "preview_erasure",
     "preview_fork",
-    "preview_many",
     "preview_policy",
     "preview_retention",
     "preview_roll_back",
@@ -191,8 +183,6 @@ __all__ = [
     "request_erasure",
     "require_factor",
     "required_factor",
-    "resume",
-    "retry",
     "reveal",
     "roll_back",
     "rotate_endpoint",
@@ -208,7 +198,6 @@ __all__ = [
     "set_user_password",
     "settle",
     "sign_out_user",
-    "skip",
     "snooze_incident",
     "start_or_continue",
     "start_thread",

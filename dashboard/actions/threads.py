@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Mapping
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from approvals.verification import keep_report
 from checkpoints import queries, store
 from checkpoints.errors import StaleVersion
 from checkpoints.limits import NAME_MAX
-from checkpoints.states import Status
 from checkpoints.views import ThreadRow, VerificationRow
 from dashboard.capsules.exports import Capsule, capsule_of, threads_in
 from dashboard.capsules.imports import Imported, import_capsule
@@ -28,7 +26,6 @@ from dashboard.fields.validation import (
     REASON_MAX,
     check_changes,
     check_message,
-    check_node,
     check_text,
     clean_name,
     resulting_state,
@@ -52,61 +49,6 @@ from .previews.plans import EditPlan, RollBackPlan, edit_plan, roll_back_plan
 
 # Verifying makes some 5,000 events a second: an answer in a few seconds.
 VERIFY_NOW_EVENTS = 20_000
-
-
-@translated()
-def pause(
-    actor: Actor,
-    thread_id: UUID,
-    before_node: str = "",
-    reason: str = "",
-    *,
-    children: bool = False,
-    expected_version: int | None = None,
-) -> str:
-    """Stop the thread, or let it stop before a node; "paused" or "requested".
-
-    With `children` the pause reaches all that it started as well, one generation after the other.
-    """
-    thread = thread_for(actor, "pause", thread_id)
-    check_text("$.reason", reason, REASON_MAX)
-    if before_node:
-        check_node("$.before_node", before_node, queries.agent_version(thread.agent_version_id))
-    with transaction.atomic() if children else nullcontext():
-        paused = store.pause(
-            thread_id,
-            actor=actor.id,
-            before_node=before_node,
-            reason=reason,
-            expected_version=expected_version,
-        )
-        if children:
-            store.reach_children(thread_id, "pause", actor=actor.id)
-    return paused
-
-
-@translated()
-def resume(
-    actor: Actor,
-    thread_id: UUID,
-    *,
-    children: bool = False,
-    expected_version: int | None = None,
-) -> None:
-    """paused -> queued; with `children` those that it started as well."""
-    thread_for(actor, "resume", thread_id)
-    with transaction.atomic() if children else nullcontext():
-        store.resume(thread_id, actor=actor.id, expected_version=expected_version)
-        if children:
-            store.reach_children(thread_id, "resume", actor=actor.id)
-
-
-@second_person.guarded("retry")
-@translated()
-def retry(actor: Actor, thread_id: UUID, *, expected_version: int | None = None) -> Status:
-    """failed or attention -> queued, from the head; a rollback that stopped half-way goes on."""
-    thread_for(actor, "retry", thread_id)
-    return store.retry(thread_id, actor=actor.id, expected_version=expected_version)
 
 
 @translated()

@@ -1,4 +1,4 @@
-"""One thread: as it is now, or once it has changed (`?wait=30`); a skip."""
+"""One thread: as it is now, or once it has changed (`?wait=30`)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints import queries
-from dashboard import actions
 from dashboard.identity.permissions import Actor
 
 from .protocol.base import MemberView, refusals
 from .protocol.long_poll import WAIT_MAX, answer_after
-from .protocol.parameters import IF_MATCH, version, whole
+from .protocol.parameters import version, whole
 from .shapes.answers import thread_detail
-from .shapes.previews import SecondPersonAsked
-from .shapes.requests import Skip
 from .shapes.rows import ThreadDetail
-from .threads import REFUSED, Control, detail
+from .threads import detail
 
 WAIT = whole(
     "wait",
@@ -70,25 +67,3 @@ def thread_after_change(
         return payload.model_dump_json(by_alias=True).encode()
 
     return answer_after(thread_id, seconds=seconds, is_due=is_due, body=body)
-
-
-class SkipNode(Control):
-    """Skip a node of a stopped thread."""
-
-    changes = "skip"
-    act = actions.skip
-
-    @extend_schema(
-        operation_id="threads_skip",
-        request=Skip,
-        responses={202: SecondPersonAsked, 200: ThreadDetail, **REFUSED},
-        parameters=[IF_MATCH],
-        summary="Go past a node, as if it had returned no update",
-        description="The node is recorded as finished with an empty update, with who skipped it "
-        "and why. The agent's code then chooses the way on. What the node did outside stays done. "
-        "409 while an effect of it has an unknown outcome.",
-    )
-    def post(self, request: Request, thread_id: UUID) -> Response:
-        """failed, attention or sleeping -> queued; a paused thread stays paused."""
-        body = self.body(Skip)
-        return self.done(thread_id, body.node, body.reason)

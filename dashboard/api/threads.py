@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
@@ -36,8 +35,6 @@ from .shapes.requests import (
     Edit,
     Fork,
     Nothing,
-    Pause,
-    Resume,
     RollBack,
     SendInput,
     StartThread,
@@ -170,74 +167,6 @@ class ThreadCounts(MemberView):
         )
 
 
-class Control(MemberView):
-    """Shared base of the control verbs: one body, one action, the thread afterwards."""
-
-    act: ClassVar[Callable[..., Any]]
-
-    def done(self, thread_id: UUID, *args: Any, **more: Any) -> Response:
-        """Perform the action under the version of If-Match."""
-        more["expected_version"] = self.expected_version()
-        type(self).act(self.actor, thread_id, *args, **more)
-        return detail(self, thread_id)
-
-
-class PauseThread(Control):
-    """Pause a thread."""
-
-    changes = "pause"
-    act = actions.pause
-
-    @extend_schema(
-        operation_id="threads_pause",
-        request=Pause,
-        responses={200: ThreadDetail, **REFUSED},
-        parameters=[IF_MATCH],
-        summary="Pause at the next step, or before a node",
-    )
-    def post(self, request: Request, thread_id: UUID) -> Response:
-        """At once where no worker holds it, else `wish` is pause until the step is done."""
-        body = self.body(Pause)
-        return self.done(thread_id, body.before_node, body.reason, children=body.children)
-
-
-class ResumeThread(Control):
-    """Resume a thread."""
-
-    changes = "resume"
-    act = actions.resume
-
-    @extend_schema(
-        operation_id="threads_resume",
-        request=Resume,
-        responses={200: ThreadDetail, **REFUSED},
-        parameters=[IF_MATCH],
-        summary="Resume a paused thread",
-    )
-    def post(self, request: Request, thread_id: UUID) -> Response:
-        """paused -> queued."""
-        return self.done(thread_id, children=self.body(Resume).children)
-
-
-class RetryThread(Control):
-    """Retry a thread."""
-
-    changes = "retry"
-    act = actions.retry
-
-    @extend_schema(
-        operation_id="threads_retry",
-        request=Nothing,
-        responses={202: SecondPersonAsked, 200: ThreadDetail, **REFUSED},
-        parameters=[IF_MATCH],
-        summary="Try the step again from the head",
-    )
-    def post(self, request: Request, thread_id: UUID) -> Response:
-        """failed or attention -> queued."""
-        self.body(Nothing)
-        return self.done(thread_id)
-
-
 class CancelThread(MemberView):
     """Cancel a thread."""
 
@@ -274,11 +203,10 @@ class CancelThread(MemberView):
         return detail(self, thread_id, status=202 if undone else 200)
 
 
-class InputThread(Control):
+class InputThread(MemberView):
     """New input for a thread."""
 
     changes = "input"
-    act = actions.send_input
 
     @extend_schema(
         operation_id="threads_input",
@@ -290,7 +218,11 @@ class InputThread(Control):
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
         """Any status but succeeded and cancelled; 409 where the agent names no message channel."""
-        return self.done(thread_id, self.body(SendInput).message)
+        version = self.expected_version()
+        actions.send_input(
+            self.actor, thread_id, self.body(SendInput).message, expected_version=version
+        )
+        return detail(self, thread_id)
 
 
 class EditThread(MemberView):

@@ -9,7 +9,10 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from dashboard.board.breaker_actions import RELEASE, TRIP
 from dashboard.board.breakers import Breakers, OneBreaker
 from dashboard.kit.call import call
+from dashboard.threads.pause import PAUSE, RESUME
 from dashboard.threads.rename import RENAME
+from dashboard.threads.retry import RETRY
+from dashboard.threads.skip import SKIP
 
 from .account.access_changes import AccessChanges, ConfirmAccessChange, RefuseAccessChange
 from .account.second_factor import (
@@ -115,7 +118,7 @@ from .hooks.changes import (
     SwitchOneHook,
 )
 from .hooks.decisions import DecideHook
-from .one_thread import OneThread, SkipNode
+from .one_thread import OneThread
 from .past import (
     RevealThread,
     ThreadActivities,
@@ -135,9 +138,6 @@ from .threads import (
     EditThread,
     ForkThread,
     InputThread,
-    PauseThread,
-    ResumeThread,
-    RetryThread,
     RollBackThread,
     ThreadCounts,
     Threads,
@@ -158,11 +158,11 @@ _thread: list[URLPattern] = [
     path("activities/", ThreadActivities.as_view(), name="activities"),
     path("diff/", ThreadDiff.as_view(), name="diff"),
     path("capsule/", ThreadCapsule.as_view(), name="capsule"),
-    path("pause/", PauseThread.as_view(), name="pause"),
-    path("resume/", ResumeThread.as_view(), name="resume"),
-    path("retry/", RetryThread.as_view(), name="retry"),
+    path("pause/", call(PAUSE), name="pause"),
+    path("resume/", call(RESUME), name="resume"),
+    path("retry/", call(RETRY), name="retry"),
     path("rename/", call(RENAME), name="rename"),
-    path("skip/", SkipNode.as_view(), name="skip"),
+    path("skip/", call(SKIP), name="skip"),
     path("settle/", SettleThread.as_view(), name="settle"),
     path("code/", CodeThread.as_view(), name="code"),
     path("cancel/", CancelThread.as_view(), name="cancel"),

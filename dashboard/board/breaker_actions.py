@@ -151,7 +151,7 @@ TRIP = Action(
     status=201,
     preview=Preview(takes=Selection, answers=BreakerPreview, look=preview_trip),
     perform=trip,
-    event=WorkspaceEventKind.BREAKER_TRIPPED,
+    events=(WorkspaceEventKind.BREAKER_TRIPPED,),
     summary="Stop all threads, or a selection, within 5 seconds",
     description="From the answer on nobody takes a stopped thread, and none of its effects "
     "begins. A thread at work is given back at its next boundary: the end of a call or of the "
@@ -169,7 +169,7 @@ RELEASE = Action(
     answers=BreakerReleased,
     alternatives=("number", "percent"),
     perform=release,
-    event=WorkspaceEventKind.BREAKER_RELEASED,
+    events=(WorkspaceEventKind.BREAKER_RELEASED,),
     summary="Release all threads of a breaker, or some of them first",
     description="What a person paused stays paused. Without `number` and `percent` the "
     "breaker is closed. A part is a random sample of the threads that could continue, and a "

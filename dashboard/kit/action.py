@@ -42,7 +42,7 @@ class Target:
     """A kind of thing that actions are done to: a thread, a breaker.
 
     `find` reads how a command names one, `help` says how that may be. `detail` reads one as it is
-    now; without it an action answers what its function returns.
+    now; without it an action answers what its function returns. `page` names the address of one.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Target:
     help: str | None = None
     metavar: str | None = None
     detail: Callable[[Actor, UUID], BaseModel] | None = None
+    page: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +59,9 @@ class Action[Input: RequestShape, Result]:
 
     `target` is what its address names by id, None for nothing. With `versioned` a caller may name
     the version of the target that was looked at. `alternatives` are fields of which one may be
-    given. With `operation` a policy can demand a second person. `event` is the kind that `perform`
-    puts on record. `done` says in a sentence what was done, `help` continues the name of a command
-    ("stops all threads").
+    given. With `operation` a policy can demand a second person. `events` are the kinds one of
+    which `perform` puts on record. `done` says in a sentence what was done, `help` continues the
+    name of a command ("stops all threads").
     """
 
     name: str
@@ -68,7 +69,7 @@ class Action[Input: RequestShape, Result]:
     takes: type[Input]
     answers: type[BaseModel]
     perform: Callable[..., Result]
-    event: EventKind | WorkspaceEventKind
+    events: tuple[EventKind | WorkspaceEventKind, ...]
     summary: str
     help: str
     done: Callable[[Input, Result], str]
@@ -98,6 +99,11 @@ class Action[Input: RequestShape, Result]:
     def verb(self) -> str:
         """The second part of its name, such as `release`: its verb in commands."""
         return self.name.partition(".")[2]
+
+    @property
+    def page(self) -> str:
+        """The name of its target's page, empty where there is none."""
+        return self.target.page if self.target else ""
 
     def run(
         self, actor: Actor, wanted: Input, *target: UUID, expected_version: int | None = None

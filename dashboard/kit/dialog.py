@@ -19,7 +19,7 @@ from dashboard.fields.shapes import Field, Option
 from dashboard.identity.permissions import Actor, require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member
+from dashboard.views.base import SeeOther, actor, flash, member, refused, version_of
 
 from .action import Action, read
 from .inputs import from_texts, kind_of, option_of
@@ -34,21 +34,22 @@ def dialog(
     template: str,
     shown: Shown,
     *,
-    fields: Sequence[str],
-    address: Mapping[str, Values],
-    back: str,
+    fields: Sequence[str] = (),
+    address: Mapping[str, Values] | None = None,
+    back: str = "",
     values: Callable[[Mapping[str, str]], dict[str, Any]] | None = None,
 ) -> Callable[..., Any]:
     """The page of an action: a GET shows it, a POST performs it and leads to the page `back`.
 
-    `fields` are those that a person fills in, `address` the parameters that the page takes,
-    `values` reads the input where a form says it otherwise than by a text a field. With a preview
-    nothing is done before somebody saw the plan of the same selection; `do=count` plans again.
+    Without `back` that is the page of its target. `fields` are those that a person fills in and the
+    template does not draw itself, `address` the parameters that the page takes, `values` reads the
+    input where a form says it otherwise than by a text a field. With a preview nothing is done
+    before somebody saw the plan of the same selection; `do=count` plans again.
     """
 
     @require_http_methods(["GET", "POST"])
     @member
-    @takes(**address)
+    @takes(**(address or {}))
     def page(request: HttpRequest, /, **target: UUID) -> HttpResponse:
         who = actor(request)
         require(who, action.right)
@@ -61,7 +62,11 @@ def dialog(
         except errors.Invalid as error:
             problems = forms.problems_of(error)
         seen = _canonical(chosen) if chosen else ""
-        more = shown(who, texts, chosen, plan, **target)
+        leads = reverse(back) if back else reverse(action.page, args=[*target.values()])
+        try:
+            more = shown(who, texts, chosen, plan, **target)
+        except errors.NotAllowedNow as error:
+            return refused(request, error, back="" if back else leads)
 
         def form(status: int) -> HttpResponse:
             context = {
@@ -71,7 +76,7 @@ def dialog(
                 "plan": plan,
                 "seen": seen,
                 "previews": action.preview is not None,
-                "back": reverse(back),
+                "back": leads,
                 **more,
             }
             return render(request, template, context, status=status)
@@ -86,14 +91,15 @@ def dialog(
             wanted = read(
                 action.takes, values(texts) if values else from_texts(action.takes, texts)
             )
-            result = action.run(who, wanted, *target.values())
-        except (errors.Forbidden, errors.Missing):
+            version = version_of(request) if action.versioned else None
+            result = action.run(who, wanted, *target.values(), expected_version=version)
+        except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
             raise
         except errors.ActionError as error:
             problems = forms.problems_of(error)
             return form(error.status)
         flash(request, action.done(wanted, result))
-        return SeeOther(reverse(back))
+        return SeeOther(leads)
 
     vars(page)["action"] = action
     return page

@@ -25,7 +25,7 @@ class Rename(RequestShape):
 
     title: Annotated[str, NotBlank(TITLE_MAX)] = Field(description="The new title.")
     current: Title | None = Field(
-        None, description="The title that was seen: 412 where somebody was quicker."
+        default=None, description="The title that was seen: 412 where somebody was quicker."
     )
 
 
@@ -51,7 +51,7 @@ RENAME = Action(
     takes=Rename,
     answers=ThreadDetail,
     perform=rename,
-    event=EventKind.THREAD_RENAMED,
+    events=(EventKind.THREAD_RENAMED,),
     summary="Give a thread another title",
     description="In any status; the former title stays in the log.",
     help="give a thread another title, in any status",

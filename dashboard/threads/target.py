@@ -15,4 +15,10 @@ def _detail(actor: Actor, thread_id: UUID) -> ThreadDetail:
     return thread_detail(actor, thread_id)[1]
 
 
-THREAD = Target(name="thread", find=thread_named, help="id, how it begins, or name", detail=_detail)
+THREAD = Target(
+    name="thread",
+    find=thread_named,
+    help="id, how it begins, or name",
+    detail=_detail,
+    page="thread",
+)

@@ -16,6 +16,7 @@ from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard import actions
 from dashboard.actions import external
+from dashboard.threads.pause import PAUSE, Pause
 from tests.cast import Cast
 from tests.dashboard import scene
 from tests.dashboard.authenticator import Authenticator
@@ -94,7 +95,7 @@ def make_world(cast: Cast) -> World:
     agent = scene.make_agent()
     operator = cast.actor("operator")
     paused = scene.start(cast.workspace, agent)
-    actions.pause(operator, paused)
+    PAUSE.run(operator, Pause(), paused)
     failed = scene.lease(scene.start(cast.workspace, agent))
     scene.step(failed, report="half", leave_by=EventKind.THREAD_FAILED)
     ended = scene.lease(scene.start(cast.workspace, agent))

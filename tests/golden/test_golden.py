@@ -22,9 +22,11 @@ from approvals.gates.verdict.tallies import tally_all
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
 from dashboard import actions
+from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import Invalid
 from dashboard.identity.permissions import Actor
 from dashboard.operating.proof import verify
+from dashboard.threads.retry import RETRY
 from tests.checkpoints.builders import one
 from tests.workers.conftest import Bench
 from workers.code.registry import load as load_agents
@@ -247,7 +249,7 @@ def test_what_failed_then_is_mended_in_its_own_form_before_a_worker_looks(
         with pytest.raises(Invalid, match="no such channel"):
             actions.edit(person, thread, {"ignore": ["price"]}, "The form is the old one still.")
     actions.edit(person, thread, {channel: ["price"]}, "Prices come from another list.")
-    actions.retry(person, thread)
+    RETRY.run(person, Nothing(), thread)
     assert bench.advance(thread).status is Status.WAITING
     assert called == dict.fromkeys(["clean", "analyse", "draw", "draft"], 1)
     assert bench.state(thread)["ignore"] == ["price"]

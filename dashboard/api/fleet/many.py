@@ -11,14 +11,13 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard import actions
-from dashboard.actions.fleet.many import AT_ONCE, DEEDS, Deed, Outcome
 from dashboard.api.protocol.base import PREVIEW, MemberView, answer, refusals
 from dashboard.api.shapes.problems import of_action
 from dashboard.api.shapes.requests import Changes, RequestShape
 from dashboard.api.shapes.rows import Problem
 from dashboard.api.shapes.texts import Id, OneOf, Reason
 from dashboard.documents.state_shape import Shape
+from dashboard.threads.many import AT_ONCE, DEEDS, Deed, Outcome, act_on_many, preview_many
 
 
 class ActOnMany(RequestShape):
@@ -101,5 +100,5 @@ class ManyThreads(MemberView):
     def post(self, request: Request) -> Response:
         """One result per thread."""
         body = self.body(ActOnMany)
-        act = actions.preview_many if self.flag("preview") else actions.act_on_many
+        act = preview_many if self.flag("preview") else act_on_many
         return answer(Outcomes.of(act(self.actor, body.deed(), body.threads)))

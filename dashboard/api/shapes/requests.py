@@ -27,7 +27,6 @@ from dashboard.fields.validation import (
     LABELS_MAX,
     MESSAGE_BYTES,
     NOT_BLANK,
-    REASON_MAX,
 )
 from workers.external.announcement import REDUCERS, Announcement
 
@@ -214,22 +213,6 @@ class Nothing(RequestShape):
     """An empty body."""
 
 
-class Pause(RequestShape):
-    """A pause at the next step, or before a node."""
-
-    before_node: Annotated[str, Field(max_length=NODE_MAX)] = Field(
-        "", description="A node of the agent."
-    )
-    reason: Reason = Field("", description="Kept in the log.")
-    children: bool = Field(False, description="Let it reach the threads that it started as well.")
-
-
-class Resume(RequestShape):
-    """The end of a pause."""
-
-    children: bool = Field(False, description="Let it reach the threads that it started as well.")
-
-
 class Settle(RequestShape):
     """The answer to what a thread asks about one effect."""
 
@@ -257,15 +240,6 @@ class ChooseCodeMany(RequestShape):
 
     choice: Annotated[str, OneOf(code_choice.CHOICES)]
     threads: Annotated[list[Id], Field(min_length=1, max_length=code_choice.AT_ONCE)]
-
-
-class Skip(RequestShape):
-    """A node that the thread goes past."""
-
-    node: Node
-    reason: Annotated[str, NotBlank(REASON_MAX)] = Field(
-        description="Recorded with who skipped the node."
-    )
 
 
 class Cancel(RequestShape):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -25,7 +24,10 @@ from dashboard.commands.terminal.console import (
 from dashboard.commands.terminal.descriptions import cancel_tables, tell_thread
 from dashboard.identity.permissions import Actor
 from dashboard.kit.command import verb
+from dashboard.threads.pause import PAUSE, RESUME
 from dashboard.threads.rename import RENAME
+from dashboard.threads.retry import RETRY
+from dashboard.threads.skip import SKIP
 
 from .reads import on_thread, thread_of
 
@@ -100,19 +102,6 @@ def start(command: PersonalCommand) -> None:
     tell_thread(command, actor, thread)
 
 
-def _control(action: str, *options: str) -> Callable[[PersonalCommand], None]:
-    """A verb that is one action, with the values of the options named."""
-
-    def act(command: PersonalCommand) -> None:
-        actor, thread = thread_of(command, action)
-        values: list[Any] = [command.options[option] for option in options]
-        done = getattr(actions, action)
-        done(actor, thread.id, *values, expected_version=command.options["version"])
-        tell_thread(command, actor, thread.id)
-
-    return act
-
-
 def _input_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("message", nargs="?", metavar="JSON|@PATH", help="a message as JSON")
     parser.add_argument("--text", help="a message that is text, as it is")
@@ -128,14 +117,6 @@ def send_input(command: PersonalCommand) -> None:
     actions.send_input(actor, thread.id, message, expected_version=o["version"])
     command.say("Sent. The next step will use it.")
     tell_thread(command, actor, thread.id)
-
-
-def _pause_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--before", default="", metavar="NODE", help="stop before this node")
-
-
-def _skip_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--node", required=True, metavar="NODE", help="the node to go past")
 
 
 def _cancel_options(parser: argparse.ArgumentParser) -> None:
@@ -186,32 +167,11 @@ DOING = (
         "threads start market-research --set question='What delays flights?' --title Delays\n"
         "threads start market-research --input @input.json --name order-17 --json",
     ),
-    Verb(
-        "pause",
-        "pause a thread at its next step, or before a node",
-        _control("pause", "before", "reason"),
-        on_thread(_pause_options, takes_reason, add_version_argument),
-    ),
-    Verb(
-        "resume",
-        "let a paused thread continue",
-        _control("resume"),
-        on_thread(add_version_argument),
-    ),
+    verb(PAUSE, tell_target, names={"before_node": ["--before", "NODE"]}),
+    verb(RESUME, tell_target),
     verb(RENAME, tell_target, names={"title": ["title"]}, without=["current"]),
-    Verb(
-        "retry",
-        "try a failed step again, or continue after looking at a problem",
-        _control("retry"),
-        on_thread(add_version_argument),
-    ),
-    Verb(
-        "skip",
-        "go past a node that fails, as if it had returned no update",
-        _control("skip", "node", "reason"),
-        on_thread(_skip_options, takes_reason, add_version_argument),
-        "threads skip order-17 --node translate --reason 'the service was shut down'",
-    ),
+    verb(RETRY, tell_target),
+    verb(SKIP, tell_target),
     Verb(
         "input",
         "send a message that the next step takes",

@@ -6,8 +6,6 @@ import argparse
 from typing import Final
 
 from checkpoints import queries
-from dashboard import actions
-from dashboard.actions.fleet.many import AT_ONCE, DEEDS, Deed
 from dashboard.api.fleet.many import Outcomes
 from dashboard.commands.terminal.arguments import values
 from dashboard.commands.terminal.console import (
@@ -17,6 +15,7 @@ from dashboard.commands.terminal.console import (
     add_yes_argument,
 )
 from dashboard.commands.terminal.tables import table
+from dashboard.threads.many import AT_ONCE, DEEDS, Deed, act_on_many, preview_many
 
 from .control import takes_reason
 
@@ -53,7 +52,7 @@ def act(command: PersonalCommand) -> None:
     if not ids:
         command.say("No thread matches.")
         return
-    outcomes = actions.preview_many(actor, deed, ids)
+    outcomes = preview_many(actor, deed, ids)
     if not o["preview"]:
         n = sum(not one.why for one in outcomes)
         undone = sum(one.undone for one in outcomes)
@@ -61,7 +60,7 @@ def act(command: PersonalCommand) -> None:
         if not command.confirmed(f"{o['action']}: {n:,} of {len(ids):,} threads{also}?"):
             return
         seen = {one.thread: one.row.version for one in outcomes if one.row is not None}
-        outcomes = actions.act_on_many(actor, deed, ids, seen)
+        outcomes = act_on_many(actor, deed, ids, seen)
     good = "possible" if o["preview"] else "done"
     rows = [
         (

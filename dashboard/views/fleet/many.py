@@ -15,19 +15,21 @@ from approvals.incidents import queries as incidents
 from checkpoints import queries
 from checkpoints.errors import InvalidValue
 from checkpoints.views import ThreadRow
-from dashboard import actions, errors
-from dashboard.actions.fleet.many import (
+from dashboard import errors
+from dashboard.fields import form as fields
+from dashboard.fields.parameters import ID, one_of
+from dashboard.identity.permissions import require
+from dashboard.saved_views.address import COLUMN_WORDS, DENSITY, NARROWS, read_address
+from dashboard.threads.many import (
     AT_ONCE,
     DEEDS,
     NEEDS_REASON,
     Deed,
     Outcome,
+    act_on_many,
     possible,
+    preview_many,
 )
-from dashboard.fields import form as fields
-from dashboard.fields.parameters import ID, one_of
-from dashboard.identity.permissions import require
-from dashboard.saved_views.address import COLUMN_WORDS, DENSITY, NARROWS, read_address
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, member
@@ -82,9 +84,9 @@ def many(request: HttpRequest) -> HttpResponse:
             return SeeOther(f"{reverse('compare')}?left={left}&right={right}")
         deed = _deed(form, versions, who.workspace)
         if form.get("do") != "sure":
-            outcomes = actions.preview_many(who, deed, list(versions))
+            outcomes = preview_many(who, deed, list(versions))
             return _sheet(request, back | {"outcomes": outcomes, "deed": deed}, {}, 200)
-        outcomes = actions.act_on_many(who, deed, list(versions), versions)
+        outcomes = act_on_many(who, deed, list(versions), versions)
     except errors.Forbidden:
         raise
     except errors.ActionError as error:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_safe
 
 from checkpoints import queries
-from checkpoints.states import EventKind, Status
+from checkpoints.states import EventKind
 from checkpoints.views import ThreadRow, VerificationRow
 from dashboard import actions, errors
 from dashboard.capsules import downloads
@@ -23,7 +23,9 @@ from dashboard.pages import published
 from dashboard.pages.parts import errors as errors_only
 from dashboard.pages.rights import rights_of
 from dashboard.pages.thread import NOUNS, TABS, ThreadPage
+from dashboard.threads.pause import PAUSE, RESUME
 from dashboard.threads.rename import RENAME
+from dashboard.threads.retry import RETRY
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.artifacts import download
@@ -150,52 +152,26 @@ def _control(
 _either = require_http_methods(["GET", "POST"])
 
 
-@_either
-@live_page
-def pause(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """Stop it now, or after the step that is being worked on."""
-    node = request.POST.get("before_node", "")
-    if not node and (answer := reach.choice(request, thread_id, "pause")) is not None:
-        return answer
-    children = bool(request.POST.get("children")) and not node
-
-    def done(how: str) -> str:
-        if node:
-            return f"It stops before {node}."
-        now = "Paused." if how == "paused" else "It pauses after this step."
-        return f"{now} Its children are paused one after the other." if children else now
-
-    return _control(
-        request,
-        thread_id,
-        lambda version: actions.pause(
-            actor(request),
-            thread_id,
-            node,
-            request.POST.get("reason", ""),
-            children=children,
-            expected_version=version,
-        ),
-        done,
-        opposite="" if node else "thread_resume",
-    )
-
-
 def button(
     action: Action[Any, Any],
     *,
     values: Callable[[Mapping[str, str]], dict[str, Any]] | None = None,
-    typed: Mapping[str, str] = {},
+    typed: Mapping[str, str] | None = None,
+    ask: Callable[[HttpRequest, UUID, str], HttpResponse | None] | None = None,
+    opposite: Callable[[Mapping[str, str]], str] | None = None,
 ) -> Callable[..., HttpResponseBase]:
     """The view that a button of the page posts to; a refusal shows the page with its reason.
 
     `values` reads the input where the form says it otherwise than by a text a field, `typed` names
-    what the page shows again after a refusal: {name in the template: field}.
+    what the page shows again after a refusal: {name in the template: field}. `ask` answers a
+    question that comes first, `opposite` names the address that takes it back, of the form's texts.
     """
 
     @_either
     @live_page
     def view(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+        if ask and (question := ask(request, thread_id, action.verb)) is not None:
+            return question
         texts = forms.posted(request)
 
         def act(version: int | None) -> str:
@@ -204,8 +180,9 @@ def button(
             result = action.run(actor(request), wanted, thread_id, expected_version=version)
             return action.done(wanted, result)
 
-        again = {name: texts.get(field, "") for name, field in typed.items()}
-        return _control(request, thread_id, act, str, typed=again)
+        again = {name: texts.get(field, "") for name, field in (typed or {}).items()}
+        undo = opposite(texts) if opposite else ""
+        return _control(request, thread_id, act, str, opposite=undo, typed=again)
 
     vars(view)["action"] = action
     return view
@@ -219,39 +196,13 @@ rename = button(
 )
 
 
-@_either
-@live_page
-def resume(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """Resume a paused thread."""
-    if (answer := reach.choice(request, thread_id, "resume")) is not None:
-        return answer
-    children = bool(request.POST.get("children"))
-    also = " So do its children." if children else ""
-    return _control(
-        request,
-        thread_id,
-        lambda version: actions.resume(
-            actor(request), thread_id, children=children, expected_version=version
-        ),
-        lambda _: f"Resumed: it continues as soon as a worker is free.{also}",
-        opposite="thread_pause",
-    )
-
-
-@_either
-@live_page
-def retry(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """Work the step that failed again."""
-    return _control(
-        request,
-        thread_id,
-        lambda version: actions.retry(actor(request), thread_id, expected_version=version),
-        lambda status: (
-            "The rollback continues where it stopped."
-            if status == Status.ROLLING_BACK
-            else "Retrying from the newest checkpoint."
-        ),
-    )
+pause = button(
+    PAUSE,
+    ask=reach.choice,
+    opposite=lambda texts: "" if texts.get("before_node") else "thread_resume",
+)
+resume = button(RESUME, ask=reach.choice, opposite=lambda _: "thread_pause")
+retry = button(RETRY)
 
 
 @_either

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -16,12 +15,12 @@ from dashboard.identity.permissions import reachable
 from dashboard.views.base import SeeOther, actor, next_url, thread_url, wants_regions
 from dashboard.wording.interruptions import children_words
 
-Verb = Literal["pause", "resume"]
 
-
-def choice(request: HttpRequest, thread_id: UUID, verb: Verb) -> HttpResponse | None:
+def choice(request: HttpRequest, thread_id: UUID, verb: str) -> HttpResponse | None:
     """The sheet with the choice, or the way there; None where there is none or it was made."""
     if wants_regions(request) or "chosen" in request.POST or "past" in request.POST:
+        return None
+    if request.POST.get("before_node"):  # that pause reaches this thread alone
         return None
     who = actor(request)
     thread = queries.thread(thread_id, workspace=who.workspace)

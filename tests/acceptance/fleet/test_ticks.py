@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
-from dashboard import actions
+from dashboard.api.shapes.requests import Nothing
+from dashboard.threads.retry import RETRY
 from tests.acceptance.conftest import People
 from tests.acceptance.fleet.test_stuck import look, working
 from tests.acceptance.house import House
@@ -51,7 +52,7 @@ def test_ticks_stay_with_their_threads_and_go_to_the_sheet(house: House, people:
     assert faults(screen, Axe()) == {}
     # One of them goes to another lane: the tick goes along.
     moved = UUID(order[0])
-    actions.retry(house.cast.actor("operator"), moved)
+    RETRY.run(house.cast.actor("operator"), Nothing(), moved)
     row = page.locator(f"#thread-{moved}")
     expect(row).not_to_have_attribute("data-status", "failed")
     expect(row.locator("[data-tick]")).to_be_checked()

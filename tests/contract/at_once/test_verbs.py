@@ -24,7 +24,11 @@ from checkpoints.errors import GatepostError
 from checkpoints.records import NewActivity, Work
 from checkpoints.states import EventKind
 from dashboard import actions
+from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import ActionError
+from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
+from dashboard.threads.retry import RETRY
+from dashboard.threads.skip import SKIP, Skip
 from tests.cast import Cast, make_cast
 from tests.checkpoints.builders import rows
 from tests.dashboard import scene
@@ -76,9 +80,9 @@ def of_thread(cast: Cast, thread: UUID) -> dict[str, Made]:
         "cancel": partial(actions.cancel, operator, thread, "no need"),
         "cancel and undo": partial(actions.cancel, operator, thread, "no need", True),
         "edit": partial(actions.edit, operator, thread, {"goal": "weather"}, "typo"),
-        "pause": partial(actions.pause, operator, thread),
-        "resume": partial(actions.resume, operator, thread),
-        "retry": partial(actions.retry, operator, thread),
+        "pause": partial(PAUSE.run, operator, Pause(), thread),
+        "resume": partial(RESUME.run, operator, Resume(), thread),
+        "retry": partial(RETRY.run, operator, Nothing(), thread),
     }
 
 
@@ -152,7 +156,7 @@ def ended(cast: Cast, agent: UUID) -> Subject:
 def paused(cast: Cast, agent: UUID) -> Subject:
     work = scene.lease(scene.start(cast.workspace, agent))
     scene.step(work, report="draft", leave_by=EventKind.THREAD_HANDED_BACK)
-    actions.pause(cast.actor("operator"), work.thread)
+    PAUSE.run(cast.actor("operator"), Pause(), work.thread)
     return idle(cast, work.thread, ["resume", "edit", "roll back", "cancel", "fork"])
 
 
@@ -161,7 +165,9 @@ def failed(cast: Cast, agent: UUID) -> Subject:
     scene.step(work, report="half", leave_by=EventKind.THREAD_FAILED)
     subject = idle(cast, work.thread, ["retry", "edit", "roll back"])
     node = queries.thread(work.thread, workspace=cast.workspace).next_nodes[0]
-    skip = partial(actions.skip, cast.actor("operator"), work.thread, node, "not needed")
+    skip = partial(
+        SKIP.run, cast.actor("operator"), Skip(node=node, reason="not needed"), work.thread
+    )
     return replace(subject, verbs={**subject.verbs, "skip": skip})
 
 

@@ -21,6 +21,7 @@ from dashboard.actions.people import administration
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor
 from dashboard.kit import action as kit
+from dashboard.threads import many
 from tests.cast import PEOPLE as CAST
 from tests.contract.starts import noticed
 from tests.contract.world import World
@@ -31,7 +32,7 @@ CHOKE = {
     for name in actions.__all__
     if callable(getattr(actions, name)) and not isinstance(getattr(actions, name), type)
 } - {"dashboard.identity.permissions"}
-CHOKE |= {administration.__name__, hooks.__name__, provisioned.__name__}
+CHOKE |= {administration.__name__, hooks.__name__, provisioned.__name__, many.__name__}
 CHOKE |= {getattr(external, name).__module__ for name in external.__all__}
 # Declared actions: the kit asks for the right, the functions beside a declaration act.
 import_module(settings.ROOT_URLCONF)

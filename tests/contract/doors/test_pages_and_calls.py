@@ -14,6 +14,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from dashboard import actions
 from dashboard.actions import external, hooks
 from dashboard.kit.action import ACTIONS
+from dashboard.threads import many
 from tests.cast import Cast
 from tests.contract.calls import example, send
 from tests.contract.example_calls import next_node, version_of
@@ -203,6 +204,7 @@ def codes() -> dict[Any, str]:
     # What agents that work elsewhere do has names of its own.
     results |= {f"external.{n}": getattr(external, n) for n in external.__all__ if n != "lease_of"}
     results |= {name: getattr(hooks, name) for name in HOOKS}
+    results |= {name: getattr(many, name) for name in ("preview_many", "act_on_many")}
     for action in ACTIONS.values():
         results[action.name] = action.perform
         if action.preview:

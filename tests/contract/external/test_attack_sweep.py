@@ -24,6 +24,7 @@ from checkpoints import queries, store
 from dashboard import actions
 from dashboard.identity import tokens
 from dashboard.operating.proof import verify
+from dashboard.threads.pause import RESUME, Resume
 from tests.cast import Cast
 
 from .conftest import driver
@@ -242,7 +243,7 @@ def _prepared(
     assert begin(a).body["do"] == "wait"
     history(a, cast)
     if queries.thread(UUID(a.thread), workspace=cast.workspace).status == "paused":
-        actions.resume(cast.actor("operator"), UUID(a.thread))
+        RESUME.run(cast.actor("operator"), Resume(), UUID(a.thread))
     taken = a.call("POST", "lease/", {"name": a.name, "seconds": 60})
     if taken.status == 200:
         a.lease = taken.body["token"]

@@ -18,6 +18,7 @@ from dashboard import actions
 from dashboard.errors import FourEyes
 from dashboard.identity import tokens
 from dashboard.operating.proof import verify
+from dashboard.threads.pause import RESUME, Resume
 from tests.cast import Cast
 
 from .conftest import driver
@@ -88,7 +89,7 @@ def after_a_rollback(a: Agent, cast: Cast) -> Any:
     first = queries.checkpoint_by_number(_id(a), 0).id
     a.commit(1, delta={"set": {"n": 1}})
     actions.roll_back(cast.actor("manager"), _id(a), first, "wrong")
-    actions.resume(cast.actor("operator"), _id(a))
+    RESUME.run(cast.actor("operator"), Resume(), _id(a))
     a.take()
     return a.begin("charge#0", args=ARGS, gate=GATE)
 

@@ -12,6 +12,7 @@ from approvals.policies.drafts import Draft
 from checkpoints import queries
 from dashboard import actions
 from dashboard.operating.proof import verify
+from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from tests.cast import Cast
 
 from .door import Agent
@@ -89,9 +90,9 @@ def test_a_refusal_before_a_reported_node_ends_the_thread(held: Agent, cast: Cas
 def test_an_edit_after_the_decision_asks_again(held: Agent, cast: Cast) -> None:
     held.commit(1, nodes=["look"], next_nodes=["pay"], delta={"set": {"n": 1}})
     held.decide()
-    actions.pause(cast.actor("operator"), UUID(held.thread))
+    PAUSE.run(cast.actor("operator"), Pause(), UUID(held.thread))
     actions.edit(cast.actor("operator"), UUID(held.thread), {"n": 2}, "more")
-    actions.resume(cast.actor("operator"), UUID(held.thread))
+    RESUME.run(cast.actor("operator"), Resume(), UUID(held.thread))
     assert held.call("POST", "lease/", {"name": "host-1"}).code == "not-allowed-now"
     assert held.get("next/")["do"] == "wait"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,6 +14,7 @@ from approvals import queries as gates
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
 from dashboard import actions
+from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import (
     AlreadyDecided,
     Conflict,
@@ -22,6 +25,9 @@ from dashboard.errors import (
     Stale,
 )
 from dashboard.fields.validation import clean_name
+from dashboard.kit.action import read
+from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
+from dashboard.threads.retry import RETRY
 from dashboard.wording.sentences import event_sentence
 from tests.cast import Cast
 from tests.dashboard import scene
@@ -122,58 +128,58 @@ def test_pause_resume_cancel(cast: Cast, agent: UUID) -> None:
     def status() -> Status:
         return queries.thread(thread, workspace=cast.workspace).status
 
-    assert actions.pause(who, thread) == "paused"
+    assert PAUSE.run(who, Pause(), thread) == "paused"
     assert status() == Status.PAUSED
-    actions.resume(who, thread)
+    RESUME.run(who, Resume(), thread)
     assert status() == Status.QUEUED
     with pytest.raises(NotAllowedNow) as caught:
-        actions.resume(who, thread)
+        RESUME.run(who, Resume(), thread)
     assert caught.value.facts["status"] == "queued"
     scene.lease(thread)
-    assert actions.pause(who, thread) == "requested"
-    assert actions.pause(who, thread) == "requested"
+    assert PAUSE.run(who, Pause(), thread) == "requested"
+    assert PAUSE.run(who, Pause(), thread) == "requested"
     actions.cancel(who, thread, "no need")
     assert status() == Status.CANCELLED
     with pytest.raises(Conflict):
         actions.cancel(who, thread)
     with pytest.raises(Conflict):
-        actions.pause(who, thread)
+        PAUSE.run(who, Pause(), thread)
 
 
 def test_a_pause_carries_its_reason_to_the_event_and_the_status(cast: Cast, agent: UUID) -> None:
     operator = cast.actor("operator")
     idle, busy, ahead = (scene.start(cast.workspace, agent) for _ in range(3))
-    assert actions.pause(operator, idle, reason="no figures yet") == "paused"
+    assert PAUSE.run(operator, Pause(reason="no figures yet"), idle) == "paused"
     row = queries.thread(idle, workspace=cast.workspace)
     assert row.status_reason == "Paused by a person: no figures yet"
     last = queries.events_after(idle, 0)[-1]
     assert (last.kind, last.data["reason"]) == ("thread.paused", "no figures yet")
     assert "no figures yet" in event_sentence(last)
     scene.lease(busy)
-    assert actions.pause(operator, busy, reason="no figures yet") == "requested"
+    assert PAUSE.run(operator, Pause(reason="no figures yet"), busy) == "requested"
     last = queries.events_after(busy, 0)[-1]
     assert (last.kind, last.data["reason"]) == ("pause.requested", "no figures yet")
     assert queries.pause_reason(busy) == "no figures yet"
     node = queries.thread(ahead, workspace=cast.workspace).next_nodes[0]
-    actions.pause(operator, ahead, node, "no figures yet")
+    PAUSE.run(operator, Pause(before_node=node, reason="no figures yet"), ahead)
     assert queries.events_after(ahead, 0)[-1].data == {"before": node, "reason": "no figures yet"}
     with pytest.raises(Invalid):
-        actions.pause(operator, ahead, reason="x" * 10_001)
+        PAUSE.run(operator, read(Pause, {"reason": "x" * 10_001}), ahead)
 
 
 def test_pause_before_a_node(cast: Cast, agent: UUID) -> None:
     who, thread = cast.actor("operator"), scene.start(cast.workspace, agent)
-    assert actions.pause(who, thread, "publish") == "requested"
+    assert PAUSE.run(who, Pause(before_node="publish"), thread) == "requested"
     assert queries.thread(thread, workspace=cast.workspace).pause_at == "publish"
     with pytest.raises(Invalid) as caught:
-        actions.pause(who, thread, "nowhere")
+        PAUSE.run(who, Pause(before_node="nowhere"), thread)
     assert caught.value.path == "$.before_node"
 
 
 def test_retry_after_failure(cast: Cast, agent: UUID) -> None:
     thread = scene.start(cast.workspace, agent)
     store.leave(scene.lease(thread), EventKind.THREAD_FAILED, reason="no such column")
-    actions.retry(cast.actor("operator"), thread)
+    RETRY.run(cast.actor("operator"), Nothing(), thread)
     assert queries.thread(thread, workspace=cast.workspace).status == Status.QUEUED
 
 
@@ -183,12 +189,16 @@ def test_versions_are_compared(cast: Cast, agent: UUID, action: str) -> None:
     who = cast.actor("operator")
     thread = queries.thread(row.thread, workspace=cast.workspace)
     first = queries.checkpoint_by_number(row.thread, 0).id
-    args: tuple[Any, ...] = {
-        "edit": ({"goal": "abc"}, "because"),
-        "roll_back": (first, "because"),
-    }.get(action, ())
+    acts: dict[str, Callable[..., Any]] = {
+        "pause": partial(PAUSE.run, who, Pause(), row.thread),
+        "resume": partial(RESUME.run, who, Resume(), row.thread),
+        "retry": partial(RETRY.run, who, Nothing(), row.thread),
+        "cancel": partial(actions.cancel, who, row.thread),
+        "edit": partial(actions.edit, who, row.thread, {"goal": "abc"}, "because"),
+        "roll_back": partial(actions.roll_back, who, row.thread, first, "because"),
+    }
     with pytest.raises(Stale) as caught:
-        getattr(actions, action)(who, row.thread, *args, expected_version=thread.version - 1)
+        acts[action](expected_version=thread.version - 1)
     assert caught.value.facts["version"] == thread.version
     assert queries.thread(row.thread, workspace=cast.workspace) == thread
     assert gates.approval(row.id, workspace=cast.workspace).open

@@ -23,6 +23,7 @@ from dashboard import actions
 from dashboard.actions import second_person
 from dashboard.errors import ActionError, Invalid, NeedsSecondPerson, Stale
 from dashboard.operating import proof
+from dashboard.threads.pause import RESUME, Resume
 from tests.cast import Cast
 from tests.contract.world import make_world
 from tests.dashboard import scene
@@ -143,7 +144,7 @@ def test_a_rollback_waits_and_a_thread_that_moved_on_is_told_honestly(
     assert request_of(cast, good).status == "withdrawn"
     assert request_of(cast, stale).status == "withdrawn"
     again = second_request(lambda: actions.roll_back(operator, thread, first, "still wrong"))
-    actions.resume(operator, thread)
+    RESUME.run(operator, Resume(), thread)
     approve(cast, again)
     row = request_of(cast, again)
     assert (row.status, row.outcome) == ("settled", "approve")
@@ -301,7 +302,7 @@ def test_the_request_says_what_became_of_it(cast: Cast, agent: UUID) -> None:
     assert message is not None
     assert message[1].rstrip(".").rpartition(" ")[2] in answer.content.decode()
     bad = second_request(lambda: actions.roll_back(operator, thread, first, "wrong"))
-    actions.resume(operator, thread)
+    RESUME.run(operator, Resume(), thread)
     form["proposal_hash"] = request_of(cast, bad).standing_hash
     page = client.post(f"/approvals/{bad}/decide/", form, follow=True).content.decode()
     assert "Not done: " in page

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from checkpoints import queries
 from checkpoints.errors import InvalidValue
 from checkpoints.state.deltas import canonical
-from dashboard import actions
 from dashboard.commands.terminal.state_files import read_yaml
 from dashboard.documents.yaml_text import yaml_of
+from dashboard.threads.pause import PAUSE, Pause
 from tests.cast import Cast
 from tests.dashboard import scene
 from tests.dashboard.documents.test_yaml import HOSTILE
@@ -104,7 +104,7 @@ def run(*words: str) -> tuple[int, str, str]:
 @pytest.fixture
 def paused(cast: Cast) -> UUID:
     thread = scene.start(cast.workspace, scene.make_agent())
-    actions.pause(cast.actor("operator"), thread)
+    PAUSE.run(cast.actor("operator"), Pause(), thread)
     return thread
 
 

@@ -17,10 +17,14 @@ from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from dashboard import actions
 from dashboard.actions import external
+from dashboard.api.shapes.requests import Nothing
 from dashboard.commands.agents.watched_files import Folder, Seen
 from dashboard.errors import Conflict
 from dashboard.identity.permissions import THREAD_ACTIONS, allowed_actions
 from dashboard.operating.proof import verify
+from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
+from dashboard.threads.retry import RETRY
+from dashboard.threads.skip import SKIP, Skip
 from tests.cast import Cast, make_cast
 from tests.dashboard.terminals import argv, environment, manage
 from tests.hazards.bench import wait_until
@@ -151,10 +155,10 @@ def test_they_are_watched_and_not_controlled_and_say_so(folder: Folder, cast: Ca
     assert [name for name in THREAD_ACTIONS if possible[name].allowed] == []
     operator = cast.actor("operator")
     attempts: list[Callable[[], object]] = [
-        lambda: actions.pause(operator, thread),
-        lambda: actions.resume(operator, thread),
-        lambda: actions.retry(operator, thread),
-        lambda: actions.skip(operator, thread, "work", "not needed"),
+        lambda: PAUSE.run(operator, Pause(), thread),
+        lambda: RESUME.run(operator, Resume(), thread),
+        lambda: RETRY.run(operator, Nothing(), thread),
+        lambda: SKIP.run(operator, Skip(node="work", reason="not needed"), thread),
         lambda: actions.cancel(operator, thread),
         lambda: actions.edit(operator, thread, {"step": "x"}, "why"),
         lambda: actions.fork(operator, thread, row.head),

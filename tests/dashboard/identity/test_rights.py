@@ -20,11 +20,15 @@ from checkpoints.states import ROLES as ROLES_OF_TABLE
 from dashboard import actions
 from dashboard.actions import external, hooks
 from dashboard.actions.people.administration import Administrator
+from dashboard.api.shapes.requests import Nothing
 from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor, may
+from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.rename import RENAME, Rename
+from dashboard.threads.retry import RETRY
+from dashboard.threads.skip import SKIP, Skip
 from tests.cast import PEOPLE, Cast
 from tests.dashboard import scene
 
@@ -39,11 +43,11 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "start": lambda who: actions.start_thread(who, agent="research", input={"goal": "abc"}),
         "upload": lambda who: actions.upload(who, SimpleUploadedFile("a.csv", b"a")),
         "work": lambda who: external.take(who, thread, "host-1", 60),
-        "pause": lambda who: actions.pause(who, thread),
+        "pause": lambda who: PAUSE.run(who, Pause(), thread),
         "rename": lambda who: RENAME.run(who, Rename(title="October"), thread),
-        "resume": lambda who: actions.resume(who, thread),
-        "retry": lambda who: actions.retry(who, thread),
-        "skip": lambda who: actions.skip(who, thread, "analyse", "because"),
+        "resume": lambda who: RESUME.run(who, Resume(), thread),
+        "retry": lambda who: RETRY.run(who, Nothing(), thread),
+        "skip": lambda who: SKIP.run(who, Skip(node="analyse", reason="because"), thread),
         "settle": lambda who: actions.settle(who, thread, head, "happened"),
         "code": lambda who: actions.choose_code(who, thread, "pin"),
         "input": lambda who: actions.send_input(who, thread, "more"),

@@ -16,6 +16,7 @@ from checkpoints import queries, store
 from dashboard import actions
 from dashboard.errors import NotAllowedNow
 from dashboard.identity.permissions import actor_of
+from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from workers.slot import reached
 from workers.testing.harness import Harness, Reply
 
@@ -125,10 +126,10 @@ def test_an_action_reaches_children_and_says_so_before(fleet: Fleet, line: list[
     first = queries.checkpoint_by_number(line[0], 0)
     with pytest.raises(NotAllowedNow):  # it has made no step yet: nothing to go back over
         actions.preview_roll_back(actor, line[0], first.id)
-    actions.pause(actor, line[0], children=True)
+    PAUSE.run(actor, Pause(children=True), line[0])
     carry_out()
     assert statuses(fleet, line) == ["paused"] * 3
-    actions.resume(actor, line[0], children=True)
+    RESUME.run(actor, Resume(children=True), line[0])
     carry_out()
     actions.cancel(actor, line[0], "enough", children=True)
     carry_out()

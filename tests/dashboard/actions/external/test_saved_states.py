@@ -10,6 +10,7 @@ from checkpoints.states import Status
 from dashboard import actions
 from dashboard.actions import external
 from dashboard.errors import ActionError, Conflict, Invalid, NotAllowedNow, Stale
+from dashboard.threads.pause import PAUSE, Pause
 from tests.cast import Cast
 from tests.dashboard import scene
 
@@ -49,7 +50,10 @@ def test_a_save_after_another_one_changes_nothing(cast: Cast) -> None:
 def test_what_a_person_stopped_takes_nothing(cast: Cast, verb: str) -> None:
     operator = cast.actor("operator")
     thread = external.save_state(operator, "x", {"turn": 1}).thread
-    getattr(actions, verb)(operator, thread)
+    if verb == "pause":
+        PAUSE.run(operator, Pause(), thread)
+    else:
+        actions.cancel(operator, thread)
     with pytest.raises(NotAllowedNow):
         external.save_state(operator, "x", {"turn": 2})
 

@@ -30,6 +30,7 @@ from dashboard.errors import Invalid, Missing, NotAllowedNow
 from dashboard.identity.permissions import may
 from dashboard.kit.action import read
 from dashboard.pages.board import BoardPage
+from dashboard.threads.pause import PAUSE, Pause
 from tests.cast import Cast
 from tests.checkpoints.builders import rows
 from tests.dashboard import populations, scene
@@ -122,7 +123,7 @@ def test_the_banner_stands_on_every_board_with_its_numbers(cast: Cast) -> None:
     threads = [scene.start(cast.workspace, agent) for _ in range(5)]
     held = leases.acquire(threads[0], owner="worker:1")
     assert held is not None
-    actions.pause(cast.actor("operator"), threads[1])
+    PAUSE.run(cast.actor("operator"), Pause(), threads[1])
     breaker = tripped(cast)
     for query in ("", "?status=paused", "?q=nothing", "?agent=research"):
         html = cast.client("operator").get(f"/{query}").content.decode()

@@ -12,8 +12,10 @@ from approvals import queries as gates
 from checkpoints import queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.states import EventKind, Status
-from dashboard import actions
 from dashboard.errors import Forbidden, Invalid, Missing, NotAllowedNow
+from dashboard.kit.action import read
+from dashboard.threads.pause import PAUSE, Pause
+from dashboard.threads.skip import SKIP, Skip
 from tests.cast import Cast
 from tests.dashboard import scene
 
@@ -74,10 +76,10 @@ def test_a_second_click_is_refused_with_what_is_now(
 def test_open_requests_of_the_node_are_withdrawn(cast: Cast, agent: UUID) -> None:
     request = scene.waiting(cast.workspace, agent)
     who = cast.actor("operator")
-    actions.pause(who, request.thread)
+    PAUSE.run(who, Pause(), request.thread)
     row = queries.thread(request.thread, workspace=cast.workspace)
     assert request.node in row.next_nodes
-    assert actions.skip(who, request.thread, request.node, GONE) == Status.PAUSED
+    assert SKIP.run(who, Skip(node=request.node, reason=GONE), request.thread) == Status.PAUSED
     now = gates.approval(request.id, workspace=cast.workspace)
     assert (now.status, GONE in now.comment) == ("withdrawn", True)
     assert verify_thread(request.thread).intact
@@ -87,20 +89,20 @@ def test_who_may_not_and_what_is_not_there(cast: Cast, failed: UUID) -> None:
     node, who = node_of(failed, cast), cast.actor("operator")
     for name in ("viewer", "manager", "auditor"):
         with pytest.raises(Forbidden):
-            actions.skip(cast.actor(name), failed, node, GONE)
+            SKIP.run(cast.actor(name), Skip(node=node, reason=GONE), failed)
     for wrong, path in (("", "$.node"), ("nobody", "$.node")):
         with pytest.raises(Invalid) as caught:
-            actions.skip(who, failed, wrong, GONE)
+            SKIP.run(who, read(Skip, {"node": wrong, "reason": GONE}), failed)
         assert caught.value.path == path
     with pytest.raises(Invalid) as caught:
-        actions.skip(who, failed, node, "")
+        SKIP.run(who, read(Skip, {"node": node, "reason": ""}), failed)
     assert caught.value.path == "$.reason"
-    actions.skip(who, failed, node, GONE)
+    SKIP.run(who, Skip(node=node, reason=GONE), failed)
     with pytest.raises(NotAllowedNow):
-        actions.skip(who, failed, node, GONE)
+        SKIP.run(who, Skip(node=node, reason=GONE), failed)
 
 
 def test_threads_of_other_workspaces_are_missing(cast: Cast, agent: UUID) -> None:
     foreign = scene.start(cast.elsewhere, agent)
     with pytest.raises(Missing):
-        actions.skip(cast.actor("operator"), foreign, "collect", GONE)
+        SKIP.run(cast.actor("operator"), Skip(node="collect", reason=GONE), foreign)

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser
 from checkpoints import chain
 from checkpoints.states import Status
 from dashboard import actions
+from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from tests.clients.editing import Editor
 from tests.embedded.helpers import wait_until
 
@@ -142,8 +143,8 @@ def test_a_pause_holds_the_conversation(gateway: Gate) -> None:
     gateway.call("add", {"a": 1, "b": 2})
     (thread,) = gateway.threads()
     operator = gateway.cast.actor("operator")
-    actions.pause(operator, thread.id)
+    PAUSE.run(operator, Pause(), thread.id)
     assert "Paused" in text_of(gateway.call("look", {"key": "k"}))
     assert gateway.outside() == []
-    actions.resume(operator, thread.id)
+    RESUME.run(operator, Resume(), thread.id)
     assert text_of(gateway.call("look", {"key": "k"})) == "k"

@@ -11,7 +11,8 @@ from django.urls import reverse
 from checkpoints import store
 from checkpoints.states import EventKind
 from checkpoints.views import SavedRow
-from dashboard import actions
+from dashboard.api.shapes.requests import Nothing
+from dashboard.threads.retry import RETRY
 from dashboard.wording import savings
 from tests.cast import Cast
 from tests.checkpoints.builders import acquired, drive, make_thread, new_activity
@@ -61,7 +62,7 @@ def test_pages_and_api_show_what_was_spared(cast: Cast) -> None:
             usage = {"model": "m", "tokens": 620, "cost": "0.01", "milliseconds": 3000}
             store.record_activity(work, call, result="said", usage=usage)
         store.leave(work, EventKind.THREAD_FAILED, reason="503")
-        actions.retry(cast.actor("operator"), thread)
+        RETRY.run(cast.actor("operator"), Nothing(), thread)
         work = acquired(thread)
     # The first fault spared two calls, the second three.
     both = {"resumes": 2, "calls": 5, "model_calls": 5, "tokens": 3100, "cost": "0.05"}

@@ -13,19 +13,15 @@ from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.views import EffectFate, ThreadRow
 from dashboard.actions.cancellation import cancel, preview_cancel
-from dashboard.actions.stopped.skips import skip, skippable
-from dashboard.actions.threads import (
-    edit,
-    pause,
-    preview_edit,
-    preview_roll_back,
-    resume,
-    retry,
-    roll_back,
-)
+from dashboard.actions.threads import edit, preview_edit, preview_roll_back, roll_back
+from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import ActionError, Conflict, Invalid, Missing, NotAllowedNow
 from dashboard.fields.validation import REASON_MAX, check_text
 from dashboard.identity.permissions import Actor, allowed_actions, require
+
+from .pause import PAUSE, RESUME, Pause, Resume
+from .retry import RETRY
+from .skip import SKIP, Skip, skippable
 
 AT_ONCE: Final = 200
 DEEDS: Final = ("pause", "resume", "retry", "edit", "skip", "cancel", "roll_back")
@@ -224,15 +220,17 @@ def _edit(actor: Actor, deed: Deed, row: ThreadRow, seen: dict[str, Any]) -> Non
     with transaction.atomic():
         edit(actor, row.id, deed.changes, deed.reason, **seen)
         if deed.then_retry:
-            retry(actor, row.id)
+            RETRY.run(actor, Nothing(), row.id)
 
 
 _CALLS: Final[dict[str, Callable[[Actor, Deed, ThreadRow, dict[str, Any]], object]]] = {
-    "pause": lambda who, deed, row, seen: pause(who, row.id, reason=deed.reason, **seen),
-    "resume": lambda who, deed, row, seen: resume(who, row.id, **seen),
-    "retry": lambda who, deed, row, seen: retry(who, row.id, **seen),
+    "pause": lambda who, deed, row, seen: PAUSE.run(who, Pause(reason=deed.reason), row.id, **seen),
+    "resume": lambda who, deed, row, seen: RESUME.run(who, Resume(), row.id, **seen),
+    "retry": lambda who, deed, row, seen: RETRY.run(who, Nothing(), row.id, **seen),
     "edit": _edit,
-    "skip": lambda who, deed, row, seen: skip(who, row.id, _node_of(row), deed.reason, **seen),
+    "skip": lambda who, deed, row, seen: SKIP.run(
+        who, Skip(node=_node_of(row), reason=deed.reason), row.id, **seen
+    ),
     "cancel": lambda who, deed, row, seen: cancel(who, row.id, deed.reason, deed.undo, **seen),
     "roll_back": lambda who, deed, row, seen: roll_back(
         who, row.id, _target(deed, row), deed.reason, **seen
