@@ -101,7 +101,6 @@ from .threads import (
     preview_roll_back,
     refuse_preview,
     roll_back,
-    send_input,
     upload,
     verify,
 )
@@ -188,7 +187,6 @@ __all__ = [
     "rotate_endpoint",
     "save_view",
     "second_factor",
-    "send_input",
     "set_budget",
     "set_cap",
     "set_hold",

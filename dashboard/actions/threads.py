@@ -25,7 +25,6 @@ from dashboard.errors import Conflict, Invalid, NotAllowedNow, TooLarge, transla
 from dashboard.fields.validation import (
     REASON_MAX,
     check_changes,
-    check_message,
     check_text,
     clean_name,
     resulting_state,
@@ -34,7 +33,6 @@ from dashboard.identity.permissions import (
     Actor,
     allowed_actions,
     closed,
-    no_message_channel,
     refuse_beyond,
     require,
 )
@@ -49,22 +47,6 @@ from .previews.plans import EditPlan, RollBackPlan, edit_plan, roll_back_plan
 
 # Verifying makes some 5,000 events a second: an answer in a few seconds.
 VERIFY_NOW_EVENTS = 20_000
-
-
-@translated()
-def send_input(
-    actor: Actor, thread_id: UUID, message: Any, *, expected_version: int | None = None
-) -> int:
-    """Keep a message for the next step of a living thread; the number of its event."""
-    thread = thread_for(actor, "input", thread_id)
-    if not thread.message_channel:
-        raise Conflict(no_message_channel(thread), status=str(thread.status))
-    check_message(
-        queries.agent_version(thread.agent_version_id), message, workspace=actor.workspace
-    )
-    return store.send_input(
-        thread_id, message=message, actor=actor.id, expected_version=expected_version
-    )
 
 
 @translated()

@@ -36,7 +36,6 @@ from .shapes.requests import (
     Fork,
     Nothing,
     RollBack,
-    SendInput,
     StartThread,
 )
 from .shapes.rows import Counts, Thread, ThreadDetail, ThreadList, Verification
@@ -201,28 +200,6 @@ class CancelThread(MemberView):
             expected_version=self.expected_version(),
         )
         return detail(self, thread_id, status=202 if undone else 200)
-
-
-class InputThread(MemberView):
-    """New input for a thread."""
-
-    changes = "input"
-
-    @extend_schema(
-        operation_id="threads_input",
-        request=SendInput,
-        responses={200: ThreadDetail, **REFUSED},
-        parameters=[IF_MATCH],
-        summary="Send a message that the next step takes",
-        description="200: it is kept and stands in `inputs` until it is taken. It wakes nobody.",
-    )
-    def post(self, request: Request, thread_id: UUID) -> Response:
-        """Any status but succeeded and cancelled; 409 where the agent names no message channel."""
-        version = self.expected_version()
-        actions.send_input(
-            self.actor, thread_id, self.body(SendInput).message, expected_version=version
-        )
-        return detail(self, thread_id)
 
 
 class EditThread(MemberView):

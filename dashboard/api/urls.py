@@ -9,6 +9,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from dashboard.board.breaker_actions import RELEASE, TRIP
 from dashboard.board.breakers import Breakers, OneBreaker
 from dashboard.kit.call import call
+from dashboard.threads.input import INPUT
 from dashboard.threads.pause import PAUSE, RESUME
 from dashboard.threads.rename import RENAME
 from dashboard.threads.retry import RETRY
@@ -137,7 +138,6 @@ from .threads import (
     CancelThread,
     EditThread,
     ForkThread,
-    InputThread,
     RollBackThread,
     ThreadCounts,
     Threads,
@@ -169,7 +169,7 @@ _thread: list[URLPattern] = [
     path("erasure/", EraseThread.as_view(), name="thread_erasure"),
     path("hold/", HoldThread.as_view(), name="thread_hold"),
     path("lift_hold/", LiftHoldOfThread.as_view(), name="thread_lift_hold"),
-    path("input/", InputThread.as_view(), name="input"),
+    path("input/", call(INPUT), name="input"),
     path("edit/", EditThread.as_view(), name="edit"),
     path("fork/", ForkThread.as_view(), name="fork"),
     path("rollback/", RollBackThread.as_view(), name="rollback"),

@@ -59,7 +59,8 @@ class Action[Input: RequestShape, Result]:
 
     `target` is what its address names by id, None for nothing. With `versioned` a caller may name
     the version of the target that was looked at. `alternatives` are fields of which one may be
-    given. With `operation` a policy can demand a second person. `events` are the kinds one of
+    given; fields that are `checked_apart` are judged by the function, as the agent has them. With
+    `operation` a policy can demand a second person. `events` are the kinds one of
     which `perform` puts on record. `done` says in a sentence what was done, `help` continues the
     name of a command ("stops all threads").
     """
@@ -78,6 +79,7 @@ class Action[Input: RequestShape, Result]:
     versioned: bool = False
     status: int = 200
     alternatives: tuple[str, ...] = ()
+    checked_apart: tuple[str, ...] = ()
     operation: Operation | None = None
     preview: Preview[Any] | None = None
     examples: str = ""
@@ -151,7 +153,8 @@ class Action[Input: RequestShape, Result]:
 
     def _check(self, actor: Actor, wanted: RequestShape) -> None:
         require(actor, self.right)
-        values = wanted.model_dump(mode="json", exclude_unset=True)
+        apart = {*self.checked_apart}
+        values = wanted.model_dump(mode="json", exclude_unset=True, exclude=apart)
         deltas.check(values)  # also texts of forms and commands, which no parser has read
         check_credentials("$", values)
         both = [name for name in self.alternatives if values.get(name) is not None]

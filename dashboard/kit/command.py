@@ -14,6 +14,8 @@ from dashboard.commands.terminal.tables import Table
 from .action import Action, read
 from .inputs import kind_of, option_of
 
+type _Declare = Callable[[argparse.ArgumentParser], None]
+
 
 def verb(
     action: Action[Any, Any],
@@ -21,6 +23,7 @@ def verb(
     *,
     names: Mapping[str, Sequence[str]] | None = None,
     without: Collection[str] = (),
+    beside: tuple[_Declare, Callable[[dict[str, Any]], dict[str, Any]]] | None = None,
     plan_table: Callable[[Any], Table] | None = None,
     question: Callable[[Any, Any], str] | None = None,
     note: Callable[[Any], str] | None = None,
@@ -30,7 +33,7 @@ def verb(
     `tell` shows what was done: of (command, person, result, id). `plan_table` shows the plan,
     `question` is asked of (input, plan) before anything is done, `note` follows the sentence of
     what was done. `names` are arguments that are not called like their field, `without` the fields
-    that have none.
+    that have none; `beside` declares others and reads values of the input from them.
     """
     if (action.preview is None) is not (plan_table is None):
         raise TypeError(f"{action.name} needs a table of its plan, or shows one without a plan")
@@ -42,7 +45,8 @@ def verb(
         options, actor = command.options, command.actor(action.right)
         kind = action.target
         target = [kind.find(actor, options[kind.name])] if kind else []
-        wanted = read(action.takes, _values(action, words, options))
+        values = _values(action, words, options) | (beside[1](options) if beside else {})
+        wanted = read(action.takes, values)
         if plan_table:
             plan = action.plan(actor, wanted, *target)
             if options["preview"]:
@@ -61,6 +65,8 @@ def verb(
         if kind := action.target:
             parser.add_argument(kind.name, metavar=kind.metavar, help=kind.help)
         _add_options(parser, action, words)
+        if beside:
+            beside[0](parser)
         if action.versioned:
             add_version_argument(parser)
         if plan_table:

@@ -25,7 +25,6 @@ from dashboard.fields.validation import (
     CONFIG_BYTES,
     LABEL_KEY_MAX,
     LABELS_MAX,
-    MESSAGE_BYTES,
     NOT_BLANK,
 )
 from workers.external.announcement import REDUCERS, Announcement
@@ -253,12 +252,6 @@ class Cancel(RequestShape):
         False, description="With `undo`: also what may have happened, where it has an undo."
     )
     children: bool = Field(False, description="Let it reach the threads that it started as well.")
-
-
-class SendInput(RequestShape):
-    """A message for the next step: any JSON that fits an item of the agent's message channel."""
-
-    message: Any = Field(description=f"At most {MESSAGE_BYTES:,} bytes.")
 
 
 class Edit(RequestShape):

@@ -24,6 +24,7 @@ from dashboard.commands.terminal.console import (
 from dashboard.commands.terminal.descriptions import cancel_tables, tell_thread
 from dashboard.identity.permissions import Actor
 from dashboard.kit.command import verb
+from dashboard.threads.input import INPUT
 from dashboard.threads.pause import PAUSE, RESUME
 from dashboard.threads.rename import RENAME
 from dashboard.threads.retry import RETRY
@@ -107,16 +108,12 @@ def _input_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", help="a message that is text, as it is")
 
 
-def send_input(command: PersonalCommand) -> None:
-    """Send a message that the next step takes."""
-    o = command.options
-    if (o["message"] is None) == (o["text"] is None):
+def _message(options: dict[str, Any]) -> dict[str, Any]:
+    if (options["message"] is None) == (options["text"] is None):
         raise Usage("JSON", "or --text: give one of them")
-    message = json_given(o["message"], "JSON") if o["text"] is None else o["text"]
-    actor, thread = thread_of(command, "input")
-    actions.send_input(actor, thread.id, message, expected_version=o["version"])
-    command.say("Sent. The next step will use it.")
-    tell_thread(command, actor, thread.id)
+    if options["text"] is not None:
+        return {"message": options["text"]}
+    return {"message": json_given(options["message"], "JSON")}
 
 
 def _cancel_options(parser: argparse.ArgumentParser) -> None:
@@ -172,14 +169,7 @@ DOING = (
     verb(RENAME, tell_target, names={"title": ["title"]}, without=["current"]),
     verb(RETRY, tell_target),
     verb(SKIP, tell_target),
-    Verb(
-        "input",
-        "send a message that the next step takes",
-        send_input,
-        on_thread(_input_options, add_version_argument),
-        "threads input demo-flights --text 'Look at the north as well'\n"
-        """threads input order-17 '{"text": "use the other file"}'""",
-    ),
+    verb(INPUT, tell_target, without=["message"], beside=(_input_options, _message)),
     Verb(
         "cancel",
         "end a thread; what it did stays done; --undo shows what it would undo and asks",

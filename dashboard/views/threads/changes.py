@@ -20,6 +20,7 @@ from dashboard.fields import message as inbox
 from dashboard.fields.parameters import NUMBER_OR_ID
 from dashboard.fields.shapes import Ahead
 from dashboard.identity.permissions import require
+from dashboard.threads.input import INPUT, SendInput
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
@@ -112,7 +113,7 @@ def send_input(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     if problem and allowance.allowed:
         return form(problem, 422)
     try:
-        actions.send_input(who, thread.id, message)
+        INPUT.run(who, SendInput(message=message), thread.id)
     except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
         raise
     except errors.Invalid as error:

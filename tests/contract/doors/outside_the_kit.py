@@ -32,8 +32,7 @@ OUTSIDE: Final[dict[str, list[str]]] = {
     "A file as a stream, not a body of JSON.": ["artifacts_upload"],
     "Verbs of threads that are not converted yet.": [
         *("threads_cancel", "threads_code", "threads_code_many", "threads_edit", "threads_fork"),
-        *("threads_input", "threads_many"),
-        *("threads_reveal", "threads_roll_back", "threads_settle"),
+        *("threads_many", "threads_reveal", "threads_roll_back", "threads_settle"),
         *("threads_start", "threads_verify"),
     ],
     "Verbs of approvals, incidents and erasure that are not converted yet.": [

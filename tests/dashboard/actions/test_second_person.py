@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -22,8 +23,11 @@ from checkpoints.states import EventKind, Status
 from dashboard import actions
 from dashboard.actions import second_person
 from dashboard.errors import ActionError, Invalid, NeedsSecondPerson, Stale
+from dashboard.kit.action import Action, read
 from dashboard.operating import proof
 from dashboard.threads.pause import RESUME, Resume
+from dashboard.threads.retry import RETRY
+from dashboard.threads.skip import SKIP
 from tests.cast import Cast
 from tests.contract.world import make_world
 from tests.dashboard import scene
@@ -206,6 +210,37 @@ def test_an_answer_about_an_unknown_effect_can_need_two(cast: Cast, agent: UUID)
     approve(cast, ident)
     assert queries_policies.carried_out(ident) == ("done", "Done.")
     assert threads.thread(thread, workspace=cast.workspace).status == Status.QUEUED
+
+
+@pytest.mark.parametrize("name", ["retry", "skip"])
+def test_a_declared_action_is_carried_out_as_it_was_asked_by_who_still_may(
+    cast: Cast, agent: UUID, name: str
+) -> None:
+    demand(cast, f"operation == '{name}'")
+    operator = cast.actor("operator")
+    first, second = (scene.start(cast.workspace, agent) for _ in range(2))
+    for thread in (first, second):
+        store.leave(scene.lease(thread), EventKind.THREAD_FAILED, reason="no such service")
+    before = threads.thread(first, workspace=cast.workspace)
+    skipped = {"node": before.next_nodes[0], "reason": "not needed"}
+    values = skipped if name == "skip" else {}
+    action: Action[Any, Any] = {"retry": RETRY, "skip": SKIP}[name]
+    wanted = read(action.takes, values)
+    idents = [second_request(partial(action.run, operator, wanted, t)) for t in (first, second)]
+    row = request_of(cast, idents[0])
+    assert (row.kind, row.tool, row.status) == ("operation", name, "pending")
+    assert row.args["arguments"] == {**values, "expected_version": before.version}
+    assert threads.thread(first, workspace=cast.workspace).status == Status.FAILED
+    approve(cast, idents[0])
+    assert queries_policies.carried_out(idents[0]) == ("done", "Done.")
+    assert threads.thread(first, workspace=cast.workspace).status == Status.QUEUED
+    assert {str(event) for event in action.events} & {*kinds(first)}
+    store.withdraw(cast.workspace, operator.user_id, "operator", actor="user:0")
+    approve(cast, idents[1])
+    outcome = queries_policies.carried_out(idents[1])
+    assert outcome is not None
+    assert outcome[0] == "failed"
+    assert threads.thread(second, workspace=cast.workspace).status == Status.FAILED
 
 
 def test_nobody_is_asked_for_what_is_not_possible(cast: Cast, agent: UUID) -> None:

@@ -22,6 +22,7 @@ from dashboard.commands.agents.watched_files import Folder, Seen
 from dashboard.errors import Conflict
 from dashboard.identity.permissions import THREAD_ACTIONS, allowed_actions
 from dashboard.operating.proof import verify
+from dashboard.threads.input import INPUT, SendInput
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.retry import RETRY
 from dashboard.threads.skip import SKIP, Skip
@@ -163,7 +164,7 @@ def test_they_are_watched_and_not_controlled_and_say_so(folder: Folder, cast: Ca
         lambda: actions.edit(operator, thread, {"step": "x"}, "why"),
         lambda: actions.fork(operator, thread, row.head),
         lambda: actions.roll_back(operator, thread, row.head, "why"),
-        lambda: actions.send_input(operator, thread, "x"),
+        lambda: INPUT.run(operator, SendInput(message="x"), thread),
         lambda: actions.settle(operator, thread, UUID(int=1), "happened"),
     ]
     refusals = 0

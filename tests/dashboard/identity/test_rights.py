@@ -25,6 +25,7 @@ from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor, may
+from dashboard.threads.input import INPUT, SendInput
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.rename import RENAME, Rename
 from dashboard.threads.retry import RETRY
@@ -50,7 +51,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "skip": lambda who: SKIP.run(who, Skip(node="analyse", reason="because"), thread),
         "settle": lambda who: actions.settle(who, thread, head, "happened"),
         "code": lambda who: actions.choose_code(who, thread, "pin"),
-        "input": lambda who: actions.send_input(who, thread, "more"),
+        "input": lambda who: INPUT.run(who, SendInput(message="more"), thread),
         "edit": lambda who: actions.edit(who, thread, {"goal": "abc"}, "because"),
         "cancel": lambda who: actions.cancel(who, thread, "because"),
         "fork": lambda who: actions.fork(who, thread, head),

@@ -15,6 +15,7 @@ from checkpoints.states import EventKind, Status
 from dashboard import actions
 from dashboard.errors import Conflict, Invalid, NotAllowedNow, Stale
 from dashboard.fields.validation import MESSAGE_BYTES
+from dashboard.threads.input import INPUT, SendInput
 from tests.cast import Cast
 from tests.dashboard import scene
 
@@ -43,12 +44,12 @@ def post(client: Client, thread: UUID, body: Any, **headers: str) -> Any:
 
 def test_a_message_is_kept_with_its_sender(cast: Cast, thread: UUID) -> None:
     who = cast.actor("operator")
-    seq = actions.send_input(who, thread, "look north")
+    seq = INPUT.run(who, SendInput(message="look north"), thread)
     [waiting] = queries.waiting_inputs(thread)
     assert (waiting.seq, waiting.message, waiting.actor) == (seq, "look north", who.id)
     with pytest.raises(Stale):
-        actions.send_input(who, thread, "late", expected_version=99)
-    assert actions.send_input(who, thread, "in time", expected_version=1) > seq
+        INPUT.run(who, SendInput(message="late"), thread, expected_version=99)
+    assert INPUT.run(who, SendInput(message="in time"), thread, expected_version=1) > seq
 
 
 def test_an_agent_without_inbox_says_so(cast: Cast) -> None:
@@ -57,7 +58,7 @@ def test_an_agent_without_inbox_says_so(cast: Cast) -> None:
     with pytest.raises(
         Conflict, match="research accepts no new input: its graph names no message channel"
     ):
-        actions.send_input(who, deaf, "hello")
+        INPUT.run(who, SendInput(message="hello"), deaf)
     row = queries.thread(deaf, workspace=cast.workspace)
     assert "no message channel" in actions.allowed_actions(who, row)["input"].why
     assert queries.waiting_inputs(deaf) == []
@@ -77,7 +78,7 @@ def test_refused_messages_name_the_path(
     cast: Cast, thread: UUID, message: Any, path: str, why: str
 ) -> None:
     with pytest.raises(Invalid, match=why) as caught:
-        actions.send_input(cast.actor("operator"), thread, message)
+        INPUT.run(cast.actor("operator"), SendInput(message=message), thread)
     assert caught.value.request_path == "$.message" + path[1:]
     assert queries.waiting_inputs(thread) == []
 
@@ -110,9 +111,9 @@ def test_an_object_is_judged_by_the_item_of_the_inbox(cast: Cast) -> None:
         ({"text": "x", "file": {"$artifact": "0" * 64}}, "$.message.file"),
     ):
         with pytest.raises(Invalid) as caught:
-            actions.send_input(who, thread, message)
+            INPUT.run(who, SendInput(message=message), thread)
         assert caught.value.request_path == path
-    actions.send_input(who, thread, {"text": "fine"})
+    INPUT.run(who, SendInput(message={"text": "fine"}), thread)
     assert len(queries.waiting_inputs(thread)) == 1
 
 
@@ -231,7 +232,7 @@ def test_the_command_sends_json_or_text(
 def test_not_for_threads_that_have_ended(cast: Cast, thread: UUID) -> None:
     store.cancel(thread, actor="user:1")
     with pytest.raises(NotAllowedNow, match="cancelled"):
-        actions.send_input(cast.actor("operator"), thread, "x")
+        INPUT.run(cast.actor("operator"), SendInput(message="x"), thread)
     row = queries.thread(thread, workspace=cast.workspace)
     assert row.status is Status.CANCELLED
     why = actions.allowed_actions(cast.actor("operator"), row)["input"].why

@@ -114,13 +114,6 @@ class Wait(OneThread):
     seconds: Annotated[int, Field(ge=1, le=WAIT_MAX)] = 30
 
 
-class Input(OneThread, requests.SendInput):
-    """A message for the next step of a thread."""
-
-    expected_version: Version = None
-    idempotency_key: Key = None
-
-
 class Reveal(OneThread, requests.Reveal):
     """An encrypted channel, and at which checkpoint; without one at the head."""
 

@@ -7,9 +7,11 @@ from typing import Final
 from dashboard.api.shapes.answers import RevealedChannel
 from dashboard.api.shapes.previews import ForkPreview, RollBackPreview, SecondPersonAsked
 from dashboard.api.shapes.rows import EventList, ThreadDetail, ThreadList
+from dashboard.threads.input import INPUT
 
 from . import arguments
 from .calls import Api, ApiAnswer, ApiCall
+from .declared import declared
 from .tool import Tool, changing, reading
 
 
@@ -76,15 +78,11 @@ TOOLS: Final = (
         _wait,
         effect="reads",
     ),
-    Tool(
-        "input",
+    declared(
+        INPUT,
         "Send a message",
         "Send a message to a thread that is under way; its next step takes it. Only agents that "
         "name a message channel take any.",
-        arguments.Input,
-        (ThreadDetail,),
-        ("input",),
-        changing("threads/{thread}/input/"),
         effect="adds",
     ),
     Tool(

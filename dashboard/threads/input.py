@@ -1,0 +1,59 @@
+"""Send a message to a living thread; its next step takes it."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from pydantic import Field
+
+from checkpoints import queries, store
+from checkpoints.states import EventKind
+from dashboard.actions.threads import thread_for
+from dashboard.api.shapes.requests import RequestShape
+from dashboard.api.shapes.rows import ThreadDetail
+from dashboard.errors import Conflict
+from dashboard.fields.validation import MESSAGE_BYTES, check_message
+from dashboard.identity.permissions import Actor, no_message_channel
+from dashboard.kit.action import Action
+
+from .target import THREAD
+
+
+class SendInput(RequestShape):
+    """A message for the next step: any JSON that fits an item of the agent's message channel."""
+
+    message: Any = Field(description=f"At most {MESSAGE_BYTES:,} bytes.")
+
+
+def send_input(
+    actor: Actor, wanted: SendInput, thread_id: UUID, *, expected_version: int | None
+) -> int:
+    """Keep a message for the next step of a living thread; the number of its event."""
+    thread = thread_for(actor, "input", thread_id)
+    if not thread.message_channel:
+        raise Conflict(no_message_channel(thread), status=str(thread.status))
+    version = queries.agent_version(thread.agent_version_id)
+    check_message(version, wanted.message, workspace=actor.workspace)
+    return store.send_input(
+        thread_id, message=wanted.message, actor=actor.id, expected_version=expected_version
+    )
+
+
+INPUT = Action(
+    name="thread.input",
+    right="input",
+    target=THREAD,
+    versioned=True,
+    takes=SendInput,
+    checked_apart=("message",),
+    answers=ThreadDetail,
+    perform=send_input,
+    events=(EventKind.INPUT_RECEIVED,),
+    summary="Send a message that the next step takes",
+    description="200: it is kept and stands in `inputs` until it is taken. It wakes nobody.",
+    help="send a message that the next step takes",
+    done=lambda *_: "Sent. The next step will use it.",
+    examples="threads input demo-flights --text 'Look at the north as well'\n"
+    """threads input order-17 '{"text": "use the other file"}'""",
+)
