@@ -196,7 +196,7 @@ def _fault(error: Any) -> Fault:
     for key in keys:
         path = deltas.at(path, key)
     kind = error["type"]
-    if kind == "missing":
+    if kind == "missing" or (kind == "string_too_short" and error["ctx"]["min_length"] == 1):
         return Fault(path, "is required")
     if kind == "extra_forbidden":
         return Fault(path, "is not taken here")
