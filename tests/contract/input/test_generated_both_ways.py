@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from schemathesis import GenerationMode
 
 from dashboard.api.shapes.external_requests import RenewLease, ReportCheckpoint
-from dashboard.api.shapes.requests import Skip
+from dashboard.threads.skip import Skip
 from tests.contract.calls import example, send
 from tests.contract.operations import document, operations
 from tests.contract.world import World
