@@ -98,7 +98,7 @@ def test_no_effect_begins_once_the_models_of_its_lease_have_reached_a_cap(
     policies.set_cap(fleet.workspace, scope="thread", per="total", max_cost=str(caps), actor="u:1")
     thread = fleet.start("errand")
     fleet.work_on(thread)
-    assert (meter.calls, spent()) == (CAP / COST, CAP)
+    assert meter.calls * COST == spent() == CAP
     done = caps > CAP
     assert ordered == ["tea"] * done
     assert fleet.row(thread).status == ("succeeded" if done else "paused")
