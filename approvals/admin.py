@@ -155,7 +155,7 @@ class PolicyVersionRecords(Records):
 
     columns = ("made_at", "condition", "action", "number", "made_by")
     needs = ("policy_id",)
-    filters = (choice("action", ("ask", "allow")), ident("workspace_id", "workspace"))
+    filters = (choice("action", ("ask", "allow", "block")), ident("workspace_id", "workspace"))
     search_ids = ("id", "policy_id")
     search_text = ("condition", "note")
     actors = ("made_by",)

@@ -269,7 +269,8 @@ class PolicyVersion(models.Model):
         constraints = (
             models.UniqueConstraint(fields=("policy", "number"), name="gp_policy_version_number"),
             models.CheckConstraint(
-                condition=models.Q(action__in=("ask", "allow")), name="gp_policy_version_action"
+                condition=models.Q(action__in=("ask", "allow", "block")),
+                name="gp_policy_version_action",
             ),
         )
 

@@ -33,4 +33,7 @@ GO_ON: Final = "go_on"
 STOP: Final = "stop"
 ROLL_BACK: Final = "roll_back"
 
+# What a policy says that rejects after the deadline; one that blocks says that it does.
+NOBODY: Final = "Nobody decided before the deadline."
+
 COMMENT_MAX: Final = 5_000  # characters

@@ -183,6 +183,19 @@ class NeedsSecondPerson(ActionError):
         super().__init__(message, approval=str(approval), url=url)
 
 
+class BlockedByPolicy(Forbidden):
+    """A policy refuses it to everybody; facts: approval (its record), url (the record's page).
+
+    `record` writes the record once more where it went with a transaction.
+    """
+
+    code, title = "blocked-by-policy", "A policy blocks this"
+
+    def __init__(self, detail: str, approval: UUID, url: str, record: Callable[[], None]) -> None:
+        super().__init__(detail, approval=str(approval), url=url)
+        self.afterwards = record
+
+
 class NeedsSecondAdmin(ActionError):
     """Another admin has to confirm it first; facts: change (what waits), url (its page)."""
 

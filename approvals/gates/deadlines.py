@@ -20,6 +20,7 @@ from ..queries import ApprovalRow
 from ..rules.headlines import named
 from ..rules.terms import Terms, terms_of
 from ..rules.votes import progress
+from ..states import NOBODY
 from .verdict import decision_rows
 from .verdict.outcomes import takes_effect
 
@@ -27,7 +28,6 @@ SWEEP = "sweep"
 # What the outbox is told.
 EXPIRED = "approval.expired"
 ESCALATED = "approval.escalated"
-NOBODY = "Nobody decided before the deadline."
 _TIME = "coalesce(a.decide_by, a.deadline)"
 _PASSED = f"{_TIME} <= clock_timestamp()"  # the planner finds these by an index
 _IS_OVER = is_over("a.requested_at", _TIME)

@@ -12,7 +12,6 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from uuid_utils.compat import uuid7
 
 from checkpoints import store
 from checkpoints.errors import NotFound
@@ -25,6 +24,7 @@ from .. import outbox, queries
 from ..policies.matches import Rule
 from ..queries import ApprovalRow
 from ..rules.proposals import LATER, Proposal, proposal_hash
+from .policy_approvals import settle
 from .requests import asked_event, insert
 
 KIND = "operation"
@@ -42,13 +42,15 @@ def request_operation(
     reason: str,
     barred: Sequence[str],
     actor: str,
+    ident: UUID,
 ) -> ApprovalRow:
     """Open a request for an operation; `barred` may not decide it, the person who asked above all.
+
+    Where the rule blocks, its policy has rejected it with that, and nobody is asked.
 
     Four eyes hold whatever the rule says, and there is nothing to take back afterwards: it is
     carried out together with the last approval.
     """
-    ident = uuid7()
     terms = replace(
         rule.terms,
         four_eyes=True,
@@ -67,6 +69,7 @@ def request_operation(
             risk=rule.risk or "high",
             policy_version=rule.version,
             terms=terms,
+            blocked_by=rule.name if rule.action == "block" else "",
         )
         p = proposal
         digest = proposal_hash(
@@ -105,8 +108,12 @@ def request_operation(
             **LATER,
             "terms": terms.to_json(),
         }
-        store.add_event(thread, asked_event(columns, actor=actor))
+        store.add_event(thread, asked_event(columns, actor=actor, asks=p.asks))
         insert(columns)
+        if not p.asks:
+            row, event = settle(ident, p.verdict, digest, terms, workspace=workspace)
+            store.add_event(thread, event)
+            return row
         outbox.tell(
             "approval.requested",
             workspace=workspace,

@@ -62,7 +62,7 @@ def announce(work: Work, proposals: Mapping[UUID, Proposal]) -> None:
     for ident, proposal in proposals.items():
         if proposal.revision:
             withdraw_former(work, proposal, reason=SUPERSEDED)
-        if not proposal.allowed_by:
+        if proposal.asks:
             data = named(proposal.title[:300], proposal.sentence) | {"risk": proposal.risk}
             _tell(work, "approval.requested", ident, data)
 

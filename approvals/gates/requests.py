@@ -74,8 +74,11 @@ def request(
     return waits
 
 
-def asked_event(columns: Mapping[str, Any], *, actor: str) -> store.NewEvent:
-    """The event that tells of a request; it binds the whole row."""
+def asked_event(columns: Mapping[str, Any], *, actor: str, asks: bool = True) -> store.NewEvent:
+    """The event that tells of a request; it binds the whole row.
+
+    `asks`: people decide it, and no policy by itself.
+    """
     data = {
         "approval": str(columns["id"]),
         **named(columns["title"], columns["sentence"]),
@@ -84,6 +87,7 @@ def asked_event(columns: Mapping[str, Any], *, actor: str) -> store.NewEvent:
         "risk": columns["risk"],
         "proposal_hash": columns["proposal_hash"],
         "seal": request_seal(columns),
+        **({} if asks else {"asks": False}),
     }
     return store.NewEvent(EventKind.APPROVAL_REQUESTED, data, actor)
 

@@ -123,6 +123,8 @@ def _demands_more(row: Undone, active: Sequence[VersionRow]) -> bool:
     if rule is None or rule.action == "allow":
         # What the author's own gate demands the engine knows, when it gets there.
         return False
+    if rule.action == "block":
+        return True
     return bool(stricter(Demand(True, rule.risk or row.met.risk, rule.terms), row.met))
 
 

@@ -21,11 +21,21 @@ NAMED_MAX: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A policy that would ask about a tool: about each call, or depending on the call."""
+    """A policy that would hold a tool: each call, or depending on the call.
+
+    It asks people, or `blocks`.
+    """
 
     policy: UUID
     name: str
     when: Literal["always", "depends on the call"]
+    blocks: bool = False
+
+    @property
+    def words(self) -> str:
+        """All of it in a few words."""
+        how = "blocks, " if self.blocks else ""
+        return f"{self.name} ({how}{self.when})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +52,8 @@ class HeldTool:
         """All of it in one line."""
         if self.escapes:
             return f"No policy can hold it: {self.escapes}."
-        shown = ", ".join(f"{one.name} ({one.when})" for one in self.holdings)
-        return shown or "No active policy asks about it."
+        shown = ", ".join(one.words for one in self.holdings)
+        return shown or "No active policy asks about it or blocks it."
 
 
 def held_tools(agent: AgentRow, *, workspace: UUID) -> list[HeldTool]:
@@ -118,7 +128,10 @@ def _escapes(agent: AgentRow) -> str:
 def _holdings(
     active: Sequence[VersionRow], agent: AgentRow, tool: str, undo: str
 ) -> tuple[Holding, ...]:
-    """The policies that ask about a tool, in order, up to the first that decides each call."""
+    """The policies that block a tool or ask about it, up to the first that decides each call.
+
+    Those that block come first, as they do for a call; the others in order.
+    """
     # What differs from call to call is left out, so a condition that needs it has no answer.
     values = {
         "tool": tool,
@@ -128,20 +141,22 @@ def _holdings(
         "node": "",
     }
     result = []
-    for row in active:
+    for row in sorted(active, key=lambda row: row.action != "block"):
         if subject_of(row.condition) != "effect":
             continue
         when: Literal["always", "depends on the call"] = "always"
+        is_refused = bool(refusal(row.condition))
         try:
-            if refusal(row.condition):
+            if is_refused:
                 if row.action == "allow":
                     continue
             elif not condition(row.condition).holds(values):
                 continue
         except Unanswered:
             when = "depends on the call"
-        if row.action == "ask":
-            result.append(Holding(row.policy, row.name, when))
-        if when == "always":
+        blocks = row.action == "block" and not is_refused  # a refused one asks meanwhile
+        if row.action != "allow":
+            result.append(Holding(row.policy, row.name, when, blocks))
+        if when == "always" and (blocks or row.action != "block"):
             break
     return tuple(result)

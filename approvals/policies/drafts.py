@@ -24,7 +24,7 @@ UNDO_MAX: Final = 3_600.0
 DAY: Final = 86_400.0
 DEADLINE_MAX: Final = 365 * DAY
 VALID_MIN, VALID_MAX = 60.0, 30 * DAY
-ACTIONS: Final = ("ask", "allow")
+ACTIONS: Final = ("ask", "allow", "block")
 ON_EXPIRY: Final = ("expire", "reject", "escalate")
 
 
@@ -34,7 +34,7 @@ class Draft:
 
     name: str
     condition: str
-    action: Literal["ask", "allow"] = "ask"
+    action: Literal["ask", "allow", "block"] = "ask"
     terms: Terms = field(default_factory=Terms)
     deadline: float | None = None
     risk: str = ""

@@ -47,13 +47,13 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The policies' decision on an action: ask people on these terms, or let it happen.
+    """The policies' decision on an action: ask people on these terms, let it happen, refuse it.
 
     `version` names the policy and its version (`<uuid>@3`); a request's hash binds it.
     `expires_in`: seconds in which people have to decide; None sets no limit.
     """
 
-    action: Literal["ask", "allow"]
+    action: Literal["ask", "allow", "block"]
     version: str
     name: str
     terms: Terms
@@ -71,23 +71,25 @@ class PolicyAnswer:
 
 
 def rule_for(facts: Facts) -> Rule | None:
-    """The first active policy of the workspace that matches; None: no policy asks."""
+    """The decision of the workspace's active policies (`first_match`); None: no policy matches."""
     return ask(facts).rule
 
 
 def ask(facts: Facts) -> PolicyAnswer:
-    """Find the first active policy that matches; also names the policies that were read.
+    """Find the active policy that decides; also names the policies that were read.
 
     Read anew each time: a change by an admin counts for the very next action. A condition that
     cannot be evaluated for this action fails closed: a policy that asks matches then, one that
-    allows does not.
+    allows does not, and one that blocks asks.
     """
     active = queries_policies.active(facts.workspace)
     return PolicyAnswer(first_match(active, facts), queries_policies.mark_of(active))
 
 
 def asks_of_call(facts: Facts, *, declared: bool) -> bool:
-    """Say whether the policies ask about a call that is recorded as anything but an effect.
+    """Say whether the policies hold a call that is recorded as anything but an effect.
+
+    They ask people about it, or block it.
 
     A policy whose condition reads `tool` is about every call of that tool, whatever its author
     records it as. The other policies are about effects, and about calls of a tool that the agent
@@ -96,21 +98,31 @@ def asks_of_call(facts: Facts, *, declared: bool) -> bool:
     active = queries_policies.active(facts.workspace)
     about = [version for version in active if declared or names_tool(version.condition)]
     rule = first_match(about, facts)
-    return rule is not None and rule.action == "ask"
+    return rule is not None and rule.action != "allow"
 
 
 def first_match(versions: Iterable[VersionRow], facts: Facts) -> Rule | None:
-    """The rule of the first of these policies that matches; None without a match.
+    """The rule of the policy that decides, of these in their order; None without a match.
 
-    One that would allow on a fact that is only claimed asks instead: it was saved by an older
-    version, or the fact is a claim of this agent only.
+    One that blocks decides wherever it stands; of the others the first. One that blocks and cannot
+    tell whether it matches asks people, whatever allows before it. One that would allow on a fact
+    that is only claimed asks instead: it was saved by an older version, or the fact is a claim of
+    this agent only.
     """
-    values = values_of(facts)
+    values, first = values_of(facts), None
     for version in versions:
+        blocks = version.action == "block"
+        if first is not None and not blocks:
+            continue
         matched, problem = matches(version, values, facts.subject)
-        if matched:
-            return _rule(version, problem, facts.elsewhere)
-    return None
+        if not matched:
+            continue
+        rule = _rule(version, problem, facts.elsewhere)
+        if rule.action == "block":
+            return rule
+        if first is None or (blocks and first.action == "allow"):
+            first = rule
+    return first
 
 
 def matches(version: VersionRow, values: Mapping[str, Any], subject: Subject) -> tuple[bool, str]:
@@ -121,18 +133,18 @@ def matches(version: VersionRow, values: Mapping[str, Any], subject: Subject) ->
     """
     if problem := refusal(version.condition):
         # Saved under an older reader of conditions; an effect must not slip through for that.
-        return subject_of(version.condition) == subject and version.action == "ask", problem
+        return subject_of(version.condition) == subject and version.action != "allow", problem
     try:
         request = condition(version.condition)
         if request.subject != subject:
             return False, ""
         if request.holds(values):
             return True, ""
-        if version.action == "ask":
+        if version.action != "allow":
             return _names_alike(request, values)
         return False, ""
     except Unanswered as error:
-        return version.action == "ask", f"its condition has no answer here: {error}"
+        return version.action != "allow", f"its condition has no answer here: {error}"
 
 
 def _names_alike(request: Condition, values: Mapping[str, Any]) -> tuple[bool, str]:
@@ -164,7 +176,16 @@ def values_of(facts: Facts) -> dict[str, Any]:
 
 def _rule(version: VersionRow, problem: str, elsewhere: bool) -> Rule:
     action, message = version.action, f"The policy “{version.name}” asks for it"
-    if action == "allow":
+    meanwhile = "; so it counts as met"
+    if action == "block" and not problem:
+        message = f"The policy “{version.name}” blocks it"
+    elif action == "block":
+        action, meanwhile = "ask", ""
+        message = (
+            f"The policy “{version.name}” blocks what it matches, and can't say for sure that it "
+            "matches this; so it asks"
+        )
+    elif action == "allow":
         message = f"The policy “{version.name}” allows it"
         names = condition(version.condition).names
         if claimed := known_facts.claimed_of(names, elsewhere=elsewhere):
@@ -176,7 +197,7 @@ def _rule(version: VersionRow, problem: str, elsewhere: bool) -> Rule:
     if version.note:
         message += f": {version.note}"
     if problem:
-        message += f" ({problem}; so it counts as met)"
+        message += f" ({problem}{meanwhile})"
     return Rule(
         action=action,
         version=version.label,

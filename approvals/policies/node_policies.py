@@ -1,4 +1,4 @@
-"""A memory, for a second, of which workspaces have active policies, and which about nodes."""
+"""A memory, for a second, of which workspaces have active policies, about nodes, and that block."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import queries
 
 SECONDS: Final = 1.0
 WORKSPACES_MAX: Final = 1_000
-_known: dict[UUID, tuple[float, tuple[bool, bool]]] = {}
+_known: dict[UUID, tuple[float, tuple[bool, bool, bool]]] = {}
 
 
 def exist(workspace: UUID) -> bool:
@@ -23,8 +23,13 @@ def any_exist(workspace: UUID) -> bool:
     return _read(workspace)[0]
 
 
-def _read(workspace: UUID) -> tuple[bool, bool]:
-    until, answer = _known.get(workspace, (0.0, (False, False)))
+def any_block(workspace: UUID) -> bool:
+    """Tell whether one that blocks may be active; changes elsewhere show after SECONDS."""
+    return _read(workspace)[2]
+
+
+def _read(workspace: UUID) -> tuple[bool, bool, bool]:
+    until, answer = _known.get(workspace, (0.0, (False, False, False)))
     if time.monotonic() < until:
         return answer
     if len(_known) >= WORKSPACES_MAX:

@@ -44,6 +44,8 @@ JOIN gp_thread th ON th.id = x.thread_id ORDER BY x.started_at DESC, x.id DESC
 class Past:
     """One past action that a condition matches; `problem`: it has no answer, so it counts as met.
 
+    A policy that blocks asks people about such a one.
+
     `approval` is None for an effect that nobody was asked about.
     """
 
@@ -102,7 +104,7 @@ def against_the_past(
         try:
             holds, problem = request.holds(values_of(facts)), ""
         except Unanswered as error:
-            holds, problem = action == "ask", str(error)
+            holds, problem = action != "allow", str(error)
         if holds:
             matched.append(_past(row, problem))
     since = max(ends, default=None)

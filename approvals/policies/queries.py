@@ -35,7 +35,7 @@ class VersionRow:
     newest: int
     number: int
     condition: str
-    action: Literal["ask", "allow"]
+    action: Literal["ask", "allow", "block"]
     terms: Terms
     deadline: float | None
     risk: str
@@ -93,6 +93,15 @@ def money(amount: Decimal) -> str:
     """An amount as people write it: 2.50, 0.000125, 1,234.50."""
     whole, _, cents = f"{amount.normalize():,f}".partition(".")
     return f"{whole}.{cents:0<2}"
+
+
+def version_named(label: str) -> tuple[UUID, int] | None:
+    """The policy and the number of the version that a label names; None where it names none."""
+    policy, _, number = label.rpartition("@")
+    try:
+        return UUID(policy), int(number)
+    except ValueError:
+        return None
 
 
 def active(workspace: UUID) -> list[VersionRow]:
@@ -207,18 +216,19 @@ def _versions(sql: str, params: Sequence[Any]) -> list[VersionRow]:
     ]
 
 
-def any_active(workspace: UUID) -> tuple[bool, bool]:
-    """(whether any policy is active, whether the condition of one has the word `node`)."""
+def any_active(workspace: UUID) -> tuple[bool, bool, bool]:
+    """(is any policy active, does the condition of one have the word `node`, does one block)."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) > 0, coalesce(bool_or(position('node' IN v.condition) > 0), false) "
+            "SELECT count(*) > 0, coalesce(bool_or(position('node' IN v.condition) > 0), false), "
+            "coalesce(bool_or(v.action = 'block'), false) "
             "FROM gp_policy p JOIN gp_policy_version v "
             "ON v.policy_id = p.id AND v.number = p.number "
             "WHERE p.workspace_id = %s::uuid AND p.active",
             (workspace,),
         )
-        some, about_nodes = cursor.fetchone()
-    return bool(some), bool(about_nodes)
+        some, about_nodes, blocks = cursor.fetchone()
+    return bool(some), bool(about_nodes), bool(blocks)
 
 
 def any_about(workspace: UUID, subject: Literal["operation"]) -> bool:

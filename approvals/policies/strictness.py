@@ -19,6 +19,7 @@ from ..states import RISKS
 class Demand:
     """The conditions for an effect to happen; nobody is asked where `asks` is false.
 
+    `blocks`: it does not happen, and no approval lets it.
     `escalated`: nobody decided in time, so those who are called in then could decide as well.
     """
 
@@ -26,6 +27,7 @@ class Demand:
     risk: str = ""
     terms: Terms = field(default_factory=Terms)
     escalated: bool = False
+    blocks: bool = False
 
 
 def given_under(row: ApprovalRow | None) -> Demand:
@@ -45,6 +47,8 @@ def stricter(now: Demand, then: Demand) -> str:
 
     Of two different demands at least one is stricter than the other; none is stricter than itself.
     """
+    if now.blocks or then.blocks:
+        return "" if then.blocks else "a policy blocks it now."
     if not now.asks:
         return ""
     if not then.asks:

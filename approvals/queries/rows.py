@@ -17,6 +17,7 @@ from ..rules.terms import readable_terms
 from ..rules.verdicts import GATES, REPEAT
 from ..rules.votes import Progress
 from ..rules.weight import Weight, weight_of
+from ..states import NOBODY
 from ..uncounted import Uncounted, count_votes
 
 SQL = sql_file(__file__)
@@ -106,6 +107,18 @@ class ApprovalRow:
     def open(self) -> bool:
         """Answer True if somebody can still decide it."""
         return self.status == "pending"
+
+    @property
+    def blocked(self) -> bool:
+        """Answer True if a policy refused it by itself: nobody was asked."""
+        by_policy = self.decided_by == f"policy:{self.policy_version}"
+        return by_policy and self.outcome == "reject" and self.comment != NOBODY
+
+    @property
+    def unasked(self) -> bool:
+        """Answer True if a policy decided it by itself."""
+        by_policy = self.decided_by == f"policy:{self.policy_version}"
+        return self.blocked or (by_policy and self.outcome == "approve")
 
     @property
     def progress(self) -> Progress:

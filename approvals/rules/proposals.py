@@ -24,7 +24,8 @@ TITLE_MAX = 300
 class Proposal:
     """A proposed action or question at one position; canonical JSON arguments.
 
-    `allowed_by` names the rule by which the policy `policy_version` lets it happen without people.
+    `allowed_by` names the rule by which the policy `policy_version` lets it happen without people,
+    `blocked_by` the one by which it refuses it.
     `policies` names all that were asked (`queries_policies.mark_of`). `repeats` is what
     was done before, for a repeat: {activity, thread, title, at, state, args, result, approval,
     approved_by, fork}. `sentence` is the tool's description of the call; empty without one.
@@ -47,10 +48,41 @@ class Proposal:
     revision: int = 0
     terms: Terms | None = None
     allowed_by: str = ""
+    blocked_by: str = ""
     policies: str = ""
     repeats: Any = None
     sentence: str = ""
     origin: Any = None
+
+    @property
+    def asks(self) -> bool:
+        """Answer True if people decide it, and no policy by itself."""
+        return not (self.allowed_by or self.blocked_by)
+
+    @property
+    def verdict(self) -> PolicyVerdict:
+        """The verdict of the policy that decides it by itself."""
+        name = f"the policy: {self.allowed_by or self.blocked_by}"[:200]
+        by = f"policy:{self.policy_version}"
+        if self.allowed_by:
+            return PolicyVerdict(by, name, "approve", "")
+        return PolicyVerdict(by, name, "reject", "" if self.terms is None else self.terms.rule)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyVerdict:
+    """The decision of a policy on a request that nobody was asked about."""
+
+    by: str
+    by_name: str
+    verdict: str
+    comment: str
+
+    @property
+    def supersedes(self) -> str:
+        """The reason for which a former request at its place is withdrawn."""
+        verb = "allows" if self.verdict == "approve" else "blocks"
+        return f"No longer asked: {self.by_name} {verb} it."
 
 
 def proposal_hash(

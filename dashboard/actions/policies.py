@@ -17,7 +17,7 @@ from approvals.gates import reopened_requests
 from approvals.policies import changes as policies
 from approvals.policies import queries as queries_policies
 from approvals.policies.affected_requests import Touched, changed, touched
-from approvals.policies.drafts import Draft, check
+from approvals.policies.drafts import ACTIONS, Draft, check
 from approvals.policies.preview import Tried, against_the_past
 from approvals.policies.queries import CapRow, VersionRow
 from approvals.rules.terms import Seat, Terms
@@ -171,8 +171,8 @@ def _touched(
 def try_policy(actor: Actor, condition: str, action: str = "ask") -> Tried:
     """Try a condition on past actions and list its matches; saves nothing."""
     require(actor, "policy")
-    if action not in ("ask", "allow"):
-        raise Invalid("$.action", "must be ask or allow")
+    if action not in ACTIONS:
+        raise Invalid("$.action", f"must be one of {', '.join(ACTIONS)}")
     return against_the_past(actor.workspace, condition, action=action)
 
 

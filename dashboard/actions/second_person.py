@@ -2,7 +2,7 @@
 
 A policy whose condition names `operation` can demand that somebody else agrees. The action then
 opens a request instead of acting; the approval that settles it carries out exactly what was asked,
-once, in one transaction with the decision.
+once, in one transaction with the decision. One that blocks refuses the operation, on record.
 """
 
 from __future__ import annotations
@@ -17,21 +17,30 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.urls import reverse
+from uuid_utils.compat import uuid7
 
 from approvals.gates import operations
 from approvals.policies import queries as queries_policies
-from approvals.policies.matches import Facts, rule_for
+from approvals.policies.matches import Facts, Rule, rule_for
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from checkpoints.errors import GatepostError
 from checkpoints.views import ThreadRow
-from dashboard.errors import ActionError, Forbidden, NeedsSecondPerson, of, translated
+from dashboard.errors import (
+    ActionError,
+    BlockedByPolicy,
+    Forbidden,
+    NeedsSecondPerson,
+    of,
+    translated,
+)
 from dashboard.identity.permissions import Actor, may
 
 Operation = Literal["fork", "roll_back", "edit", "retry", "skip"]
 Action = Callable[Concatenate[Actor, UUID, ...], Any]
 
 _DOORS: Final[dict[str, Action]] = {}
+_OPERATIONS: Final[dict[str, Operation]] = {}
 _approved: ContextVar[bool] = ContextVar("approved by a second person", default=False)
 FORKS: Final = ("fork", "choose_code")
 _TITLES: Final = {
@@ -53,9 +62,9 @@ def guarded[**P, R](
 ) -> Callable[[Callable[Concatenate[Actor, UUID, P], R]], Callable[Concatenate[Actor, UUID, P], R]]:
     """An action that asks the policies first and raises NeedsSecondPerson where one demands it.
 
-    The request is opened only for what would be possible at this moment. `right` is the right that
-    the action needs where it is not called like it; `when` says of its arguments whether it is the
-    operation at all.
+    Raises BlockedByPolicy where one refuses it. The request is opened only for what would be
+    possible at this moment. `right` is the right that the action needs where it is not called like
+    it; `when` says of its arguments whether it is the operation at all.
     """
 
     def decorate(
@@ -75,15 +84,15 @@ def guarded[**P, R](
                     ask(actor, operation, name, thread_id, values)
             return action(actor, thread_id, *args, **more)
 
-        put_on_list(name, cast(Action, action))
+        put_on_list(name, operation, cast(Action, action))
         return guarded
 
     return decorate
 
 
-def put_on_list(name: str, action: Action) -> None:
+def put_on_list(name: str, operation: Operation, action: Action) -> None:
     """Register what carries out an approved operation of this name; it asks nobody again."""
-    _DOORS[name] = action
+    _DOORS[name], _OPERATIONS[name] = action, operation
 
 
 @translated()
@@ -92,15 +101,53 @@ def ask(
 ) -> None:
     """Open a request and raise NeedsSecondPerson where a policy asks; else do nothing.
 
-    For somebody who has the right to the operation.
+    For somebody who has the right to the operation. Where a policy blocks the request is its
+    record, which nobody decides: raises BlockedByPolicy.
     """
     if _approved.get() or not queries_policies.any_about(actor.workspace, "operation"):
         return
     thread = queries.thread(thread_id, workspace=actor.workspace)
     arguments = _pinned(thread, _plain(_sealed(thread, values)))
-    rule = rule_for(
-        Facts(
+    rule = _rule(thread, operation, name, arguments)
+    if rule is None or rule.action == "allow":
+        return
+    _rehearse(actor, name, thread.id, values)
+    hands = queries.hands_on(thread.id, thread.head) if rule.terms.four_eyes else ()
+    ident: UUID = uuid7()
+
+    def request() -> None:
+        operations.request_operation(
+            thread.id,
+            ident=ident,
             workspace=actor.workspace,
+            operation=name,
+            args={
+                "arguments": arguments,
+                "asked_by": actor.person,
+                "asked_by_name": actor.name,
+                "thread": str(thread.id),
+            },
+            rule=rule,
+            title=rule.title or _TITLES[name].format(thread.title),
+            reason=str(values.get("reason") or ""),
+            barred=(actor.person, *hands),
+            actor=actor.id,
+        )
+
+    request()
+    page = reverse("approval", args=[ident])
+    if rule.action == "block":
+        raise BlockedByPolicy(rule.terms.rule, ident, page, request)
+    raise NeedsSecondPerson(ident, page)
+
+
+def _rule(
+    thread: ThreadRow, operation: Operation, name: str, arguments: Mapping[str, Any]
+) -> Rule | None:
+    """The policies' decision on an operation now."""
+    return rule_for(
+        Facts(
+            workspace=thread.workspace,
             thread=thread.id,
             agent=thread.agent,
             tool=name,
@@ -111,27 +158,6 @@ def ask(
             started_by=thread.started_by,
         )
     )
-    if rule is None or rule.action != "ask":
-        return
-    _rehearse(actor, name, thread.id, values)
-    hands = queries.hands_on(thread.id, thread.head) if rule.terms.four_eyes else ()
-    row = operations.request_operation(
-        thread.id,
-        workspace=actor.workspace,
-        operation=name,
-        args={
-            "arguments": arguments,
-            "asked_by": actor.person,
-            "asked_by_name": actor.name,
-            "thread": str(thread.id),
-        },
-        rule=rule,
-        title=rule.title or _TITLES[name].format(thread.title),
-        reason=str(values.get("reason") or ""),
-        barred=(actor.person, *hands),
-        actor=actor.id,
-    )
-    raise NeedsSecondPerson(row.id, reverse("approval", args=[row.id]))
 
 
 def carry_out(approval: ApprovalRow, actor: Actor) -> bool | None:
@@ -165,6 +191,11 @@ def _attempt(approval: ApprovalRow) -> tuple[str, bool]:
     try:
         with transaction.atomic():
             asker = _asker(str(args["asked_by"]), approval.workspace)
+            thread = queries.thread(approval.thread, workspace=approval.workspace)
+            operation = _OPERATIONS[approval.tool]
+            rule = _rule(thread, operation, approval.tool, args["arguments"])
+            if rule is not None and rule.action == "block":
+                raise Forbidden(rule.terms.rule)
             result = _DOORS[approval.tool](asker, approval.thread, **_typed(args["arguments"]))
     except ActionError as error:
         return f"Not done: {error.detail}", False

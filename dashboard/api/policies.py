@@ -83,7 +83,9 @@ class PolicyDraft(RequestShape):
         description=f"CEL over what is known ({', '.join(facts.KNOWN)}) and what is only claimed "
         f"({', '.join(facts.CLAIMED)}): `allow` takes known facts only.",
     )
-    action: Literal["ask", "allow"] = "ask"
+    action: Literal["ask", "allow", "block"] = Field(
+        "ask", description="`block` refuses it: nobody is asked, and no `allow` comes before it."
+    )
     terms: Terms = Field(default_factory=lambda: Terms.model_validate({}))
     deadline: float | None = Field(
         None, ge=1, le=drafts.DEADLINE_MAX, description="Seconds to decide."
@@ -105,7 +107,10 @@ class PolicyChange(RequestShape):
     )
     active: bool | None = None
     position: int | None = Field(
-        None, ge=1, le=POLICIES_MAX, description="From 1; the first that matches decides."
+        None,
+        ge=1,
+        le=POLICIES_MAX,
+        description="From 1; the first that matches decides, after those that block.",
     )
 
 
@@ -113,7 +118,7 @@ class TryPolicy(RequestShape):
     """A condition that need not be saved."""
 
     condition: Annotated[str, NotBlank(LENGTH_MAX)]
-    action: Literal["ask", "allow"] = "ask"
+    action: Literal["ask", "allow", "block"] = "ask"
 
 
 class PolicyVersion(Shape):
@@ -131,7 +136,7 @@ class PolicyVersion(Shape):
     made_at: datetime
     refused: str = Field(
         description="Why this version's condition is no longer taken, empty where it is: one "
-        "that asks asks about each action, one that allows allows nothing."
+        "that asks or blocks asks about each action, one that allows allows nothing."
     )
     claims: list[str] = Field(
         description="Facts in the condition that the controlled party writes itself. A policy that "

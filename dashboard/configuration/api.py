@@ -33,7 +33,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     # Fields of one name with several sets of choices.
     "ENUM_NAME_OVERRIDES": {
-        "PolicyActionEnum": ["ask", "allow"],
+        "PolicyActionEnum": ["ask", "allow", "block"],
         "ErasureScopeEnum": ["thread", "family"],
         "ModeEnum": ["policies", "ask", "refuse"],
     },

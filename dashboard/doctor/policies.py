@@ -17,7 +17,7 @@ def conditions(seen: Seen) -> Iterator[Finding]:
     rows = queries_policies.active_everywhere()
     refused = [(row, why) for row in rows if (why := refusal(row.condition))]
     for row, why in refused[:NAMED]:
-        meanwhile = "asks about each action" if row.action == "ask" else "allows nothing"
+        meanwhile = "allows nothing" if row.action == "allow" else "asks about each action"
         yield wrong(
             f"policy “{row.name}”",
             f"{why}; it {meanwhile} meanwhile",

@@ -90,7 +90,7 @@ class Action[Input: RequestShape, Result]:
             raise ValueError(f"{self.name} is declared twice or needs an unknown right")
         ACTIONS[self.name] = self
         if self.operation:
-            second_person.put_on_list(self.verb, self._carry_out)
+            second_person.put_on_list(self.verb, self.operation, self._carry_out)
 
     @property
     def operation_id(self) -> str:
@@ -112,7 +112,7 @@ class Action[Input: RequestShape, Result]:
     ) -> Result:
         """Check the right and the input, ask a policy for a second person, then do it.
 
-        Raises ActionErrors, NeedsSecondPerson among them.
+        Raises ActionErrors, NeedsSecondPerson and BlockedByPolicy among them.
         """
         with translated():
             self._check(actor, wanted)

@@ -23,6 +23,7 @@ from checkpoints.errors import NotFound
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ActivityRow, AgentRow, EffectFate, EventRow, ThreadRow
 from dashboard.actions import may
+from dashboard.actions.people.administrator import AUDIT
 from dashboard.actions.previews.operations import operation_plan
 from dashboard.documents.receipts.receipt_shape import ProposalReceipts
 from dashboard.documents.receipts.receipts import receipts_of
@@ -128,6 +129,13 @@ class ApprovalPage:
             return f"Policy {payload[-8:]}, version {number}." if payload else ""
         known = name in self.progress.terms.rule
         return f"Version {number}." if known else f"Policy {name}, version {number}."
+
+    @property
+    def policy_id(self) -> UUID | None:
+        """The policy that asks, as its page is addressed; None where the author did."""
+        row = self.approval
+        named = None if row.imported else queries_policies.version_named(row.policy_version)
+        return None if named is None else named[0]
 
     @cached_property
     def history(self) -> list[ApprovalRow]:
@@ -299,6 +307,7 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "what": recognised(row.shown_args),
         "standing": page.progress,
         "policy": page.policy,
+        "policy_id": None if AUDIT.isdisjoint(roles) else page.policy_id,
         "args_schema": page.schema,
         "last": page.last,
         "edited": None

@@ -15,6 +15,7 @@ from checkpoints import queries
 from checkpoints.queries.activities import troubled_activities, usage_by_step
 from checkpoints.views import ActivityRow, ArtifactRow, CheckpointRow
 from dashboard.actions.encrypted_channels import encrypted_channels
+from dashboard.actions.people.administrator import AUDIT
 from dashboard.drawing import lineage
 from dashboard.drawing.places import Sides
 from dashboard.drawing.time_bar import timebar
@@ -241,4 +242,5 @@ def thread_events(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         else {},
         "only_errors": page.kind == errors.WORD,
         "past": page.past,
+        "may_audit": not AUDIT.isdisjoint(roles),
     }

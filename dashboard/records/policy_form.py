@@ -11,11 +11,13 @@ from django import forms
 from django.forms.boundfield import BoundField
 
 from approvals.policies.drafts import Draft
+from approvals.policies.preview import Tried
 from approvals.policies.queries import VersionRow
 from approvals.rules.terms import Seat, Terms
 from approvals.states import RISKS
 from dashboard.actions.policies import draft_from
 from dashboard.errors import Invalid
+from dashboard.wording.text import number
 
 MINUTE, HOUR = 60.0, 3600.0
 ANYBODY: Final = "1 of any reviewer"
@@ -47,13 +49,15 @@ class Section:
 SECTIONS: Final = (
     Section(
         "When it applies",
-        "The first policy in the list whose condition holds decides. Examples fill the condition.",
+        "A policy that blocks decides first, wherever it stands; then the first in the list whose "
+        "condition holds. Examples fill the condition.",
         ("name", "action", "condition"),
         ("condition",),
     ),
     Section(
         "Who approves",
-        "Stages are asked one after the other; each needs the number of approvals it names.",
+        "Stages are asked one after the other; each needs the number of approvals it names. A "
+        "policy that blocks asks them only where it can’t tell whether it matches.",
         ("stages", "note", "title", "risk", "four_eyes"),
         ("four_eyes",),
     ),
@@ -82,18 +86,19 @@ class PolicyForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
         help_text="When it holds, in CEL. "
         "Money is text: compare it by amount(args.total) > 1000, and {amount, currency} by "
-        "money(args.total, 'EUR') > 1000. If a value is missing, a policy that asks counts as met.",
+        "money(args.total, 'EUR') > 1000. If a value is missing, a policy that asks counts as met, "
+        "and one that blocks asks people.",
     )
     action = forms.ChoiceField(
-        choices=[("ask", "Ask people"), ("allow", "Allow it and log it")],
-        help_text="“Allow” asks nobody.",
+        choices=[("ask", "Ask people"), ("allow", "Allow it and log it"), ("block", "Block it")],
+        help_text="“Allow” asks nobody. “Block” refuses it and asks nobody; the agent learns why.",
     )
     note = forms.CharField(
         label="Why",
         required=False,
         max_length=1_000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Why approval is needed. Reviewers read it first.",
+        help_text="Why approval is needed, or why it is blocked. Reviewers and agents read it.",
     )
     stages = forms.CharField(
         label="Stages",
@@ -233,6 +238,18 @@ def said_by_default() -> dict[str, str]:
         "undo window": "0",
         "valid for": "24",
     }
+
+
+def would_have(tried: Tried, action: str) -> str:
+    """Say what a policy with this action would have done to past actions, without a full stop."""
+    n_matched, looked_at = len(tried.matched), number(tried.looked_at)
+    if action != "block":
+        return f"Would have matched {number(n_matched) if n_matched else 'none'} of {looked_at}"
+    n_asked = sum(bool(one.problem) for one in tried.matched)
+    n_blocked = n_matched - n_asked
+    unanswered = f", and asked people about {number(n_asked)}" if n_asked else ""
+    blocked = number(n_blocked) if n_blocked else "none"
+    return f"Would have blocked {blocked} of {looked_at}{unanswered}"
 
 
 def _stages(text: str) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, flash, flash_refusal
 
 from .policy_examples import examples, tools_by_name
-from .policy_form import PolicyForm, differences, form_of, seat_line
+from .policy_form import PolicyForm, differences, form_of, seat_line, would_have
 
 SHOWN = 100
 
@@ -160,6 +160,8 @@ def _tried(who: Actor, form: PolicyForm) -> dict[str, Any]:
     value = form.cleaned_data
     result = actions.try_policy(who, value["condition"], value["action"])
     return {
+        "would_have": would_have(result, value["action"]),
+        "blocks": value["action"] == "block",
         "n": len(result.matched),
         "looked_at": result.looked_at,
         "there": result.there,

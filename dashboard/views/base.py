@@ -204,6 +204,8 @@ def refused(
             return _regions(request, InboxPage(who.workspace), who.roles)
         return JsonResponse({"error": words_of(error)}, status=error.status)
     way_back = (back, label) if back else _way_back(request, error.status)
+    if isinstance(error, errors.BlockedByPolicy):
+        way_back = (error.facts["url"], "Open the record")
     if isinstance(error, errors.NeedsOwnPassword):
         way_back = (reverse("own_password"), "Change your password")
     context = {

@@ -60,6 +60,8 @@ def _quoted(text: object) -> str:
 
 
 def _decided(data: Mapping[str, Any], who: str) -> str:
+    if data.get("blocked"):
+        return f"Blocked{_what(data)}: {cut(data.get('comment') or '?')}"
     verdict = str(data.get("verdict") or data.get("outcome") or "")
     verb = VERBS.get(verdict, "decided")
     if verdict == "approve" and data.get("outcome") == "edit":
@@ -145,7 +147,10 @@ SAY: dict[str, Any] = {
     "child.started": lambda d, who: _started(d),
     "child.joined": lambda d, who: _joined(d),
     "thread.handed_off": lambda d, who: f"Handed over to {cut(d.get('agent') or 'another agent')}",
-    "approval.requested": lambda d, who: f"Approval requested:{_what(d) or ' ?'}",
+    "approval.requested": lambda d, who: (
+        f"{'Policies checked' if d.get('asks') is False else 'Approval requested'}:"
+        f"{_what(d) or ' ?'}"
+    ),
     "approval.decided": _decided,
     "approval.settled": _settled,
     "approval.withdrawn": _withdrawn,

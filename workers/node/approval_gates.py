@@ -36,6 +36,8 @@ from .records import Recording
 
 AUTHOR = "author"
 AGAIN = "Asked again: "
+BLOCKED = "a policy blocks it now."
+EDIT_BLOCKED = "a policy blocks what reviewers made of it."
 NOT_DESCRIBED = "The tool does not say in a sentence what it would do:"
 WHY_MAX = 300
 NO_ANSWER = "This agent answers no questions. Decide on what is shown, or say what is missing."
@@ -126,9 +128,16 @@ class Gates(Recording):
 
         `policies` are those that were asked; None for an effect that had started before. Where
         others are active now they are asked of exactly what would be done: what they demand beyond
-        what was approved is asked anew, anything looser changes nothing.
+        what was approved is asked anew, anything looser changes nothing. One that blocks is asked
+        in any case: the thread's cost and labels may be others than when people were asked.
         """
         step = self._step
+        if allowed is not None and policies is not None and step.ledger.may_block(step.work):
+            now = self._rule(replace(act, args=activity.args), gate, strict=strict)
+            if self._demanded(act, gate, now.rule).blocks:
+                why = EDIT_BLOCKED if allowed.outcome == "edit" else BLOCKED
+                former = step.approval_at(act.position)
+                self._ask_again(act, gate, former, why, strict=strict, answer=now)
         while why := step.ledger.begin_effect(step.work, activity, step.buffer, allowed, policies):
             answer = None
             if why == POLICIES_CHANGED:
@@ -144,12 +153,14 @@ class Gates(Recording):
         self, act: Act, gate: Gate | None, answer: PolicyAnswer, approval: ApprovalRow | None
     ) -> str:
         """Explain what the policies demand beyond what was approved; empty for nothing."""
-        if approval is not None and answer.policies == policies_of(approval):
-            return ""
-        return stricter(self._demanded(act, gate, answer.rule), given_under(approval))
+        demanded = self._demanded(act, gate, answer.rule)
+        same = approval is not None and answer.policies == policies_of(approval)
+        return "" if same and not demanded.blocks else stricter(demanded, given_under(approval))
 
     def _demanded(self, act: Act, gate: Gate | None, rule: Rule | None) -> Demand:
         """The approval that is needed before the action happens."""
+        if rule is not None and rule.action == "block":
+            return Demand(blocks=True)
         if rule is not None and rule.action == "ask":
             request = gate or self._gate_of(act, rule, None)
             terms, risk = self._hardened(act, rule.terms, rule.risk or request.risk)
@@ -269,6 +280,7 @@ class Gates(Recording):
             revision=0 if former is None else former.revision + 1,
             terms=terms,
             allowed_by=rule.name if rule is not None and rule.action == "allow" else "",
+            blocked_by=rule.name if rule is not None and rule.action == "block" else "",
             policies=answer.policies,
             repeats=act.repeats,
             sentence=act.sentence,

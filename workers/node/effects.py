@@ -71,8 +71,8 @@ class Effects(Interrupts):
         a stop in between repeats it with the same key when the tool is idempotent, else the thread
         asks in `attention` what happened. It asks there as well when an effect is recorded with
         other arguments, and behind a gate before it repeats one that stayed done: before a
-        rollback, in the base of a fork, or here with other arguments. Raises Rejected or
-        Expired when people said no or nothing.
+        rollback, in the base of a fork, or here with other arguments. Raises Rejected
+        when people said no or a policy blocks it, Expired when they said nothing.
 
         `key` identifies the call where calls of the tool come in no fixed order.
         """
@@ -80,7 +80,7 @@ class Effects(Interrupts):
         return begun if isinstance(begun, Outcome) else self._carry_out(begun)
 
     def would_ask(self, tool: Tool, args: Mapping[str, Any], *, gate: Gate | None = None) -> str:
-        """Say why people would be asked before this effect; empty where they would not.
+        """Say why people would be asked before this effect, or what blocks it; empty for neither.
 
         Nothing is asked by it. The answer is recorded, so that the node takes the same way when it
         works again; policies may be others by the time the effect is called.
@@ -97,7 +97,7 @@ class Effects(Interrupts):
         return str(self._once(self._position("would_ask"), "value", "would_ask", payload, read))
 
     def is_held(self, name: str, args: Any, *, value: Any = None, key: str | None = None) -> bool:
-        """Say whether the next call of this name must go through `effect`, since policies ask.
+        """Say whether the next call of this name must go through `effect`: policies ask or block.
 
         `args` are what policies read, `value` what an activity records (else `args`). A call that
         is on record or was asked about keeps the way that it took.

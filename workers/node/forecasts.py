@@ -19,7 +19,8 @@ from .node_gates import KEY, check_node
 class Forecast:
     """The policy or gate that would stop a call; `by` is empty where none would.
 
-    `policy` and `version` (`<uuid>@3`) name the policy; `why` is a sentence.
+    `policy` and `version` (`<uuid>@3`) name the policy; `why` is a sentence. `blocks`: the policy
+    would refuse the call, and nobody would be asked.
     """
 
     by: Literal["", "node policy", "tool policy", "gate", "fork"] = ""
@@ -27,11 +28,12 @@ class Forecast:
     version: str = ""
     why: str = ""
     risk: str = ""
+    blocks: bool = False
 
     @property
     def asks(self) -> bool:
         """True where people would be asked."""
-        return bool(self.by)
+        return bool(self.by) and not self.blocks
 
 
 def forecast(
@@ -46,7 +48,7 @@ def forecast(
         return held or Forecast()
     risk = "" if gate is None else gate.risk
     rule = step.ledger.rule(step.work, tool, args, risk, undo=undo).rule
-    if rule is not None and rule.action == "ask":
+    if rule is not None and rule.action != "allow":
         return _of(rule, "tool policy", risk)
     if gate is not None and rule is None:
         return Forecast("gate", why="The agent itself asks for it.", risk=gate.risk)
@@ -67,11 +69,13 @@ def _before_node(step: OpenStep, node: str) -> Forecast | None:
 
 
 def _of(rule: Rule, by: Literal["node policy", "tool policy"], risk: str) -> Forecast:
-    return Forecast(by, rule.name, rule.version, rule.terms.rule, rule.risk or risk)
+    blocks = rule.action == "block"
+    return Forecast(by, rule.name, rule.version, rule.terms.rule, rule.risk or risk, blocks)
 
 
 def _refused(row: ApprovalRow | None) -> Forecast:
     if row is None:
         raise AssertionError("refused by nobody")
     why = row.comment or "Nobody decided in time."
-    return Forecast("node policy", version=row.policy_version, why=why, risk=row.risk)
+    version, blocked = row.policy_version, row.blocked
+    return Forecast("node policy", version=version, why=why, risk=row.risk, blocks=blocked)

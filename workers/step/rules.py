@@ -51,7 +51,7 @@ class Rules:
         return node_policies.exist(work.workspace)
 
     def asks_of_call(self, work: Work, tool: str, args: Any) -> bool:
-        """Tell whether policies ask about a call that its author does not record as an effect.
+        """Tell whether policies hold a call that its author does not record as an effect.
 
         Without an active policy one query a second at most.
         """
@@ -59,6 +59,10 @@ class Rules:
             return False
         declared = bool((announced_tool(work.agent_version, tool) or {}).get("effect"))
         return policy.asks_of_call(_facts(work, tool=tool, args=args), declared=declared)
+
+    def may_block(self, work: Work) -> bool:
+        """Tell whether a policy may block, by one query a second at most."""
+        return node_policies.any_block(work.workspace)
 
     def has_faulty_keys(self, work: Work) -> bool:
         """Say whether the thread's record has keys of before the rule about names."""

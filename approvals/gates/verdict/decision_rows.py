@@ -138,6 +138,7 @@ def decided(
     if confirmed_at:
         data["confirmed_at"] = confirmed_at
     data |= {"for": for_person} if for_person else {}
+    data |= {"blocked": True} if row.blocked else {}
     return data | ({"held": True} if held else {}) | edited(verdict, row.standing_hash, seen, void)
 
 

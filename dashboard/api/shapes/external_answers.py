@@ -148,6 +148,7 @@ class CheckedActivity(Shape):
     """The policy or gate that would stop a call; nothing was asked or recorded."""
 
     asks: bool = Field(description="Whether people would be asked before it.")
+    blocks: bool = Field(description="Whether a policy would refuse it, and ask nobody.")
     by: Literal["", "node policy", "tool policy", "gate", "fork"]
     policy: str
     version: str = Field(description="Of the policy, such as `<uuid>@3`.")

@@ -450,11 +450,12 @@ class Agent(Shape):
 
 
 class Holding(Shape):
-    """An active policy that would ask about calls of a tool."""
+    """An active policy that would ask about calls of a tool, or block them."""
 
     policy: UUID
     name: str
     when: Literal["always", "depends on the call"]
+    blocks: bool = Field(description="It refuses the calls, and nobody is asked.")
 
 
 class HeldTool(Shape):
@@ -462,7 +463,9 @@ class HeldTool(Shape):
 
     tool: str
     undo: str = Field(description="What undoes a call; empty: it cannot be undone.")
-    holdings: list[Holding] = Field(description="In the order of the policies.")
+    holdings: list[Holding] = Field(
+        description="Those that block first, the others in the order of the policies."
+    )
     escapes: str = Field(description="Why no policy can hold it; empty where one can.")
 
 

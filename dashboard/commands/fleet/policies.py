@@ -10,6 +10,7 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from approvals.policies import queries as queries_policies
+from approvals.policies.drafts import ACTIONS
 from approvals.policies.queries import VersionRow
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
@@ -29,9 +30,10 @@ from dashboard.commands.terminal.console import PersonalCommand, Verb
 from dashboard.commands.terminal.tables import facts, table
 from dashboard.errors import Invalid, Missing
 from dashboard.identity.permissions import Actor
-from dashboard.records.policy_form import differences, seat_line
+from dashboard.records.policy_form import differences, seat_line, would_have
 
 SHOWN = 50
+POSITION = "from 1; the first that matches decides, after those that block"
 
 
 def list_policies(command: PersonalCommand) -> None:
@@ -100,7 +102,7 @@ def _named(actor: Actor, value: str) -> VersionRow:
 
 def _try_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("condition", help="CEL, such as 'amount(args.total) > 1000'")
-    parser.add_argument("--action", choices=("ask", "allow"), default="ask")
+    parser.add_argument("--action", choices=ACTIONS, default="ask")
 
 
 def try_condition(command: PersonalCommand) -> None:
@@ -118,7 +120,7 @@ def try_condition(command: PersonalCommand) -> None:
     back = (
         f"Complete back to {result.since:%Y-%m-%d %H:%M:%S}." if result.since else "All on record."
     )
-    command.say(f"Would have matched {len(result.matched)} of {result.looked_at}. {back}")
+    command.say(f"{would_have(result, command.options['action'])}. {back}")
     for text in result.warnings:
         command.say(f"Warning: {text}")
 
@@ -127,7 +129,11 @@ def _preview_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("policy", nargs="?", help="its name or id; none: the file is a new policy")
     parser.add_argument("--draft", metavar="FILE", help="what it is to say, as JSON of the API")
     parser.add_argument("--switch", choices=("on", "off"))
-    parser.add_argument("--position", type=int, help="from 1; the first that matches decides")
+    parser.add_argument(
+        "--position",
+        type=int,
+        help=POSITION,
+    )
 
 
 def preview(command: PersonalCommand) -> None:
@@ -181,7 +187,11 @@ def _change_options(parser: argparse.ArgumentParser) -> None:
         "--waiting", choices=("keep", "reopen"), default="", help="what happens to open requests"
     )
     parser.add_argument("--switch", choices=("on", "off"))
-    parser.add_argument("--position", type=int, help="from 1; the first that matches decides")
+    parser.add_argument(
+        "--position",
+        type=int,
+        help=POSITION,
+    )
 
 
 def change(command: PersonalCommand) -> None:

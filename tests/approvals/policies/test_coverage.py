@@ -127,3 +127,27 @@ def test_names_that_nobody_announces_are_named_on_the_page(cast: Cast) -> None:
 )
 def test_names_in_a_condition(text: str, names: dict[str, list[str]]) -> None:
     assert literals(text) == names
+
+
+def test_what_blocks_stands_first_and_ends_the_list_where_it_blocks_each_call(cast: Cast) -> None:
+    announced(cast, "payments", "pay", "mail")
+    made(cast, "tool == 'mail'", "Free", action="allow")
+    made(cast, "tool == 'pay'", "Pays")
+    made(cast, "tool == 'pay' && amount(args.total) > 9", "Large", action="block")
+    made(cast, "tool == 'mail'", "Never", action="block")
+    made(cast, "true", "All")
+    assert of(cast, "payments") == {
+        "pay": [("Large", "depends on the call"), ("Pays", "always")],
+        "mail": [("Never", "always")],
+    }
+    payload = cast.client("viewer").get("/api/v1/agents/payments/").json()["held_tools"]
+    assert [(one["tool"], [h["blocks"] for h in one["holdings"]]) for one in payload] == [
+        ("mail", [True]),
+        ("pay", [True, False]),
+    ]
+    agent = queries.agent("payments", workspace=cast.workspace)
+    words = [one.words for one in held_tools(agent, workspace=cast.workspace)]
+    assert words == [
+        "Never (blocks, always)",
+        "Large (blocks, depends on the call), Pays (always)",
+    ]

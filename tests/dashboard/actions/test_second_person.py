@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -22,7 +23,7 @@ from checkpoints.chain import verify_thread
 from checkpoints.states import EventKind, Status
 from dashboard import actions
 from dashboard.actions import second_person
-from dashboard.errors import ActionError, Invalid, NeedsSecondPerson, Stale
+from dashboard.errors import ActionError, BlockedByPolicy, Invalid, NeedsSecondPerson, Stale
 from dashboard.kit.action import Action, read
 from dashboard.operating import proof
 from dashboard.threads.pause import RESUME, Resume
@@ -427,3 +428,81 @@ def test_what_a_capsule_says_was_approved_is_not_carried_out(cast: Cast, agent: 
         )
     assert second_person.carry_out(request_of(cast, ident), cast.actor("manager")) is None
     assert threads.thread(thread, workspace=cast.workspace).head == before.head
+
+
+# ---- policies that block -------------------------------------------------------------------------
+
+
+def blocked(act: Any) -> UUID:
+    """The record of an operation that a policy refused."""
+    with pytest.raises(BlockedByPolicy) as error:
+        act()
+    assert error.value.detail == "The policy “Two people” blocks it: goals are agreed."
+    return UUID(error.value.facts["approval"])
+
+
+def test_a_blocked_operation_is_refused_on_record_and_nobody_is_asked(
+    cast: Cast, agent: UUID
+) -> None:
+    made = demand(cast, "operation == 'edit'", action="block", note="goals are agreed")
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    before = threads.thread(thread, workspace=cast.workspace).head
+    ident = blocked(lambda: actions.edit(operator, thread, {"goal": "other"}, "new goal"))
+    row = request_of(cast, ident)
+    assert (row.kind, row.status, row.outcome) == ("operation", "settled", "reject")
+    assert (row.policy_version, row.decided_by) == (made.label, f"policy:{made.label}")
+    assert row.blocked
+    assert threads.thread(thread, workspace=cast.workspace).head == before
+    assert kinds(thread)[-2:] == ["approval.requested", "approval.decided"]
+    assert queries_policies.carried_out(ident) is None
+    assert second_person.carry_out(row, cast.actor("manager")) is None
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT kind FROM gp_outbox WHERE approval_id = %s", (ident,))
+        assert cursor.fetchall() == [("approval.decided",)]
+    assert proof.verify(thread).intact
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_the_call_answers_403_and_its_record_stays(cast: Cast, agent: UUID, keyed: bool) -> None:
+    demand(cast, "operation == 'edit'", action="block", note="goals are agreed")
+    thread = paused(cast, agent)
+    answer = cast.client("operator").post(
+        f"/api/v1/threads/{thread}/edit/",
+        {"changes": {"goal": "other"}, "reason": "new goal"},
+        content_type="application/json",
+        **({"HTTP_IDEMPOTENCY_KEY": "once"} if keyed else {}),
+    )
+    assert answer.status_code == 403
+    body = answer.json()
+    assert body["type"] == "urn:gatepost:problem:blocked-by-policy"
+    assert body["detail"] == "The policy “Two people” blocks it: goals are agreed."
+    assert request_of(cast, UUID(body["approval"])).blocked
+    assert verify_thread(thread).intact
+
+
+def test_the_page_says_which_policy_blocks_and_leads_to_the_record(cast: Cast, agent: UUID) -> None:
+    demand(cast, "operation == 'roll_back'", action="block", note="goals are agreed")
+    thread = paused(cast, agent)
+    first = threads.checkpoint_by_number(thread, 0).id
+    answer = cast.client("operator").post(
+        f"/threads/{thread}/rollback/", {"checkpoint": str(first), "reason": "wrong"}
+    )
+    page = answer.content.decode()
+    assert answer.status_code == 403
+    assert "The policy “Two people” blocks it: goals are agreed." in page
+    assert re.search(r'href="/approvals/[0-9a-f-]{36}/"', page)
+
+
+def test_what_a_second_person_approves_after_a_policy_blocks_it_is_not_done(
+    cast: Cast, agent: UUID
+) -> None:
+    demand(cast, "operation == 'edit'")
+    thread, operator = paused(cast, agent), cast.actor("operator")
+    head = threads.thread(thread, workspace=cast.workspace).head
+    ident = second_request(lambda: actions.edit(operator, thread, {"goal": "other"}, "new goal"))
+    draft = Draft("Frozen", "operation == 'edit'", action="block")
+    policies.make(cast.workspace, draft, actor="user:9")
+    approve(cast, ident)
+    assert threads.thread(thread, workspace=cast.workspace).head == head
+    done = queries_policies.carried_out(ident)
+    assert done == ("failed", "Not done: The policy “Frozen” blocks it.")

@@ -129,6 +129,17 @@ def test_the_examples_about_actions(cast: Cast, bench: Bench) -> None:
     # 7. A tool without an undo.
     make_policy(cast, "Lasting", page.code("undo == 'none' &&").strip())
     assert stops(bench, total="1")
+    switch_off(cast)
+
+    # 8. Blocked, and nobody is asked.
+    make_policy(cast, "Closed", page.code("tool.startsWith('pay')").strip(), action="block")
+    done = len(paying_agent.done)
+    thread = bench.start(args={"total": "1"})
+    while bench.row(thread).status == "queued":
+        bench.advance(thread)
+    (request,) = bench.approvals(thread)
+    assert (request.status, request.outcome, request.blocked) == ("settled", "reject", True)
+    assert len(paying_agent.done) == done
 
 
 def spent(bench: Bench) -> UUID:
@@ -236,6 +247,7 @@ def test_the_examples_about_people_and_nodes(cast: Cast, bench: Bench) -> None:
             "tool == 'send_mail'": above,
             "cost > 20": above,
             "undo == 'none' &&": above,
+            "tool.startsWith('pay')": above,
             "/admin/policies/": above,
         }
     )

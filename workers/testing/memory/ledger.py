@@ -299,9 +299,9 @@ class MemoryLedger(Rules, Tree):
         events: Sequence[NewEvent] = (),
         waiting_on: Any = None,
     ) -> bool:
-        if settled := [p for p in proposals if p.allowed_by]:
-            self._let_happen(work, settled, events)
-            events, proposals = (), [p for p in proposals if not p.allowed_by]
+        if settled := [p for p in proposals if not p.asks]:
+            self._decide_by_policy(work, settled, events)
+            events, proposals = (), [p for p in proposals if p.asks]
             if not proposals:
                 return False
         rows = [requests.opened(self._book, work, p) for p in proposals]
@@ -323,18 +323,18 @@ class MemoryLedger(Rules, Tree):
                 self._book.move(work.thread, events=former)
         return waits
 
-    def _let_happen(
+    def _decide_by_policy(
         self, work: Work, proposals: Sequence[Proposal], events: Sequence[NewEvent]
     ) -> None:
-        """Record actions that a policy allows: asked and approved, and nobody waits."""
+        """Record actions that a policy allows or blocks: asked and decided, and nobody waits."""
         for proposal in proposals:
-            row, payload = requests.allowed(self._book, work, proposal)
+            row, payload = requests.decided_by_policy(self._book, work, proposal)
 
             def enter(_: datetime, row: ApprovalRow = row) -> None:
                 self._book.approvals[row.id] = row
 
             if proposal.revision:
-                by = f"No longer asked: {row.decided_by_name} lets it happen."
+                by = proposal.verdict.supersedes
                 payload = [payload[0], *self._withdraw_former(work, proposal, by), *payload[1:]]
             self._write(work, events=[*events, *payload], also=enter)
             events = ()

@@ -5,7 +5,7 @@ What a verdict does is judged by the very functions that judge it in the databas
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -29,7 +29,7 @@ from approvals.gates.verdict.judgement import Judged, judge, window_of
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms, terms_of
 from approvals.rules.votes import Progress, Vote, person, progress, standing_edit
-from approvals.states import GO_ON, UNSETTLED
+from approvals.states import GO_ON, NOBODY, UNSETTLED
 from checkpoints.records import Work
 from checkpoints.states import EventKind as K
 from checkpoints.states import Status
@@ -87,20 +87,21 @@ def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
         **_columns(progress(p.terms or Terms(), ())),
         **entered,
     )
-    return row, asked_event(columns, actor=work.owner)
+    return row, asked_event(columns, actor=work.owner, asks=p.asks)
 
 
-def allowed(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, list[NewEvent]]:
-    """A request that its policy approves, settled as it will be entered, and its two events."""
+def decided_by_policy(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, list[NewEvent]]:
+    """A request that its policy decides, settled as it will be entered, and its two events."""
     row, request = opened(book, work, p)
-    by, name = f"policy:{p.policy_version}", f"the policy: {p.allowed_by}"[:200]
-    vote = Vote(uuid7(), by, name, "approve", row.standing_hash, at=row.requested_at)
+    by, name, verdict, comment = astuple(p.verdict)
+    vote = Vote(uuid7(), by, name, verdict, row.standing_hash, comment, at=row.requested_at)
     book.votes[row.id] = [vote]
     row = replace(
         row,
         **_columns(progress(p.terms or Terms(), [vote]).closed()),
         status="settled",
-        outcome="approve",
+        outcome=verdict,
+        comment=comment,
         decided_by=by,
         decided_by_name=name,
         decided_at=row.requested_at,
@@ -110,7 +111,7 @@ def allowed(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, list[NewE
         row,
         decision=vote.decision,
         digest=digest_of(row.id, vote),
-        verdict="approve",
+        verdict=verdict,
         by_name=name,
     )
     return row, [request, NewEvent(K.APPROVAL_DECIDED, data, by)]
@@ -346,7 +347,7 @@ def expire_due(book: Book) -> int:
             _enter(book, called, event, wakes=False)
         elif terms.on_expiry == "reject":
             by, name = f"policy:{row.policy_version}", deadlines.policy_name(row)
-            vote = Vote(uuid7(), by, name, "reject", row.standing_hash, deadlines.NOBODY, at=now)
+            vote = Vote(uuid7(), by, name, "reject", row.standing_hash, NOBODY, at=now)
             judged = Judged("reject", row.standing_hash, row.progress.closed())
             _vote(book, replace(row, terms=None), vote, judged)
         else:

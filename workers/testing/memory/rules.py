@@ -62,6 +62,10 @@ class Rules(Once):
         """The policy of a play is asked about effects only."""
         return False
 
+    def may_block(self, work: Work) -> bool:
+        """The policy of a play is asked once about each effect."""
+        return False
+
     def has_faulty_keys(self, work: Work) -> bool:
         recorded = self._book.activities.values()
         return any(is_faulty_key(a.key) for a in recorded if a.thread == work.thread)

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from approvals.policies import changes as policies
+from approvals.policies.drafts import Draft
+from checkpoints.queries import default_workspace
 from tests.clients.bench import Script, Server, lines, payload
 
 pytestmark = pytest.mark.nightly  # each test starts processes
@@ -109,6 +112,30 @@ def test_tool_calls_of_an_agent_wait_for_people_and_happen_as_decided(
     assert sorted(lines(outside.with_suffix(".paid"))) == ["ada 1", "bob 20"]
     assert result["last"] == "done"
     assert "not him" in str(result["tools"]), result
+    assert server.verify(thread)["intact"] is True
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize("mode", ["batched", "per_call"])
+def test_a_tool_call_that_a_policy_blocks_is_not_asked_and_the_others_are(
+    server: Server, langgraph: Callable[..., Script], tmp_path: Path, mode: str
+) -> None:
+    workspace, outside = default_workspace(), tmp_path / f"{mode}-blocked"
+    draft = Draft(f"Never {mode}", "tool == 'pay' && args.to == 'cy'", action="block")
+    made = policies.make(workspace, draft, actor="user:0")
+    try:
+        langgraph("people.py", mode, str(outside), GATEPOST_WAIT="0", folder="one").end(75)
+        thread = server.wait_thread("people", outside.name)
+        rows = {row["args"]["to"]: row for row in server.requests(thread)}
+        assert set(rows) == {"ada", "bob"}
+        for row in rows.values():
+            decide(server, row, "approve")
+        script = langgraph("people.py", mode, str(outside), "resumed", folder="two")
+        result = payload(script.end())
+    finally:
+        policies.switch(made.policy, False, workspace=workspace, actor="user:0")
+    assert sorted(lines(outside.with_suffix(".paid"))) == ["ada 1", "bob 2"]
+    assert f"The policy “Never {mode}” blocks it." in str(result["tools"]), result
     assert server.verify(thread)["intact"] is True
 
 

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from django.db import connection, transaction
 
+from approvals.policies import changes as policies
+from approvals.policies.drafts import Draft
+from checkpoints.queries import default_workspace
 from tests.clients.bench import (
     LEASE_SECONDS,
     ROOT,
@@ -163,6 +166,24 @@ def test_a_tool_that_is_made_late_is_announced_by_name(
     assert server.decide(thread)["tool"] == "hand_out"
     assert payload(start(HERE / "cases.py", "late-1").end()) == ["receipt for 5"]
     assert lines(tmp_path / "world" / "paid") == ["ada 5"]
+
+
+@pytest.mark.requirement("E02")
+def test_a_tool_that_a_policy_blocks_is_not_called_and_nobody_is_asked(
+    server: Server, start: Start, tmp_path: Path
+) -> None:
+    workspace = default_workspace()
+    draft = Draft("Never hand out", "tool == 'hand_out' && agent == 'openai-cases'", action="block")
+    made = policies.make(workspace, draft, actor="user:0")
+    try:
+        result = payload(start(HERE / "cases.py", "late-2", GATEPOST_WAIT="0").end())
+    finally:
+        policies.switch(made.policy, False, workspace=workspace, actor="user:0")
+    assert "The policy “Never hand out” blocks it." in result[0]
+    assert lines(tmp_path / "world" / "paid") == []
+    thread = server.wait_thread("openai-cases", "late-2")
+    assert server.requests(thread) == []
+    assert server.verify(thread)["intact"]
 
 
 def test_a_session_goes_on_in_another_process_with_the_same_conversation(

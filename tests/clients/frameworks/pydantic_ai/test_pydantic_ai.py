@@ -217,12 +217,13 @@ def test_request_input_waits_in_the_inbox_and_hands_out_its_token_once(
     assert len(lines(world / "model")) == 2
 
 
-@pytest.fixture
+@pytest.fixture(params=["ask"])
 def held(server: Server, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Nobody plans without a person, while the test lasts."""
+    """Nobody plans without a person, or at all, while the test lasts."""
     workspace = default_workspace()
     condition = "tool == 'plan' && agent == 'pydantic-cases'"
-    made = policies.make(workspace, Draft(request.node.name, condition), actor="user:0")
+    draft = Draft(request.node.name, condition, action=request.param)
+    made = policies.make(workspace, draft, actor="user:0")
     pause(node_policies.SECONDS + 0.1)  # the web server has looked shortly before
     yield
     policies.switch(made.policy, False, workspace=workspace, actor="user:0")
@@ -257,3 +258,17 @@ def test_a_held_plain_tool_that_is_refused_is_not_called(
     server.decide(thread, "reject", comment="not now")
     assert payload(start(HERE / "cases.py", "held-2").end()) == {"d": "not now"}
     assert lines(tmp_path / "world" / "planned") == []
+
+
+@pytest.mark.requirement("E02")
+@pytest.mark.parametrize("held", ["block"], indirect=True)
+@pytest.mark.usefixtures("held")
+def test_a_plain_tool_that_a_policy_blocks_is_not_called_and_nobody_is_asked(
+    server: Server, start: Start, tmp_path: Path
+) -> None:
+    result = payload(start(HERE / "cases.py", "held-3", GATEPOST_WAIT="0").end())
+    assert "blocks it." in result["d"]
+    assert lines(tmp_path / "world" / "planned") == []
+    thread = server.wait_thread("pydantic-cases", "held-3")
+    assert server.requests(thread) == []
+    assert server.verify(thread)["intact"]

@@ -97,6 +97,25 @@ def test_a_policy_holds_a_tool_that_its_author_calls_no_effect(
     assert "no orders" in str(thread.state["messages"])
 
 
+def test_a_policy_blocks_effects_and_plain_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Rules, "asks_of_call", lambda ledger, work, tool, args: True)
+
+    def policy(facts: Facts) -> Rule | None:
+        return Rule("block", "p@1", "Never", Terms(rule="The policy “Never” blocks it."))
+
+    start = {"messages": [{"role": "user", "content": "It is broken."}], "folder": str(tmp_path)}
+    thread = Harness(agents.shop, policy=policy).play(start)
+    assert thread.status == "succeeded", thread
+    assert not thread.open
+    assert {row.tool for row in thread.approvals} >= {"find_order"}
+    assert all(row.blocked for row in thread.approvals)
+    assert not list(tmp_path.glob("find-*.log"))
+    assert not (tmp_path / "1.refund").exists()
+    assert "The policy “Never” blocks it." in str(thread.state["messages"])
+
+
 @pytest.mark.parametrize("n", range(1, 24))
 def test_a_lost_worker_repeats_no_call(tmp_path: Path, n: int) -> None:
     start = {"messages": [{"role": "user", "content": "It is broken."}], "folder": str(tmp_path)}
