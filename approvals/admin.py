@@ -136,10 +136,10 @@ class DecisionRecords(Records):
 
     def request_title(self, row: Any) -> Any:
         """The title of the approval."""
-        return self.desk.cell(row.approval, "title")
+        return self.site.cell(row.approval, "title")
 
     def value_of(self, row: Any, name: str) -> Any:
-        return self.desk.account(row) if name == "account" else super().value_of(row, name)
+        return self.site.account(row) if name == "account" else super().value_of(row, name)
 
     def related(self, row: Any) -> list[tuple[str, str]]:
         return [

@@ -45,7 +45,7 @@ def tell(
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO gp_outbox (id, workspace_id, kind, thread_id, checkpoint_id, approval_id, "
-            # What stands is named by its hash: a program that hears of it can decide at once.
+            # The current proposal's hash: a program that receives it can decide without a read.
             "data) SELECT %s::uuid, %s::uuid, %s::varchar, about.id, th.head, %s::uuid, "
             "%s::jsonb || coalesce((SELECT jsonb_build_object('proposal_hash', "
             "coalesce(nullif(a.standing_hash, ''), a.proposal_hash)) || CASE "

@@ -178,7 +178,7 @@ class Approvals:
         for name, message in _COMPARED.items():
             if name not in request.untold and row[name] != current[name]:
                 raise Broken(request.seq, message)
-        # A former version reminded without an event: so many as were due by then it may have sent.
+        # A former version reminded without an event: it may have sent as many as were due by then.
         # Of what came with a capsule nobody is reminded here.
         least, most = (0, 0) if row["imported"] else (request.reminded, _due(row))
         if not least <= row["reminded"] <= max(least, most):

@@ -28,7 +28,7 @@ def register() -> None:
         noun="hook",
         label="name",
         secrets=("secrets",),
-        # Counted at the door once a minute, and nothing is decided by it.
+        # Counted by the endpoint once a minute, and nothing is decided by it.
         leaves_out=("refused", "refused_at"),
     )
     recorded.register(HookIdentity, noun="outside identity", label="identity")

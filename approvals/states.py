@@ -26,7 +26,7 @@ YES_OR_NO: Final = ("approve", "reject")
 WITHOUT_EFFECT: Final = ("respond", "reject")  # what a question takes
 WITH_ARGS: Final = ("edit", "respond")
 
-# What becomes of the thread after a rejection; empty: as for GO_ON.
+# What happens to the thread after a rejection; empty: as for GO_ON.
 WhatNext = Literal["", "go_on", "stop", "roll_back"]
 WHAT_NEXT: Final[tuple[str, ...]] = get_args(WhatNext)
 GO_ON: Final = "go_on"

@@ -21,7 +21,7 @@ def keep_report(
 ) -> Noted:
     """Store what was found and raise the alarm when it is damage nobody knew of; what stands now.
 
-    The one door for page, API, command, background and workers. `workspace` is needed only of a
+    Called by page, API, command, background and workers. `workspace` is needed only of a
     thread that is gone. Raises NotFound.
     """
     with transaction.atomic():

@@ -17,7 +17,7 @@ EXTERNAL_QUEUE: Final = "gatepost:external"
 GATEWAY_AGENT: Final = "mcp:"
 # The framework of agents that this installation's workers work on.
 OURS: Final = "Gatepost"
-# What people can do to a thread that its agent has to be able to go on from.
+# What people can do to a thread that its agent has to be able to continue from.
 CAN: Final = ("edit", "fork", "roll_back")
 
 

@@ -64,7 +64,7 @@ class SamePerson(GatepostError):
 
 
 class CorruptHistory(GatepostError):
-    """What is stored does not fit its own hash; look at `verify` before going on."""
+    """What is stored does not fit its own hash; look at `verify` before continuing."""
 
 
 class ContentAway(GatepostError):

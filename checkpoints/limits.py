@@ -7,10 +7,10 @@ import os
 from django.conf import settings
 
 CRASHES_ALLOWED = 3
-# A slot that gives no sign for so many leases is ended; a second time at one step is the last.
+# A slot without a heartbeat for this many leases is ended; a second time at one step is the last.
 SILENT_LEASES, SILENT_ALLOWED = 1.5, 2
 MODEL_ANSWER_BYTES = 8 << 20
-# So many steps a graph takes with nothing from outside, unless it sets another number.
+# Steps that a graph takes with nothing from outside, unless it sets another number.
 STEPS_MAX = 10_000
 # The longest pause before a row that failed in a sweep is tried again.
 SET_ASIDE_SECONDS_MAX = 300.0

@@ -38,10 +38,10 @@ state; only of threads whose agent keeps its content in files. Their folder was 
 this name before: a lost signal leaves the note."""
 
 verification_due = Signal()
-"""owner: str. Sent with each sweep: verification in the background may go on."""
+"""owner: str. Sent with each sweep: verification in the background may continue."""
 
 anchors_due = Signal()
-"""owner: str. Sent with each sweep where anchors go out: their sender may go on."""
+"""owner: str. Sent with each sweep where anchors go out: their sender may continue."""
 
 folders_due = Signal()
 """Folders of threads wait for the process that claims them; sent with each sweep."""

@@ -239,7 +239,7 @@ STOPS_AHEAD: Final = TAKES_INPUT
 CANCELLABLE: Final = frozenset(Status) - {S.SUCCEEDED, S.CANCELLED, S.ROLLING_BACK}
 
 # What state reads and exports call a status, for monitors that know few words. One that watches for
-# "failed" has to hear of `attention`: it does not go on by itself. What reached its end is neither
+# "failed" must see `attention` too: it does not continue by itself. A thread at its end is neither
 # running nor paused nor failed, and has a word of its own.
 PLAIN: Final[dict[Status, Literal["running", "paused", "failed", "succeeded"]]] = {
     S.QUEUED: "running",

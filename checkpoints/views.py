@@ -226,9 +226,9 @@ class WorkspaceEventRow:
 
 @dataclass(frozen=True, slots=True)
 class ActivityRow:
-    """A save point between checkpoints; `cursor` is where one that is not done would go on.
+    """A save point between checkpoints; `cursor` is where one that is not done would continue.
 
-    `salt` is there beside a cursor only: who goes on from it hashes with the same.
+    `salt` is there beside a cursor only: who continues from it hashes with the same.
     """
 
     id: UUID
@@ -345,7 +345,7 @@ class OwedFolder:
 
 @dataclass(frozen=True, slots=True)
 class SavedRow:
-    """Work that was not done again because a thread went on from its record after a fault.
+    """Work that was not done again because a thread continued from its record after a fault.
 
     `calls` are those of activities, effects and models together; `cost` in dollars, without
     `unpriced_calls` of models whose price nobody knows.

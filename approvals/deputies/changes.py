@@ -83,7 +83,7 @@ def name_deputy(
 
 
 def remove_deputy(ident: UUID, *, workspace: UUID, actor: str) -> None:
-    """End a deputy's right at once, or take a request back; raises NotFound."""
+    """End a deputy's right immediately, or take a request back; raises NotFound."""
     with transaction.atomic():
         store.lock_workspaces([workspace])
         row = deputies.deputy(ident, workspace=workspace)

@@ -1,6 +1,6 @@
 """Requests for what a person wants to do to a thread: a second person decides on it.
 
-Unlike a gate's, such a request stops nothing: the thread goes on, and the request names what was
+Unlike a gate's, such a request stops nothing: the thread continues, and the request names what was
 asked. It has the thread's current position, under a key of its own.
 """
 
@@ -125,7 +125,7 @@ def request_operation(
 
 
 def note_carried_out(row: ApprovalRow, *, done: bool, text: str, actor: str) -> bool:
-    """Record what became of an approved operation; False when that was recorded before.
+    """Record the outcome of an approved operation; False when that was recorded before.
 
     Together with the operation in one transaction it lets that happen at most once.
     """

@@ -32,10 +32,10 @@ def request(
     events: Sequence[store.NewEvent] = (),
     waiting_on: Any = None,
 ) -> bool:
-    """Open approvals and let the thread wait; what a policy allows or blocks is decided at once.
+    """Open approvals and let the thread wait; a policy that allows or blocks decides now.
 
     False when nobody has to be waited for, or when news came meanwhile (a decision on another
-    gate): the engine goes round once more. Raises LeaseLost.
+    gate): the engine starts over. Raises LeaseLost.
     """
     for proposal in proposals:
         if not proposal.asks:
@@ -52,7 +52,7 @@ def decide_by_policy(
 ) -> ApprovalRow:
     """Record a request that its policy approves or rejects; the settled request. Raises LeaseLost.
 
-    The thread goes on working: it does not wait.
+    The thread continues to work.
     """
     held = replace(work)  # what the store notes there counts once all of it is written
     with transaction.atomic():

@@ -34,7 +34,7 @@ def request(
     """Open approvals and let the thread wait: running -> waiting, in one transaction.
 
     False when news came meanwhile (a decision on another gate): nothing was written, the engine
-    goes round once more. Raises LeaseLost.
+    starts over. Raises LeaseLost.
     """
     held = replace(work)  # what the store notes there counts once all of it is written
     with transaction.atomic():

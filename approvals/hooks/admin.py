@@ -68,7 +68,7 @@ class HookAdmin(Edited):
     ordering = ("name",)
 
     @property
-    def desk(self) -> HookEditor:
+    def site(self) -> HookEditor:
         """The site."""
         return cast(HookEditor, self.admin_site)
 
@@ -83,13 +83,13 @@ class HookAdmin(Edited):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         if not change:
-            obj.pk, obj.shown_once = self.desk.create_hook(request, obj.name)
+            obj.pk, obj.shown_once = self.site.create_hook(request, obj.name)
             return
         workspace = obj.workspace_id
         if "active" in form.changed_data:
-            self.desk.switch_hook(request, workspace, obj.pk, obj.active)
+            self.site.switch_hook(request, workspace, obj.pk, obj.active)
         if form.cleaned_data.get("new_secret"):
-            obj.shown_once = self.desk.rotate_hook(request, workspace, obj.pk)
+            obj.shown_once = self.site.rotate_hook(request, workspace, obj.pk)
 
     def response_add(self, request: HttpRequest, obj: Any, *_: Any, **__: Any) -> HttpResponse:
         return self._shown(request, obj)
@@ -123,7 +123,7 @@ class HookIdentityAdmin(Edited):
     ordering = ("hook__name", "identity")
 
     @property
-    def desk(self) -> HookEditor:
+    def site(self) -> HookEditor:
         """The site."""
         return cast(HookEditor, self.admin_site)
 
@@ -151,9 +151,9 @@ class HookIdentityAdmin(Edited):
         form = super().get_form(request, obj, change=change, **more)
         if obj is None:
             hooks = Hook.objects.order_by("name")
-            scope = self.desk.scope(request)
+            scope = self.site.scope(request)
             of = hooks if scope is None else hooks.filter(workspace_id=scope)
-            for name, rows in (("hook", of), ("user", self.desk.choose_from(request))):
+            for name, rows in (("hook", of), ("user", self.site.choose_from(request))):
                 cast("forms.ModelChoiceField[Any]", form.base_fields[name]).queryset = rows
         return form
 
@@ -163,10 +163,10 @@ class HookIdentityAdmin(Edited):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         user = form.cleaned_data["user"]
         workspace = obj.hook.workspace_id
-        obj.pk = self.desk.map_identity(request, workspace, obj.hook_id, obj.identity, user.pk)
+        obj.pk = self.site.map_identity(request, workspace, obj.hook_id, obj.identity, user.pk)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        self.desk.unmap_identity(request, obj.workspace_id, obj.hook_id, obj.identity)
+        self.site.unmap_identity(request, obj.workspace_id, obj.hook_id, obj.identity)
 
 
 @admin.register(HookDelivery)

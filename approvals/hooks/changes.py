@@ -120,7 +120,7 @@ def rotate(
 
 
 def set_active(ident: UUID, active: bool, *, workspace: UUID, actor: str) -> HookRow:
-    """Let a hook in, or keep it out; it counts at once. Twice changes nothing."""
+    """Accept or refuse the calls of a hook from now on. Twice changes nothing."""
     with transaction.atomic():
         row = _locked(ident, workspace)
         if row.active is not active:

@@ -18,7 +18,7 @@ from .stored_secrets import readable_secrets
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """An active hook as its door needs it; `now` is the database's clock."""
+    """An active hook as its endpoint needs it; `now` is the database's clock."""
 
     id: UUID
     workspace: UUID
@@ -57,7 +57,7 @@ def presented(ident: UUID) -> Presented | None:
 def take(hook: UUID, webhook_id: str) -> Delivery | None:
     """Hold this id until the end of the open transaction; what came under it before.
 
-    Of two same deliveries at once the second waits here and finds the answer of the first.
+    Of two concurrent copies of a delivery the second waits here and returns the first one's answer.
     """
     if not connection.in_atomic_block:
         raise RuntimeError("take belongs into the transaction that answers the delivery")
@@ -113,7 +113,7 @@ def keep(
 def note_refused(hook: Presented, why: str) -> None:
     """Tell the workspace's log that something was turned away, at most once a minute and hook.
 
-    A flood of the door writes one row a minute, and waits for no lock.
+    A flood of refused calls writes one row a minute, and waits for no lock.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(

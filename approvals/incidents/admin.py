@@ -66,8 +66,8 @@ class SubscriptionAdmin(Edited):
 
     def changes(self, request: HttpRequest, obj: Any = None) -> Changes:
         """Changes of this one."""
-        desk = cast(SubscriptionEditor, self.admin_site)
-        return desk.subscription(request, None if obj is None else obj.workspace_id)
+        site = cast(SubscriptionEditor, self.admin_site)
+        return site.subscription(request, None if obj is None else obj.workspace_id)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         return (*FIELDS, *ESCALATION) + (() if obj is None else ("made_by", "created_at"))

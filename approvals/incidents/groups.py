@@ -1,7 +1,7 @@
 """Put threads in trouble into incidents, take those out that are well again, close what is over.
 
 Each incident is one short transaction that holds its row, so several sweepers do no harm: the
-second one finds that nothing is left to do. A row that fails is set aside, the others go on.
+second one finds that nothing is left to do. A row that fails is set aside, the others continue.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def join_incidents(limit: int = troubles.BATCH) -> int:
 def leave_incidents(after: tuple[UUID, UUID] = FIRST) -> tuple[UUID, UUID]:
     """Note who of the next threads is well again, close incidents without any.
 
-    Answers the place to go on from. The walk begins anew (FIRST) at its end.
+    Answers the place to continue from. The walk begins anew (FIRST) at its end.
     """
     rows = troubles.affected(after)
     ended: dict[UUID, list[Any]] = defaultdict(list)
@@ -61,6 +61,15 @@ def leave_incidents(after: tuple[UUID, UUID] = FIRST) -> tuple[UUID, UUID]:
 
 
 def _join_guarded(alike: Sequence[Trouble]) -> int:
+    """Put troubles into their incident, each alone where they fail together; how many are new."""
+    joined = _try_to_join(alike)
+    if joined is None:
+        joined = sum(_try_to_join([one]) or 0 for one in alike)
+    return joined
+
+
+def _try_to_join(alike: Sequence[Trouble]) -> int | None:
+    """The same; None where several fail together, 0 where a single one does: it is set aside."""
     try:
         return _join(alike)
     except Exception as error:
@@ -72,7 +81,7 @@ def _join_guarded(alike: Sequence[Trouble]) -> int:
             one = alike[0]
             set_aside(troubles.PART, one.subject, thread=one.subject, error=error)
             return 0
-    return sum(_join_guarded([one]) for one in alike)
+    return None
 
 
 def _join(alike: Sequence[Trouble]) -> int:

@@ -47,7 +47,7 @@ class IncidentTurns:
 def sweep_incidents(turns: IncidentTurns | None = None) -> int:
     """Bring incidents up to date and send what is due; how many threads joined and messages began.
 
-    1. Put new troubles into incidents, several batches where many came at once.
+    1. Put new troubles into incidents, in several batches where many came together.
     2. Take those out that are well again; close incidents without any.
     3. Send what subscriptions have to hear.
     4. Once an hour drop what was closed long ago.

@@ -1,4 +1,4 @@
-"""Endpoints and deliveries in the records; changes go through the site to the one door of all."""
+"""Endpoints and deliveries in the records; changes are the actions of pages and API."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Changes(Protocol):
     def test(self, endpoint_id: UUID) -> None: ...
 
 
-class Desk(Protocol):
+class EndpointEditor(Protocol):
     """The site, as far as it is needed here."""
 
     def endpoint(self, request: HttpRequest, workspace: UUID | None = None) -> Changes: ...
@@ -101,8 +101,8 @@ class EndpointAdmin(Edited):
 
     def changes(self, request: HttpRequest, obj: Any = None) -> Changes:
         """The changes that this person may make to the endpoint."""
-        desk = cast(Desk, self.admin_site)
-        return desk.endpoint(request, None if obj is None else obj.workspace_id)
+        site = cast(EndpointEditor, self.admin_site)
+        return site.endpoint(request, None if obj is None else obj.workspace_id)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         return FIELDS if obj is None else (*FIELDS, "active", "made_by", "created_at")

@@ -308,7 +308,7 @@ def _request(news: UUID, workspace: UUID) -> ApprovalRow | None:
 
 
 def _mail_of(claimed: Claim, recipient: str) -> str:
-    """The address to write to; a person's is read now, so that a new one counts at once."""
+    """The address to write to; a person's is read now, so that a new one is used immediately."""
     if not recipient.startswith("user:"):
         return recipient
     address = str(_person(claimed, recipient).email)

@@ -1,4 +1,4 @@
-"""Which delivery is due for whom, and what became of it; every change is one short transaction.
+"""Due deliveries, whom they are for, and their outcomes; every change is one short transaction.
 
 A claim names the sender who is at a delivery for a while; if they are killed, it becomes due again
 when the claim has run out. Nothing is held while a message is on its way.
@@ -23,7 +23,7 @@ from checkpoints.state import deltas
 from .texts.kinds import TEST, NotDelivered
 
 SQL = sql_file(__file__)
-# At once on their way to one endpoint, over all senders: one that hangs holds no more than these.
+# Concurrent deliveries to one endpoint, over all senders: one that hangs holds no more of them.
 AT_ONCE: Final = 4
 LISTED_MAX: Final = 100
 OPEN: Final = "done_at IS NULL AND failed_at IS NULL"

@@ -1,7 +1,7 @@
 """From the outbox to deliveries: each news becomes one row per endpoint and person who wants it.
 
 One short transaction takes some rows that nobody else is at, writes their deliveries and marks them
-as done. Killed in between, nothing of it has happened; two at once take different rows.
+as done. Killed in between, nothing of it has happened; two senders take different rows.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Endpoint:
 def spread(limit: int = BATCH) -> int:
     """Take up to `limit` news out of the outbox; how many.
 
-    Where one of them fails, each is taken by itself: that one is set aside, the others go on.
+    Where one of them fails, each is taken by itself: that one is set aside, the others continue.
     """
     try:
         return _spread(limit)

@@ -1,4 +1,4 @@
-"""The tables of notifications: who wants which news where, and what became of each delivery."""
+"""The tables of notifications: who wants which news where, and the outcome of each delivery."""
 
 from __future__ import annotations
 

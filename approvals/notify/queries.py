@@ -16,7 +16,7 @@ from checkpoints.tables.readers import record_of
 from .channels import addresses
 
 SQL = sql_file(__file__)
-# So many are counted, then it is "at least".
+# Counted up to here; more is "at least".
 COUNT_CAP = 10_000
 
 

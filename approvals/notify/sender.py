@@ -1,4 +1,4 @@
-"""The sender: takes news out of the outbox, sends what is due, notes what became of it.
+"""The sender: takes news out of the outbox, sends what is due, records the outcome.
 
 It works in a thread of a worker's main process, in as many workers as there are: claims keep them
 apart. Messages travel in threads of their own, so a slow server stops neither the sweep nor other
@@ -24,9 +24,9 @@ from .due_deliveries import Claim
 from .texts.kinds import NotDelivered
 
 log = structlog.get_logger("gatepost.notify")
-# Messages of one sender that are on their way at once.
+# Concurrent messages of one sender.
 SLOTS: Final = 8
-# So many times what a server may take for one answer, a whole message may take.
+# A whole message may take this many times as long as one answer of a server.
 PATIENCE: Final = 6
 TIDY_SECONDS: Final = 600.0
 _Ended = tuple[Claim, int | NotDelivered]
@@ -118,7 +118,7 @@ class Sender:
             self._ended.put((claimed, NotDelivered(message)))
 
     def _note(self, *, wait: float = 0) -> None:
-        """Write down what has ended; with `wait`, at most so many seconds for the first."""
+        """Write down what has ended; with `wait`, at most that many seconds for the first."""
         while self._travelling:
             try:
                 claimed, ended = self._ended.get(block=wait > 0, timeout=wait or None)

@@ -34,7 +34,7 @@ DEPTH_MAX: Final = 30
 VALUES_MAX: Final = 500
 CHARACTERS_MAX: Final = 200_000
 SUMS_MAX: Final = 10  # of lists, a sum is a copy
-# So many digits a double holds exactly enough for comparisons to be those of the decimals.
+# A double holds up to this many digits exactly enough to compare as the decimals do.
 DIGITS_MAX: Final = 15
 AMOUNT: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?")
 CURRENCY: Final = re.compile(r"[A-Z]{3}")

@@ -1,4 +1,4 @@
-"""Reserve what a model call may cost before it is made, so that calls at once cannot pass a limit.
+"""Reserve what a model call may cost before it is made: concurrent calls cannot pass a limit.
 
 Limits are the active spend caps, and the budgets that stop threads. A reservation is one row per
 position. It counts while the thread's lease is the one under which it was made and its step is not

@@ -8,7 +8,7 @@ from typing import Final
 from checkpoints.states import EventKind
 
 _NOUNS_OF_DECISIONS: Final = ("approval", "decision", "operation")
-# What people decided and what became of it.
+# What people decided, and the outcome.
 DECISIONS: Final = tuple(
     str(kind) for kind in EventKind if kind.partition(".")[0] in _NOUNS_OF_DECISIONS
 )

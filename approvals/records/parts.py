@@ -1,4 +1,4 @@
-"""Parts of an export: so many answers to a question, oldest first, all of one moment."""
+"""Parts of an export: up to n answers to a question, oldest first, all of one moment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Part:
         self.next_cursor = ""
 
     def pages(self) -> Iterator[list[RecordRow]]:
-        """The rows of each statement; [] where none fits, for others want to go on meanwhile."""
+        """The rows of each statement; [] where none fits, for others want to continue meanwhile."""
         left, last = self._limit, self._begin
         for rows in oldest_first(self._question, self._begin, moment=self._moment):
             if len(rows) > left:

@@ -15,7 +15,7 @@ FROM gp_decision d WHERE d.approval_id = ANY(%(ids)s::uuid[])
 SELECT l.person, l.at FROM gp_approval_look l
 WHERE l.approval_id = %(id)s::uuid AND l.workspace_id = %(workspace)s::uuid ORDER BY l.at LIMIT 200
 
--- notices -- What was sent about a request, to whom, and what became of it.
+-- notices -- What was sent about a request, to whom, and the outcome.
 SELECT n.kind, e.name AS endpoint, e.kind AS channel, d.recipient, d.created_at, d.done_at,
   d.failed_at, d.skipped
 FROM gp_outbox n JOIN gp_delivery d ON d.news_id = n.id JOIN gp_endpoint e ON e.id = d.endpoint_id

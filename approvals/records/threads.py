@@ -18,7 +18,7 @@ TRIGRAM: Final = 3  # characters; a shorter name has none
 def threads_naming(payee: str, *, workspace: UUID) -> list[UUID] | None:
     """All threads in which a payee of this name may be; None where a walk is as good or better.
 
-    That is a name of one or two characters, and one in so many threads that a page fills soon.
+    That is a name of one or two characters, and one in threads enough to fill a page soon.
     """
     if len(payee) < TRIGRAM:
         return None
@@ -27,7 +27,7 @@ def threads_naming(payee: str, *, workspace: UUID) -> list[UUID] | None:
 
 
 def threads_of(agent: str, *, workspace: UUID) -> list[UUID] | None:
-    """All threads of an agent; None where there are so many that a page fills soon by a walk."""
+    """All threads of an agent; None where they are enough to fill a page soon by a walk."""
     params = {"agent": agent, "workspace": workspace, "most": THREADS_MAX + 1}
     return _few(fetch_named(SQL.of_agent, params))
 

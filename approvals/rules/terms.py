@@ -95,7 +95,7 @@ class Terms:
 
 
 def terms_of(payload: Mapping[str, Any] | None) -> Terms:
-    """A stored request's terms; of one without any: one reviewer, at once."""
+    """A stored request's terms; of one without any: one reviewer, without a window."""
     return Terms() if payload is None else Terms.from_json(payload)
 
 

@@ -197,7 +197,7 @@ class ContentRecords(Records):
 
     def size(self, row: Any) -> Any:
         """In bytes."""
-        return self.desk.cell(row, "size")
+        return self.site.cell(row, "size")
 
     def related(self, row: Any) -> list[tuple[str, str]]:
         return of_thread(row.thread_id)
@@ -227,7 +227,7 @@ class EventRecords(Records):
 
     def says(self, row: Any) -> Any:
         """In words."""
-        return self.desk.sentence(row)
+        return self.site.sentence(row)
 
     def related(self, row: Any) -> list[tuple[str, str]]:
         return of_thread(row.thread_id)

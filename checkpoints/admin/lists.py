@@ -1,7 +1,7 @@
 """Read-only lists and pages of the admin site, made for tables that hold millions of rows.
 
 The site itself stands on the top floor: who may read what, and how a value becomes HTML, is asked
-of it (`Desk`). Lists go along indexes and page by keyset, see `paging`.
+of it (`RecordsSite`). Lists go along indexes and page by keyset, see `paging`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from .filters import Narrow
-from .paging import COUNT_CAP, ROWS, WINDOW, BadCursor, Walk, read_sheet
+from .paging import COUNT_CAP, ROWS, WINDOW, BadCursor, Walk, read_page
 
 # The beginning of an id as people copy it: eight digits or more, with or without hyphens.
 _BEGUN = re.compile(r"[0-9a-f]{8,31}")
@@ -34,7 +34,7 @@ NOTHING = Q(pk__in=[])
 TITLES = {"says": "what happened", "request_title": "approval"}  # of columns that no table has
 
 
-class Desk(Protocol):
+class RecordsSite(Protocol):
     """The site, as these lists need it: who reads, what they may see, values as HTML."""
 
     def scope(self, request: HttpRequest) -> UUID | None:
@@ -47,7 +47,7 @@ class Desk(Protocol):
         """List the names under which logs know the user of that name."""
 
     def prepare(self, rows: Sequence[Any], actors: Iterable[str], threads: Iterable[UUID]) -> None:
-        """Look up names of people and titles of threads for all rows of a page at once."""
+        """Look up names of people and titles of threads for all rows of a page together."""
 
     def cell(self, row: Any, name: str) -> Any:
         """A column's value in a list, short."""
@@ -87,8 +87,8 @@ class Logged:
         return HttpResponseRedirect(reverse("admin:checkpoints_workspaceevent_changelist"))
 
 
-class SheetList(ChangeList):
-    """A list that reads one sheet along an index; only its own filters and search narrow it."""
+class KeysetList(ChangeList):
+    """A list that reads one page along an index; only its own filters and search narrow it."""
 
     def get_queryset(self, request: HttpRequest, *_: Any, **__: Any) -> QuerySet[Any]:
         records = cast(Records, self.model_admin)
@@ -122,7 +122,7 @@ class SheetList(ChangeList):
         records = cast(Records, self.model_admin)
         cursor = request.GET.get(PAGE_VAR, "")
         try:
-            sheet = read_sheet(
+            page = read_page(
                 self.every,
                 self.queryset,
                 self.walk,
@@ -132,11 +132,11 @@ class SheetList(ChangeList):
             )
         except BadCursor as error:
             raise IncorrectLookupParameters from error
-        records.prepare(sheet.rows)
-        self.sheet, self.first_page = sheet, not cursor
+        records.prepare(page.rows)
+        self.row_page, self.first_page = page, not cursor
         self.count_cap, self.window = COUNT_CAP, records.window
-        self.result_list = sheet.rows
-        self.result_count, self.full_result_count = sheet.count, None
+        self.result_list = page.rows
+        self.result_count, self.full_result_count = page.count, None
         self.show_full_result_count = self.show_admin_actions = False
         self.can_show_all = self.multi_page = False
 
@@ -179,13 +179,13 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
     change_list_template = "records/list.html"
 
     @property
-    def desk(self) -> Desk:
+    def site(self) -> RecordsSite:
         """The site, as the part of it that this floor needs."""
-        return cast(Desk, self.admin_site)
+        return cast(RecordsSite, self.admin_site)
 
     # --- what the list is made of ----------------------------------------------------------------
     def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
-        return SheetList
+        return KeysetList
 
     def get_list_display(self, request: HttpRequest) -> tuple[Callable[[Any], Any], ...]:
         return tuple(_Column(self, name) for name in self.columns)
@@ -198,7 +198,7 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def in_scope(self, request: HttpRequest, equal: dict[str, Any]) -> dict[str, Any]:
         """The asked values and the person's workspace; 404 for somebody else's."""
-        scope = self.desk.scope(request) if self.workspace_column else None
+        scope = self.site.scope(request) if self.workspace_column else None
         if scope is None:
             return equal
         if equal.get(self.workspace_column, scope) != scope:
@@ -242,7 +242,7 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
             condition |= Q(**{column: text})
         for column in self.search_text:
             condition |= Q(**{f"{column}__icontains": text})
-        for actor in self.desk.actors_named(text) if self.actors else ():
+        for actor in self.site.actors_named(text) if self.actors else ():
             for column in self.actors:
                 condition |= Q(**{column: actor}) | Q(**{f"{column}__startswith": f"{actor}/"})
         return {}, condition or NOTHING, Q()
@@ -255,7 +255,7 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
             row.part_of = (
                 attrgetter(path)(row) if (path := self.record or self.thread_column) else None
             )
-        self.desk.prepare(rows, actors, threads - {None})
+        self.site.prepare(rows, actors, threads - {None})
 
     def actors_of(self, row: Any) -> list[str]:
         """The actors that a row names."""
@@ -305,12 +305,12 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
             "title": f"{capfirst(str(self.opts.verbose_name))} {self.name_of(row)}",
             "opts": self.opts,
             "list_url": f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist",
-            "damage": self.desk.damage(row),
+            "damage": self.site.damage(row),
             "related": self.related(row),
-            "acts": self.acts(row) if self.desk.may_administer(request) else [],
+            "acts": self.acts(row) if self.site.may_administer(request) else [],
             "groups": [
                 *self._values(row, self.groups),
-                *self.desk.more_of(request, row),
+                *self.site.more_of(request, row),
                 *self._values(row, (("", rest),) if rest else ()),
             ],
         }
@@ -328,7 +328,7 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def value_of(self, row: Any, name: str) -> Any:
         """A column's full value, for the page of the row."""
-        return self.desk.full(row, name)
+        return self.site.full(row, name)
 
     def called(self, name: str) -> str:
         """The title of a column."""
@@ -376,9 +376,9 @@ class _Column:
         self.__name__ = name
         self.short_description = records.called(name)
         columns = {field.attname for field in records.opts.concrete_fields}
-        self._marks = records.desk.marked if name == records.columns[0] else None
+        self._marks = records.site.marked if name == records.columns[0] else None
         self._value: Callable[[Any], Any] = (
-            partial(records.desk.cell, name=name) if name in columns else getattr(records, name)
+            partial(records.site.cell, name=name) if name in columns else getattr(records, name)
         )
 
     def __call__(self, row: Any) -> Any:

@@ -55,7 +55,7 @@ class BadCursor(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class RowPage:
     """A page of rows, newest first; empty cursors where there is nothing in that direction.
 
     `count` is how many fit from here on, at most COUNT_CAP + 1, among the rows that were looked at;
@@ -69,7 +69,7 @@ class Sheet:
     searched_all: bool
 
 
-def read_sheet(
+def read_page(
     every: models.QuerySet[Any],
     wanted: models.QuerySet[Any],
     walk: Walk,
@@ -77,7 +77,7 @@ def read_sheet(
     *,
     rows: int = ROWS,
     window: int = WINDOW,
-) -> Sheet:
+) -> RowPage:
     """One page in three short statements: how far to look, how many there are, the rows.
 
     `every` has the walk's equal columns set and nothing else; `wanted` is what the reader asked
@@ -99,7 +99,7 @@ def read_sheet(
     else:
         # From a page without rows the way back is the first page.
         newer, older = (first if start else ""), (last if part.more else edge)
-    return Sheet(tuple(result), older, newer and f"-{newer}", part.count, part.edge is None)
+    return RowPage(tuple(result), older, newer and f"-{newer}", part.count, part.edge is None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Workspaces, roles and the log of both.
 
-What is edited goes through the site to the one door of all changes, so each is an event as well.
+Edits go through the site to the actions of pages and API, so each is an event as well.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..models import Membership, Workspace, WorkspaceEvent
 from ..states import ROLES, WorkspaceEventKind
 from .filters import ident, noun, since
 from .history import CHAIN
-from .lists import Desk, Logged, Records
+from .lists import Logged, Records, RecordsSite
 from .paging import Walk
 
 
@@ -46,10 +46,10 @@ class WorkspaceEventRecords(Records):
 
     def says(self, row: Any) -> Any:
         """In words."""
-        return self.desk.sentence(row)
+        return self.site.sentence(row)
 
 
-class Editor(Desk, Protocol):
+class Editor(RecordsSite, Protocol):
     """The site's side of the forms below; each change writes at least one event, or is refused."""
 
     def is_superuser(self, request: HttpRequest) -> bool: ...
@@ -152,7 +152,7 @@ class WorkspaceAdmin(Edited):
 
 @admin.register(Membership)
 class MembershipAdmin(Edited):
-    """Roles: one row for each person, workspace and role. A withdrawal takes effect at once."""
+    """Roles: one row for each person, workspace and role. A withdrawal takes effect immediately."""
 
     list_display = ("user", "role", "workspace")
     list_filter = ("role",)

@@ -37,7 +37,7 @@ class RetentionRecords(Records):
 
     def whose(self, row: Any) -> Any:
         """The agent whose threads go, or all that have no rule of their own."""
-        return self.desk.cell(row, "agent") if row.agent else "all other agents"
+        return self.site.cell(row, "agent") if row.agent else "all other agents"
 
     def name_of(self, row: Any) -> str:
         return str(row.agent or "of all other agents")

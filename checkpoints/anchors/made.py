@@ -28,7 +28,7 @@ _COLUMNS: Final = (
 def make_anchor(*, events: int = EVENTS_AT_ONCE) -> tuple[Anchor, bool]:
     """Write the next anchor; with whether more events wait for another one.
 
-    Of two at once one writes, and the other raises IntegrityError.
+    Of two concurrent callers one writes, and the other raises IntegrityError.
     """
     with transaction.atomic():
         [last] = fetch_named(SQL.newest)

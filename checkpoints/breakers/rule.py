@@ -32,7 +32,7 @@ OPEN_ONES: Final = SQL.open_ones
 class BreakerRow:
     """A breaker; `selection` as the board's filter says it, empty for the whole workspace.
 
-    Threads whose ordinal is below `released_to` go on. `releases` counts the releases.
+    Threads whose ordinal is below `released_to` continue. `releases` counts the releases.
     """
 
     id: UUID

@@ -13,8 +13,8 @@ from .links import LINK_TEXT, NO_HASH, Broken, link
 from .verify import (
     CHECKS,
     ChainReport,
-    Witness,
-    WitnessFor,
+    EventCheck,
+    EventCheckFor,
     returned,
     verify_in_slices,
     verify_thread,

@@ -12,7 +12,7 @@ from django.db import connection
 from .verify import ChainReport
 from .versions import altered_versions
 
-NAMED: Final = 20  # so many users are named one by one
+NAMED: Final = 20  # users that are named one by one
 AT_ONCE = 1_000  # rows of one slice
 _FIRST: Final = UUID(int=0)
 _EVENTS: Final = """

@@ -24,7 +24,7 @@ from .past import NAMING, Past
 from .thread_row import N_ROW, LoggedRow, Row, read_row
 from .versions import altered_versions
 
-# A thread that is worked on grows meanwhile; after so many looks the rest is for the next time.
+# A thread that is worked on grows meanwhile: after this many passes the rest is left to the next.
 LOOKS = 5
 # What a verification may cover: the rows, the bytes of files as well, an anchor kept elsewhere.
 CHECKS: Final = ("records", "files", "anchor")
@@ -62,30 +62,30 @@ def report(
     return ChainReport(log.ident, False, log.n_verified, broken.seq, what, erased=erased)
 
 
-class Witness(Protocol):
+class EventCheck(Protocol):
     """Something beside the log that its events name; both methods raise Broken."""
 
     def see(self, events: Sequence[Event]) -> None: ...
     def end(self, last_seq: int) -> None: ...
 
 
-# Makes a witness for (thread, its workspace).
-type WitnessFor = Callable[[UUID, UUID], Witness]
+# Makes a check for (thread, its workspace).
+type EventCheckFor = Callable[[UUID, UUID], EventCheck]
 
 
 def verify_thread(
     thread_id: UUID,
     *,
-    witnesses: Sequence[WitnessFor] = (),
+    event_checks: Sequence[EventCheckFor] = (),
     seen: Callable[[int], None] | None = None,
 ) -> ChainReport:
     """Verify all events, checkpoints and activities of a thread as it stands; raises NotFound.
 
-    `witnesses` check what floors above or the file storage hold; `seen` is told how many events
+    `event_checks` read what floors above or the file storage hold; `seen` is told how many events
     are done. Reads in batches by keyset: memory holds one state, however long the thread is.
     Raises ContentAway where a storage does not answer: then nothing was found out.
     """
-    return returned(verify_in_slices(thread_id, witnesses=witnesses), seen=seen)
+    return returned(verify_in_slices(thread_id, event_checks=event_checks), seen=seen)
 
 
 def returned[R](slices: Generator[int, None, R], *, seen: Callable[[int], None] | None = None) -> R:
@@ -101,13 +101,23 @@ def returned[R](slices: Generator[int, None, R], *, seen: Callable[[int], None] 
 
 
 def verify_in_slices(
-    thread_id: UUID, *, witnesses: Sequence[WitnessFor] = ()
+    thread_id: UUID, *, event_checks: Sequence[EventCheckFor] = ()
 ) -> Generator[int, None, ChainReport]:
     """Do the same a batch of events at a time, yielding how many are verified; returns the report.
 
-    Between two slices nothing is held, so the caller may take any time: what is appended to
+    Between two slices nothing is locked, so the caller may take any time: what is appended to
     the thread meanwhile is verified as well.
     """
+    while True:
+        verified = yield from _verify_once(thread_id, event_checks)
+        if verified is not None:
+            return verified
+
+
+def _verify_once(
+    thread_id: UUID, event_checks: Sequence[EventCheckFor]
+) -> Generator[int, None, ChainReport | None]:
+    """The report; None where the thread was erased while it was read."""
     facts = _facts(thread_id)
     if facts is None:
         raise NotFound("There is no such thread.")
@@ -116,13 +126,13 @@ def verify_in_slices(
     erased = "" if erasure is None else erasure.sentence
     try:
         if erasure is None:
-            yield from _Verification(log, facts, witnesses).slices()
+            yield from _Verification(log, facts, event_checks).slices()
         else:
             yield from verify_erased(log, erasure)
     except Broken as broken:
-        # It may have been erased while it was read: then the next look tells.
+        # What an erasure deletes while it is read looks altered: verify it as an erased thread.
         if erasure is None and erasure_of(thread_id) is not None:
-            return (yield from verify_in_slices(thread_id, witnesses=witnesses))
+            return None
         return report(log, broken, erased=erased)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         # Chained anew by somebody who knows how, around what no code of ours wrote.
@@ -196,7 +206,7 @@ class _Verification:
         self,
         log: Log,
         facts: _Facts,
-        witnesses: Sequence[WitnessFor],
+        event_checks: Sequence[EventCheckFor],
     ) -> None:
         self._log = log
         self._facts = facts
@@ -206,8 +216,8 @@ class _Verification:
         self._pinned = False
         self._logged_row = LoggedRow()
         self._past = Past(log.ident, facts.workspace, upto=facts.highest_number)
-        makers: tuple[WitnessFor, ...] = (Activities, Children, *witnesses)
-        self._witnesses = [make(log.ident, facts.workspace) for make in makers]
+        makers: tuple[EventCheckFor, ...] = (Activities, Children, *event_checks)
+        self._event_checks = [make(log.ident, facts.workspace) for make in makers]
 
     def slices(self) -> Generator[int]:
         """Check everything, yielding after each batch of events; raises Broken."""
@@ -237,7 +247,7 @@ class _Verification:
                 raise Broken(self._log.last_seq, "what it is searched by is not in its state")
             for _, wrong in altered_versions(self._facts.columns.agent_version):
                 raise Broken(self._log.last_seq, wrong)
-            result = self._witnesses_end()
+            result = self._end_checks()
             now = _facts(self._log.ident)
             if now is None:
                 raise Broken(self._log.last_seq, "the thread is gone")
@@ -250,11 +260,11 @@ class _Verification:
             self._log.last_seq, self._log.last_hash, self._log.highest_seq = now.end
             self._past.upto = now.highest_number
 
-    def _witnesses_end(self) -> Broken | None:
+    def _end_checks(self) -> Broken | None:
         try:
             self._past.check_contents(self._log.last_seq)
-            for witness in self._witnesses:
-                witness.end(self._log.last_seq)
+            for check in self._event_checks:
+                check.end(self._log.last_seq)
         except Broken as broken:
             return broken
         return None
@@ -268,9 +278,9 @@ class _Verification:
                 self._pinned = pinned_after(self._pinned, event.kind, event.data)
                 self._follow(event)
         finally:
-            # Also before a break: what a witness finds may stand earlier.
-            for witness in self._witnesses:
-                witness.see(batch[:good])
+            # Also before a break: what a check finds may stand earlier.
+            for check in self._event_checks:
+                check.see(batch[:good])
 
     def _follow(self, event: Event) -> None:
         """Take over what an event says of the thread's row."""

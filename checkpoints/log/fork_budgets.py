@@ -86,7 +86,7 @@ def why_over(budget: ForkBudget, spent: Spent) -> str:
 
 
 def granted_again(first: ForkBudget, spent: Spent) -> dict[str, Any]:
-    """The budget of a fork that goes on after it was over: its first one on top of the spent."""
+    """The budget of a fork that continues after it was over: its first one on top of the spent."""
     return ForkBudget(
         None if first.cost is None else spent.cost + first.cost,
         None if first.tokens is None else spent.tokens + first.tokens,

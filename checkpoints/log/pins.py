@@ -31,7 +31,7 @@ def accepted_after(
     """The versions whose decisions still hold after a change of code.
 
     They do where a person accepted it, it is the same code under another fingerprint, or it led
-    the state to a newer schema. Where only the agent's rule let the thread go on, none does.
+    the state to a newer schema. Where only the agent's rule let the thread continue, none does.
     """
     if data.get("by") in (CHOSEN, SAME_CODE) or data["from"] in upgraded:
         return accepted | {data["from"]}

@@ -50,8 +50,8 @@ class Worker(models.Model):
 class Breaker(models.Model):
     """Threads of a selection that nobody may work on, from the trip to the release.
 
-    A thread's place is a number in its id; those below `released_to` go on. Where a thread stands
-    is left alone, so a release restores nothing.
+    A thread's ordinal is a number in its id; those below `released_to` continue. The status of a
+    thread is not changed, so a release restores nothing.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

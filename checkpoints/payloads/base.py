@@ -9,7 +9,7 @@ from uuid import UUID
 DATABASE: Final = "database"
 FILE: Final = "file"
 KINDS: Final = (DATABASE, FILE)
-# A value of so many bytes or more is kept by reference.
+# A value of at least this many bytes is stored by reference.
 LIMITS: Final[Mapping[str, int]] = {DATABASE: 16 * 1024, FILE: 1024}
 
 

@@ -1,4 +1,4 @@
-"""The bytes of an artifact, read and proved at once: nobody works with others than were kept."""
+"""The bytes of an artifact, proved in the same read: nobody works with others than were stored."""
 
 from __future__ import annotations
 

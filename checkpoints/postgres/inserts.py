@@ -1,4 +1,4 @@
-"""Many rows of one table at once, as an import brings them."""
+"""Insert many rows of one table in one statement, as an import brings them."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def grant(role: str, *, password: str = "") -> None:
     Work of the owner. The password of a role that exists is left alone. Raises RoleMissing.
     """
     with transaction.atomic(), connection.cursor() as cursor:
-        # Two migrations at once would change the same catalogue rows.
+        # Two concurrent migrations would change the same catalogue rows.
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('gatepost.roles'))")
         cursor.execute("SELECT current_schema(), current_database()")
         schema, database = cursor.fetchone()

@@ -238,7 +238,7 @@ def _answer(link: Link, ask: Callable[..., None], *what: Any) -> Any:
 def _together(
     link: Link, requests: Sequence[tuple[str, bytes, Formed]]
 ) -> list[list[tuple[Any, ...]]]:
-    """The rows of statements that are sent at once, all of them or none: one transaction."""
+    """The rows of statements that are sent together, all of them or none: one transaction."""
     results = _in_one_go(link, requests)
     if any(result.status != ExecStatus.TUPLES_OK for result in results):
         # None is done. What the server refuses to know any more is prepared anew, once.
@@ -268,7 +268,7 @@ def _in_one_go(link: Link, requests: Sequence[tuple[str, bytes, Formed]]) -> lis
 
 
 def _answers(server: Any) -> Iterator[Any]:
-    """The results of a pipeline up to its end; other threads go on meanwhile."""
+    """The results of a pipeline up to its end; other threads continue meanwhile."""
     while server.flush():
         wait(server, select.POLLOUT)
     while True:

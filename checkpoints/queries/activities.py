@@ -143,7 +143,7 @@ def activity_under(approval: UUID) -> ActivityRow | None:
 def has_faulty_keys(thread_id: UUID) -> bool:
     """Say whether the record has keys that are no names, from before the rule about them.
 
-    A fork goes on like the threads whose past it shares.
+    A fork continues like the threads whose past it shares.
     """
     result = rows(
         "WITH RECURSIVE past AS (SELECT id, base FROM gp_thread WHERE id = %s::uuid UNION "

@@ -1,4 +1,4 @@
-"""Threads that ask which code goes on with them."""
+"""Threads that ask which code is to continue them."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ event_of = _reader(
 )
 EVENT = f"SELECT {event_of.select} FROM gp_event"
 _RECENT = _reader("e", "th.imported_seq").select
-# So many events are looked at for those of some kinds, and counted by noun.
+# Events that are searched for those of some kinds, and counted by noun.
 SEARCHED = 5_000
 COUNTED = 1_000
 
@@ -109,7 +109,7 @@ def events(
 
     `folded` shows of cursors kept in a row the newest. For it and for `kinds` at most SEARCHED
     events are looked at, however long the log is: a page may have fewer rows than asked for, or
-    none, and still a cursor where the search goes on.
+    none, and still a cursor where the search continues.
     """
     if folded and not kinds:
         return _folded(thread_id, before, limit)

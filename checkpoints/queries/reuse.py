@@ -11,7 +11,7 @@ from ..views import ActivityRow
 from .activities import COLUMNS, activity_of
 from .rows import rows
 
-# At most so many records of one step are looked through.
+# Records of one step that are searched at most.
 RECORDS_OF_A_STEP = 500
 PURE = ("activity", "model")
 SQL = sql_file(__file__, columns=COLUMNS)

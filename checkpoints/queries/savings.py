@@ -1,4 +1,4 @@
-"""What going on from the record has spared: work that a restart from the input would do again.
+"""Work that continuing from the record has spared: a restart from the input would do it again.
 
 It is counted once per fault (a worker that was lost, a failed thread that is retried) as all that
 is recorded on the way to the head then, and stands in the event that ends the fault. See ADR 0021.
@@ -18,7 +18,7 @@ from ..views import SavedRow, ThreadRow
 
 # The index gp_event_rare holds these kinds and those of `figures` (event_chain.sql).
 RESUMING = (EventKind.LEASE_TAKEN_OVER, EventKind.THREAD_RETRIED)
-# Of a workspace so many are added up: those of its newest threads.
+# Of a workspace those of its newest threads are added up, at most this many.
 NEWEST = 2_000
 NOTHING = SavedRow(0, 0, 0, 0, "0", 0)
 

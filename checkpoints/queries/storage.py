@@ -11,9 +11,9 @@ from ..postgres.named_rows import fetch_named
 from ..postgres.sql_files import sql_file
 from ..views import StorageRow
 
-# So many rows of each log are looked at, evenly spread; a shorter thread is added up in full.
+# Rows of each log that are sampled, evenly spread; a shorter thread is added up in full.
 SAMPLE = 64
-# So many activities are counted one by one.
+# Activities that are counted one by one; of more the number is estimated.
 EXACT = 200
 # What a row of each kind takes beside the values that are measured, its index entries included.
 EVENT, CHECKPOINT, ACTIVITY, CONTENT = 360, 420, 460, 200

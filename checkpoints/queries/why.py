@@ -122,7 +122,7 @@ def _usual(
     return Why("finished", sentence(message), thread.status_since)
 
 
-# What goes on only when somebody takes it. Others wait for something else, and a breaker lets them.
+# Continue only when a worker takes them. Others wait for something else; a breaker lets them.
 _TAKEN = (Status.QUEUED, Status.RUNNING, Status.ROLLING_BACK)
 
 

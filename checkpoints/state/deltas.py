@@ -1,4 +1,4 @@
-"""How deltas become a state; pure. Also the door to canonical JSON, the one decoder and the limits.
+"""How deltas become a state; pure. Also canonical JSON, the one decoder and the limits.
 
 A delta is `{"set": {ch: v}, "append": {ch: [..]}, "merge": {ch: {..}}, "unset": [ch]}`; each
 channel stands in one operation only. Refusals are `InvalidValue` with a JSON path: `$.a.b[3]`.

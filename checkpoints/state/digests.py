@@ -164,7 +164,7 @@ class Digests:
         return self.root
 
     def to_bytes(self) -> bytes:
-        """All that is needed to go on without the state, as `resumed` reads it.
+        """All that is needed to continue without the state, as `resumed` reads it.
 
         For each channel in code point order: length of its name in UTF-8 (4 bytes, big endian) |
         name | kind | digest (32 bytes) | size (8 bytes, big endian).

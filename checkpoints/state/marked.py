@@ -66,17 +66,17 @@ class _NoValue(Exception):
         self.value, self.why = value, why
 
 
-def _path_of(part: Any, value: Any, path: str = "$", room: int = DEPTH_MAX) -> str:
+def _path_of(part: Any, value: Any, path: str = "$", depth: int = DEPTH_MAX) -> str:
     """The path of this very part of a value; empty where it lies in no list or object."""
     if value is part:
         return path
     members: Iterable[tuple[Any, Any]] = ()
-    if room and type(value) is dict:
+    if depth and type(value) is dict:
         members = value.items()
-    elif room and type(value) in (list, tuple):
+    elif depth and type(value) in (list, tuple):
         members = enumerate(value)
     inner = ((at(path, key), item) for key, item in members if type(key) in (str, int))
-    return next((hit for p, item in inner if (hit := _path_of(part, item, p, room - 1))), "")
+    return next((hit for p, item in inner if (hit := _path_of(part, item, p, depth - 1))), "")
 
 
 def is_plain(value: Any) -> bool:
@@ -232,25 +232,25 @@ def _as(kind: str, text: Any) -> dict[str, Any]:
     return {MARK: {kind: text}}
 
 
-def _marked(value: Any, room: int, above: tuple[int, ...] = ()) -> Any:
-    """The form of a value; `room` is the depth left, `above` what it is inside of."""
+def _marked(value: Any, depth: int, above: tuple[int, ...] = ()) -> Any:
+    """The form of a value; `depth` is the depth left, `above` what it is inside of."""
     kind = type(value)
     if (leaf := _leaf(value)) is not _CONTAINER:
         return leaf
     if id(value) in above:
         return _other(value, "it contains itself")
-    if room <= 0:
+    if depth <= 0:
         return _as("deep", _table(value))
     inner = (*above, id(value))
     if kind is list:
-        return [_marked(item, room - 1, inner) for item in value]
+        return [_marked(item, depth - 1, inner) for item in value]
     if kind is dict and all(_is_plain_key(key) for key in value):
-        return {key: _marked(item, room - 1, inner) for key, item in value.items()}
+        return {key: _marked(item, depth - 1, inner) for key, item in value.items()}
     if kind is dict:
         return _as(
-            "object", [[_marked(x, room - 4, inner) for x in pair] for pair in value.items()]
+            "object", [[_marked(x, depth - 4, inner) for x in pair] for pair in value.items()]
         )
-    items = [_marked(item, room - 3, inner) for item in value]
+    items = [_marked(item, depth - 3, inner) for item in value]
     return _as(kind.__name__, items if kind is tuple else sorted(items, key=canonical))
 
 

@@ -92,7 +92,7 @@ def _text_fault(text: str) -> str:
     return ""
 
 
-def _walk(value: Any, room: int, key_chars: int, odd: set[str]) -> _Fault | None:
+def _walk(value: Any, depth: int, key_chars: int, odd: set[str]) -> _Fault | None:
     """The first fault inside, or None; `odd` names what the stdlib writes unlike RFC 8785.
 
     Types are compared exactly: a subclass (an enum, a frozen list) would come back as another one.
@@ -119,11 +119,11 @@ def _walk(value: Any, room: int, key_chars: int, odd: set[str]) -> _Fault | None
         return _Fault(value.message)
     if kind is not dict and kind is not list:
         return _Fault(NO_BYTES if kind is bytes else f"{kind.__name__} is not a JSON type")
-    if room == 0:
+    if depth == 0:
         return _Fault(TOO_DEEP)
     if kind is list:
         for index, item in enumerate(value):
-            if fault := _walk(item, room - 1, key_chars, odd):
+            if fault := _walk(item, depth - 1, key_chars, odd):
                 fault.keys.append(index)
                 return fault
         return None
@@ -138,7 +138,7 @@ def _walk(value: Any, room: int, key_chars: int, odd: set[str]) -> _Fault | None
                     continue
             elif kind is int and -MAX_INTEGER <= item <= MAX_INTEGER:
                 continue
-        fault = _key_fault(key, key_chars, odd) or _walk(item, room - 1, key_chars, odd)
+        fault = _key_fault(key, key_chars, odd) or _walk(item, depth - 1, key_chars, odd)
         if fault:
             fault.keys.append(key)
             return fault
@@ -224,7 +224,7 @@ def _whole_as_integers(value: Any) -> Any:
 def as_stored(value: Any) -> Any:
     """The value as the store gives it back: JSON has one zero, and 2.0 is written as 2.
 
-    Who goes on with a value and who loads it see the same. What cannot be stored is left alone.
+    Who continues with a value and who loads it see the same. What cannot be stored is left alone.
     """
     odd: set[str] = set()
     _walk(value, _WRAPPED_DEPTH, sys.maxsize, odd)

@@ -36,9 +36,9 @@ UPDATE gp_thread SET wake_at = clock_timestamp() WHERE id IN (
 
 
 def note_clock_step(seconds: float, *, by: str) -> None:
-    """Note that the database's clock went by so many seconds more (less than 0: back).
+    """Record that the database's clock jumped by this many seconds (below 0: back).
 
-    What services asked to be left in peace until then moves along: it has no time of its own.
+    The times until which services asked us to wait move along: they are of the same clock.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(

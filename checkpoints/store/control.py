@@ -24,7 +24,7 @@ from .statement.locks import lock_thread
 from .statement.moves import Insert, Move, NewEvent, perform
 from .steps import release
 
-# Nobody works on these: they pause at once.
+# No worker has the lease of these: they pause immediately.
 IDLE = (Status.QUEUED, Status.WAITING, Status.SLEEPING)
 
 
@@ -41,9 +41,9 @@ def pause(
     reason: str = "",
     expected_version: int | None = None,
 ) -> str:
-    """Stop a thread: at once where nobody works on it, else at the next step ("requested").
+    """Stop a thread: immediately where nobody works on it, else at the next step ("requested").
 
-    With `before_node` it goes on, now or when it is resumed, and stops before that node; a worker
+    With `before_node` it continues, now or when it is resumed, and stops before that node; a worker
     that holds it sees that with its next commit. The event carries the person's `reason`. Returns
     "paused" or "requested".
     """
@@ -89,7 +89,7 @@ def rename(
     current: str | None = None,
     expected_version: int | None = None,
 ) -> None:
-    """Give a thread another title, in any status; a worker that holds it goes on.
+    """Give a thread another title, in any status; a worker that holds it continues.
 
     With `current` only while that is its title: raises StaleVersion where somebody was quicker.
     """
@@ -170,7 +170,7 @@ def retry(thread: UUID, *, actor: str, expected_version: int | None = None) -> S
     """failed or attention -> queued, from the head; the status it has then.
 
     A thread whose rollback stopped half-way (its code was missing, its worker was lost) is not
-    where its head says: attention -> rolling_back, and a worker goes on undoing.
+    where its head says: attention -> rolling_back, and a worker continues to undo.
     """
     if retry_rollback(thread, actor=actor, expected_version=expected_version):
         return Status.ROLLING_BACK

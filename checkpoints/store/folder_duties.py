@@ -61,7 +61,7 @@ def claim_folder() -> OwedFolder | None:
 
 
 def postpone_folder(owed: OwedFolder, *, seconds: float) -> None:
-    """Let a duty that could not be done be due again after so many seconds."""
+    """Let a duty that could not be done be due again after this many seconds."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE gp_duty SET until = clock_timestamp() + make_interval(secs => %s) "

@@ -227,7 +227,7 @@ def hand_back(work: Work, *, reason: str) -> None:
 
 
 def adopt_version(work: Work, version: UUID, *, fingerprint: str, same: bool = False) -> None:
-    """Go on with another version than the thread stopped with, as its agent's rule says.
+    """Continue with another version than the thread stopped with, as its agent's rule says.
 
     `same`: it is the same code under another fingerprint.
     """

@@ -27,7 +27,7 @@ def wake(
 ) -> bool:
     """Raise wake_seq with an event and queue the thread if it waits; False: no such thread.
 
-    A worker that holds the thread sees the raised number with its next commit and goes round
+    A worker that holds the thread sees the raised number with its next commit and starts
     once more instead of falling asleep over the news.
     """
     move = Move(thread)

@@ -13,8 +13,8 @@ from checkpoints import chain, queries
 from checkpoints.chain import (
     CHECKS,
     ChainReport,
+    EventCheckFor,
     Files,
-    WitnessFor,
     unrecorded_users_in_slices,
     verify_thread,
     version_reports,
@@ -31,17 +31,17 @@ def verify(
 
     `seen` is told how many events are done.
     """
-    report = verify_thread(thread_id, witnesses=_witnesses(files), seen=seen)
+    report = verify_thread(thread_id, event_checks=_event_checks(files), seen=seen)
     return replace(report, checks=_checks(files))
 
 
 def verify_in_slices(thread_id: UUID) -> Generator[int, None, ChainReport]:
     """Do the same without files a batch at a time, yielding how many events are done by then."""
-    report = yield from chain.verify_in_slices(thread_id, witnesses=_witnesses(files=False))
+    report = yield from chain.verify_in_slices(thread_id, event_checks=_event_checks(files=False))
     return replace(report, checks=_checks(files=False))
 
 
-def _witnesses(files: bool) -> tuple[WitnessFor, ...]:
+def _event_checks(files: bool) -> tuple[EventCheckFor, ...]:
     return (Approvals, Files) if files else (Approvals,)
 
 

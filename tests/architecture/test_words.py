@@ -159,3 +159,30 @@ def test_texts_say_who_and_no_longer() -> None:
         if PLAIN.search(line)
     ]
     assert odd == []
+
+
+# Metaphors for what has a name: editor, endpoint, check, page, outcome, "continues", "immediately".
+METAPHOR = re.compile(
+    r"(deeds?|doors?|ears?|books?|desks?|witness(es)?|sheets?|hearts?|births?|(un|re)?born|bears?"
+    r"|go(es)? on|going on|went on|(what|has|have) (became|becomes|become) of|so many|at once"
+    r"|led over|com(es|ing) to rest|in peace)"
+)
+PLAIN_FLOORS = ("checkpoints", "approvals")  # the other floors still have some
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def words(line: str) -> str:
+    """A line as its words in small letters: `AtTheDoor` and `at_the_door` are three."""
+    return " ".join(WORD.findall(line)).lower()
+
+
+def test_names_and_texts_of_the_lower_floors_have_no_metaphors() -> None:
+    pattern = re.compile(rf"\b{METAPHOR.pattern}\b")
+    odd = [
+        f"{name(path)}:{number}: {line.strip()}"
+        for suffix in (".py", ".sql", ".html", ".txt", ".md")
+        for path in files(suffix, PLAIN_FLOORS)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if pattern.search(words(line))
+    ]
+    assert odd == []

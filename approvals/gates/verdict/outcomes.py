@@ -100,7 +100,7 @@ def ends_thread(outcome: str, what_next: str) -> bool:
 def takes_effect(
     row: ApprovalRow, kind: EventKind, data: Mapping[str, Any], *, actor: str, by: str
 ) -> None:
-    """The event of a settled outcome, and what follows: the thread goes on, or is ended by `by`.
+    """The event of a settled outcome, and what follows: the thread continues, or is ended by `by`.
 
     `row` is the request as decided.
     """

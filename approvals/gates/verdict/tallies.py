@@ -43,7 +43,7 @@ def _tally_one(due: tuple[UUID, UUID]) -> bool:
 
 
 def tally_one(approval: UUID) -> bool:
-    """The same for one request at once; whether it lacked a count."""
+    """The same for one request; whether it lacked a count."""
     return _tally("a.tally IS NULL AND a.id = %s::uuid", approval) > 0
 
 

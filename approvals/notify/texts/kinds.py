@@ -36,9 +36,9 @@ ALARMS: Final = frozenset({"record.damaged", "anchors.late"})
 GOES_WITH: Final = {"anchors.late": "record.damaged"}
 # What was spent; it goes to admins, who set budgets, and auditors.
 BUDGETS: Final = frozenset({"budget.reached"})
-# What becomes of somebody's own access; it goes to that person, whatever endpoints choose.
+# Changes of somebody's own access; it goes to that person, whatever endpoints choose.
 ACCESS: Final = "access.changed"
-# What became of a thread; written by the database with the change of its status.
+# Outcomes of threads; written by the database with the change of its status.
 THREADS: Final = frozenset(kind for kind in NEWS if kind.startswith("thread."))
 # Of a thread's usual course each program says whether it wants to hear.
 _USUAL_COURSE: Final = ("thread.succeeded", "thread.cancelled", "thread.paused")

@@ -28,7 +28,7 @@ from .sources import Origin, Receipt, Receipts, Source, Spot
 from .sums import Totals, is_count, is_total, own_lines
 from .units import same_key
 
-SUPPORT = 2  # so many other values of an object make a record its record
+SUPPORT = 2  # with this many other values of an object a record is its record
 SUMMED = 64 * 1024  # characters of a source that is read for its sums alone
 SHOWN = 80  # characters of a value that contradicts
 ANOTHER_LINE = "…"  # in the place of the value that the record of the line has

@@ -12,7 +12,7 @@ WORD: Final = re.compile(r"\w+")
 # Between two letters or digits these join them to one token.
 DASHES: Final = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"
 _JOINERS: Final = frozenset(f"{DASHES}./_@:+&#%~'’")
-_JOINERS_BEHIND: Final = _JOINERS | {"?"}  # an address goes on with its query
+_JOINERS_BEHIND: Final = _JOINERS | {"?"}  # an address continues with its query
 _ACCOUNT: Final = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}")
 _ACCOUNT_IN_TEXT: Final = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: [A-Z0-9]{1,4}){3,9}(?!\w)")
 
@@ -66,7 +66,7 @@ def is_bounded(text: str, start: int, end: int) -> bool:
 def _binds(next_to: str, beyond: str, edge: str, *, joiners: Container[str] = _JOINERS) -> bool:
     """Tell whether a character beside a part makes it a part of something longer."""
     if _in_word(next_to):
-        # A path or an address that ends with a joiner goes on as well.
+        # A path or an address that ends with a joiner continues as well.
         return _in_word(edge) or edge in joiners
     if next_to.isascii():
         return _in_word(edge) and next_to in joiners and _in_word(beyond)

@@ -1,7 +1,7 @@
 """Calls, thoughts, configuration and lease around one checkpoint, from what is on record.
 
-Everything is bounded: so many of the newest, among so many rows looked at, long values by their
-size. A checkpoint of the past is told as it was then; `later` calls stand after it.
+Everything is bounded: the newest n, of the newest m rows, long values by their size. A checkpoint
+of the past is described as it was then; `later` calls came after it.
 """
 
 from __future__ import annotations

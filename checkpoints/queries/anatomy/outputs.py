@@ -1,6 +1,6 @@
 """What an agent can have had a value from: recorded outputs and what people entered before a time.
 
-Everything is bounded: so many calls and bytes, whatever the length of the thread.
+Calls and bytes are bounded, whatever the length of the thread.
 """
 
 from __future__ import annotations

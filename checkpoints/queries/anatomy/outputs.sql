@@ -4,7 +4,7 @@ SELECT id, number FROM gp_checkpoint WHERE thread_id = %s::uuid AND branch = %s:
 
 -- outputs_before -- Finished calls on the way to a checkpoint, newest last.
 -- Those of the step after it count where they had finished by then. Answers of models are left out.
--- A call that is too large, or beyond the bytes that are read at once, comes without its content.
+-- A call that is too large, or beyond the bytes that are read together, comes without its content.
 -- A call that was done again counts once, by its highest revision. No join of gp_activity with
 -- itself: it is a nested loop over the thread while statistics call the table nearly empty.
 {branches}

@@ -12,7 +12,7 @@ from ..threads import THREAD, thread_of
 
 
 def newest_numbered(prefix: str, digits: int, *, agent: str, workspace: UUID) -> ThreadRow | None:
-    """The agent's thread whose name is `prefix` and the highest number of so many digits."""
+    """The agent's thread whose name is `prefix` and the highest number of that many digits."""
     result = rows(
         # Any collation orders the digits, whatever it makes of the prefix.
         THREAD + "WHERE th.workspace_id = %s::uuid AND th.agent = %s::varchar AND th.name "

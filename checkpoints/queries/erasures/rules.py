@@ -81,7 +81,7 @@ def due(after: UUID, *, limit: int) -> list[DueRow]:
 
 
 def all_due(threads: Sequence[UUID], *, days: int) -> bool:
-    """Tell whether all these threads ended at least so many days ago."""
+    """Tell whether all these threads ended at least this many days ago."""
     return bool(rows(SQL.all_due, (days, list(threads)))[0][0])
 
 

@@ -14,7 +14,7 @@ WHERE r.active AND (r.agent = th.agent OR r.agent = '' AND NOT EXISTS (SELECT 1
   AND NOT EXISTS (SELECT 1 FROM gp_hold h WHERE h.thread_id = th.id AND h.lifted_at IS NULL)
 ORDER BY th.id LIMIT %s
 
--- all_due -- Whether all these threads ended at least so many days ago.
+-- all_due -- Whether all these threads ended at least this many days ago.
 SELECT coalesce(bool_and(th.status_since < clock_timestamp() - make_interval(days => %s)), false)
 FROM gp_thread th WHERE th.id = ANY(%s::uuid[])
 

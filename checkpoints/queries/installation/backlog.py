@@ -210,7 +210,7 @@ def rows_set_aside(*, limit: int = 100) -> list[SetAsideRow]:
 
 @dataclass(frozen=True, slots=True)
 class ClockStepRow:
-    """The database's clock went back by so many seconds, so many seconds ago."""
+    """A step of the database's clock: how many seconds it went back, how many seconds ago."""
 
     by: float
     ago: float
@@ -229,7 +229,7 @@ def clock_steps(*, seconds: float) -> list[ClockStepRow]:
 
 
 def version_threads(*, workspace: UUID | None = None) -> dict[UUID, dict[Status, int]]:
-    """{agent version: {status: threads that can still go on}}, of one workspace or all."""
+    """{agent version: {status: threads that can still continue}}, of one workspace or all."""
     result = rows(
         "SELECT agent_version_id, status, count(*) FROM gp_thread "
         "WHERE status = ANY(%s::text[]) AND (%s::uuid IS NULL OR workspace_id = %s::uuid) "

@@ -49,7 +49,7 @@ class Progress:
     """Threads of an open breaker by part.
 
     `stopped`: somebody could take it; `at_work`: a worker ends what it is doing; `waits`: for
-    something else, and does not go on when that comes; `released` by status, also of those that
+    something else, and does not continue when that comes; `released` by status, also of those that
     have ended since.
     """
 

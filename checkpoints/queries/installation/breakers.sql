@@ -13,7 +13,7 @@ GROUP BY th.status
 
 -- progress -- Threads of each open breaker by status and part.
 -- stopped: somebody could take it; at_work: a worker ends what it does; waits: for something else;
--- released: below the ordinal up to which it was released, and it goes on or has moved since.
+-- released: below the ordinal up to which it was released, and it continues or has moved since.
 SELECT x.id, x.status, x.part, count(*) FROM (
   SELECT b.id, th.status, CASE
       WHEN {ordinal} < b.released_to THEN CASE WHEN {takeable}

@@ -1,4 +1,4 @@
-"""Faults: failed attempts, lost steps, services that want to be left in peace."""
+"""Faults: failed attempts, lost steps, services that asked to be called later."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def losses(thread_id: UUID) -> list[tuple[str, str]]:
 
 
 def held_off(workspace: UUID, name: str) -> tuple[float, str] | None:
-    """(seconds left, what it said) when everybody was asked to leave something in peace."""
+    """(seconds left, its message) where a service asked everybody to call it later."""
     result = rows(
         "SELECT extract(epoch FROM until - clock_timestamp())::float8, said FROM gp_backoff "
         "WHERE workspace_id = %s::uuid AND name = %s::varchar AND until > clock_timestamp()",
@@ -86,7 +86,7 @@ def held_off(workspace: UUID, name: str) -> tuple[float, str] | None:
 
 
 def held_off_longest() -> float:
-    """Seconds until nothing has to be left in peace any more, in any workspace; 0 when it is so."""
+    """Seconds until every service may be called again, in any workspace; 0 if that is now."""
     result = rows(
         "SELECT coalesce(max(extract(epoch FROM until - clock_timestamp())), 0)::float8 "
         "FROM gp_backoff WHERE until > clock_timestamp()"

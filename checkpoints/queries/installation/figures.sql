@@ -26,7 +26,7 @@ SELECT coalesce((SELECT greatest(extract(epoch FROM clock_timestamp() - e.at)::f
   ORDER BY e.xid8, e.thread_id, e.seq LIMIT 1), 0)
 
 -- undrained -- Age of the oldest message that a working thread has not taken.
--- A thread that rests takes its messages when it goes on, and one in a queue waits with the queue.
+-- A thread that rests takes its messages when it continues, and one in a queue waits with the queue.
 SELECT coalesce(max(greatest(extract(epoch FROM clock_timestamp() - news.since)::float8, 0)), 0)
 FROM (SELECT th.id FROM gp_workspace ws JOIN LATERAL (SELECT id FROM gp_thread
   WHERE workspace_id = ws.id AND status = 'running'

@@ -1,4 +1,4 @@
-"""Lookups of threads by words and labels: all that match at once, or in the order of the list.
+"""Lookups of threads by words and labels: all that match in one read, or in the order of the list.
 
 One index has the threads of a word and no order, another the order of a list and no words. Where
 few threads match, they are read by the first and sorted. Where many do, a list is walked by the

@@ -313,7 +313,7 @@ def _text(values: Sequence[str], workspace: UUID) -> Condition:
 
 
 def _begins(text: str, *, whole: bool = False) -> Condition:
-    """Threads with all words of a text, of which the last may go on; ids that begin with it."""
+    """Threads with all words of a text, of which the last may continue; ids that begin with it."""
     condition, params = _has_words(text, whole=whole)
     if ids := id_range(text):
         return f"({condition} OR th.id BETWEEN %s::uuid AND %s::uuid)", [*params, *ids]

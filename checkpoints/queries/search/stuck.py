@@ -1,7 +1,7 @@
 """Threads that are stuck, as SQL: the one of a row, all of a workspace, and what marks a change.
 
-A thread in `attention` is stuck at once. What follows from times and calls the sweep has noted in
-`gp_stuck`; such a note counts only while the thread has not moved since.
+A thread in `attention` is stuck by that. What follows from times and calls the sweep has written to
+`gp_stuck`; such a row counts only while the thread has not moved since.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def split(text: str) -> list[str]:
 
 
 def word_query(text: str, *, whole: bool = False) -> str:
-    """A tsquery for titles in which every word of the text stands; the last may go on.
+    """A tsquery for titles in which every word of the text stands; the last may continue.
 
     `whole`: the last may not. Words hold neither quotes nor backslashes.
     """

@@ -8,18 +8,18 @@ a thread together weigh no more than its deltas do, so storage stays linear in w
 
 from __future__ import annotations
 
-# What a row costs a reader beyond its bytes, and what going on in another branch or thread costs,
+# What a row costs a reader beyond its bytes, and what continuing in another branch or thread costs,
 # in bytes that could be read in that time.
 ROW = 32
 RANGE = 4_096
 # Below this a keyframe saves nothing worth a write: small states are folded from many deltas.
 FLOOR = 64 * 1024
-# A fork that nobody works on yet is given a keyframe when it is read through so many branches.
+# A fork that nobody works on yet is given a keyframe when it is read through this many branches.
 RANGES = 8
 
 
 def weight(size: int, rows: int = 1, ranges: int = 1) -> int:
-    """Weigh deltas of `size` bytes in so many rows, read from so many branches."""
+    """Weigh deltas of `size` bytes in these rows, read from these branches."""
     return size + ROW * rows + RANGE * max(ranges - 1, 0)
 
 

@@ -18,9 +18,9 @@ from checkpoints.state import deltas
 from checkpoints.state.channels import reducers_of
 from checkpoints.state.digests import Digests, NeedsState
 
-# So many checkpoints of a branch keep their digests once, which costs a step some two bytes.
+# One of this many checkpoints of a branch saves its digests, which costs a step some two bytes.
 EVERY = 32
-# A delta of so many bytes would cost each reader after it more than the digests cost the writer.
+# A delta of this many bytes costs each reader after it more than the digests cost the writer.
 LARGE = 32 * 1024
 # A fork whose past goes through more threads than these is read as a whole.
 RANGES = 8

@@ -14,7 +14,7 @@ from checkpoints.states import Status
 from ..rows import rows
 from ..states import materialized
 
-# So many rows of children, or so many of their states, are asked for at once.
+# Rows of children, and of their states, per read.
 ROWS_AT_ONCE, STATES_AT_ONCE = 1_000, 50
 
 

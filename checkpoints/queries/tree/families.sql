@@ -7,7 +7,7 @@ WITH RECURSIVE up AS (
 SELECT {columns} FROM up JOIN gp_thread th ON th.id = up.id
 WHERE th.workspace_id = %s::uuid ORDER BY up.n
 
--- fan_outs -- How many children a thread has of each agent in each status, up to so many rows.
+-- fan_outs -- How many children a thread has of each agent in each status, up to n rows.
 SELECT k.agent, k.status, count(*) AS n, sum(k.n_steps) AS steps, sum(k.tokens) AS tokens,
   sum(k.cost) AS cost, min(k.created_at) AS first_at, count(*) FILTER (WHERE k.held) AS held
 FROM (SELECT th.agent, th.status, th.n_steps, th.tokens, th.cost, th.created_at,
@@ -25,7 +25,7 @@ FROM (SELECT k.id, k.created_at, row_number() OVER (PARTITION BY k.agent
   ORDER BY place, k.created_at, k.id LIMIT {listed}) x JOIN gp_thread th ON th.id = x.id
 ORDER BY x.place, x.created_at, x.id
 
--- hand_offs -- Threads that go on from the last checkpoints of a thread in its place.
+-- hand_offs -- Threads that continue from the last checkpoints of a thread in its place.
 SELECT {columns} FROM gp_thread th
 WHERE th.forked_from IN (SELECT c.id FROM gp_checkpoint c WHERE c.thread_id = %s::uuid
     ORDER BY c.number DESC LIMIT {ends})
@@ -35,7 +35,7 @@ ORDER BY th.created_at DESC LIMIT {listed}
 -- one -- A thread of the tree.
 SELECT {columns} FROM gp_thread th WHERE th.id = %s::uuid AND th.workspace_id = %s::uuid
 
--- self -- The thread of a page; whether it has children, whether another one goes on in its place.
+-- self -- The thread of a page; whether it has children, whether another one continues in its place.
 SELECT {columns},
   EXISTS (SELECT 1 FROM gp_thread c WHERE c.parent = th.id) AS has_children,
   EXISTS (SELECT 1 FROM gp_thread h WHERE h.root IS NOT NULL AND h.forked_from IN (
@@ -43,7 +43,7 @@ SELECT {columns},
     ORDER BY c.number DESC LIMIT {ends})) AS has_heirs
 FROM gp_thread th WHERE th.id = %s::uuid AND th.workspace_id = %s::uuid
 
--- totals -- Sums over all threads of a tree, up to so many rows.
+-- totals -- Sums over all threads of a tree, up to n rows.
 SELECT count(*) AS threads, sum(x.n_steps) AS steps, sum(x.tokens) AS tokens, sum(x.cost) AS cost
 FROM ((SELECT th.n_steps, th.tokens, th.cost FROM gp_thread th WHERE th.id = %s::uuid)
   UNION ALL (SELECT th.n_steps, th.tokens, th.cost FROM gp_thread th WHERE th.root = %s::uuid
@@ -65,7 +65,7 @@ FROM (SELECT c.awaited, c.outcome FROM gp_child c
   WHERE c.parent = %s::uuid AND c.awaited IS NOT NULL) k
 GROUP BY k.awaited ORDER BY k.awaited
 
--- awaited_statuses -- In which statuses those of them are that have not ended, up to so many rows.
+-- awaited_statuses -- In which statuses those of them are that have not ended, up to n rows.
 SELECT th.status, count(*) AS n, count(*) FILTER (WHERE th.waiting_on ->> 'kind' = 'limit') AS held
 FROM (SELECT c.child_id FROM gp_child c WHERE c.parent = %s::uuid AND c.awaited IS NOT NULL
   AND c.outcome = '' LIMIT {cap}) k JOIN gp_thread th ON th.id = k.child_id

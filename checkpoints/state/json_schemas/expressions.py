@@ -1,7 +1,7 @@
 """Regular expressions that others wrote, asked of a text within bounds of time and memory; pure.
 
 Agents elsewhere, MCP servers and capsules bring schemas with expressions of their own. Python's
-engine can take for ever over thirty characters, and nothing else goes on meanwhile. So a linear
+engine can take for ever over thirty characters, and nothing else continues meanwhile. So a linear
 engine is asked (the one of pydantic). What it does not know, look-around and references to groups,
 is asked of Python's where that cannot take long.
 """
@@ -28,7 +28,7 @@ FOREIGN: Final = 30
 _PART: Final = re.compile(
     r"(?P<flags>\(\?[A-Za-z-]+[:)])|(?P<group>\(\?P?<\w+>|\(\?:|\()|(?P<close>\))"
     r"|(?P<count>\{\s*(?P<least>\d*)\s*(?:,\s*(?P<most>\d*)\s*)?\})"
-    r"|(?P<border>\\[bB])|(?P<property>\\[pP](?:\{[^}]*\}|.))|(?P<class>\\[wWdDsS])|(?P<escaped>\\.)|(?P<wide>\.)|(?P<plain>.)",
+    r"|(?P<boundary>\\[bB])|(?P<property>\\[pP](?:\{[^}]*\}|.))|(?P<class>\\[wWdDsS])|(?P<escaped>\\.)|(?P<wide>\.)|(?P<plain>.)",
     re.DOTALL,
 )
 _COSTS: Final = {"property": PROPERTY, "class": CLASS, "wide": WIDE}
@@ -94,8 +94,8 @@ def _choices(expression: str) -> int:
 
 
 def has_borders(expression: str) -> bool:
-    """Answer True if the expression looks for the border of a word."""
-    return any(part["border"] for part in _PART.finditer(expression))
+    """Answer True if the expression looks for a word boundary."""
+    return any(part["boundary"] for part in _PART.finditer(expression))
 
 
 def cost(expression: str) -> int:

@@ -1,4 +1,4 @@
-"""Soundness of a JSON Schema (2020-12): each part is looked at once, in linear time; pure.
+"""Soundness of a JSON Schema (2020-12): each part is visited one time only, in linear time; pure.
 
 A schema leads nowhere else: references name a part of the same schema. It is stricter than the
 draft where the rest would let a process compute for long.

@@ -43,7 +43,7 @@ def request(
     Threads that still run have to be ended before it is approved. Raises NotAllowedNow, which names
     what stands in the way: a legal hold, another request for the same thread. With `rule` a
     retention rule requests it: that was decided when the rule was made, and the erasure is approved
-    at once.
+    immediately.
     """
     ident: UUID = uuid7()
     with transaction.atomic():

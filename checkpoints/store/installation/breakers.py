@@ -92,8 +92,8 @@ def release(
     """Release all threads and close the breaker, or only some and leave it open.
 
     `number` of those that a worker would take now, or a `share` of them (above 0, below 1): always
-    those of the lowest ordinals, so later threads of these ordinals go on as well. Returns the
-    breaker and how many threads go on at once. NotAllowedNow where it is closed, or a part would be
+    those of the lowest ordinals, so later threads of these ordinals continue as well. Returns the
+    breaker and how many threads continue now. NotAllowedNow where it is closed, or a part would be
     empty.
     """
     with transaction.atomic():
@@ -151,7 +151,7 @@ def _mark_the_rest() -> None:
                 if not cursor.fetchone()[0]:
                     return
         except (DatabaseError, InterfaceError) as error:
-            log.warning("breaker.mark_failed", error=str(error).strip())  # the sweep goes on
+            log.warning("breaker.mark_failed", error=str(error).strip())  # the sweep continues
             return
 
 
@@ -163,7 +163,7 @@ def _first(breaker_id: UUID, number: int) -> tuple[int, int]:
 
 
 def _ring(breaker_id: UUID) -> None:
-    """Ring for some of the threads that go on; slots that answer claim the others."""
+    """Ring for some of the threads that continue; slots that answer claim the others."""
     with connection.cursor() as cursor:
         cursor.execute(SQL.going, (breaker_id, RUNG_AT_ONCE))
         going = cursor.fetchall()

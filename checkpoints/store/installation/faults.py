@@ -31,7 +31,7 @@ def lose_step(lease: Lease, *, why: str, last: bool = False) -> bool:
     """Note why the step under this lease will not come to its end; the lease runs out now.
 
     The next worker takes over and counts a crash; after the `last` one nobody does, and the sweep
-    parks the thread. `why` goes on after "it". False when the lease is another's by now: nothing
+    parks the thread. `why` continues after "it". False when the lease is another's by now: nothing
     was written.
     """
     move = Move(lease.thread, "th.lease_token = %s::uuid", (lease.token,))

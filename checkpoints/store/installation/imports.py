@@ -193,8 +193,8 @@ def import_checkpoint(
 ) -> UUID:
     """Begin a thread with the state of one checkpoint, paused; its id.
 
-    Step and way go on as they were; what was recorded of the step in progress is not there. Where
-    its thread was pinned to the code of this checkpoint, so is the new one.
+    Step and next nodes are those of the checkpoint; what was recorded of the step in progress is
+    not there. Where its thread was pinned to the code of this checkpoint, so is the new one.
     Raises BadCapsule where the state does not fit the checkpoint's hash.
     """
     deltas.check(state)

@@ -152,7 +152,7 @@ def _rows(column: EncryptedColumn) -> Iterator[tuple[UUID, UUID, Any]]:
 
 
 def _batches(column: EncryptedColumn) -> Iterator[list[tuple[UUID, UUID, Any]]]:
-    """The same, some hundreds at once by keyset, in short statements."""
+    """The same in batches of some hundreds by keyset, in short statements."""
     last = _FIRST
     while True:
         with connection.cursor() as cursor:

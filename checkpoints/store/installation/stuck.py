@@ -24,10 +24,10 @@ from checkpoints.states import Status
 SQL = sql_file(__file__)
 LOOK_SECONDS: Final = 10.0
 LEARN_SECONDS: Final = 600.0
-# A step is late after so many times its 95th percentile, and never before the floor.
+# A step is late after this many times its 95th percentile, and never before the floor.
 STEP_FACTOR, STEP_FLOOR, STEPS_ENOUGH = 8.0, 60.0, 20
 WAIT_FACTOR, WAIT_FLOOR, WAITS_ENOUGH = 2.0, 3_600.0, 5
-CALLS: Final = 5  # so many alike within CALLS_STEPS steps are a loop
+CALLS: Final = 5  # this many alike within CALLS_STEPS steps are a loop
 CALLS_STEPS: Final = 20
 CALLS_BYTES: Final = 8_192
 MOVED_SECONDS: Final = 120.0

@@ -25,7 +25,7 @@ from ..steps import release
 
 SQL = sql_file(__file__, served=SERVED, external=EXTERNAL_QUEUE, stopped_by=STOPPED_BY, ahead=AHEAD)
 BATCH = 200
-# Another worker's leases may have a term so many times as long as ours: settings change in turns.
+# Another worker's leases may last up to this many times as long as ours while settings change.
 TERMS_OF_OTHERS = 5.0
 
 
@@ -55,7 +55,7 @@ def claim_duty(name: str, *, owner: str, seconds: float) -> bool:
 
 
 def forget_duty(name: str, *, owner: str) -> None:
-    """Give a duty back at once, so that another worker need not wait for its end."""
+    """Give a duty back now, so that another worker need not wait for its end."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE gp_duty SET until = clock_timestamp() WHERE name = %s::varchar "
@@ -126,7 +126,7 @@ HELD: Final = (
 
 
 def silent_why(seconds: float) -> str:
-    """Explain that our own watchdog ended the slot of a step; goes on after "it"."""
+    """Explain that our own watchdog ended the slot of a step; continues after "it"."""
     return f"{SILENT}{seconds:g} s, the limit, so Gatepost ended its process"
 
 

@@ -106,7 +106,7 @@ def _noted(ident: UUID, of: str) -> UUID | None:
 
 
 def _locked(report: ChainReport, of: str, workspace: UUID, actor: str) -> _Before:
-    """The former outcome, locked; of two at once the second sees what the first has noted."""
+    """The former outcome, locked: the second of two concurrent writers sees that of the first."""
     table, owner = _TABLES[of]
     values: dict[str, Any] = {owner: report.ident, "workspace_id": workspace}
     _rows(

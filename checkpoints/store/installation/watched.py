@@ -55,7 +55,7 @@ def record_watched(thread: UUID, made: Sequence[tuple[NewActivity, Outcome]], *,
     No lease guards it: nothing is decided by it. A position that has an activity keeps it.
     """
     with transaction.atomic(), connection.cursor() as cursor:
-        # The lock comes first: the same spans may come twice at once.
+        # The lock comes first: two requests may bring the same spans.
         lock_thread(thread)
         cursor.execute(
             "SELECT a.key FROM gp_activity a JOIN unnest(%s::text[], %s::text[], %s::integer[]) "

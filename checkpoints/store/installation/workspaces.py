@@ -91,7 +91,7 @@ def require_second_factor(workspace: UUID, roles: Collection[str], *, actor: str
 
 
 def grant(workspace: UUID, user: int, role: str, *, actor: str) -> bool:
-    """Give a user a role; False when they have it. Of two at once one writes, the other is told."""
+    """Give a user a role; False when they have it, also for the second of two concurrent grants."""
     _check_role(role)
     with transaction.atomic():
         lock_workspaces([workspace])
@@ -105,7 +105,7 @@ def grant(workspace: UUID, user: int, role: str, *, actor: str) -> bool:
             (workspace, user, role),
         )
         events = [] if had else [NewEvent(K.MEMBER_ADDED, who, actor)]
-        # Who they are goes on record with their first role here.
+        # Who they are is recorded with their first role here.
         as_they_stand = RowChange({_users(): [user]}, columns=())
         granted = NewEvent(K.ROLE_GRANTED, {**who, "role": role}, actor)
         append(workspace, [*events, granted], as_they_stand)
@@ -243,7 +243,7 @@ def _users() -> str:
 
 
 def _places_of(user: int) -> list[UUID]:
-    """The workspaces whose logs have to go on telling of a user: theirs, and those that have."""
+    """The workspaces whose logs must name a user's changes: theirs, and those that named some."""
     rows = _rows(
         "SELECT DISTINCT workspace_id FROM gp_membership WHERE user_id = %s::integer UNION "
         "SELECT DISTINCT workspace_id FROM gp_workspace_event "

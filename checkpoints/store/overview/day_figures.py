@@ -33,7 +33,7 @@ MOST_SECONDS: Final = 0.5  # of one turn, so that the sweep's other parts wait n
 
 @dataclass(slots=True)
 class Turn:
-    """Work that this process does once per so many seconds, by its own clock."""
+    """Work that this process does once per `seconds`, by its own clock."""
 
     seconds: float
     at: float = 0.0

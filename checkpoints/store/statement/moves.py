@@ -182,7 +182,7 @@ class Move:
     updates: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
     returning: tuple[str, ...] = ()
     unflushed: bool = False
-    # Whether it goes on with a move of which events are written already: they have one time.
+    # Whether it continues with a move of which events are written already: they have one time.
     continues: bool = False
     # Whether it ends the thread: its parent hears of that.
     ends: bool = False

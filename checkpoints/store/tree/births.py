@@ -46,7 +46,7 @@ from ..statement.moves import (
 from ..steps import SEEN, leased, update_work
 
 SQL = sql_file(__file__)
-# So many children are born by one statement.
+# Children that one statement starts at most.
 AT_ONCE = 100
 HELD, RELEASED = "held", "released"
 

@@ -1,8 +1,8 @@
-"""News of children for their parent: who goes on when one of them ends.
+"""News of children for their parent: who continues when one of them ends.
 
 A trigger writes the news (gp_wake) in the statement that ends a child. The same process delivers
 afterwards, in transactions of their own: no transaction touches two threads. What is lost with its
-process the sweep delivers: all that lies about for a parent at once, with that parent's row held.
+process the sweep delivers: all that is due for a parent together, with that parent's row locked.
 
 A parent's row is left alone until what it waits for has come. What ends a child looks after that
 is committed; the worker that leaves a parent looks after that is committed. The later of the two
@@ -29,7 +29,7 @@ from .reach import take_pause
 
 SQL = sql_file(__file__, not_set_aside=not_set_aside("children", "w.thread_id"))
 BATCH = 200
-# A parent is looked at by the sweep after so many seconds, if the worker that left it did not.
+# The sweep looks at a parent after this many seconds, if the worker that left it did not.
 LOOK_AGAIN_SECONDS = 2.0
 
 
@@ -73,7 +73,7 @@ def bring_children(parents: Iterable[UUID]) -> None:
 
 
 def deliver(parent: UUID, *, actor: str) -> bool:
-    """Let held children begin for those that ended, and wake the parent if it can go on.
+    """Let held children begin for those that ended, and wake the parent if it can continue.
 
     Whether the parent was woken.
     """

@@ -1,4 +1,4 @@
-"""Hand-offs: a thread ends, and one of another agent goes on from its last checkpoint.
+"""Hand-offs: a thread ends, and one of another agent continues from its last checkpoint.
 
 The first checkpoint of the successor has the last one of its giver as its parent, as that of a fork
 has: the past is shared and nothing is copied. Both are written by one statement, so a giver that

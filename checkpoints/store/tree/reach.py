@@ -5,7 +5,7 @@ worker carries out the news of a child, and in the same transaction writes that 
 no transaction holds many threads, and what is lost with a process is taken up by the next sweep.
 
 A thread that is asked to pause works on to the end of its step, and may start children meanwhile:
-it is looked at once more when it stands. One that hands over passes the verb to its successor.
+it is looked at again when it has stopped. One that hands over passes the verb to its successor.
 A child that a limit holds back stays so: a pause is kept for it until it may begin.
 """
 

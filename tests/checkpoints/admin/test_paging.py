@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkpoints.admin.paging import XID, BadCursor, Sheet, Walk, read_sheet
+from checkpoints.admin.paging import XID, BadCursor, RowPage, Walk, read_page
 from checkpoints.models import Event, Thread
 from tests.checkpoints.builders import drive, make_thread, make_workspace, rows
 
@@ -27,20 +27,20 @@ def events(db: None) -> int:
     return int(rows("SELECT count(*) FROM gp_event")[0][0])
 
 
-def all_pages(wanted: Any, walk: Walk, **sizes: int) -> Iterator[Sheet]:
+def all_pages(wanted: Any, walk: Walk, **sizes: int) -> Iterator[RowPage]:
     """From the first page on, as long as there is one further."""
     cursor = ""
     for _ in range(500):
-        sheet = read_sheet(Event.objects.all(), wanted, walk, cursor, **sizes)
-        yield sheet
-        cursor = sheet.older
+        page = read_page(Event.objects.all(), wanted, walk, cursor, **sizes)
+        yield page
+        cursor = page.older
         if not cursor:
             return
     raise AssertionError("the pages do not end")
 
 
-def keys(sheets: Any) -> list[tuple[Any, int]]:
-    return [(row.thread_id, row.seq) for sheet in sheets for row in sheet.rows]
+def keys(pages: Any) -> list[tuple[Any, int]]:
+    return [(row.thread_id, row.seq) for page in pages for row in page.rows]
 
 
 @pytest.mark.nightly
@@ -54,10 +54,10 @@ def test_pages_hold_every_row_once_in_order(events: int) -> None:
     def walk_all(size: int, window: int, some: bool) -> None:
         wanted = Event.objects.filter(kind="checkpoint.committed") if some else Event.objects.all()
         known = set(wanted.values_list("thread_id", "seq"))
-        sheets = list(all_pages(wanted, FEED, rows=size, window=window))
-        assert keys(sheets) == [key for key in expected if key in known]
-        assert all(len(sheet.rows) <= size for sheet in sheets)
-        assert sheets[-1].searched_all
+        pages = list(all_pages(wanted, FEED, rows=size, window=window))
+        assert keys(pages) == [key for key in expected if key in known]
+        assert all(len(page.rows) <= size for page in pages)
+        assert pages[-1].searched_all
 
     walk_all()
 
@@ -65,22 +65,22 @@ def test_pages_hold_every_row_once_in_order(events: int) -> None:
 def test_the_way_back_leads_to_the_rows_before(events: int) -> None:
     wanted = Event.objects.filter(kind__in=("checkpoint.committed", "thread.started"))
     for size, window in ((3, 1000), (5, 4), (7, 11)):
-        sheets = list(all_pages(wanted, FEED, rows=size, window=window))
-        every = keys(sheets)
-        assert sheets[0].newer == ""
+        pages = list(all_pages(wanted, FEED, rows=size, window=window))
+        every = keys(pages)
+        assert pages[0].newer == ""
         went_back = 0
-        for sheet in sheets[1:]:
-            if not sheet.rows:
+        for page in pages[1:]:
+            if not page.rows:
                 continue
-            back = read_sheet(
-                Event.objects.all(), wanted, FEED, sheet.newer, rows=size, window=window
+            back = read_page(
+                Event.objects.all(), wanted, FEED, page.newer, rows=size, window=window
             )
-            index = every.index(keys([sheet])[0])
+            index = every.index(keys([page])[0])
             result = keys([back])
             if back.newer:
                 assert result == every[index - len(result) : index]
             else:
-                assert back.rows == sheets[0].rows
+                assert back.rows == pages[0].rows
             went_back += len(result)
         assert went_back >= size
 
@@ -106,11 +106,11 @@ def test_the_way_back_leads_to_the_rows_before(events: int) -> None:
 )
 def test_a_cursor_that_is_none_is_refused(db: None, cursor: str) -> None:
     with pytest.raises(BadCursor):
-        read_sheet(Event.objects.all(), Event.objects.all(), FEED, cursor)
+        read_page(Event.objects.all(), Event.objects.all(), FEED, cursor)
 
 
 def test_an_empty_list_has_one_empty_page(db: None) -> None:
     walk = Walk(("status_since", "id"), ("workspace_id",))
-    assert read_sheet(Thread.objects.all(), Thread.objects.all(), walk) == Sheet(
+    assert read_page(Thread.objects.all(), Thread.objects.all(), walk) == RowPage(
         (), "", "", 0, True
     )

@@ -25,7 +25,7 @@ from checkpoints.admin.paging import (
     _encode,
     _key,
     _named,
-    read_sheet,
+    read_page,
 )
 from checkpoints.models import Event
 from tests.cast import Cast, make_cast
@@ -335,10 +335,10 @@ def test_counts_and_windows_tell_what_they_looked_at(full: Full) -> None:
     rows("SET session_replication_role = DEFAULT")
     every = Event.objects.filter(thread_id=thread)
     walk = Walk(("seq",), ("thread_id",))
-    assert read_sheet(every, every, walk).count == COUNT_CAP + 1
+    assert read_page(every, every, walk).count == COUNT_CAP + 1
     wanted = every.filter(seq__lt=100)
-    few = read_sheet(every, wanted, walk, window=500)
+    few = read_page(every, wanted, walk, window=500)
     assert (few.rows, few.count, few.searched_all) == ((), 0, False)
     while not few.rows:
-        few = read_sheet(every, wanted, walk, few.older, window=500)
+        few = read_page(every, wanted, walk, few.older, window=500)
     assert few.rows[0].seq == 99

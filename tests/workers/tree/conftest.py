@@ -90,7 +90,7 @@ class Fleet:
         store.retry(thread, actor="user:1")
 
     @property
-    def witnesses(self) -> Any:
+    def event_checks(self) -> Any:
         """What verification compares beside the ground floor."""
         return (Approvals,)
 

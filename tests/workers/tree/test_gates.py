@@ -109,7 +109,7 @@ def test_an_altered_origin_is_found(fleet: Fleet) -> None:
             "UPDATE gp_approval SET origin = '[]' WHERE id = %s", (request_of(bottom).id,)
         )
         cursor.execute("SET session_replication_role = DEFAULT")
-    assert not verify_thread(bottom, witnesses=fleet.witnesses).intact
+    assert not verify_thread(bottom, event_checks=fleet.event_checks).intact
 
 
 def test_a_harness_asks_on_behalf_of_parents() -> None:
