@@ -85,11 +85,15 @@ def _take(
     *,
     seconds: float | None,
 ) -> Work | None:
+    # Random, and not the fence: a lease may be lost in a crash of the server (it is not flushed),
+    # and the next holder would get the same number.
     token = uuid4()
     term = lease_seconds() if seconds is None else seconds
     move.set("lease_owner", owner)
     move.set("lease_token", token)
+    # Not now(): that is the time of BEGIN, and the wait for the row's lock would shorten the lease.
     move.express("lease_until", "clock_timestamp() + make_interval(secs => %s)", term)
+    # For people who read the log; no write is guarded by it.
     move.express("fence", "th.fence + 1")
     # A breaker meant the former lease; one that is open still lets nobody get here.
     move.express("wish", f"CASE WHEN th.wish = '{STOP}' THEN '' ELSE th.wish END")
@@ -232,6 +236,8 @@ def beat(thread: UUID, *, token: UUID, seconds: float | None = None) -> tuple[st
     """Prolong the lease by a full term: (the wish, who wants it); None when it is lost."""
     with connection.cursor() as cursor:
         cursor.execute(
+            # Without a flush: a crash of the server may lose it, and `UP_FOR` gives the holder time
+            # to renew again. `s.v` is compared so that the planner cannot leave the CTE out.
             "WITH s AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS v) "
             "UPDATE gp_thread th SET lease_until = clock_timestamp() + make_interval(secs => %s) "
             "FROM s WHERE th.id = %s::uuid AND th.lease_token = %s::uuid AND s.v = 'off' "
@@ -260,6 +266,8 @@ def next_queued(queues: list[str], code: Code | None = None) -> UUID | None:
         params = (code.param(), list(code.agents))
     with connection.cursor() as cursor:
         cursor.execute(
+            # MATERIALIZED: the planner would read the workers again for each queued thread. The
+            # lock ends with this statement: it spreads slots over threads, `acquire` decides.
             f"WITH served AS MATERIALIZED ({SERVED}) SELECT th.id FROM gp_thread th "
             f"WHERE th.queue = ANY(%s::text[]) AND th.status = 'queued'{known} AND {_FREE} "
             "ORDER BY th.status_since LIMIT 1 FOR UPDATE OF th SKIP LOCKED",

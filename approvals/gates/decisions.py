@@ -40,6 +40,8 @@ from .verdict.judgement import (
 )
 from .verdict.outcomes import takes_effect
 
+# One reading of the clock for the deadline and the columns. The thread is locked before, so the
+# statement waits for nothing after that reading.
 _ONLY_IF = (
     " FROM (SELECT clock_timestamp() AS now) c WHERE a.id = %s::uuid AND a.status = 'pending' "
     "AND coalesce(nullif(a.standing_hash, ''), a.proposal_hash) = %s::varchar "

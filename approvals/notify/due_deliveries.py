@@ -23,7 +23,7 @@ from checkpoints.state import deltas
 from .texts.kinds import TEST, NotDelivered
 
 SQL = sql_file(__file__)
-# Concurrent deliveries to one endpoint, over all senders: one that hangs holds no more of them.
+# Concurrent deliveries to one endpoint, over all senders: one that hangs holds only these.
 AT_ONCE: Final = 4
 LISTED_MAX: Final = 100
 OPEN: Final = "done_at IS NULL AND failed_at IS NULL"

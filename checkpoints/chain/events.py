@@ -66,6 +66,7 @@ class Log:
     def batches(self) -> Iterator[list[Event]]:
         """Read the entries not yet verified in batches, also those that should not exist."""
         table, column = _TABLES[self.of]
+        # From far below 1: entries that somebody inserted before the first one are read as well.
         seq = self.n_verified or -(2**62)
         while True:
             with connection.cursor() as cursor:

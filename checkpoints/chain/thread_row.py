@@ -20,7 +20,7 @@ _AFTER: Final[dict[str, dict[Status, Status]]] = {
     kind: {old: moves[kind] for old, moves in TRANSITIONS.items() if old and kind in moves}
     for kind in EventKind
 }
-_BIRTHS: Final = {str(kind): status for kind, status in TRANSITIONS[None].items()}
+_FIRST_EVENTS: Final = {str(kind): status for kind, status in TRANSITIONS[None].items()}
 # News for a thread that waits: they queue it, unless it waits for more than this one.
 _NEWS: Final = ("approval.", "decision.", "input.", "thread.woken")
 _ASLEEP: Final = frozenset({Status.WAITING, Status.SLEEPING})
@@ -78,7 +78,7 @@ class LoggedRow:
         self._plan: dict[str, Any] = {}
         self._waiting: str | None = None
         self._rests_with: str | None = None  # the same, told by the event that let it rest
-        # None of a thread whose events do not tell its row; `sums` where they do from its birth.
+        # None of a thread whose events do not tell its row; `sums` where they do from its start.
         self._row: dict[str, Any] | None = None
         self._sums = False
         self._tokens, self._cost = 0, Decimal(0)
@@ -128,7 +128,7 @@ class LoggedRow:
             self._title = payload["row"].get("title", self._title)
             self._sums = True
         if "waiting_on" in payload:
-            # A child that waits for its turn is born so.
+            # A child that waits for its turn begins so.
             self._statuses = {Status.WAITING}
 
     def _import(self, row: dict[str, Any] | None) -> None:
@@ -227,15 +227,15 @@ def _of(row: Row) -> dict[str, Any]:
 def _moves(statuses: set[Status], kind: str) -> bool:
     """Answer True if an event takes a thread out of one of these statuses."""
     # An edit answers what a thread asks, also where it stays in `attention`.
-    if kind in _BIRTHS or kind == EventKind.STATE_EDITED:
+    if kind in _FIRST_EVENTS or kind == EventKind.STATE_EDITED:
         return True
     return not statuses.isdisjoint(_AFTER.get(kind, {}))
 
 
 def _followed(statuses: set[Status], kind: str) -> set[Status]:
     """The statuses that a thread can have after an event."""
-    if kind in _BIRTHS:
-        return {_BIRTHS[kind]}
+    if kind in _FIRST_EVENTS:
+        return {_FIRST_EVENTS[kind]}
     moves = _AFTER.get(kind, {})
     moved = {moves[status] for status in statuses if status in moves}
     if moved:

@@ -37,7 +37,7 @@ class ChainReport:
     """The result of a verification; `what` describes the damage at event `first_broken_seq`.
 
     `ident` is the thread or the workspace whose log it is. `since` is when the record of what
-    steers began, where that was later than its birth: before, nothing of it is proved. `checks`
+    steers began, where that was later than its start: before, nothing of it is proved. `checks`
     says which of CHECKS it covers. `erased` says by whom and why its content was erased: then
     the chain is verified, and what is left.
     """

@@ -23,7 +23,7 @@ def verify_workspace(workspace_id: UUID) -> ChainReport:
     """Verify all events of a workspace, its roles and its settings as they stand; NotFound.
 
     Of a workspace that is older than its log only the chain can be verified. Settings are proved
-    from where they are on record: `since` of the report, None for its birth.
+    from where they are on record: `since` of the report, None from its creation on.
     """
     return returned(verify_workspace_in_slices(workspace_id))
 
@@ -38,21 +38,21 @@ def verify_workspace_in_slices(workspace_id: UUID) -> Generator[int, None, Chain
         raise NotFound("There is no such workspace.")
     log = Log("workspace", workspace_id, workspace_id, facts.chain, *facts.end)
     values: set[str] = set()
-    from_birth = False
+    from_creation = False
     settings = Settings(workspace_id)
     try:
         for _ in range(LOOKS):
             for batch in log.batches():
                 for event in batch:
                     log.check(event)
-                    from_birth = from_birth or event.kind == K.WORKSPACE_CREATED
+                    from_creation = from_creation or event.kind == K.WORKSPACE_CREATED
                     _fold(values, event)
                     settings.follow(event)
                 yield log.n_verified
             log.check_end()
             result = None
             try:
-                _compare_roles(values if from_birth else facts.roles, facts)
+                _compare_roles(values if from_creation else facts.roles, facts)
                 settings.compare(facts.end[0])
             except Broken as broken:
                 result = broken

@@ -49,7 +49,7 @@ def handle_rows[*More](
     for row in due:
         try:
             with transaction.atomic():
-                if _lock_at_once(row[1]):
+                if _lock_if_free(row[1]):
                     done += handle(row)
         except Exception as error:
             set_aside(part, row[0], thread=row[1], error=error)
@@ -93,10 +93,11 @@ def bound_waits() -> None:
         cursor.execute("SELECT set_config('lock_timeout', %s::text, true)", (LOCK_WAIT,))
 
 
-def _lock_at_once(thread: UUID) -> bool:
+def _lock_if_free(thread: UUID) -> bool:
     """Lock the thread's row if nobody holds it; bound the wait for every lock that follows."""
     with connection.cursor() as cursor:
         cursor.execute(
+            # One round trip for both; `s.v` is read so that the planner cannot leave the CTE out.
             "WITH s AS MATERIALIZED (SELECT set_config('lock_timeout', %s::text, true) AS v) "
             "SELECT 1 FROM gp_thread th, s WHERE th.id = %s::uuid AND s.v IS NOT NULL "
             "FOR UPDATE OF th SKIP LOCKED",

@@ -74,7 +74,7 @@ def grant(role: str, *, password: str = "") -> None:
             "GRANT USAGE ON SCHEMA {schema} TO {role}",
             "REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM {role}",
             "GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
-            # Between a table's birth and the end of its migration: enough to work, not to spoil.
+            # Between a table's creation and the end of its migration: enough to work, not to spoil.
             "ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT SELECT, INSERT ON TABLES TO {role}",
             "ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT USAGE ON SEQUENCES TO {role}",
         ):

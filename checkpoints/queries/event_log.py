@@ -87,7 +87,7 @@ def events_after(
 
 
 def event_of_checkpoint(thread_id: UUID, checkpoint_id: UUID) -> EventRow | None:
-    """The event that proves a checkpoint: its commit, or the birth of its thread."""
+    """The event that proves a checkpoint: its commit, or the start of its thread."""
     result = rows(
         f"{EVENT} WHERE thread_id = %s::uuid AND kind IN ('checkpoint.committed', "
         "'thread.started', 'thread.forked') AND coalesce(data -> 'checkpoint' ->> 'checkpoint', "

@@ -200,8 +200,8 @@ def ownerless_pages(table: str, of: str) -> Iterator[list[tuple[UUID, int | None
 
     `of` is thread or workspace; the event is None for a table that is no log. A page may be empty,
     and is read by one statement. `table` has an index that begins with its owner's id: one probe
-    leads from each owner to the next, however many rows there are of each. What is born meanwhile
-    is in a page whole or not at all.
+    leads from each owner to the next, however many rows there are of each. What is created
+    meanwhile is in a page whole or not at all.
     """
     last = _FIRST
     lowest = f"(SELECT min(e.seq) FROM {table} e WHERE e.{of}_id = w.id)"

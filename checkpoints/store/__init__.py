@@ -96,12 +96,12 @@ from .starts import start
 from .statement.locks import LOCK_THREAD, join_thread, lock_free, lock_thread
 from .statement.moves import NewCheckpoint, NewEvent, next_checkpoint, rollback_checkpoint
 from .steps import adopt_version, commit_step, hand_back, leave, record
-from .tree.births import AT_ONCE as CHILDREN_AT_ONCE
-from .tree.births import NewChild, derived_id, spawn
 from .tree.counterfactuals import EXCHANGEABLE, fork_with_output
 from .tree.ends import await_children, bring_children, deliver, deliver_due
 from .tree.hand_offs import HandOff, commit_and_hand_off, reach_successor
 from .tree.messages import deliver_messages, send_message
+from .tree.new_threads import AT_ONCE as CHILDREN_AT_ONCE
+from .tree.new_threads import NewChild, derived_id, spawn
 from .tree.reach import (
     STOOD,
     cancel_child,

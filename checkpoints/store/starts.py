@@ -21,13 +21,13 @@ from ..state.model_configuration import deployed, joined_config
 from ..state.searchable import check_values, column_of, searchable_of
 from ..states import EventKind, Status
 from ..tables.columns import THREAD
-from .encrypted.keys import ciphers_of_births
+from .encrypted.keys import ciphers_of_new_threads
 from .encrypted.values import sealed
 from .statement.announcements import announce
 from .statement.checkpoint_rows import checkpoint_insert
 from .statement.guards import CLOSED, check_texts
 from .statement.moves import NO_HASH, NewCheckpoint, NewEvent, encode_event, first_checkpoint
-from .statement.text import birth
+from .statement.text import thread_insert
 
 
 def insert_thread(
@@ -59,7 +59,7 @@ def insert_thread(
     }
     event = NewEvent(kind, {**data, "checkpoint": committed.data}, checkpoint.created_by)
     raw, salt, digest = encode_event(event)
-    text, names = birth(tuple(values), _AS_SQL, (1,), tuple([row.into for row in inserts]))
+    text, names = thread_insert(tuple(values), _AS_SQL, (1,), tuple([row.into for row in inserts]))
     params = [*values.values()]
     for insert in inserts:
         params += insert.params
@@ -68,15 +68,15 @@ def insert_thread(
     from ..postgres.statements import send
 
     try:
-        born = send(text, dict(zip(names, params, strict=True)))
+        inserted = send(text, dict(zip(names, params, strict=True)))
     except OperationalError as error:
         # Of a trigger: the erasure was approved after the base was read.
         if "is being erased" in str(error):
             raise NotAllowedNow(CLOSED) from error
         raise
-    if born is None:
+    if inserted is None:
         return False
-    workspace, last_seq, status, queue = born
+    workspace, last_seq, status, queue = inserted
     queue = queue if status == Status.QUEUED else ""
     announce(thread, workspace, last_seq, queue=queue, more_follows=bool(queue))
     return True
@@ -101,7 +101,7 @@ ROW_DEFAULTS: dict[str, str] = {
     "tokens_saved": "0",
     "labels": "{}",
 }
-# Not as parameters: a birth sends some forty values as it is, and each costs both sides.
+# Not as parameters: an insert sends some forty values as it is, and each costs both sides.
 _AS_SQL = tuple((name, f"'{value}'::{THREAD[name].type}") for name, value in ROW_DEFAULTS.items())
 
 
@@ -191,7 +191,7 @@ def _encrypted(
     """The state as it is stored; writes a key for the thread if a channel is encrypted."""
     if not readers_of(version.channels):
         return state
-    ciphers = ciphers_of_births([thread], workspace=workspace)
+    ciphers = ciphers_of_new_threads([thread], workspace=workspace)
     return sealed(version.channels, state, lambda: ciphers[thread])
 
 

@@ -68,9 +68,9 @@ def activity_rows(thread_id: UUID) -> Iterator[dict[str, Any]]:
 
 def cursor_rows(thread_id: UUID) -> Iterator[dict[str, Any]]:
     """Activities that continue somewhere when they are called again, by their id."""
-    goes_on = "cursor IS NOT NULL AND state IN ('started', 'failed') AND kind <> 'effect'"
+    continues = "cursor IS NOT NULL AND state IN ('started', 'failed') AND kind <> 'effect'"
     return exported_rows(
-        CURSOR, thread_id, where=f"{_OF_THREAD} AND {goes_on}", at_once=CURSORS_AT_ONCE
+        CURSOR, thread_id, where=f"{_OF_THREAD} AND {continues}", at_once=CURSORS_AT_ONCE
     )
 
 

@@ -39,7 +39,7 @@ SELECT (SELECT count(*) FROM (SELECT 1 FROM gp_verification WHERE NOT intact LIM
   + (SELECT count(*) FROM gp_workspace_verification WHERE NOT intact)
 
 -- unverified -- Seconds since the last complete verification, of the workspace that waits longest.
--- A workspace that was never verified as a whole counts from its birth.
+-- A workspace that was never verified as a whole counts from its creation.
 SELECT coalesce(max(extract(epoch FROM clock_timestamp()
   - coalesce(k.completed_at, w.created_at))::float8), 0)
 FROM (SELECT id, created_at FROM gp_workspace ORDER BY id LIMIT {workspaces}) w

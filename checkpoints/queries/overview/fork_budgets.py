@@ -16,7 +16,7 @@ SQL = sql_file(__file__)
 
 @dataclass(frozen=True, slots=True)
 class ForkBudgetStanding:
-    """The budget that a fork was born with, the one that holds now, and what is spent."""
+    """The budget that a fork began with, the one that holds now, and what is spent."""
 
     first: ForkBudget
     now: ForkBudget

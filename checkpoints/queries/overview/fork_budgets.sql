@@ -1,4 +1,4 @@
--- standing -- Budget of a fork at its birth and now, and what it and its children have spent.
+-- standing -- Budget of a fork at its start and now, and what it and its children have spent.
 SELECT f.data ->> 'budget' AS first, coalesce((SELECT e.data ->> 'budget' FROM gp_event e
     WHERE e.thread_id = th.id AND e.seq > 1 AND e.kind = 'thread.resumed' AND e.data ? 'budget'
     ORDER BY e.seq DESC LIMIT 1), f.data ->> 'budget') AS now,

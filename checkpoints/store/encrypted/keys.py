@@ -38,7 +38,9 @@ def cipher_of_fork(thread: UUID, base: UUID, *, workspace: UUID) -> ChannelCiphe
     return ChannelCipher([*_fetch(SQL.keys, base), *_fetch(SQL.own, [thread])], seals=thread)
 
 
-def ciphers_of_births(threads: Sequence[UUID], *, workspace: UUID) -> dict[UUID, ChannelCipher]:
+def ciphers_of_new_threads(
+    threads: Sequence[UUID], *, workspace: UUID
+) -> dict[UUID, ChannelCipher]:
     """Ciphers of threads that are about to be started, by their ids."""
     _make_keys(threads, workspace)
     stored = _fetch(SQL.own, list(threads))

@@ -68,12 +68,12 @@ def carry_on(*, seconds: float = SWEEP_SECONDS) -> int:
         )
         due: list[tuple[UUID, UUID, UUID]] = cursor.fetchall()
 
-    def go_on(row: tuple[UUID, UUID | None, UUID]) -> int:
+    def continue_erasure(row: tuple[UUID, UUID | None, UUID]) -> int:
         ident, _, workspace = row
         carry_out(ident, workspace=workspace, seconds=seconds)
         return 1
 
-    return handle_each("erased", due, go_on)
+    return handle_each("erased", due, continue_erasure)
 
 
 def erase_thread(row: ErasureRow, thread: UUID) -> None:

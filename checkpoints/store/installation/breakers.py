@@ -163,7 +163,7 @@ def _first(breaker_id: UUID, number: int) -> tuple[int, int]:
 
 
 def _ring(breaker_id: UUID) -> None:
-    """Ring for some of the threads that continue; slots that answer claim the others."""
+    """Announce some of the threads that continue; slots that answer claim the others."""
     with connection.cursor() as cursor:
         cursor.execute(SQL.going, (breaker_id, RUNG_AT_ONCE))
         going = cursor.fetchall()

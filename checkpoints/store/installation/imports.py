@@ -226,7 +226,7 @@ def import_checkpoint(
         digests=digests,
     )
     pinned = bool(row["pinned"]) and row["agent_version_id"] == point["agent_version_id"]
-    born = insert_thread(
+    inserted = insert_thread(
         thread=thread,
         checkpoint=checkpoint,
         kind=EventKind.THREAD_STARTED,
@@ -252,7 +252,7 @@ def import_checkpoint(
             "searchable": column_of(searchable_of(described), state),
         },
     )
-    if not born:
+    if not inserted:
         raise NotAllowedNow(
             "Another thread of this agent and name is here already; give the imported one another "
             "name (--name)."

@@ -159,6 +159,8 @@ def park_crash_loops(*, owner: str) -> int:
 
     def park(row: tuple[UUID, UUID]) -> bool:
         thread = row[0]
+        # Compared again: the locks of the SELECT above ended with it, and the holder may have
+        # renewed its lease since.
         move = Move(
             thread,
             "th.status IN ('running', 'rolling_back') AND th.lease_until < clock_timestamp() "

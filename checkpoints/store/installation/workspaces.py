@@ -230,7 +230,7 @@ def _insert(name: str, actor: str) -> UUID | None:
         )
         if not done:
             return None
-        # Of a workspace whose log is as old as itself everything is on record from its birth.
+        # Of a workspace whose log is as old as itself everything is on record from its creation.
         data = {"name": name, "tables": sorted(recorded.tables())}
         append(
             made, [NewEvent(K.WORKSPACE_CREATED, data, actor)], RowChange({"gp_workspace": [made]})

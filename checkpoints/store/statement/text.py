@@ -86,6 +86,8 @@ def event_insert(versions: tuple[int, ...], *, of_workspace: bool = False) -> st
         if of_workspace
         else ("gp_event", "thread_id, workspace_id", "t.id, t.workspace_id")
     )
+    # prev_hash joins the hashes before each event (`linked`), 32 bytes each: event i has its own at
+    # 32 * i - 31, and its hash is the one before the next event.
     rows = " UNION ALL ".join(
         f"SELECT {ids}, t.last_at, t.last_seq - {n - i}, %(k{i})s::text, {v}, "
         f"%(a{i})s::text, %(j{i})s::jsonb, %(s{i})s::bytea, %(d{i})s::bytea, "
@@ -121,6 +123,7 @@ def statement(
     assigned = [f"{column} = {sql}" for column, sql in head.sql.items()] if head else []
     assigned += [f"{column} = {sql}" for column, sql in sets]
     if n:
+        # One sub-select for all three: the hashes are of the very time that is stored.
         assigned.append(
             f"(last_at, prev_hash, last_hash) = ({linked(versions, continues=continues)})"
         )
@@ -157,7 +160,7 @@ def statement(
 
 
 @lru_cache(maxsize=64)
-def birth(
+def thread_insert(
     columns: tuple[str, ...],
     defaults: tuple[tuple[str, str], ...],
     versions: tuple[int, ...],
@@ -187,12 +190,12 @@ def birth(
     events = event_insert(versions)
     used = dict.fromkeys(_COLUMN_OF_T.findall(" ".join([*parts, events])))
     used |= dict.fromkeys(ALWAYS)
-    born = (
+    inserted = (
         f"WITH t AS (INSERT INTO gp_thread ({', '.join(placed)}) SELECT "
         f"{', '.join(placed.values())} FROM ({begun}) th, LATERAL ({linked(versions)}) x "
         f"ON CONFLICT DO NOTHING RETURNING {', '.join(used)})"
     )
-    pieces = ", ".join([born, *parts, events]).split("%s")
+    pieces = ", ".join([inserted, *parts, events]).split("%s")
     names = tuple(f"q{i}" for i in range(len(pieces) - 1))
     text = pieces[0] + "".join(
         f"%({name})s{piece}" for name, piece in zip(names, pieces[1:], strict=True)

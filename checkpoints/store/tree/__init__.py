@@ -1,1 +1,1 @@
-"""Threads that start others: births of children, their ends as news, and what reaches a tree."""
+"""Threads that start others: their children, news of these, and verbs that reach a whole tree."""

@@ -23,7 +23,7 @@ from checkpoints.views import AgentRow
 from ..statement.moves import Move, NewCheckpoint, NewEvent, first_checkpoint
 from ..steps import commit_step
 from . import reach
-from .births import bear, birth_row, ring
+from .new_threads import announce_threads, insert_threads, new_thread_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def commit_and_hand_off(
     }
 
     def also(move: Move) -> None:
-        bear(move, [row])
+        insert_threads(move, [row])
         move.updates += [
             (
                 "UPDATE gp_child k SET successor = %s::uuid FROM t WHERE k.child_id = t.id",
@@ -76,7 +76,7 @@ def commit_and_hand_off(
         also=also,
         **more,
     )
-    ring(work.workspace, [row])
+    announce_threads(work.workspace, [row])
 
 
 def reach_successor(thread: UUID, verb: str, *, actor: str) -> bool:
@@ -93,7 +93,7 @@ def reach_successor(thread: UUID, verb: str, *, actor: str) -> bool:
 
 
 def _row(work: Work, checkpoint: NewCheckpoint, hand_off: HandOff) -> dict[str, Any]:
-    """The successor as `births.sql` takes it: in the place of its giver in the family tree."""
+    """The successor as `new_threads.sql` takes it: in the place of its giver in the family tree."""
     with connection.cursor() as cursor:
         # An event of the giver that is there already: the one of this commit names its successor.
         cursor.execute(
@@ -118,7 +118,7 @@ def _row(work: Work, checkpoint: NewCheckpoint, hand_off: HandOff) -> dict[str, 
         config=first_config(agent, workspace=work.workspace) or None,
         digests=hand_off.digests,
     )
-    return birth_row(
+    return new_thread_row(
         hand_off.id,
         agent,
         first,

@@ -22,7 +22,7 @@ from django.db import connection, transaction
 
 from checkpoints import store
 from checkpoints.states import EventKind
-from checkpoints.store.tree import births, ends, hand_offs
+from checkpoints.store.tree import ends, hand_offs, new_threads
 from workers.engine.engine import Engine
 
 ARMS = Path(os.environ.get("HAZARD_ARMS", "."))
@@ -157,10 +157,12 @@ def uncommitted[T](point: str, root: object, write: Callable[[], T]) -> T:
 def install() -> None:
     """Put the points around the writes of the store; once, when a worker imports its agents."""
     former: dict[str, Callable[..., Any]] = {
-        "spawn": store.spawn, "births.perform": births.perform, "births.ring": births.ring,
+        "spawn": store.spawn, "start.perform": new_threads.perform,
+        "start.announce": new_threads.announce_threads,
         "leave": store.leave, "deliver": store.deliver, "record": store.record_activity,
         "commit": store.commit_step, "release": ends._release_next, "ends.perform": ends.perform,
-        "hand_off": store.commit_and_hand_off, "hand_offs.ring": hand_offs.ring,
+        "hand_off": store.commit_and_hand_off,
+        "hand_off.announce": hand_offs.announce_threads,
         "advance": Engine.advance,
     }  # fmt: skip
 
@@ -168,12 +170,12 @@ def install() -> None:
         pass_by("spawn, before", work.root or work.thread)
         former["spawn"](work, *args, **more)
 
-    def perform_birth(move: Any) -> Any:
-        return uncommitted("spawn, written", move.thread, lambda: former["births.perform"](move))
+    def perform_spawn(move: Any) -> Any:
+        return uncommitted("spawn, written", move.thread, lambda: former["start.perform"](move))
 
-    def ring_births(workspace: UUID, rows: Any) -> None:
+    def announce_children(workspace: UUID, rows: Any) -> None:
         pass_by("spawn, committed", rows[0]["root"])
-        former["births.ring"](workspace, rows)
+        former["start.announce"](workspace, rows)
 
     def leave(work: Any, by: EventKind, **more: Any) -> Any:
         if (more.get("waiting_on") or {}).get("kind") == "children":
@@ -221,9 +223,9 @@ def install() -> None:
             lambda: former["hand_off"](work, *args, **more),
         )
 
-    def ring_heir(workspace: UUID, rows: Any) -> None:
+    def announce_successor(workspace: UUID, rows: Any) -> None:
         pass_by("hand-off, committed", rows[0]["root"])
-        former["hand_offs.ring"](workspace, rows)
+        former["hand_off.announce"](workspace, rows)
 
     def advance(self: Any, work: Any) -> Any:
         due = ARMS / f"{work.thread}.next"
@@ -234,9 +236,13 @@ def install() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return former["advance"](self, work)
 
-    store.spawn, births.perform, births.ring = spawn, perform_birth, ring_births  # type: ignore[assignment]
+    store.spawn, new_threads.perform, new_threads.announce_threads = (
+        spawn,
+        perform_spawn,
+        announce_children,
+    )  # type: ignore[assignment]
     store.leave, store.deliver, store.record_activity = leave, deliver, record
     store.commit_step, store.commit_and_hand_off = commit, hand_off
     ends._release_next, ends.perform = release, perform_end
-    hand_offs.ring = ring_heir
+    hand_offs.announce_threads = announce_successor
     Engine.advance = advance  # type: ignore[method-assign]

@@ -1,7 +1,7 @@
-"""Children are born in the very statement that says in their parent's log that they were started.
+"""Start children in the very statement that records in their parent's log that they were started.
 
 So there is no child that its parent does not know, none twice, and none by a worker that has lost
-its lease. A birth locks no row that anybody else can wait for: one statement moves the parent and
+its lease. A start locks no row that anybody else can wait for: one statement moves the parent and
 inserts its children, however many.
 """
 
@@ -29,7 +29,7 @@ from checkpoints.states import EventKind
 from checkpoints.views import AgentRow
 
 from ..activities import recorded
-from ..encrypted.keys import ciphers_of_births
+from ..encrypted.keys import ciphers_of_new_threads
 from ..encrypted.values import sealed
 from ..statement.announcements import announce
 from ..statement.checkpoint_rows import checkpoint_insert
@@ -77,11 +77,11 @@ def spawn(
     at_most: int = 0,
     events: Sequence[NewEvent] = (),
 ) -> None:
-    """Record an activity that starts children, with their births: one statement for all of them.
+    """Record an activity that starts children, with their rows: one statement for all of them.
 
     `fan_out` names those that share the limit `at_most`: a child that is held waits until
     one of them ends. Workspace, effects mode and initiator are the parent's. Raises LeaseLost:
-    none was born.
+    none was started.
     """
     result = {"children": [str(child.id) for child in children]}
     row, event = recorded(work.owner, activity, result=result)
@@ -103,13 +103,13 @@ def spawn(
     move.returning = SEEN
     if work.crash_count:
         move.express("crash_count", "0")
-    bear(move, rows)
+    insert_threads(move, rows)
     seen = perform(move)
     if seen is None:
         raise LeaseLost(thread=work.thread)
     work.crash_count = 0
     update_work(work, seen)
-    ring(work.workspace, rows)
+    announce_threads(work.workspace, rows)
 
 
 def _first_states(
@@ -126,7 +126,7 @@ def _first_states(
         return states
     # Their ids follow from the activity, so a start that is repeated finds the same keys.
     ids = [child.id for child in children]
-    ciphers = ciphers_of_births(ids, workspace=work.workspace)
+    ciphers = ciphers_of_new_threads(ids, workspace=work.workspace)
     return [
         sealed(agent.channels, state, partial(ciphers.__getitem__, ident))
         for ident, state in zip(ids, states, strict=True)
@@ -142,7 +142,7 @@ def _row(
     fan_out: UUID,
     at_most: int,
 ) -> dict[str, Any]:
-    """A child as `births.sql` takes it."""
+    """A child as `new_threads.sql` takes it."""
     check_texts(title=child.title)
     digests = Digests.of(state, reducers_of(agent.channels))
     checkpoint = first_checkpoint(
@@ -164,7 +164,7 @@ def _row(
             "at_most": at_most,
             "sentence": f"Waiting for a sibling to end: {at_most} work at a time",
         }
-    return birth_row(
+    return new_thread_row(
         child.id,
         agent,
         checkpoint,
@@ -184,7 +184,7 @@ def _row(
     )
 
 
-def birth_row(
+def new_thread_row(
     thread: UUID,
     agent: AgentRow,
     checkpoint: NewCheckpoint,
@@ -200,7 +200,7 @@ def birth_row(
     waiting_on: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """A thread with its first checkpoint and event as `births.sql` takes them."""
+    """A thread with its first checkpoint and event as `new_threads.sql` takes them."""
     inserts, committed = checkpoint_insert(thread, checkpoint)
     point = inserts[0].params._asdict()
     body = {
@@ -264,18 +264,18 @@ def birth_row(
     }
 
 
-def bear(move: Move, rows: Sequence[Mapping[str, Any]]) -> None:
+def insert_threads(move: Move, rows: Sequence[Mapping[str, Any]]) -> None:
     """Let `move` insert these threads in its own statement."""
     steps = [SQL.threads, SQL.checkpoints, SQL.events, SQL.children]
     if any(row["contents"] for row in rows):
         steps.append(SQL.contents)
-    # First: the other parts know the births by the name of the first one.
-    births = [(SQL.births, (json.dumps(rows),)), *((step, ()) for step in steps)]
-    move.updates = [*births, *move.updates]
+    # First: the other parts read its rows as u0, the name of the first update.
+    inserts = [(SQL.new_threads, (json.dumps(rows),)), *((step, ()) for step in steps)]
+    move.updates = [*inserts, *move.updates]
 
 
-def ring(workspace: UUID, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Tell workers and pages of threads that were born."""
+def announce_threads(workspace: UUID, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Announce to workers and pages the threads that were started."""
     for row in rows:
         queue = "" if row["waiting_on"] else row["queue"]
         announce(UUID(row["id"]), workspace, 1, queue=queue, more_follows=bool(queue))

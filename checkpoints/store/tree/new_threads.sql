@@ -1,4 +1,4 @@
--- births -- Threads that another one starts, as rows of the statement that moves it (t). The one
+-- new_threads -- Threads that another one starts, as rows of the statement that moves it (t). The one
 -- parameter is a JSON array with an object for each; their hashes are chained here, at its time.
 SELECT c.*, t.workspace_id, t.last_at,
   gp_link(c.chain_id, 1::bigint, c.kind, c.v, c.actor, t.last_at, c.data_hash, c.no_hash) AS hash
