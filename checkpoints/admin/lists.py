@@ -1,7 +1,7 @@
 """Read-only lists and pages of the admin site, made for tables that hold millions of rows.
 
 The site itself stands on the top floor: who may read what, and how a value becomes HTML, is asked
-of it (`RecordsSite`). Lists go along indexes and page by keyset, see `paging`.
+of it (`ListSite`). Lists go along indexes and page by keyset, see `paging`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NOTHING = Q(pk__in=[])
 TITLES = {"says": "what happened", "request_title": "approval"}  # of columns that no table has
 
 
-class RecordsSite(Protocol):
+class ListSite(Protocol):
     """The site, as these lists need it: who reads, what they may see, values as HTML."""
 
     def scope(self, request: HttpRequest) -> UUID | None:
@@ -179,9 +179,9 @@ class Records(admin.ModelAdmin):  # type: ignore[type-arg]
     change_list_template = "records/list.html"
 
     @property
-    def site(self) -> RecordsSite:
+    def site(self) -> ListSite:
         """The site, as the part of it that this floor needs."""
-        return cast(RecordsSite, self.admin_site)
+        return cast(ListSite, self.admin_site)
 
     # --- what the list is made of ----------------------------------------------------------------
     def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:

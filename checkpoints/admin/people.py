@@ -18,7 +18,7 @@ from ..models import Membership, Workspace, WorkspaceEvent
 from ..states import ROLES, WorkspaceEventKind
 from .filters import ident, noun, since
 from .history import CHAIN
-from .lists import Logged, Records, RecordsSite
+from .lists import ListSite, Logged, Records
 from .paging import Walk
 
 
@@ -49,7 +49,7 @@ class WorkspaceEventRecords(Records):
         return self.site.sentence(row)
 
 
-class Editor(RecordsSite, Protocol):
+class Editor(ListSite, Protocol):
     """The site's side of the forms below; each change writes at least one event, or is refused."""
 
     def is_superuser(self, request: HttpRequest) -> bool: ...

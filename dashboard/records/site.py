@@ -73,7 +73,7 @@ class OwnPasswordForm(PasswordChangeForm):
 
 
 class RecordsSite(HookAdminService, admin.AdminSite):
-    """Django's admin by our roles; also the `RecordsSite` and the `Editor` of the floors below."""
+    """Django's admin by our roles; also the `ListSite` and the `Editor` of the floors below."""
 
     site_header = "Gatepost records"
     site_title = "Gatepost records"
@@ -151,7 +151,7 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         """There is one door."""
         return redirect_to_login(request.GET.get("next") or "/admin/")
 
-    # --- what the floors below ask (checkpoints.admin.lists.RecordsSite) ----------------------
+    # --- what the floors below ask (checkpoints.admin.lists.ListSite) ------------------------
     def scope(self, request: HttpRequest) -> UUID | None:
         """The workspace whose rows a person may read; None for all."""
         return self.member(request).scope
