@@ -1,4 +1,4 @@
-"""One action on many threads: what would become of each, then the deed, each by itself."""
+"""One action on many threads: a preview of each, then the action, thread by thread."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from .retry import RETRY
 from .skip import SKIP, Skip, skippable
 
 AT_ONCE: Final = 200
-DEEDS: Final = ("pause", "resume", "retry", "edit", "skip", "cancel", "roll_back")
+BULK_ACTIONS: Final = ("pause", "resume", "retry", "edit", "skip", "cancel", "roll_back")
 NEEDS_REASON: Final = ("edit", "skip", "cancel", "roll_back")
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class BulkAction:
     """An action for many threads. `to`: the number of the checkpoint of a rollback.
 
     `undo`: a cancelled thread first undoes, last first, what it did outside. `changes`: new values
-    by channel, for threads of one agent version; with `then_retry` an edited thread goes on.
+    by channel, for threads of one agent version; with `then_retry` an edited thread continues.
     """
 
     name: str
@@ -45,8 +45,8 @@ class Deed:
 
     def check(self, actor: Actor, *, sure: bool) -> None:
         """Refuse what could be done to no thread; raises Forbidden, Invalid."""
-        if self.name not in DEEDS:
-            raise Invalid("$.action", f"must be one of {', '.join(DEEDS)}")
+        if self.name not in BULK_ACTIONS:
+            raise Invalid("$.action", f"must be one of {', '.join(BULK_ACTIONS)}")
         require(actor, self.name)
         check_text("$.reason", self.reason, REASON_MAX, required=sure and self.name in NEEDS_REASON)
         if self.name == "roll_back" and self.to is None:
@@ -66,7 +66,7 @@ class Outcome:
     """One of the threads: judged beforehand, or acted on.
 
     `row` is None where the workspace has no such thread; `error` says why nothing is done. The
-    numbers count its effects outside that the deed reaches. `before` and `after` are the values
+    numbers count its effects outside that the action reaches. `before` and `after` are the values
     that an edit changes, `node` is what a skip passes.
     """
 
@@ -91,32 +91,35 @@ class Outcome:
         return "" if self.error is None else self.error.detail
 
 
-def preview_many(actor: Actor, deed: Deed, threads: Sequence[UUID]) -> list[Outcome]:
+def preview_many(actor: Actor, action: BulkAction, threads: Sequence[UUID]) -> list[Outcome]:
     """Judge each thread as it is now, in their order; writes nothing."""
-    deed.check(actor, sure=False)
+    action.check(actor, sure=False)
     many = _each_once(threads)
-    version = _version_of(actor, deed, many)
-    return [_preview(actor, deed, ident, version) for ident in many]
+    version = _version_of(actor, action, many)
+    return [_preview(actor, action, ident, version) for ident in many]
 
 
 def act_on_many(
-    actor: Actor, deed: Deed, threads: Sequence[UUID], versions: Mapping[UUID, int] | None = None
+    actor: Actor,
+    action: BulkAction,
+    threads: Sequence[UUID],
+    versions: Mapping[UUID, int] | None = None,
 ) -> list[Outcome]:
     """Do it to each thread, in a transaction of its own: one that is refused stops no other.
 
     `versions` are those that were looked at; a thread that has moved since is left alone.
     """
-    deed.check(actor, sure=True)
+    action.check(actor, sure=True)
     seen = versions or {}
     many = _each_once(threads)
-    version = _version_of(actor, deed, many)
-    return [_act(actor, deed, ident, seen.get(ident), version) for ident in many]
+    version = _version_of(actor, action, many)
+    return [_act(actor, action, ident, seen.get(ident), version) for ident in many]
 
 
 def possible(actor: Actor, rows: Sequence[ThreadRow]) -> dict[str, int]:
-    """For each deed how many of these threads it can be done to now."""
+    """For each action, how many of these threads it can be done to now."""
     allowed = [allowed_actions(actor, row) for row in rows]
-    return {name: sum(one[name].allowed for one in allowed) for name in DEEDS}
+    return {name: sum(one[name].allowed for one in allowed) for name in BULK_ACTIONS}
 
 
 def _each_once(threads: Sequence[UUID]) -> list[UUID]:
@@ -126,9 +129,9 @@ def _each_once(threads: Sequence[UUID]) -> list[UUID]:
     return many
 
 
-def _version_of(actor: Actor, deed: Deed, threads: Sequence[UUID]) -> UUID | None:
+def _version_of(actor: Actor, action: BulkAction, threads: Sequence[UUID]) -> UUID | None:
     """The agent version whose threads an edit reaches: that of the first of them."""
-    if deed.name != "edit":
+    if action.name != "edit":
         return None
     known = queries.in_workspace(threads, workspace=actor.workspace)
     first = next((ident for ident in threads if ident in known), None)
@@ -153,24 +156,24 @@ def _node_of(row: ThreadRow) -> str:
     return nodes[0]
 
 
-def _preview(actor: Actor, deed: Deed, ident: UUID, version: UUID | None) -> Outcome:
+def _preview(actor: Actor, action: BulkAction, ident: UUID, version: UUID | None) -> Outcome:
     try:
         row = queries.thread(ident, workspace=actor.workspace)
     except NotFound as error:
         return Outcome(ident, error=Missing(error.message))
-    allowance = allowed_actions(actor, row)[deed.name]
+    allowance = allowed_actions(actor, row)[action.name]
     if not allowance.allowed:
         return Outcome(ident, row, NotAllowedNow(allowance.why))
     try:
         _same_agent(row, version)
-        effects = _reached(actor, deed, row)
-        if deed.name == "skip":
+        effects = _reached(actor, action, row)
+        if action.name == "skip":
             return Outcome(ident, row, node=_node_of(row))
-        if deed.name == "edit":
-            plan = preview_edit(actor, row.id, deed.changes, reason=deed.reason)
+        if action.name == "edit":
+            plan = preview_edit(actor, row.id, action.changes, reason=action.reason)
             if not plan.before:
                 return Outcome(ident, row, Conflict(_SAME, status=str(row.status)))
-            return Outcome(ident, row, before=plan.before, after=deed.changes)
+            return Outcome(ident, row, before=plan.before, after=action.changes)
     except ActionError as error:
         return Outcome(ident, row, error)
     fates = [effect.fate for effect in effects]
@@ -183,19 +186,19 @@ def _preview(actor: Actor, deed: Deed, ident: UUID, version: UUID | None) -> Out
     )
 
 
-def _reached(actor: Actor, deed: Deed, row: ThreadRow) -> Sequence[EffectFate]:
-    if deed.name == "cancel":
-        return preview_cancel(actor, row.id, undo_effects=deed.undo).all_effects
-    if deed.name == "roll_back":
-        return preview_roll_back(actor, row.id, _target(deed, row)).effects
+def _reached(actor: Actor, action: BulkAction, row: ThreadRow) -> Sequence[EffectFate]:
+    if action.name == "cancel":
+        return preview_cancel(actor, row.id, undo_effects=action.undo).all_effects
+    if action.name == "roll_back":
+        return preview_roll_back(actor, row.id, _target(action, row)).effects
     return ()
 
 
-def _target(deed: Deed, row: ThreadRow) -> UUID:
-    if deed.to is None or deed.to >= row.number:
+def _target(action: BulkAction, row: ThreadRow) -> UUID:
+    if action.to is None or action.to >= row.number:
         raise Invalid("$.to", f"must be before its newest checkpoint, #{row.number}")
     try:
-        return queries.checkpoint_by_number(row.id, deed.to).id
+        return queries.checkpoint_by_number(row.id, action.to).id
     except NotFound as error:
         raise Missing(error.message) from error
 
@@ -203,12 +206,14 @@ def _target(deed: Deed, row: ThreadRow) -> UUID:
 _SAME: Final = "It has this value already."
 
 
-def _act(actor: Actor, deed: Deed, ident: UUID, seen: int | None, version: UUID | None) -> Outcome:
+def _act(
+    actor: Actor, action: BulkAction, ident: UUID, seen: int | None, version: UUID | None
+) -> Outcome:
     row = None
     try:
         row = queries.thread(ident, workspace=actor.workspace)
         _same_agent(row, version)
-        _CALLS[deed.name](actor, deed, row, {"expected_version": seen})
+        _CALLS[action.name](actor, action, row, {"expected_version": seen})
         return Outcome(ident, queries.thread(ident, workspace=actor.workspace))
     except NotFound as error:
         return Outcome(ident, error=Missing(error.message))
@@ -216,23 +221,27 @@ def _act(actor: Actor, deed: Deed, ident: UUID, seen: int | None, version: UUID 
         return Outcome(ident, row, error)
 
 
-def _edit(actor: Actor, deed: Deed, row: ThreadRow, seen: dict[str, Any]) -> None:
+def _edit(actor: Actor, action: BulkAction, row: ThreadRow, seen: dict[str, Any]) -> None:
     with transaction.atomic():
-        edit(actor, row.id, deed.changes, deed.reason, **seen)
-        if deed.then_retry:
+        edit(actor, row.id, action.changes, action.reason, **seen)
+        if action.then_retry:
             RETRY.run(actor, Nothing(), row.id)
 
 
-_CALLS: Final[dict[str, Callable[[Actor, Deed, ThreadRow, dict[str, Any]], object]]] = {
-    "pause": lambda who, deed, row, seen: PAUSE.run(who, Pause(reason=deed.reason), row.id, **seen),
-    "resume": lambda who, deed, row, seen: RESUME.run(who, Resume(), row.id, **seen),
-    "retry": lambda who, deed, row, seen: RETRY.run(who, Nothing(), row.id, **seen),
-    "edit": _edit,
-    "skip": lambda who, deed, row, seen: SKIP.run(
-        who, Skip(node=_node_of(row), reason=deed.reason), row.id, **seen
+_CALLS: Final[dict[str, Callable[[Actor, BulkAction, ThreadRow, dict[str, Any]], object]]] = {
+    "pause": lambda who, action, row, seen: PAUSE.run(
+        who, Pause(reason=action.reason), row.id, **seen
     ),
-    "cancel": lambda who, deed, row, seen: cancel(who, row.id, deed.reason, deed.undo, **seen),
-    "roll_back": lambda who, deed, row, seen: roll_back(
-        who, row.id, _target(deed, row), deed.reason, **seen
+    "resume": lambda who, action, row, seen: RESUME.run(who, Resume(), row.id, **seen),
+    "retry": lambda who, action, row, seen: RETRY.run(who, Nothing(), row.id, **seen),
+    "edit": _edit,
+    "skip": lambda who, action, row, seen: SKIP.run(
+        who, Skip(node=_node_of(row), reason=action.reason), row.id, **seen
+    ),
+    "cancel": lambda who, action, row, seen: cancel(
+        who, row.id, action.reason, action.undo, **seen
+    ),
+    "roll_back": lambda who, action, row, seen: roll_back(
+        who, row.id, _target(action, row), action.reason, **seen
     ),
 }

@@ -55,17 +55,17 @@ def erase(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         }
         return render(request, "erasure/request.html", context, status=status)
 
-    deed = request.POST.get("do", "")
-    if request.method != "POST" or deed == "count":
+    action = request.POST.get("do", "")
+    if request.method != "POST" or action == "count":
         return form({}, 200)
     try:
-        if deed == "hold":
+        if action == "hold":
             actions.set_hold(who, thread.id, reason)
             flash(request, "A legal hold is set: nothing of this thread is erased.")
-        elif deed == "lift":
+        elif action == "lift":
             actions.lift_hold(who, thread.id, reason)
             flash(request, "The legal hold is lifted.")
-        elif deed == "request":
+        elif action == "request":
             row = actions.request_erasure(who, thread.id, scope, reason)
             flash(request, "Requested. Nothing is erased before somebody else approves it.")
             return SeeOther(reverse("erasure", args=[row.id]))

@@ -17,13 +17,20 @@ from dashboard.api.shapes.requests import Changes, RequestShape
 from dashboard.api.shapes.rows import Problem
 from dashboard.api.shapes.texts import Id, OneOf, Reason
 from dashboard.documents.state_shape import Shape
-from dashboard.threads.many import AT_ONCE, DEEDS, Deed, Outcome, act_on_many, preview_many
+from dashboard.threads.many import (
+    AT_ONCE,
+    BULK_ACTIONS,
+    BulkAction,
+    Outcome,
+    act_on_many,
+    preview_many,
+)
 
 
 class ActOnMany(RequestShape):
     """The same action for several threads."""
 
-    action: Annotated[str, OneOf(DEEDS)]
+    action: Annotated[str, OneOf(BULK_ACTIONS)]
     threads: Annotated[list[Id], Field(min_length=1, max_length=AT_ONCE)]
     reason: Reason = Field("", description="Required to edit, skip, cancel and roll back.")
     to: Annotated[int, Field(ge=0, lt=2**31)] | None = Field(
@@ -36,9 +43,11 @@ class ActOnMany(RequestShape):
     then_retry: bool = Field(False, description="Edit: the threads then retry their step.")
     undo: bool = Field(False, description="Cancel: undo its effects first.")
 
-    def deed(self) -> Deed:
+    def bulk_action(self) -> BulkAction:
         """Return the action."""
-        return Deed(self.action, self.to, self.undo, self.reason, self.changes, self.then_retry)
+        return BulkAction(
+            self.action, self.to, self.undo, self.reason, self.changes, self.then_retry
+        )
 
 
 class OneOutcome(Shape):
@@ -80,7 +89,7 @@ class Outcomes(Shape):
 class ManyThreads(MemberView):
     """Many threads."""
 
-    # The action itself asks for the right that the deed needs.
+    # The action itself checks the right that it needs.
     changes = "read"
     previews = True
     # Each is a transaction of its own, and a second one is refused anyway.
@@ -101,4 +110,4 @@ class ManyThreads(MemberView):
         """One result per thread."""
         body = self.body(ActOnMany)
         act = preview_many if self.flag("preview") else act_on_many
-        return answer(Outcomes.of(act(self.actor, body.deed(), body.threads)))
+        return answer(Outcomes.of(act(self.actor, body.bulk_action(), body.threads)))

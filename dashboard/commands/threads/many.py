@@ -15,7 +15,7 @@ from dashboard.commands.terminal.console import (
     add_yes_argument,
 )
 from dashboard.commands.terminal.tables import table
-from dashboard.threads.many import AT_ONCE, DEEDS, Deed, act_on_many, preview_many
+from dashboard.threads.many import AT_ONCE, BULK_ACTIONS, BulkAction, act_on_many, preview_many
 
 from .control import takes_reason
 
@@ -23,7 +23,7 @@ COLUMNS: Final = ("thread", "status", "result", "title")
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=[name.replace("_", "-") for name in DEEDS])
+    parser.add_argument("action", choices=[name.replace("_", "-") for name in BULK_ACTIONS])
     parser.add_argument("-q", required=True, metavar="QUERY", help="as on the board: status:failed")
     parser.add_argument("--to", type=int, metavar="NUMBER", help="roll-back: to which checkpoint")
     parser.add_argument("--undo", action="store_true", help="cancel: first undo what was done")
@@ -46,13 +46,13 @@ def act(command: PersonalCommand) -> None:
         version = queries.agent_version(page.rows[0].agent_version_id)
         changes = values(actor, version, o["set"], ())
     name = o["action"].replace("-", "_")
-    deed = Deed(name, o["to"], o["undo"], o["reason"], changes, o["retry"])
+    action = BulkAction(name, o["to"], o["undo"], o["reason"], changes, o["retry"])
     if ids or name != "edit":
-        deed.check(actor, sure=not o["preview"])
+        action.check(actor, sure=not o["preview"])
     if not ids:
         command.say("No thread matches.")
         return
-    outcomes = preview_many(actor, deed, ids)
+    outcomes = preview_many(actor, action, ids)
     if not o["preview"]:
         n = sum(not one.why for one in outcomes)
         undone = sum(one.undone for one in outcomes)
@@ -60,7 +60,7 @@ def act(command: PersonalCommand) -> None:
         if not command.confirmed(f"{o['action']}: {n:,} of {len(ids):,} threads{also}?"):
             return
         seen = {one.thread: one.row.version for one in outcomes if one.row is not None}
-        outcomes = act_on_many(actor, deed, ids, seen)
+        outcomes = act_on_many(actor, action, ids, seen)
     good = "possible" if o["preview"] else "done"
     rows = [
         (

@@ -1,4 +1,4 @@
-"""The sheet that acts on many threads: those of a board, what would become of each, the deed."""
+"""Acts on many threads of a board: a preview of each, then the action."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from dashboard.identity.permissions import require
 from dashboard.saved_views.address import COLUMN_WORDS, DENSITY, NARROWS, read_address
 from dashboard.threads.many import (
     AT_ONCE,
-    DEEDS,
+    BULK_ACTIONS,
     NEEDS_REASON,
-    Deed,
+    BulkAction,
     Outcome,
     act_on_many,
     possible,
@@ -50,9 +50,9 @@ WORDS: Final = {
 
 @require_http_methods(["GET", "POST"])
 @member
-@takes(COLUMN_WORDS, **NARROWS, density=DENSITY, incident=ID, action=one_of(DEEDS))
+@takes(COLUMN_WORDS, **NARROWS, density=DENSITY, incident=ID, action=one_of(BULK_ACTIONS))
 def many(request: HttpRequest) -> HttpResponse:
-    """List the threads of a board's address; then a preview of the deed; then the deed itself.
+    """List the threads of a board's address; then a preview of the action; then act.
 
     That address goes along, so that the board which was left comes back. &incident= lists the
     threads that are in trouble there; &action= is chosen to begin with.
@@ -82,17 +82,17 @@ def many(request: HttpRequest) -> HttpResponse:
                 raise errors.Invalid("$.thread", f"choose two to compare, not {len(versions):,}")
             left, right = versions
             return SeeOther(f"{reverse('compare')}?left={left}&right={right}")
-        deed = _deed(form, versions, who.workspace)
+        action = _bulk_action(form, versions, who.workspace)
         if form.get("do") != "sure":
-            outcomes = preview_many(who, deed, list(versions))
-            return _sheet(request, back | {"outcomes": outcomes, "deed": deed}, {}, 200)
-        outcomes = act_on_many(who, deed, list(versions), versions)
+            outcomes = preview_many(who, action, list(versions))
+            return _sheet(request, back | {"outcomes": outcomes, "bulk_action": action}, {}, 200)
+        outcomes = act_on_many(who, action, list(versions), versions)
     except errors.Forbidden:
         raise
     except errors.ActionError as error:
         what = back | {"rows": _rows(versions, who.workspace)}
         return _sheet(request, what, forms.problems_of(error), error.status)
-    flash(request, _summary(deed, outcomes))
+    flash(request, _summary(action, outcomes))
     return SeeOther(_address(back["board"]))
 
 
@@ -108,7 +108,7 @@ def _sheet(
         "rows": rows,
         "beyond": what.get("beyond", False),
         "at_once": AT_ONCE,
-        "deeds": [(n, *WORDS[n], fits.get(n, 0)) for n in DEEDS],
+        "bulk_actions": [(n, *WORDS[n], fits.get(n, 0)) for n in BULK_ACTIONS],
         "chosen": form.get("action") or request.GET.get("action") or _first(fits),
         "channels": _channels(rows),
         "channel": form.get("channel", ""),
@@ -122,8 +122,8 @@ def _sheet(
         "sums": {
             n: sum(getattr(one, n) for one in reached) for n in ("undone", "stays", "unknown")
         },
-        "deed": what.get("deed"),
-        "word": WORDS[what["deed"].name][0] if "deed" in what else "",
+        "bulk_action": what.get("bulk_action"),
+        "word": WORDS[what["bulk_action"].name][0] if "bulk_action" in what else "",
         "needs_reason": NEEDS_REASON,
         "errors": problems,
         "board": what.get("board", ""),
@@ -133,10 +133,10 @@ def _sheet(
     return render(request, TEMPLATE, context, status=status)
 
 
-def _summary(deed: Deed, outcomes: Sequence[Outcome]) -> str:
+def _summary(action: BulkAction, outcomes: Sequence[Outcome]) -> str:
     """Count what was done and say why others were left alone, the newest few by name."""
     refused = [one for one in outcomes if one.why]
-    text = f"{WORDS[deed.name][0]}: {len(outcomes) - len(refused):,} of {len(outcomes):,} done."
+    text = f"{WORDS[action.name][0]}: {len(outcomes) - len(refused):,} of {len(outcomes):,} done."
     for one in refused[:NAMED]:
         name = str(one.thread) if one.row is None else one.row.title
         text += f" {name}: {one.why}"
@@ -145,7 +145,7 @@ def _summary(deed: Deed, outcomes: Sequence[Outcome]) -> str:
 
 
 def _first(fits: Mapping[str, int]) -> str:
-    """The deed that most of the threads are in need of."""
+    """The action that most of the threads need."""
     return next((name for name in ("retry", "resume", "pause", "cancel") if fits.get(name)), "")
 
 
@@ -194,11 +194,13 @@ def _changes(
     return changes
 
 
-def _deed(form: Mapping[str, str], versions: Mapping[UUID, int], workspace: UUID) -> Deed:
+def _bulk_action(
+    form: Mapping[str, str], versions: Mapping[UUID, int], workspace: UUID
+) -> BulkAction:
     name, to = form.get("action", ""), form.get("to", "").strip()
     if name == "roll_back" and not (to.isascii() and to.isdecimal() and len(to) < 10):
         raise errors.Invalid("$.to", "must be the number of a checkpoint")
-    return Deed(
+    return BulkAction(
         name,
         to=int(to) if name == "roll_back" else None,
         undo=name == "cancel" and bool(form.get("undo")),

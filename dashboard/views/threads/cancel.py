@@ -1,4 +1,4 @@
-"""Cancel a thread: what it did first, and whether that is undone; then the deed."""
+"""Cancel a thread: a preview of what it did and whether that is undone, then the cancel."""
 
 from __future__ import annotations
 

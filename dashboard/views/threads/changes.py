@@ -1,4 +1,4 @@
-"""Messages and roll back: what it would do first, then the deed; what forms over a state share."""
+"""Messages and rollbacks: a preview, then the action; what forms over a state share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page that edits the state at the head: by fields or as JSON, what would differ, the deed."""
+"""Edit the state at the head: by fields or as JSON, a preview of the differences, then the edit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a fork: values by fields or as JSON, what would differ, then the deed."""
+"""Fork a thread: values by fields or as JSON, a preview of the differences, then the fork."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from checkpoints.states import EventKind, Status
 from dashboard import actions
 from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import Forbidden, Invalid
-from dashboard.threads.many import AT_ONCE, DEEDS, Deed, act_on_many, preview_many
+from dashboard.threads.many import AT_ONCE, BULK_ACTIONS, BulkAction, act_on_many, preview_many
 from dashboard.threads.retry import RETRY
 from tests.cast import Cast
 from tests.checkpoints.builders import one, rows
@@ -40,11 +40,11 @@ def test_one_that_is_refused_stops_no_other(cast: Cast, agent: UUID) -> None:
     good = [failed(cast, agent) for _ in range(3)]
     queued, foreign = scene.start(cast.workspace, agent), scene.start(cast.elsewhere, agent)
     asked_for = [good[0], queued, good[1], foreign, uuid4(), good[2], good[0]]
-    deed = Deed("retry")
-    plan = preview_many(who, deed, asked_for)
+    action = BulkAction("retry")
+    plan = preview_many(who, action, asked_for)
     assert [not one.why for one in plan] == [True, False, True, False, False, True]
     assert {status_of(thread, cast) for thread in good} == {Status.FAILED}, "a preview"
-    done = act_on_many(who, deed, asked_for)
+    done = act_on_many(who, action, asked_for)
     assert [not one.why for one in done] == [True, False, True, False, False, True]
     assert {status_of(thread, cast) for thread in good} == {Status.QUEUED}
     assert [one.row is None for one in done] == [False, False, False, True, True, False]
@@ -56,7 +56,7 @@ def test_a_thread_that_moved_since_the_look_is_left_alone(cast: Cast, agent: UUI
     one, other = failed(cast, agent), failed(cast, agent)
     seen = {i: queries.thread(i, workspace=cast.workspace).version for i in (one, other)}
     actions.edit(who, other, {"goal": "weather"}, "somebody was quicker")
-    done = act_on_many(who, Deed("retry"), [one, other], seen)
+    done = act_on_many(who, BulkAction("retry"), [one, other], seen)
     assert [not outcome.why for outcome in done] == [True, False]
     assert status_of(other, cast) == Status.FAILED
 
@@ -71,46 +71,48 @@ def test_effects_are_counted_before_and_undone_after(cast: Cast, agent: UUID) ->
         scene.step(work, report="two")
         store.leave(work, EventKind.THREAD_FAILED, reason="no such column")
         threads.append(work.thread)
-    deed = Deed("roll_back", to=1, reason="wrong data")
-    plan = preview_many(who, deed, threads)
+    action = BulkAction("roll_back", to=1, reason="wrong data")
+    plan = preview_many(who, action, threads)
     n = one("SELECT count(*) FROM gp_activity WHERE thread_id = ANY(%s::uuid[])", (threads,))
     assert [(part.undone, part.stays, part.why) for part in plan] == [(n // 2, 0, "")] * 2
     assert n == 2
-    act_on_many(who, deed, threads)
+    act_on_many(who, action, threads)
     assert {status_of(thread, cast) for thread in threads} == {Status.ROLLING_BACK}
-    beyond = preview_many(who, Deed("roll_back", to=99, reason="r"), threads[:1])
+    beyond = preview_many(who, BulkAction("roll_back", to=99, reason="r"), threads[:1])
     assert "newest checkpoint" in beyond[0].why or "rolling back" in beyond[0].why
 
 
 @pytest.mark.parametrize(
-    ("deed", "path"),
+    ("action", "path"),
     [
-        (Deed("explode"), "$.action"),
-        (Deed("cancel"), "$.reason"),
-        (Deed("roll_back", reason="r"), "$.to"),
-        (Deed("pause", to=1), "$.to"),
-        (Deed("retry", undo=True), "$.undo"),
-        (Deed("edit", reason="r"), "$.changes"),
-        (Deed("retry", changes={"goal": "x"}), "$.changes"),
-        (Deed("skip"), "$.reason"),
-        (Deed("cancel", reason="r", then_retry=True), "$.then_retry"),
+        (BulkAction("explode"), "$.action"),
+        (BulkAction("cancel"), "$.reason"),
+        (BulkAction("roll_back", reason="r"), "$.to"),
+        (BulkAction("pause", to=1), "$.to"),
+        (BulkAction("retry", undo=True), "$.undo"),
+        (BulkAction("edit", reason="r"), "$.changes"),
+        (BulkAction("retry", changes={"goal": "x"}), "$.changes"),
+        (BulkAction("skip"), "$.reason"),
+        (BulkAction("cancel", reason="r", then_retry=True), "$.then_retry"),
     ],
 )
-def test_what_could_be_done_to_no_thread_is_refused(cast: Cast, deed: Deed, path: str) -> None:
-    actor = cast.actor("operator" if deed.name != "roll_back" else "manager")
+def test_what_could_be_done_to_no_thread_is_refused(
+    cast: Cast, action: BulkAction, path: str
+) -> None:
+    actor = cast.actor("operator" if action.name != "roll_back" else "manager")
     with pytest.raises(Invalid) as caught:
-        act_on_many(actor, deed, [uuid4()])
+        act_on_many(actor, action, [uuid4()])
     assert caught.value.path == path
 
 
 def test_the_limit_and_the_rights(cast: Cast) -> None:
     for threads in ([], [uuid4() for _ in range(AT_ONCE + 1)]):
         with pytest.raises(Invalid) as caught:
-            act_on_many(cast.actor("operator"), Deed("pause"), threads)
+            act_on_many(cast.actor("operator"), BulkAction("pause"), threads)
         assert caught.value.path == "$.threads"
-    for name in DEEDS:
+    for name in BULK_ACTIONS:
         with pytest.raises(Forbidden):
-            act_on_many(cast.actor("viewer"), Deed(name, reason="r"), [uuid4()])
+            act_on_many(cast.actor("viewer"), BulkAction(name, reason="r"), [uuid4()])
 
 
 def state_of(thread: UUID, cast: Cast) -> dict[str, Any]:
@@ -125,8 +127,8 @@ def test_one_value_is_edited_in_all_of_them_and_they_go_on(cast: Cast, agent: UU
     same = failed(cast, agent)
     actions.edit(who, same, {"goal": "weather"}, "before")
     many = [*good, other, queued, same]
-    deed = Deed("edit", reason="wrong goal", changes={"goal": "weather"}, then_retry=True)
-    plan = preview_many(who, deed, many)
+    action = BulkAction("edit", reason="wrong goal", changes={"goal": "weather"}, then_retry=True)
+    plan = preview_many(who, action, many)
     assert [not part.why for part in plan] == [True, True, True, False, False, False]
     assert [part.edited for part in plan[:3]] == [[("goal", "delays", "weather")]] * 3
     assert "another version of the agent" in plan[3].why
@@ -134,7 +136,7 @@ def test_one_value_is_edited_in_all_of_them_and_they_go_on(cast: Cast, agent: UU
     assert {status_of(thread, cast) for thread in good} == {Status.FAILED}, "a preview"
     seen = {i: queries.thread(i, workspace=cast.workspace).version for i in many}
     RETRY.run(who, Nothing(), good[2])  # somebody was quicker
-    done = act_on_many(who, deed, many, seen)
+    done = act_on_many(who, action, many, seen)
     assert [not part.why for part in done][:4] == [True, True, False, False]
     assert [state_of(thread, cast)["goal"] for thread in good] == ["weather", "weather", "delays"]
     assert {status_of(thread, cast) for thread in good[:2]} == {Status.QUEUED}
@@ -143,19 +145,19 @@ def test_one_value_is_edited_in_all_of_them_and_they_go_on(cast: Cast, agent: UU
 
 def test_a_wrong_value_changes_none_of_them(cast: Cast, agent: UUID) -> None:
     threads = [failed(cast, agent) for _ in range(2)]
-    deed = Deed("edit", reason="r", changes={"goal": 7}, then_retry=True)
+    action = BulkAction("edit", reason="r", changes={"goal": 7}, then_retry=True)
     for act in (preview_many, act_on_many):
-        assert all(one.why for one in act(cast.actor("operator"), deed, threads))
+        assert all(one.why for one in act(cast.actor("operator"), action, threads))
     assert {status_of(thread, cast) for thread in threads} == {Status.FAILED}
     assert {state_of(thread, cast)["goal"] for thread in threads} == {"delays"}
 
 
 def test_the_next_node_is_skipped_in_all_of_them(cast: Cast, agent: UUID) -> None:
     threads = [failed(cast, agent) for _ in range(2)]
-    deed = Deed("skip", reason="not needed")
-    plan = preview_many(cast.actor("operator"), deed, threads)
+    action = BulkAction("skip", reason="not needed")
+    plan = preview_many(cast.actor("operator"), action, threads)
     assert [part.node for part in plan] == ["analyse", "analyse"]
-    act_on_many(cast.actor("operator"), deed, threads)
+    act_on_many(cast.actor("operator"), action, threads)
     assert {status_of(thread, cast) for thread in threads} == {Status.QUEUED}
     assert one(
         "SELECT count(*) FROM gp_event WHERE kind = 'node.skipped' AND thread_id = ANY(%s::uuid[])",
