@@ -58,7 +58,7 @@ def play(module: ModuleType, steps: int, *, input: dict[str, Any]) -> UUID:
     Engine(
         agent=agent,
         ledger=DatabaseLedger(),
-        heart=SimpleNamespace(check=lambda: None),
+        heartbeat=SimpleNamespace(check=lambda: None),
         stopping=lambda: work.number >= steps,
         slice_seconds=3_600,
     ).advance(work)

@@ -17,7 +17,7 @@ from checkpoints.limits import lease_seconds
 # the machine's: what a slot writes the main process can compare.
 _page = mmap.mmap(-1, 8192)
 _FRESH, _HELD_OFF, _ANSWERED, _SLOTS = 0, 8, 16, 64
-_SLOT = struct.Struct("qq")  # pid while it holds a lease, and how often its heart has beaten
+_SLOT = struct.Struct("qq")  # pid while it holds a lease, and its count of heartbeats
 SLOTS_MAX = 500
 _index = -1
 _beats = 0

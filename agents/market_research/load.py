@@ -131,9 +131,9 @@ class _Rows:
         return results
 
 
-def _chunks(path: Path, found: Survey, rows: _Rows) -> Iterator[Sequence[list[str]]]:
-    size = max(1, min(MAX_CHUNK, found.rows // NEWS))
-    lines = records(path, found.encoding, found.delimiter)
+def _chunks(path: Path, survey: Survey, rows: _Rows) -> Iterator[Sequence[list[str]]]:
+    size = max(1, min(MAX_CHUNK, survey.rows // NEWS))
+    lines = records(path, survey.encoding, survey.delimiter)
     next(lines)
     for chunk in batched(lines, size):
         fitted = rows.fitted(chunk)
@@ -141,8 +141,8 @@ def _chunks(path: Path, found: Survey, rows: _Rows) -> Iterator[Sequence[list[st
         yield fitted
 
 
-def _news(rows: _Rows, found: Survey) -> str:
-    return f"{rows.done:,} of {max(found.rows, rows.done):,} rows read"
+def _news(rows: _Rows, survey: Survey) -> str:
+    return f"{rows.done:,} of {max(survey.rows, rows.done):,} rows read"
 
 
 def column_names(header: tuple[str, ...]) -> list[str]:

@@ -92,7 +92,7 @@ def load(state: Payments, ctx: Context) -> dict[str, Any]:
             named=columns,
             corrected=corrected,
             stop=on_broken == "stop",
-            tell=progress,
+            report=progress,
         )
         return {
             "source": {"name": table.name, "sha256": table.sha256, "columns": places},

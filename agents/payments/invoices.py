@@ -74,13 +74,13 @@ def read_invoices(
     named: Mapping[str, str],
     corrected: Mapping[str, str],
     stop: bool,
-    tell: Callable[[int, int, str], None] = lambda *_: None,
+    report: Callable[[int, int, str], None] = lambda *_: None,
 ) -> tuple[list[Line], list[Problem], dict[str, str]]:
     """(lines, problems of those that cannot be read, {field: column}).
 
     `corrected` holds amounts by the number of their line. A line that cannot be read is set aside
     with its reason, its amount as the file has it; with `stop` they raise one BrokenLine.
-    `tell(done, total, text)` hears how far it is; the last call has done = total.
+    `report(done, total, text)` is called with the progress; the last call has done = total.
     """
     places = columns(table, INVOICES, named)
     _check_corrections(table, corrected)
@@ -100,7 +100,7 @@ def read_invoices(
             problems.append(problem(line, "reading", f"{why[0].upper()}{why[1:]}."))
             broken.append((line["line"], field, why))
         if n % step == 0 or n == whole:
-            tell(n, whole, f"{n:,} of {whole:,} lines read")
+            report(n, whole, f"{n:,} of {whole:,} lines read")
     if broken and stop:
         raise BrokenLine(table.name, broken)
     return lines, problems, {field: table.header[at] for field, at in places.items()}

@@ -102,11 +102,11 @@ def map_identity(actor: Actor, hook: UUID, identity: str, user_id: int) -> Ident
     if user_id not in queries.people_of(actor.workspace):
         raise Missing("There is no such user in this workspace.")
 
-    def tell(name: str) -> None:
+    def send_notification(name: str) -> None:
         notify(actor, "mapped", Gift(user_id, "", [f"decisions by {name} as {identity}"]))
 
     return hooks.map_identity(
-        hook, identity, user_id, workspace=actor.workspace, actor=actor.id, then=tell
+        hook, identity, user_id, workspace=actor.workspace, actor=actor.id, then=send_notification
     )
 
 

@@ -28,8 +28,10 @@ def debug(seen: Seen) -> Iterator[Finding]:
     if not settings.DEBUG:
         yield ok("DEBUG", "off")
         return
-    tell = wrong if seen.exposed else warning
-    yield tell("DEBUG", "on", "Unset GATEPOST_DEBUG: it shows code and settings with each error.")
+    finding = wrong if seen.exposed else warning
+    yield finding(
+        "DEBUG", "on", "Unset GATEPOST_DEBUG: it shows code and settings with each error."
+    )
 
 
 def secret_key(seen: Seen) -> Iterator[Finding]:
@@ -160,8 +162,8 @@ def role(seen: Seen) -> Iterator[Finding]:
         if not seen.own_database and not seen.deploy:
             yield note(name, line, "Fine on one machine; see docs/howto/deploy.md for two roles.")
         else:
-            tell = wrong if seen.exposed else warning
-            yield tell(
+            finding = wrong if seen.exposed else warning
+            yield finding(
                 name, line, "Set GATEPOST_MIGRATE_DATABASE_URL to the owner, and migrate again."
             )
 

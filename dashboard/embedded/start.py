@@ -59,7 +59,7 @@ def run(options: UpOptions, console: Console) -> None:
     model = choose_model(options.model)
     prepare(folders(options.data))
     lock = DataLock(options.data).take()
-    supervisor = Supervisor(tell=console.complain, lock_handle=lock.handle)
+    supervisor = Supervisor(report=console.complain, lock_handle=lock.handle)
     try:
         _start(options, console, supervisor)
         web_address.note(options.data, options.host, options.port)

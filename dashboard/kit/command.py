@@ -19,7 +19,7 @@ type _Declare = Callable[[argparse.ArgumentParser], None]
 
 def verb(
     action: Action[Any, Any],
-    tell: Callable[..., None],
+    show: Callable[..., None],
     *,
     names: Mapping[str, Sequence[str]] | None = None,
     without: Collection[str] = (),
@@ -30,7 +30,7 @@ def verb(
 ) -> Verb:
     """The verb of an action, `release` of `breaker.release`.
 
-    `tell` shows what was done: of (command, person, result, id). `plan_table` shows the plan,
+    `show` shows what was done: of (command, person, result, id). `plan_table` shows the plan,
     `question` is asked of (input, plan) before anything is done, `note` follows the sentence of
     what was done. `names` are arguments that are not called like their field, `without` the fields
     that have none; `beside` declares others and reads values of the input from them.
@@ -56,7 +56,7 @@ def verb(
                 return
         version = options["version"] if action.versioned else None
         result = action.run(actor, wanted, *target, expected_version=version)
-        tell(command, actor, result, *target)
+        show(command, actor, result, *target)
         command.say(action.done(wanted, result))
         if note:
             command.say(note(result))

@@ -28,7 +28,7 @@ class Sleeper:
 
 def main() -> None:
     mark = sys.argv[1]
-    supervisor = Supervisor(tell=lambda text: print(text, flush=True))
+    supervisor = Supervisor(report=lambda text: print(text, flush=True))
     for name, code in (("obedient", OBEDIENT), ("stubborn", STUBBORN), ("parent", PARENT)):
         supervisor.start(Sleeper(name, code, mark), stop_signal=signal.SIGTERM, patience=1.0)
     print("started", flush=True)

@@ -96,10 +96,10 @@ def text_of(thread: UUID) -> str:
     tables = []
     for table, mine in TABLES.items():
         without = "".join(f" - '{c}'" for t, c in sorted(ELSEWHERE) if t == table)
-        found = rows(
+        texts = rows(
             f"SELECT (to_jsonb(t){without})::text FROM {table} t WHERE {mine} ORDER BY 1", [thread]
         )
-        lines = ",\n".join(text for (text,) in found)
+        lines = ",\n".join(text for (text,) in texts)
         tables.append(f'"{table}": [\n{lines}\n]' if lines else f'"{table}": []')
     published = json.dumps(_published(thread), indent=0, sort_keys=True)
     body = ",\n".join(tables)
@@ -114,10 +114,10 @@ def _published(thread: UUID) -> dict[str, str]:
         [thread],
     )
     folder = Path(settings.GATEPOST_PUBLISHED)
-    found = sorted(path for path in folder.rglob("*") if path.parent.name == slug)
+    paths = sorted(path for path in folder.rglob("*") if path.parent.name == slug)
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in found
+        for path in paths
     }
 
 

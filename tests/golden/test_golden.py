@@ -52,8 +52,8 @@ CALLS = {
 
 def of_story(story: str) -> Any:
     """The test gets the history of this story in each version."""
-    found = [h for h in histories() if h.story == story]
-    return pytest.mark.parametrize("history", found, ids=str)
+    chosen = [h for h in histories() if h.story == story]
+    return pytest.mark.parametrize("history", chosen, ids=str)
 
 
 @pytest.fixture
@@ -96,8 +96,8 @@ def loaded(history: History) -> tuple[Bench, UUID]:
 
 def upgraded(bench: Bench, thread: UUID) -> list[tuple[int, int]]:
     """(schema, step) of each checkpoint that an upgrade wrote in this thread, oldest first."""
-    found = [c for c in bench.checkpoints(thread) if c.source == "upgrade"]
-    return sorted((c.schema_version, c.step) for c in found)
+    upgrades = [c for c in bench.checkpoints(thread) if c.source == "upgrade"]
+    return sorted((c.schema_version, c.step) for c in upgrades)
 
 
 def called_again(history: History, number: int) -> dict[str, int]:
@@ -114,17 +114,17 @@ def intact(*threads: UUID) -> bool:
 
 
 def test_no_history_was_written_again() -> None:
-    told = json.loads(rows.MADE.read_text())
-    found = {
+    expected = json.loads(rows.MADE.read_text())
+    hashes = {
         str(path.relative_to(rows.FOLDER)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in rows.written()
     }
-    assert found == told, "what is golden stays as it was written"
+    assert hashes == expected, "what is golden stays as it was written"
 
 
 def test_every_version_has_every_story() -> None:
-    told = {(h.version, h.story) for h in histories()}
-    assert told == {(v, s) for v in range(1, CODE + 1) for s in make.STORIES}
+    stories = {(h.version, h.story) for h in histories()}
+    assert stories == {(v, s) for v in range(1, CODE + 1) for s in make.STORIES}
 
 
 @pytest.mark.slow
@@ -143,9 +143,11 @@ def test_a_history_is_loaded_as_it_was_written(history: History, published: Path
     for table, written in then["tables"].items():
         columns = {column for row in written for column in row}
         # A table may have got columns since; what there was is what there is.
-        found = [{c: v for c, v in row.items() if c in columns} for row in now["tables"][table]]
+        loaded_rows = [
+            {c: v for c, v in row.items() if c in columns} for row in now["tables"][table]
+        ]
         by_content = partial(json.dumps, sort_keys=True)
-        assert sorted(found, key=by_content) == sorted(written, key=by_content), table
+        assert sorted(loaded_rows, key=by_content) == sorted(written, key=by_content), table
 
 
 @pytest.mark.requirement("A22")

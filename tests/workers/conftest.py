@@ -68,7 +68,7 @@ class Bench:
         parts: dict[str, Any] = {
             "agent": self.agent,
             "ledger": DatabaseLedger(),
-            "heart": SimpleNamespace(check=lambda: None),
+            "heartbeat": SimpleNamespace(check=lambda: None),
             "stopping": self.stopping,
         }
         if work.status is Status.ROLLING_BACK:

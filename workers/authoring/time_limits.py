@@ -1,4 +1,4 @@
-"""How long a node may work in one go: noted by the engine, watched by the heart of its lease."""
+"""How long a node may work in one go: set by the engine, watched by the heartbeat."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from ..authoring.errors import OutsideActivity, Parked
 from ..step.guard import begin, freed
 from ..step.ledger import Ledger
 from ..step.outages import sure
-from ..step.step import Agent, Heart, OpenStep
+from ..step.step import Agent, Heartbeat, OpenStep
 from .between_steps import leave_if_due
 from .commits import commit
 from .inputs import take_input
@@ -51,7 +51,7 @@ class Engine:
 
     agent: Agent
     ledger: Ledger
-    heart: Heart
+    heartbeat: Heartbeat
     stopping: Callable[[], bool]
     slice_seconds: float = 30.0
     guard: bool = True
@@ -87,7 +87,7 @@ class Engine:
         limit = StepLimit(graph)
         messages_seen = 0  # the wake_seq at the last look: without news there is no look
         while work.status is Status.RUNNING:
-            self.heart.check()
+            self.heartbeat.check()
             is_over = not first and time.monotonic() > ends
             if leave_if_due(work, graph, ledger, worker_stops=self.stopping, slice_is_over=is_over):
                 return
@@ -144,7 +144,7 @@ class Engine:
             work,
             work.step + 1,
             self._node_ledger,
-            sure(self.heart),
+            sure(self.heartbeat),
             self.stopping,
             self.agent.model,
             graph.prompts,

@@ -27,7 +27,7 @@ from ..step.answers import describe, result_of
 from ..step.ledger import Ledger
 from ..step.results import bounded_form, value_of
 from ..step.secret_values import what_is_secret
-from ..step.step import Agent, Heart
+from ..step.step import Agent, Heartbeat
 from .between_steps import why_handed_back
 
 log = structlog.get_logger("gatepost.rollback")
@@ -44,7 +44,7 @@ def roll_back(
     *,
     agent: Agent,
     ledger: Ledger,
-    heart: Heart,
+    heartbeat: Heartbeat,
     stopping: Callable[[], bool],
     pauses: Sequence[float] | None = None,
 ) -> None:
@@ -60,7 +60,7 @@ def roll_back(
     failures, exempt = ledger.undo_failures(work), agent.graph.secrets_allowed
     undoing = Undoing(work, agent.tools, ledger, pauses, failures, exempt)
     for ident in undoing.plan["undo"]:
-        heart.check()
+        heartbeat.check()
         if stopping():
             ledger.hand_back(work, why_handed_back(work))
             return
@@ -102,13 +102,13 @@ class Undoing:
             # A worker before this one has tried as often as it may.
             self.left.append((ident, f"{name} ({message})"))
             return True
-        tell = partial(self.ledger.compensation, self.work, ident, tool=activity.tool)
+        record = partial(self.ledger.compensation, self.work, ident, tool=activity.tool)
         payload = log.bind(thread=str(self.work.thread), activity=str(ident), effect=name)
         tool = self.tools.get(activity.tool)
         call = None if tool is None else tool.undo
         again: float | None = None
         if call is not None:
-            tell(kind=EventKind.COMPENSATION_STARTED)
+            record(kind=EventKind.COMPENSATION_STARTED)
         try:
             with within(self.work.token, f"undo of {activity.tool}", None):
                 result = self._called(call, activity)
@@ -119,11 +119,11 @@ class Undoing:
                 payload.warning("compensation.again", seconds=again, exc_info=True)
             else:
                 payload.critical("compensation.failed", error=message, exc_info=True)
-            tell(kind=EventKind.COMPENSATION_FAILED, error=message, again_in=again)
+            record(kind=EventKind.COMPENSATION_FAILED, error=message, again_in=again)
             if again is None:
                 self.left.append((ident, f"{name} ({message})"))
             return again is None
-        tell(kind=EventKind.COMPENSATION_FINISHED, result=result)
+        record(kind=EventKind.COMPENSATION_FINISHED, result=result)
         self.undone.append(name)
         return True
 

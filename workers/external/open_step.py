@@ -9,7 +9,7 @@ from ..step.step import OpenStep
 
 
 class Fenced:
-    """No heart to look at: each statement is guarded by the lease."""
+    """No heartbeat to look at: each statement is guarded by the lease."""
 
     def check(self) -> None:
         """Nothing to check between two statements."""

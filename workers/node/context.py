@@ -361,7 +361,7 @@ class Context(Children):
         visible = None if done is None else payload
         if not self._keeps_cursor:
             cursor = None
-        step.heart.check()
+        step.heartbeat.check()
         stops, saved = False, False
         if cursor is not None:
             check_told(activity.kind, every)
@@ -370,7 +370,7 @@ class Context(Children):
             stamps = self._scratch.stamps(cursor)
             ends = done is not None and done == total
             stops = step.stopping() and not ends
-            if self._cursors.tell(cursor, every, stamps) or stops or ends:
+            if self._cursors.update(cursor, every, stamps) or stops or ends:
                 saved = self._keep_cursor(activity, visible)
         if visible is not None:
             now = time.monotonic()

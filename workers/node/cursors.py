@@ -44,13 +44,13 @@ class CursorState:
         """The cursor of a former call, as a copy; None where there is none."""
         return None if self.former is None else deltas.decode(self.former.decode())
 
-    def tell(
+    def update(
         self, cursor: Any, every: int | None, stamps: Mapping[Path, Stamp] | None = None
     ) -> bool:
         """Take a cursor in; whether it is to be kept now."""
         value = plain(cursor)
         storable(value, "This cursor", at_most=CURSOR_BYTES)
-        # As bytes: the author's list grows on, and what is kept must stand as it was told.
+        # As bytes: the author's list grows on, and what is kept stays as it was given.
         self.newest = deltas.canonical(value)
         self.stamps = stamps or {}
         self.calls += 1

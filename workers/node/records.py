@@ -208,7 +208,7 @@ class Recording:
 
     def _boundary(self) -> None:
         """Between two things that happen once: the place to stop without losing any of them."""
-        self._step.heart.check()
+        self._step.heartbeat.check()
         if self._step.stopping():
             raise HandBack
 
@@ -305,7 +305,7 @@ class Recording:
         except MemoryError:
             raise  # there may be none left to write it down with
         except Exception as error:
-            self._step.heart.check()
+            self._step.heartbeat.check()
             sleep = again(self._step, retry, name, activity, error)
             self._step.ledger.record(
                 self._step.work,
@@ -318,7 +318,7 @@ class Recording:
             if sleep is not None:
                 raise sleep from error
             raise
-        self._step.heart.check()
+        self._step.heartbeat.check()
         took = round((time.monotonic() - began) * 1000)
         if took and kind != "value" and not was_known(usage):
             usage["milliseconds"] = took
@@ -361,7 +361,7 @@ class Recording:
         storable(value, f"What {name!r} is called with")
         self._step.refuse_secrets(value, f"What {name!r} is called with", of=name)
         stored, _ = self._recorded_form(plain(result), name)
-        self._step.heart.check()
+        self._step.heartbeat.check()
         revision = self._step.revision(position, same=False)
         activity = self._new(position, "activity", name, value, revision=revision)
         events = self._step.take_events()

@@ -27,11 +27,11 @@ from .. import shared_page
 from ..authoring import time_limits
 from . import losses
 
-log = structlog.get_logger("gatepost.heart")
+log = structlog.get_logger("gatepost.heartbeat")
 TICK_SECONDS = 1.0
 
 
-class Heart:
+class Heartbeat:
     """The heartbeat of one lease; start with `with`, ask `check` at every boundary."""
 
     def __init__(self, thread: UUID, token: UUID) -> None:
@@ -44,7 +44,7 @@ class Heart:
         self._stop = threading.Event()
         self._turning = threading.Lock()
 
-    def __enter__(self) -> Heart:
+    def __enter__(self) -> Heartbeat:
         shared_page.lease_is_fresh()
         shared_page.turn()
         # Not `Thread.start`, which waits until the new thread has had its first turn: the lease is
@@ -62,8 +62,8 @@ class Heart:
         if self._lost or time.monotonic() > self._trusted_until:
             raise LeaseLost(thread=self._thread)
 
-    def tell(self, work: Work) -> None:
-        """Let the work know of a breaker that was seen with a renewal: a step may write rarely."""
+    def note_breaker(self, work: Work) -> None:
+        """Note a breaker that was seen with a renewal: a step may write rarely."""
         if self._breaker and work.wish != "pause":
             work.wish, work.wish_by = STOP, self._breaker
 

@@ -37,7 +37,7 @@ from ..step.ledger import DatabaseLedger, Ledger
 from ..step.step import Agent
 from . import losses, saga_record
 from .claims import code_of, take
-from .heartbeat import Heart
+from .heartbeat import Heartbeat
 from .stop_flag import stop_requested
 
 log = structlog.get_logger("gatepost.worker")
@@ -155,7 +155,7 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
     ledger = DatabaseLedger()
     began = time.monotonic()
     with (
-        Heart(work.thread, work.token) as heart,
+        Heartbeat(work.thread, work.token) as heartbeat,
         structlog.contextvars.bound_contextvars(
             thread=str(work.thread), agent=work.agent, fence=work.fence, **trace_ids.bound(request)
         ),
@@ -166,13 +166,13 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
                 return
 
             def stopping() -> bool:
-                heart.tell(work)
+                heartbeat.note_breaker(work)
                 return work.is_stopped or stop_requested()
 
             parts: dict[str, Any] = {
                 "agent": agent,
                 "ledger": ledger,
-                "heart": heart,
+                "heartbeat": heartbeat,
                 "stopping": stopping,
             }
             if work.status is Status.ROLLING_BACK:

@@ -145,8 +145,8 @@ def belongs_to(pool: Any) -> None:
     _pool[:] = [pool]
 
 
-def tell(boot: str) -> int:
-    """Note how the processes of lost steps ended, of this worker (its `boot` id); how many."""
+def record(boot: str) -> int:
+    """Record how the processes of lost steps of this worker (its `boot` id) ended; how many."""
     payload = 0
     while not _ended.empty():
         thread, how = _ended.get()

@@ -36,7 +36,7 @@ from ..node.records import here
 from ..step.answers import describe
 from ..step.ledger import DatabaseLedger
 from ..step.step import Agent
-from .heartbeat import Heart
+from .heartbeat import Heartbeat
 
 BOOT = os.urandom(4).hex()
 NAME = "saga"
@@ -146,7 +146,7 @@ class Record:
     workspace: UUID
     ledger: DatabaseLedger = field(default_factory=DatabaseLedger)
     work: Work | None = None
-    heart: Heart | None = None
+    heartbeat: Heartbeat | None = None
     steps: int = 0
     undoing: Undoing | None = None
     away: Exception | None = None
@@ -262,9 +262,9 @@ class Record:
         self._rest()
 
     def _held(self) -> Work:
-        if self.work is None or self.heart is None:
+        if self.work is None or self.heartbeat is None:
             raise LeaseLost(thread=self.thread)
-        self.heart.check()
+        self.heartbeat.check()
         return self.work
 
     def _lease(self) -> None:
@@ -274,10 +274,10 @@ class Record:
 
     def _beat(self) -> None:
         if self.work is not None:
-            # Only now: a transaction that is still open hides the lease from the heart.
-            self.heart = Heart(self.thread, self.work.token).__enter__()
+            # Only now: a transaction that is still open hides the lease from the heartbeat.
+            self.heartbeat = Heartbeat(self.thread, self.work.token).__enter__()
 
     def _rest(self) -> None:
-        if self.heart is not None:
-            self.heart.__exit__()
-        self.work = self.heart = None
+        if self.heartbeat is not None:
+            self.heartbeat.__exit__()
+        self.work = self.heartbeat = None

@@ -196,7 +196,7 @@ class Sweeper:
 
     def _look_after_slots(self) -> None:
         """Say how lost slots ended, end those that turn no more, hear who wants to be left."""
-        losses.tell(loop.BOOT)
+        losses.record(loop.BOOT)
         for pid in self._stuck.look():
             if pid in self._processes():
                 log.critical("slot.stuck", pid=pid)

@@ -1,4 +1,4 @@
-"""What the engine holds: the installed agent, the heart, one step in progress."""
+"""What the engine holds: the installed agent, the heartbeat, one step in progress."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .swallowed_stops import RaisedStops
 EVENTS_BUFFERED = 50
 
 
-class Heart(Protocol):
+class Heartbeat(Protocol):
     """Keeps the lease alive; `check` raises LeaseLost once it cannot be trusted."""
 
     def check(self) -> None: ...
@@ -66,7 +66,7 @@ class OpenStep:
     work: Work
     number: int
     ledger: Ledger
-    heart: Heart
+    heartbeat: Heartbeat
     stopping: Callable[[], bool]
     model: Model = missing
     prompts: Mapping[str, str] = field(default_factory=dict)

@@ -363,7 +363,7 @@ class Harness:
         parts: dict[str, Any] = {
             "agent": replace(agent, model=model),
             "ledger": ledger,
-            "heart": Holding(self.book, work),
+            "heartbeat": Holding(self.book, work),
             "stopping": lambda: False,
         }
         try:
@@ -395,7 +395,7 @@ class Harness:
 
 
 class Holding:
-    """The heart of a worker in memory: the lease is its own until somebody takes it."""
+    """The heartbeat of a worker in memory: the lease is its own until somebody takes it."""
 
     def __init__(self, book: Book, work: Work) -> None:
         self._book = book

@@ -86,13 +86,13 @@ class Fleet:
         except (Conflict, Stale):
             return False  # The thread moved meanwhile: it is looked at again.
 
-    def fill(self, *, seconds: float, tell: Callable[[str], None]) -> bool:
+    def fill(self, *, seconds: float, report: Callable[[str], None]) -> bool:
         """Take all steps as they come, for so long at most; whether none is left."""
         deadline = time.monotonic() + seconds
         while not self.take_steps():
             if time.monotonic() > deadline:
                 names = ", ".join(dict.fromkeys(scene.name for scene, _ in self.waiting))
-                tell(f"These threads did not reach their next step in time: {names}.")
+                report(f"These threads did not reach their next step in time: {names}.")
                 return False
             time.sleep(PAUSE_SECONDS)
         return True

@@ -51,8 +51,8 @@ class Supervisor:
     Use from the main thread only: Linux ends children when the thread that started them ends.
     """
 
-    def __init__(self, *, tell: Callable[[str], None], lock_handle: int = -1) -> None:
-        self.tell = tell
+    def __init__(self, *, report: Callable[[str], None], lock_handle: int = -1) -> None:
+        self.report = report
         self.children: list[_Child] = []
         self.stop_wanted = 0
         self._wake_read, self._wake_write = os.pipe()
@@ -129,7 +129,7 @@ class Supervisor:
             if now - child.started > CALM_SECONDS:
                 child.delay = FIRST_DELAY
             child.again_at = now + child.delay
-            self.tell(
+            self.report(
                 f"{child.part.name} ended by itself ({_cause(code)}), starts again in "
                 f"{child.delay:g} s; its log: {child.part.log}"
             )
@@ -143,7 +143,7 @@ class Supervisor:
         except OSError as error:
             # A full disk, no memory for a process: that passes, and the others go on.
             child.again_at = now + child.delay
-            self.tell(
+            self.report(
                 f"{child.part.name} cannot be started ({error.strerror or error}), "
                 f"tried again in {child.delay:g} s"
             )

@@ -244,7 +244,7 @@ def test_progress_goes_up_and_ends_at_the_whole(tmp_path: Path) -> None:
         named={},
         corrected={},
         stop=False,
-        tell=lambda done, whole, _: messages.append((done, whole)),
+        report=lambda done, whole, _: messages.append((done, whole)),
     )
     assert len(messages) >= 20
     assert messages == sorted(messages)

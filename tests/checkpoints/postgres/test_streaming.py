@@ -45,7 +45,7 @@ def test_the_first_row_is_taken_before_the_last_is_made() -> None:
 
 
 def test_other_threads_go_on_meanwhile() -> None:
-    """Libpq waits with the interpreter in its hand; a lease whose heart cannot beat runs out."""
+    """Libpq waits with the interpreter in its hand; a lease whose heartbeat stops runs out."""
     beats, done = [0], threading.Event()
 
     def beat() -> None:

@@ -129,8 +129,8 @@ def advance(thread: UUID, agent: Agent) -> None:
     """Work on a queued thread until it stands."""
     work = leases.acquire(thread, owner="worker:1")
     assert work is not None
-    heart: Any = type("Heart", (), {"check": staticmethod(lambda: None)})
-    Engine(agent, DatabaseLedger(), heart, lambda: False).advance(work)
+    heartbeat: Any = type("Heartbeat", (), {"check": staticmethod(lambda: None)})
+    Engine(agent, DatabaseLedger(), heartbeat, lambda: False).advance(work)
 
 
 def impact_of(*words: str) -> tuple[int, Any, str]:

@@ -148,7 +148,7 @@ def test_the_time_is_limited(people: Path, scenes: tuple[Scene, ...]) -> None:
     announce(samples.graph, samples.TOOLS, [samples])
     fleet.start()
     lines: list[str] = []
-    assert not fleet.fill(seconds=0, tell=lines.append)
+    assert not fleet.fill(seconds=0, report=lines.append)
     assert lines == ["These threads did not reach their next step in time: no."]
 
 

@@ -41,7 +41,7 @@ def test_twenty_threads_at_gates_hold_nothing(field: Field, worker: Worker) -> N
     commands = "".join(worker.command(pid) for pid in [worker.pid, *worker.slots()])
     assert not [case.id for case in cases if str(case.id) in commands]
     assert len(worker.slots()) == len(processes) == 2
-    # One connection per process, of the sweep too, and one for each heart that beats.
+    # One connection per process, of the sweep too, and one for each heartbeat that beats.
     assert len({pid for pid, _, _ in ask(BACKENDS)} | backends) <= 3 + len(busy)
     ((leases, held),) = ask(
         "SELECT count(*) FILTER (WHERE lease_token IS NOT NULL), "

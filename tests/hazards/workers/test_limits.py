@@ -79,7 +79,7 @@ def test_harm_parks_its_own_thread_after_three_and_no_other(field: Field, slots:
 
 
 def test_a_step_that_holds_the_interpreter_loses_its_slot(field: Field, home: Path) -> None:
-    """Its heart cannot beat, so it cannot end its process either; the main process does."""
+    """Without a heartbeat it cannot end its process either; the main process does."""
     environment = SETTINGS | {"HAZARD_QUEUE": "held"}
     with workers(Worker(home, "held", slots=3, queues="held", environment=environment)) as (slots,):
         held(field, slots)

@@ -83,9 +83,9 @@ class Member:
             refuse_missing(DatabaseLedger(), work)
         else:
             until = work.step + steps
-            heart: Any = SimpleNamespace(check=lambda: None)
+            heartbeat: Any = SimpleNamespace(check=lambda: None)
             stop = lambda: work.step >= until  # noqa: E731
-            Engine(agent, DatabaseLedger(), heart, stop).advance(work)
+            Engine(agent, DatabaseLedger(), heartbeat, stop).advance(work)
         return row_of(thread)
 
     def retire(self) -> None:

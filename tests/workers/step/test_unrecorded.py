@@ -91,8 +91,8 @@ def test_a_flicker_in_mid_step_takes_no_other_way(
     work = leases.acquire(thread, owner="worker:1")
     assert work is not None
     ledger = Flickering(method, error, after=after)
-    heart: Any = SimpleNamespace(check=lambda: None)
-    engine = Engine(made.agent, ledger, heart, lambda: False)
+    heartbeat: Any = SimpleNamespace(check=lambda: None)
+    engine = Engine(made.agent, ledger, heartbeat, lambda: False)
     with pytest.raises((DatabaseError, InterfaceError, LeaseLost)) as caught:
         engine.advance(work)
     assert caught.value is error
@@ -122,9 +122,9 @@ def test_trust_that_is_lost_in_mid_step_takes_no_other_way() -> None:
         if next(looks, "over") == "over":
             raise LeaseLost(thread=thread)
 
-    heart: Any = SimpleNamespace(check=check)
+    heartbeat: Any = SimpleNamespace(check=check)
     with pytest.raises(LeaseLost):
-        Engine(made.agent, DatabaseLedger(), heart, lambda: False).advance(work)
+        Engine(made.agent, DatabaseLedger(), heartbeat, lambda: False).advance(work)
     assert (made.row(thread).status, made.row(thread).step) == ("running", 0)
 
 
@@ -134,6 +134,6 @@ def test_a_value_that_the_database_refuses_fails_the_step() -> None:
     work = leases.acquire(thread, owner="worker:1")
     assert work is not None
     ledger = Flickering("record", DataError("too long"), after=False)
-    heart: Any = SimpleNamespace(check=lambda: None)
-    Engine(made.agent, ledger, heart, lambda: False).advance(work)
+    heartbeat: Any = SimpleNamespace(check=lambda: None)
+    Engine(made.agent, ledger, heartbeat, lambda: False).advance(work)
     assert made.state(thread)["way"] == "without"

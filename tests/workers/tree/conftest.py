@@ -57,7 +57,7 @@ class Fleet:
         parts: dict[str, Any] = {
             "agent": self.agents[work.agent],
             "ledger": DatabaseLedger(),
-            "heart": HEART,
+            "heartbeat": HEART,
             "stopping": lambda: False,
         }
         if work.status == "rolling_back":

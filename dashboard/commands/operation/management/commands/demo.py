@@ -43,7 +43,7 @@ class Command(TerminalCommand):
         """Start the threads, then take the steps of people as threads come to them."""
         fleet = Fleet(demo_cast())
         fleet.start()
-        complete = fleet.fill(seconds=self.options["seconds"], tell=self.say)
+        complete = fleet.fill(seconds=self.options["seconds"], report=self.say)
         base = (noted(settings.GATEPOST_DATA) or "http://127.0.0.1:8000").rstrip("/")
         comparison = fleet.comparison()
         answer = DemoFleet(
@@ -58,4 +58,4 @@ class Command(TerminalCommand):
             ("steps of people", "all taken" if complete else "some are missing"),
             ("compare", answer.comparison),
         ]
-        self.tell(answer, facts("Demo fleet", rows))
+        self.report(answer, facts("Demo fleet", rows))
