@@ -44,12 +44,12 @@ _OPERATIONS: Final[dict[str, Operation]] = {}
 _approved: ContextVar[bool] = ContextVar("approved by a second person", default=False)
 FORKS: Final = ("fork", "choose_code")
 _TITLES: Final = {
-    "fork": "Fork the thread “{}”",
+    "fork": "Fork “{}”",
     "roll_back": "Roll back “{}”",
-    "edit": "Edit the state of the thread “{}”",
-    "retry": "Retry the thread “{}”",
-    "skip": "Skip a node of the thread “{}”",
-    "choose_code": "Fork the thread “{}” under other code",
+    "edit": "Edit the state of “{}”",
+    "retry": "Retry “{}”",
+    "skip": "Skip a node of “{}”",
+    "choose_code": "Fork “{}” under other code",
     "settle": "State what happened to an effect of “{}”",
 }
 
