@@ -24,6 +24,8 @@ from workers.authoring.graph import END, Graph, State
 from workers.slot import losses
 from workers.slot.losses import EXIT_MEMORY, EXIT_PAST_LIMIT, ending
 
+from .test_clock import HOUR, server_started
+
 
 @pytest.fixture(autouse=True)
 def own_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,6 +150,7 @@ def test_a_slot_without_memory_meets_an_error_and_not_the_machine() -> None:
 
 
 @pytest.mark.django_db
+@server_started(-HOUR)  # nobody takes over within a lease of the server's start
 def test_a_slot_that_the_watchdog_ended_says_so_and_is_not_tried_a_third_time() -> None:
     bench = bench_of(samples)
     thread = bench.start()
