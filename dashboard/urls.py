@@ -5,6 +5,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from .board import breaker_dialogs
+from .incidents import buttons as incident_buttons
 from .threads import skip_dialog
 from .views import (
     artifacts,
@@ -25,7 +26,6 @@ from .views.approvals import report as reports
 from .views.fleet import many, overview, saved_views
 from .views.incidents import devices, subscriptions
 from .views.incidents import lists as incidents
-from .views.incidents import verbs as incident_verbs
 from .views.threads import (
     cancel,
     changes,
@@ -78,11 +78,11 @@ urlpatterns = [
     path("breakers/<uuid:breaker_id>/release/", breaker_dialogs.release, name="breaker_release"),
     path("incidents/", incidents.index, name="incidents"),
     path(f"{INCIDENT}/", incidents.detail, name="incident"),
-    path(f"{INCIDENT}/take/", incident_verbs.take, name="incident_take"),
-    path(f"{INCIDENT}/give-back/", incident_verbs.give_back, name="incident_give_back"),
-    path(f"{INCIDENT}/snooze/", incident_verbs.snooze, name="incident_snooze"),
-    path(f"{INCIDENT}/wake/", incident_verbs.wake, name="incident_wake"),
-    path(f"{INCIDENT}/close/", incident_verbs.close, name="incident_close"),
+    path(f"{INCIDENT}/take/", incident_buttons.take, name="incident_take"),
+    path(f"{INCIDENT}/give-back/", incident_buttons.give_back, name="incident_give_back"),
+    path(f"{INCIDENT}/snooze/", incident_buttons.snooze, name="incident_snooze"),
+    path(f"{INCIDENT}/wake/", incident_buttons.wake, name="incident_wake"),
+    path(f"{INCIDENT}/close/", incident_buttons.close, name="incident_close"),
     path("subscriptions/", subscriptions.index, name="subscriptions"),
     path("subscriptions/new/", subscriptions.make, name="subscription_new"),
     path("subscriptions/quiet-hours/", subscriptions.quiet, name="quiet_hours"),

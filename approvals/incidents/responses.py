@@ -7,7 +7,7 @@ as it stood before and as it stands after.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -84,32 +84,26 @@ def give_back(ident: UUID, *, workspace: UUID, person: str, actor: str) -> Incid
 
 
 def snooze(
-    ident: UUID, until: datetime | timedelta, *, workspace: UUID, person: str, actor: str
+    ident: UUID, until: datetime, *, workspace: UUID, person: str, actor: str
 ) -> IncidentRow:
-    """Let nobody be sent news of it before `until`, and remind them then if it is still open.
-
-    A timedelta counts from now, by the database's clock.
-    """
-    at, seconds = (None, until.total_seconds()) if isinstance(until, timedelta) else (until, 0.0)
+    """Let nobody be sent news of it before `until`, and remind them then if it is still open."""
     (row,) = fetch_named(
-        "SELECT u.until, u.until > clock_timestamp() AND u.until <= clock_timestamp() "
-        "+ make_interval(secs => %s) AS good FROM (SELECT coalesce(%s::timestamptz, "
-        "clock_timestamp() + make_interval(secs => %s)) AS until) u",
-        (SNOOZE_MAX, at, seconds),
+        "SELECT %s::timestamptz > clock_timestamp() AND %s::timestamptz <= clock_timestamp() "
+        "+ make_interval(secs => %s) AS good",
+        (until, until, SNOOZE_MAX),
     )
     if not row.good:
         raise InvalidValue("until", f"must be in the next {SNOOZE_MAX // 86_400} days")
-    wake = row.until
     with transaction.atomic():
         was = _locked(ident, workspace)
         done = _do(
             "UPDATE gp_incident SET snoozed_until = %s::timestamptz, snoozed_by = %s::varchar "
             f"WHERE {_OPEN}",
-            (wake, person, ident, workspace),
+            (until, person, ident, workspace),
         )
         row = incident(ident, workspace=workspace)
         _refuse_unless(done, row, "")
-        _log(K.INCIDENT_SNOOZED, row, actor, was, until=wake.isoformat())
+        _log(K.INCIDENT_SNOOZED, row, actor, was, until=until.astimezone(UTC).isoformat())
     return row
 
 

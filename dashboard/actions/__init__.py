@@ -27,13 +27,6 @@ from .erasure.erasures import (
 from .erasure.retention import preview_retention, set_retention
 from .fleet.budgets import set_budget
 from .fleet.devices import add_device, remove_device
-from .fleet.incidents import (
-    close_incident,
-    give_back_incident,
-    snooze_incident,
-    take_incident,
-    wake_incident,
-)
 from .fleet.subscriptions import (
     change_subscription,
     make_subscription,
@@ -124,7 +117,6 @@ __all__ = [
     "check_upload_size",
     "choose_code",
     "choose_code_many",
-    "close_incident",
     "confirm_access_change",
     "confirm_by_code",
     "confirm_sign_in",
@@ -141,7 +133,6 @@ __all__ = [
     "export_records",
     "fork",
     "fork_point",
-    "give_back_incident",
     "hand_over",
     "import_thread",
     "lift_hold",
@@ -196,15 +187,12 @@ __all__ = [
     "set_user_password",
     "settle",
     "sign_out_user",
-    "snooze_incident",
     "start_or_continue",
     "start_thread",
     "switch_endpoint",
     "take_back",
-    "take_incident",
     "try_endpoint",
     "try_policy",
     "upload",
     "verify",
-    "wake_incident",
 ]

@@ -8,6 +8,10 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from dashboard.board.breaker_actions import RELEASE, TRIP
 from dashboard.board.breakers import Breakers, OneBreaker
+from dashboard.incidents.close import CLOSE
+from dashboard.incidents.incidents import Incidents, OneIncident
+from dashboard.incidents.snooze import SNOOZE, WAKE
+from dashboard.incidents.take import GIVE_BACK, TAKE
 from dashboard.kit.call import call
 from dashboard.threads.input import INPUT
 from dashboard.threads.pause import PAUSE, RESUME
@@ -79,15 +83,6 @@ from .external.saved_states import SavedStates
 from .fleet.budgets import Budgets
 from .fleet.deputies import Deputies, HandOverApproval, RemoveOneDeputy
 from .fleet.devices import Devices, RemoveOneDevice
-from .fleet.incidents import (
-    CloseOneIncident,
-    GiveBackIncident,
-    Incidents,
-    OneIncident,
-    SnoozeOneIncident,
-    TakeIncident,
-    WakeIncident,
-)
 from .fleet.many import ManyThreads
 from .fleet.overview import OverviewFigures
 from .fleet.stuck import StuckThreads
@@ -214,11 +209,11 @@ _mcp_server: list[URLPattern] = [
 
 _incident: list[URLPattern] = [
     path("", OneIncident.as_view(), name="incident"),
-    path("take/", TakeIncident.as_view(), name="incident_take"),
-    path("give-back/", GiveBackIncident.as_view(), name="incident_give_back"),
-    path("snooze/", SnoozeOneIncident.as_view(), name="incident_snooze"),
-    path("wake/", WakeIncident.as_view(), name="incident_wake"),
-    path("close/", CloseOneIncident.as_view(), name="incident_close"),
+    path("take/", call(TAKE), name="incident_take"),
+    path("give-back/", call(GIVE_BACK), name="incident_give_back"),
+    path("snooze/", call(SNOOZE), name="incident_snooze"),
+    path("wake/", call(WAKE), name="incident_wake"),
+    path("close/", call(CLOSE), name="incident_close"),
 ]
 
 _subscription: list[URLPattern] = [

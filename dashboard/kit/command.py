@@ -74,7 +74,8 @@ def verb(
         if question:
             add_yes_argument(parser)
 
-    return Verb(action.verb, action.help, act, arguments, action.examples, action.name)
+    name = action.verb.replace("_", "-")
+    return Verb(name, action.help, act, arguments, action.examples, action.name)
 
 
 def _add_options(

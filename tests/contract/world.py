@@ -16,6 +16,10 @@ from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard import actions
 from dashboard.actions import external
+from dashboard.api.shapes.requests import Nothing
+from dashboard.incidents.snooze import SNOOZE, SnoozeIncident, time_after
+from dashboard.incidents.take import TAKE
+from dashboard.kit.action import read
 from dashboard.threads.pause import PAUSE, Pause
 from tests.cast import Cast
 from tests.dashboard import scene
@@ -161,13 +165,13 @@ def _on_hold(cast: Cast, agent: UUID) -> UUID:
 
 def _snoozed(cast: Cast) -> UUID:
     """An incident that the operator has snoozed."""
-    made, span = make_incident(cast.workspace), timedelta(hours=4)
-    return actions.snooze_incident(cast.actor("operator"), made, span).id
+    wanted = read(SnoozeIncident, {"until": time_after(timedelta(hours=4))})
+    return SNOOZE.run(cast.actor("operator"), wanted, make_incident(cast.workspace)).id
 
 
 def _taken(cast: Cast) -> UUID:
     """An incident that the operator has taken."""
-    return actions.take_incident(cast.actor("operator"), make_incident(cast.workspace)).id
+    return TAKE.run(cast.actor("operator"), Nothing(), make_incident(cast.workspace)).id
 
 
 def _saved(cast: Cast) -> str:

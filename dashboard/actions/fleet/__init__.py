@@ -1,1 +1,1 @@
-"""Actions on many threads at once, incidents, devices, saved views."""
+"""Budgets, devices, subscriptions to incidents, saved views."""

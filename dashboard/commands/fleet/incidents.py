@@ -4,104 +4,70 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
-from approvals.incidents.queries import STATES, IncidentRow
+from approvals.incidents.queries import STATES
 from approvals.notify.texts.incident_kinds import TROUBLES
-from dashboard import actions
-from dashboard.actions.fleet import incidents
-from dashboard.api.fleet.incidents import Incident, IncidentDetail, IncidentList, IncidentThread
 from dashboard.commands.terminal.console import PersonalCommand, Verb
 from dashboard.commands.terminal.tables import Table, table
-from dashboard.errors import Invalid, Missing
+from dashboard.errors import Invalid
 from dashboard.identity import tokens
 from dashboard.identity.people import people
+from dashboard.identity.permissions import Actor
+from dashboard.incidents import incidents
+from dashboard.incidents.close import CLOSE
+from dashboard.incidents.incidents import Incident
+from dashboard.incidents.snooze import SNOOZE, WAKE, time_after
+from dashboard.incidents.take import GIVE_BACK, TAKE
+from dashboard.incidents.target import INCIDENT
+from dashboard.kit.command import verb
 
 
 def list_incidents(command: PersonalCommand) -> None:
     """The newest incidents."""
     o = command.options
-    rows, last = incidents.list_incidents(
+    shown = incidents.list_incidents(
         command.actor("read"), state=o["state"], kind=o["kind"], agent=o["agent"], limit=o["limit"]
     )
-    shown = IncidentList(results=[Incident.of(row) for row in rows], next_cursor=last)
-    command.tell(shown, _table(rows))
-    if not rows:
+    command.tell(shown, _table(shown.results))
+    if not shown.results:
         command.say("There is no such incident.")
 
 
 def show(command: PersonalCommand) -> None:
     """One incident and its newest threads."""
-    row, newest = incidents.one_incident(command.actor("read"), _ident(command))
-    shown = IncidentDetail(
-        **Incident.of(row).model_dump(), newest=[IncidentThread.of(one) for one in newest]
-    )
+    actor = command.actor("read")
+    shown = incidents.one_incident(actor, INCIDENT.find(actor, command.options["incident"]))
     threads = table(
         "",
         ("thread", "title", "status", "affected", "since"),
-        ((str(o.id), o.title or "", o.status or "", o.in_trouble, o.since) for o in newest),
+        ((str(o.id), o.title or "", o.status or "", o.in_trouble, o.since) for o in shown.newest),
     )
-    command.tell(shown, _table([row]), threads)
+    command.tell(shown, _table([shown]), threads)
 
 
-def take(command: PersonalCommand) -> None:
-    """Take care of an incident."""
-    _tell(command, actions.take_incident(command.actor("incident"), _ident(command)))
+def _tell(command: PersonalCommand, _: Actor, shown: Incident, __: UUID) -> None:
+    command.tell(shown, _table([shown]))
 
 
-def give_back(command: PersonalCommand) -> None:
-    """Stop taking care of it."""
-    _tell(command, actions.give_back_incident(command.actor("incident"), _ident(command)))
-
-
-def snooze(command: PersonalCommand) -> None:
-    """Let nobody get news of it for a while."""
-    span = tokens.lifetime(command.options["span"], "--for")
-    if span is None:
-        raise Invalid("--for", "must have an end")
-    row = actions.snooze_incident(command.actor("incident"), _ident(command), span)
-    _tell(command, row)
-
-
-def wake(command: PersonalCommand) -> None:
-    """Let news of it come again at once."""
-    _tell(command, actions.wake_incident(command.actor("incident"), _ident(command)))
-
-
-def close(command: PersonalCommand) -> None:
-    """Close it with a reason."""
-    reason = command.options["reason"]
-    _tell(command, actions.close_incident(command.actor("incident"), _ident(command), reason))
-
-
-def _tell(command: PersonalCommand, row: IncidentRow) -> None:
-    command.tell(Incident.of(row), _table([row]))
-
-
-def _ident(command: PersonalCommand) -> UUID:
-    try:
-        return UUID(command.options["incident"])
-    except ValueError:
-        raise Missing("There is no such incident; `incident list` shows them.") from None
-
-
-def _table(rows: Sequence[IncidentRow]) -> Table:
-    names = people({row.taken_by for row in rows if row.taken_by})
+def _table(shown: Sequence[Incident]) -> Table:
+    names = people({one.taken_by for one in shown if one.taken_by})
     return table(
         "",
         ("incident", "what", "agent", "threads", "affected", "is", "taken by", "reason"),
         (
             (
-                str(row.id),
-                row.kind,
-                row.agent,
-                row.threads,
-                row.affected,
-                row.state,
-                names.get(row.taken_by, row.taken_by),
-                row.reason[:80],
+                str(one.id),
+                one.kind,
+                one.agent,
+                one.threads,
+                one.in_trouble,
+                one.state,
+                names.get(one.taken_by, one.taken_by),
+                one.reason[:80],
             )
-            for row in rows
+            for one in shown
         ),
     )
 
@@ -117,34 +83,23 @@ def _name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("incident", metavar="ID")
 
 
-def _snooze_options(parser: argparse.ArgumentParser) -> None:
-    _name(parser)
+def _for_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--for", dest="span", required=True, metavar="4h", help="up to 30d")
 
 
-def _close_options(parser: argparse.ArgumentParser) -> None:
-    _name(parser)
-    parser.add_argument("--reason", required=True, help="why; kept in the log")
+def _until(options: dict[str, Any]) -> dict[str, Any]:
+    span = tokens.lifetime(options["span"], "--for")
+    if span is None:
+        raise Invalid("--for", "must have an end")
+    return {"until": time_after(span)}
 
 
 VERBS = (
     Verb("list", "lists incidents, the newest first", list_incidents, _list_options),
     Verb("show", "shows an incident and its newest threads", show, _name),
-    Verb("take", "assigns an incident to you", take, _name),
-    Verb("give-back", "unassigns an incident from you", give_back, _name),
-    Verb(
-        "snooze",
-        "snoozes the notifications of an incident",
-        snooze,
-        _snooze_options,
-        "incident snooze ID --for 4h",
-    ),
-    Verb("wake", "ends the snooze of an incident", wake, _name),
-    Verb(
-        "close",
-        "closes an incident also while threads are affected",
-        close,
-        _close_options,
-        'incident close ID --reason "known, fixed on Monday"',
-    ),
+    verb(TAKE, _tell),
+    verb(GIVE_BACK, _tell),
+    verb(SNOOZE, _tell, without=["until"], beside=(_for_option, _until)),
+    verb(WAKE, _tell),
+    verb(CLOSE, _tell),
 )

@@ -12,7 +12,11 @@ from django.db import transaction
 from playwright.sync_api import expect
 
 from approvals.incidents.sweep import sweep_incidents
-from dashboard import actions
+from dashboard.api.shapes.requests import Nothing
+from dashboard.incidents.close import CLOSE, CloseIncident
+from dashboard.incidents.snooze import SNOOZE, SnoozeIncident, time_after
+from dashboard.incidents.take import GIVE_BACK, TAKE
+from dashboard.kit.action import read
 from tests.acceptance.conftest import People
 from tests.acceptance.house import House
 from tests.acceptance.pages.test_accessible import faults
@@ -68,18 +72,18 @@ def test_the_list_follows_and_keeps_focus_and_place(
     expect(page.locator("[id^=incident-]")).to_have_count(n_before + 12, timeout=15_000)
     focused = "document.activeElement.closest('tr')?.id"
     assert page.evaluate(focused) == f"incident-{trouble}"
-    actions.take_incident(house.cast.actor("manager"), trouble)
+    TAKE.run(house.cast.actor("manager"), Nothing(), trouble)
     expect(page.locator(f"#incident-{trouble}")).to_contain_text("manager", timeout=15_000)
     assert page.evaluate(focused) == f"incident-{trouble}"
     page.evaluate("window.scrollTo(0, 200)")
     before = link.evaluate("e => e.getBoundingClientRect().top")
     closed = incidents(house.cast, agent="payments_00")[0].id
-    actions.close_incident(house.cast.actor("manager"), closed, "known since Monday")
+    CLOSE.run(house.cast.actor("manager"), CloseIncident(reason="known since Monday"), closed)
     expect(page.locator(f"#incident-{closed}")).to_have_count(0, timeout=15_000)
     assert abs(link.evaluate("e => e.getBoundingClientRect().top") - before) < 80
     assert page.evaluate(focused) == f"incident-{trouble}"
     assert page.evaluate("window.sameDocument"), "no reload"
-    actions.give_back_incident(house.cast.actor("manager"), trouble)
+    GIVE_BACK.run(house.cast.actor("manager"), Nothing(), trouble)
 
 
 def test_one_incident_follows_and_keeps_focus_place_and_what_is_written(
@@ -101,7 +105,7 @@ def test_one_incident_follows_and_keeps_focus_place_and_what_is_written(
     page.evaluate("window.scrollTo(0, 120)")
     before = reason.evaluate("e => e.getBoundingClientRect().top")
     verbs = page.locator("#incident-verbs")
-    actions.take_incident(other, ident)
+    TAKE.run(other, Nothing(), ident)
     expect(page.locator("#facts")).to_contain_text("manager", timeout=15_000)
     expect(verbs.get_by_role("button", name="Assign to me")).to_have_count(0)
     with transaction.atomic():
@@ -111,10 +115,11 @@ def test_one_incident_follows_and_keeps_focus_place_and_what_is_written(
     assert reason.evaluate("e => e === document.activeElement")
     assert abs(reason.evaluate("e => e.getBoundingClientRect().top") - before) < 60
     reason.press_sequentially(" Monday")
-    actions.snooze_incident(other, ident, timedelta(hours=4))
+    until = time_after(timedelta(hours=4))
+    SNOOZE.run(other, read(SnoozeIncident, {"until": until}), ident)
     expect(page.locator("#facts")).to_contain_text("Snoozed until", timeout=15_000)
     expect(reason).to_have_value("known since Monday")
-    actions.close_incident(other, ident, "fixed")
+    CLOSE.run(other, CloseIncident(reason="fixed"), ident)
     expect(page.locator("#facts")).to_contain_text("fixed", timeout=15_000)
     expect(verbs).to_contain_text("This incident is closed")
     expect(reason).to_have_value("known since Monday")

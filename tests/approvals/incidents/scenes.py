@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -56,9 +56,9 @@ def handled_incidents(cast: Cast) -> dict[str, UUID]:
     responses.take(made["taken"], **scope)
     responses.give_back(made["taken"], **scope)
     responses.take(made["taken"], **scope)
-    responses.snooze(made["snoozed"], timedelta(hours=1), **scope)
+    responses.snooze(made["snoozed"], datetime.now(UTC) + timedelta(hours=1), **scope)
     responses.wake(made["snoozed"], workspace=cast.workspace, actor=who)
-    responses.snooze(made["snoozed"], timedelta(hours=2), **scope)
+    responses.snooze(made["snoozed"], datetime.now(UTC) + timedelta(hours=2), **scope)
     responses.close(made["closed"], reason="known since Monday", **scope)
     return made
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -228,7 +228,7 @@ def test_an_older_record_begins_with_what_people_set(cast: Cast) -> None:
     )
     touched = {str(made[word]) for word in ("taken", "snoozed", "closed")}
     assert set(data if isinstance(data, dict) else deltas.decode(data)) == touched
-    responses.snooze(untouched, timedelta(hours=1), **scope(cast))
+    responses.snooze(untouched, datetime.now(UTC) + timedelta(hours=1), **scope(cast))
     assert broken(cast) == ""
     rows("UPDATE gp_incident SET taken_by = 'user:99' WHERE id = %s RETURNING 1", [made["taken"]])
     assert f"the incident '{made['taken']}' was altered past the log: taken_by" in broken(cast)

@@ -256,7 +256,13 @@ def test_what_had_not_left_when_it_was_snoozed_waits_as_well(people: Cast, box: 
     fails(people, "price: raised KeyError")
     sweep_incidents()
     who, snoozed = person(people), incidents(people)[0].id
-    responses.snooze(snoozed, timedelta(hours=2), workspace=people.workspace, person=who, actor=who)
+    responses.snooze(
+        snoozed,
+        datetime.now(UTC) + timedelta(hours=2),
+        workspace=people.workspace,
+        person=who,
+        actor=who,
+    )
     assert Sender().drain(seconds=5) == 1
     responses.wake(snoozed, workspace=people.workspace, actor=who)
     assert Sender().drain(seconds=5) == 1
@@ -287,7 +293,7 @@ def test_a_snooze_that_is_ended_lets_news_come_again_and_reminds_nobody(people: 
     scope: dict[str, Any] = {"workspace": people.workspace, "actor": who}
     with pytest.raises(NotAllowedNow):
         responses.wake(incident.id, **scope)
-    responses.snooze(incident.id, timedelta(hours=2), person=who, **scope)
+    responses.snooze(incident.id, datetime.now(UTC) + timedelta(hours=2), person=who, **scope)
     row = responses.wake(incident.id, **scope)
     assert (row.state, row.snoozed_until, row.snoozed_by) == ("open", None, "")
     with connection.cursor() as cursor:

@@ -25,6 +25,7 @@ from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor, may
+from dashboard.incidents.take import TAKE
 from dashboard.threads.input import INPUT, SendInput
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.rename import RENAME, Rename
@@ -70,7 +71,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "erase": lambda who: actions.decide_erasure(who, approval, True),
         "hold": lambda who: actions.set_hold(who, thread, "case 17"),
         "retention": lambda who: actions.set_retention(who, "a", 30, False, True),
-        "incident": lambda who: actions.take_incident(who, approval),
+        "incident": lambda who: TAKE.run(who, Nothing(), approval),
         "subscribe": lambda who: actions.remove_subscription(who, approval),
         "save_view": lambda who: actions.remove_view(who, approval),
         "delegate": lambda who: actions.remove_deputy(who, approval),

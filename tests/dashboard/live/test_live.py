@@ -16,7 +16,9 @@ from django.conf import settings
 from approvals.incidents import queries
 from approvals.incidents.sweep import sweep_incidents
 from checkpoints.states import EventKind
-from dashboard import actions
+from dashboard.api.shapes.requests import Nothing
+from dashboard.incidents.close import CLOSE, CloseIncident
+from dashboard.incidents.take import TAKE
 from dashboard.wire import hints
 from dashboard.wire.progress import publish_progress
 from tests.approvals.incidents.scenes import fails
@@ -91,7 +93,7 @@ def test_incidents_come_and_are_taken_before_open_pages(live: LiveThread) -> Non
         assert frame["topic"] == "incidents"
         assert other.frame()["regions"] == {}
         (row,) = queries.incidents(workspace=live.cast.workspace)
-        actions.take_incident(live.cast.actor("operator"), row.id)
+        TAKE.run(live.cast.actor("operator"), Nothing(), row.id)
         assert "operator" in page.frame(">Taken<")["regions"]["incidents-list"]
         one = {f"incident:{row.id}": (["incident-head", "incident-facts", "incident-newest"], 0)}
         with live.follow("viewer", one) as detail:
@@ -100,7 +102,7 @@ def test_incidents_come_and_are_taken_before_open_pages(live: LiveThread) -> Non
             sweep_incidents()
             frame = detail.frame("2 threads of outreach")
             assert frame["regions"]["incident-newest"].count('id="part-') == 2
-            actions.close_incident(live.cast.actor("operator"), row.id, "known")
+            CLOSE.run(live.cast.actor("operator"), CloseIncident(reason="known"), row.id)
             assert "known" in detail.frame(">Closed<")["regions"]["incident-facts"]
         page.frame("No open incident")
         # A thread that only goes on is no news of incidents.

@@ -87,8 +87,11 @@ def test_a_person_takes_snoozes_and_closes_an_incident_by_page(cast: Cast, many:
     assert post(cast, f"{at}snooze/", hours="4")[0] == 303
     assert "Snoozed until" in get(cast, at)
     assert post(cast, f"{at}snooze/", hours="9999")[0] == 422
-    status, html = post(cast, f"{at}close/", reason=" ")
-    assert (status, "is required" in html) == (422, True)
+    for verb, form in (("snooze", {"hours": "soon"}), ("close", {"reason": " "})):
+        status, html = post(cast, f"{at}{verb}/", **form)
+        assert (status, f'href="{at}"' in html) == (422, True)
+        assert ("must be a whole number" if verb == "snooze" else "is required") in html
+        assert post(cast, f"{at}{verb}/", "viewer", **form)[0] == 403
     assert post(cast, f"{at}close/", "admin", reason="known since Monday")[0] == 303
     page = get(cast, at)
     assert "“known since Monday”" in page

@@ -1,0 +1,1 @@
+"""Incidents: how they are read, and what people do about them, an action a file."""

@@ -1,0 +1,33 @@
+"""The incident as the target of actions."""
+
+from __future__ import annotations
+
+from functools import partial
+from uuid import UUID
+
+from django.db import transaction
+
+from approvals.incidents.queries import IncidentRow
+from checkpoints.signals import board_changed
+from dashboard.errors import Missing
+from dashboard.identity.permissions import Actor
+from dashboard.kit.action import Target
+
+from .incidents import Incident
+
+
+def _incident_named(_: Actor, text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise Missing("There is no such incident; `incident list` shows them.") from None
+
+
+def changed(actor: Actor, row: IncidentRow) -> Incident:
+    """The incident as it is after a change, which open pages show once it is committed."""
+    send = partial(board_changed.send_robust, sender=None, workspace=actor.workspace)
+    transaction.on_commit(send, robust=True)
+    return Incident.of(row)
+
+
+INCIDENT = Target(name="incident", find=_incident_named, metavar="ID", page="incident")
