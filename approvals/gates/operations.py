@@ -25,7 +25,7 @@ from ..policies.matches import Rule
 from ..queries import ApprovalRow
 from ..rules.proposals import LATER, Proposal, proposal_hash
 from .policy_approvals import settle
-from .requests import asked_event, insert
+from .requests import insert, request_event
 
 KIND = "operation"
 NODE = "(people)"  # no node of a graph can be called so
@@ -108,7 +108,7 @@ def request_operation(
             **LATER,
             "terms": terms.to_json(),
         }
-        store.add_event(thread, asked_event(columns, actor=actor, asks=p.asks))
+        store.add_event(thread, request_event(columns, actor=actor, asks=p.asks))
         insert(columns)
         if not p.asks:
             row, event = settle(ident, p.verdict, digest, terms, workspace=workspace)

@@ -19,7 +19,7 @@ from ..queries import ApprovalRow
 from ..rules.proposals import PolicyVerdict, Proposal, proposal_hash
 from ..rules.terms import Terms
 from ..rules.votes import Vote, progress
-from .requests import asked_event, columns_of, deadline_of, insert
+from .requests import columns_of, deadline_of, insert, request_event
 from .requests import request as ask
 from .verdict import decision_rows
 from .verdict.outcomes import DECIDED, withdraw_former
@@ -69,7 +69,7 @@ def decide_by_policy(
             origin=proposal.origin,
         )
         columns = columns_of(work, approval, proposal, deadline, digest)
-        store.record(held, [*events, asked_event(columns, actor=work.owner, asks=False)])
+        store.record(held, [*events, request_event(columns, actor=work.owner, asks=False)])
         if proposal.revision:
             withdraw_former(work, proposal, reason=proposal.verdict.supersedes)
         insert(columns)

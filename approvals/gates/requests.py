@@ -54,7 +54,7 @@ def request(
             for ident, p, deadline in rows
         }
         requests = [
-            asked_event(columns_of(work, ident, p, deadline, hashes[ident]), actor=work.owner)
+            request_event(columns_of(work, ident, p, deadline, hashes[ident]), actor=work.owner)
             for ident, p, deadline in rows
         ]
         # The thread row first: it carries the lease, and it is the first lock everywhere.
@@ -74,8 +74,8 @@ def request(
     return waits
 
 
-def asked_event(columns: Mapping[str, Any], *, actor: str, asks: bool = True) -> store.NewEvent:
-    """The event that tells of a request; it binds the whole row.
+def request_event(columns: Mapping[str, Any], *, actor: str, asks: bool = True) -> store.NewEvent:
+    """The event that records a request; it binds the whole row.
 
     `asks`: people decide it, and no policy by itself.
     """

@@ -33,7 +33,7 @@ from dashboard.threads.skip import SKIP
 from .reads import on_thread, thread_of
 
 
-def tell_target(command: PersonalCommand, actor: Actor, _: Any, thread: UUID) -> None:
+def print_target(command: PersonalCommand, actor: Actor, _: Any, thread: UUID) -> None:
     """Print the thread that something was done to."""
     tell_thread(command, actor, thread)
 
@@ -164,12 +164,12 @@ DOING = (
         "threads start market-research --set question='What delays flights?' --title Delays\n"
         "threads start market-research --input @input.json --name order-17 --json",
     ),
-    verb(PAUSE, tell_target, names={"before_node": ["--before", "NODE"]}),
-    verb(RESUME, tell_target),
-    verb(RENAME, tell_target, names={"title": ["title"]}, without=["current"]),
-    verb(RETRY, tell_target),
-    verb(SKIP, tell_target),
-    verb(INPUT, tell_target, without=["message"], beside=(_input_options, _message)),
+    verb(PAUSE, print_target, names={"before_node": ["--before", "NODE"]}),
+    verb(RESUME, print_target),
+    verb(RENAME, print_target, names={"title": ["title"]}, without=["current"]),
+    verb(RETRY, print_target),
+    verb(SKIP, print_target),
+    verb(INPUT, print_target, without=["message"], beside=(_input_options, _message)),
     Verb(
         "cancel",
         "end a thread; what it did stays done; --undo shows what it would undo and asks",

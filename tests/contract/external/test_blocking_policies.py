@@ -228,11 +228,10 @@ def test_what_a_policy_blocks_is_refused_and_nobody_is_asked(rooms: Rooms, name:
     assert f'href="/admin/policies/{made.policy}/"' in page
 
 
-@pytest.mark.parametrize("name", ROOMS)
+# A condition on a node reads what is always there, so it always has an answer.
+@pytest.mark.parametrize("name", [name for name in ROOMS if "node" not in ROOMS[name][0]])
 def test_a_block_that_has_no_answer_asks_a_person(rooms: Rooms, name: str) -> None:
     condition, enter = ROOMS[name]
-    if "node" in condition:
-        pytest.skip("a condition on a node reads what is always there")
     allowed = rooms.policy("true", "Let all", action="allow")
     made = rooms.policy(f"{condition} && args.missing > 3")
     with pytest.raises(AssertionError) as stopped:  # each room waits in its own way

@@ -23,7 +23,7 @@ from approvals.gates import (
     proposal_hash,
     undo_window,
 )
-from approvals.gates.requests import asked_event, columns_of
+from approvals.gates.requests import columns_of, request_event
 from approvals.gates.verdict import decision_rows
 from approvals.gates.verdict.judgement import Judged, judge, window_of
 from approvals.queries import ApprovalRow
@@ -87,7 +87,7 @@ def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
         **_columns(progress(p.terms or Terms(), ())),
         **entered,
     )
-    return row, asked_event(columns, actor=work.owner, asks=p.asks)
+    return row, request_event(columns, actor=work.owner, asks=p.asks)
 
 
 def decided_by_policy(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, list[NewEvent]]:
