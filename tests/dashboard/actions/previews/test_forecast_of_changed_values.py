@@ -28,6 +28,7 @@ from workers.node.context import Context, current
 
 pytestmark = pytest.mark.django_db
 CHANNELS = ("a", "b", "c", "d")
+FATES = ("reused", "again", "maybe")
 ATTEMPTS: Counter[str] = Counter()
 ANSWERS = itertools.count()
 
@@ -178,7 +179,10 @@ def compare(expected: Expected, bench: Bench, thread: UUID, branch: int) -> Coun
 @pytest.mark.slow
 def test_no_claim_of_a_forecast_is_wrong(cast: Cast) -> None:
     who, dice, counts = cast.actor("operator"), random.Random(5), Counter[str]()
-    for number in range(40):
+    numbers = itertools.count()
+    # What a node draws by ctx.random() differs from run to run, and with it how often each is seen.
+    while (number := next(numbers)) < 40 or min(counts[fate] for fate in FATES) <= 20:
+        assert number < 200, counts
         module = made(dice, number)
         bench = Bench(announce(module.graph, module.TOOLS, [module]), cast.workspace)
         start: dict[str, Any] = {name: dice.randrange(5) for name in CHANNELS}
@@ -212,4 +216,3 @@ def test_no_claim_of_a_forecast_is_wrong(cast: Cast) -> None:
         bench.resume(thread)
         work(bench, thread)
         counts += compare(plan_back.expected, bench, thread, bench.row(thread).branch)
-    assert min(counts[fate] for fate in ("reused", "again", "maybe")) > 20, counts
