@@ -225,6 +225,7 @@ GATEPOST_GROUPS = sign_in.groups()
 
 # --- parts ---------------------------------------------------------------------------------------
 ROOT_URLCONF = "dashboard.urls"
+LIVE_TOPICS = "dashboard.regions.TOPICS"
 ASGI_APPLICATION = "dashboard.asgi.application"
 INSTALLED_APPS = [
     "dashboard.apps.RecordsConfig",  # django.contrib.admin with a site of our own

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from checkpoints import queries
 from checkpoints.queries.states import materialized
-from dashboard.pages import regions
+from dashboard.live import regions
 from dashboard.pages.thread import ThreadPage
 
 from ..ground import median, workspace

@@ -13,10 +13,9 @@ from django.conf import settings
 
 from checkpoints.errors import NotFound
 from dashboard.identity.visitors import login_key, visitor
-from dashboard.pages import regions
 from dashboard.wire import topics
 
-from . import process
+from . import process, regions
 from .frames import Outbox, event_of
 from .hub import NOT_ALLOWED, SIGNED_OUT, TOO_MANY
 from .served import Member, Want

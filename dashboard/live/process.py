@@ -12,9 +12,9 @@ from django.conf import settings
 from django.db import connections
 
 from dashboard.identity.visitors import visitors
-from dashboard.pages import regions
 from dashboard.wire.topics import Topic
 
+from . import regions
 from .hub import Hub
 from .served import Look, Reader, Regions, Roles
 from .subscription import listen

@@ -26,8 +26,8 @@ from dashboard.fields.undo import tags_of
 from dashboard.identity.logins.page_workspace import refuse_other
 from dashboard.identity.permissions import Actor, actor_of, require
 from dashboard.identity.second_factor import requirement
-from dashboard.pages import regions
-from dashboard.pages.inbox import InboxPage
+from dashboard.live import regions
+from dashboard.wire.topics import Topic
 
 REGIONS_HEADER = "X-Gatepost-Regions"
 REGIONS_MAX = 40
@@ -67,7 +67,7 @@ def member[**P](
                 refuse_other(request, actor)
             require(actor, "read")
             if not live and request.method == "GET" and wants_regions(request):
-                return _regions(request, InboxPage(actor.workspace), actor.roles)
+                return _regions(request, _frame(actor), actor.roles)
             return view(request, *args, **kwargs)
         except errors.ActionError as error:
             return refused(request, error)
@@ -124,18 +124,23 @@ def _regions(request: HttpRequest, page: regions.Page, roles: frozenset[str]) ->
     if (beside := getattr(page, "beside", None)) is not None:
         pages[beside.topic] = beside
     if page.topic != "approvals":
-        pages["approvals"] = InboxPage(actor(request).workspace)
-    unknown = [name for name in names if name not in regions.REGIONS]
+        pages["approvals"] = _frame(actor(request))
+    unknown = [name for name in names if not regions.topic_of(name)]
     if unknown or len(names) > REGIONS_MAX:
         return JsonResponse({"error": f"There is no region {unknown[:1]}."}, status=400)
     seqs, html = {}, {}
     for name in names:
-        source = pages.get(regions.REGIONS[name].topic)
+        source = pages.get(regions.topic_of(name))
         if source is None:
             return JsonResponse({"error": f"{name} is not on this page."}, status=400)
         seqs[regions.topic_name(source)] = source.seq
         html[name] = regions.render(source, name, roles)
     return JsonResponse({"seq": seqs, "regions": html})
+
+
+def _frame(who: Actor) -> regions.Page:
+    """The reads of the frame that every page has: what waits for people."""
+    return regions.page_of(Topic("approvals", who.workspace))
 
 
 def _elsewhere(request: HttpRequest) -> tuple[UUID, str] | None:
@@ -201,7 +206,7 @@ def refused(
         if isinstance(error, errors.OtherWorkspace):
             return JsonResponse({"error": error.detail}, status=403)  # the page asks no more
         if who and set(request.headers[REGIONS_HEADER].split(",")) <= FRAME:
-            return _regions(request, InboxPage(who.workspace), who.roles)
+            return _regions(request, _frame(who), who.roles)
         return JsonResponse({"error": words_of(error)}, status=error.status)
     way_back = (back, label) if back else _way_back(request, error.status)
     if isinstance(error, errors.BlockedByPolicy):

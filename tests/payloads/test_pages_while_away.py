@@ -16,9 +16,9 @@ from django.test import Client
 from checkpoints import queries
 from checkpoints.errors import ContentAway
 from checkpoints.states import Status
+from dashboard.live import regions
 from dashboard.live.process import HubSource
 from dashboard.operating.proof import verify
-from dashboard.pages import regions
 from dashboard.wire.topics import parse
 from tests.cast import Cast
 from tests.dashboard.carried import run

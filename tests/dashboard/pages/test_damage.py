@@ -23,9 +23,9 @@ from checkpoints.chain import CHECKS, ChainReport
 from checkpoints.views import VerificationRow
 from dashboard.doctor import lag
 from dashboard.doctor.findings import Seen
-from dashboard.live import metrics
+from dashboard.live import metrics, regions
 from dashboard.operating.background import verification as background
-from dashboard.pages import regions, thread_regions
+from dashboard.pages import thread_regions
 from dashboard.pages.thread import ThreadPage
 from tests.approvals import post
 from tests.approvals.news import endpoint

@@ -12,7 +12,7 @@ from django.conf import settings
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind
-from dashboard.pages import regions
+from dashboard.live import regions
 from dashboard.wire.topics import Topic, parse
 from tests.cast import Cast
 from tests.contract.things import make_incident
@@ -73,7 +73,7 @@ def ids(cast: Cast) -> dict[str, str]:
 def region_ids(html: str) -> list[str]:
     """The regions that everybody of a rights class sees alike; the others are never pushed."""
     matches: list[str] = re.findall(r'data-region="([^"]+)"', html)
-    return [name for name in matches if not regions.REGIONS[name].personal]
+    return [name for name in matches if not regions.regions()[name].personal]
 
 
 def steady(look: Callable[[], Iterator[tuple[str, bool]]]) -> None:
@@ -109,7 +109,7 @@ def test_fragment_and_push_are_parts_of_the_page(
             pages["family"] = regions.page_of(replace(topic, kind="family"))
         for region in names:
             fragment = polled["regions"][region]
-            pushed = regions.render(pages[regions.REGIONS[region].topic], region, roles)
+            pushed = regions.render(pages[regions.topic_of(region)], region, roles)
             # What depends on the person who looks is fetched, never pushed.
             own = "data-refetch" in fragment.partition(">")[0]
             yield region, fragment in html and (own or fragment == pushed)
@@ -162,7 +162,7 @@ def test_only_regions_by_roles_differ_with_roles(cast: Cast, ids: dict[str, str]
             topic = regions.resolve(parse(PAGES[what](ids)[1], workspace=cast.workspace))
             page = regions.page_of(topic)
             for name in sorted(regions.of_topic(topic.kind)):
-                if not regions.REGIONS[name].by_roles:
+                if not regions.regions()[name].by_roles:
                     html = {
                         regions.render(page, name, frozenset({role}))
                         for role in ("operator", "reviewer", "auditor")
@@ -208,7 +208,7 @@ def test_every_region_of_the_templates_is_known_and_the_other_way_round() -> Non
             results[name] = str(path.relative_to(folder))
             assert f"{{% partialdef {name} inline %}}" in text, name
             assert f'id="{name}"' in text, name
-    assert results == {name: region.template for name, region in regions.REGIONS.items()}
+    assert results == {name: region.template for name, region in regions.regions().items()}
 
 
 def test_strange_regions_are_refused(cast: Cast, ids: dict[str, str]) -> None:
