@@ -15,9 +15,9 @@ OUTCOMES ?=
 # `make lint`) and PROCESSES, whose tests start the product and wait for it. `make check` leaves out
 # `nightly`. Each process of a run (pytest-xdist) has servers of its own; files stay together and in
 # order, so that those in a browser come last.
-PROCESSES := tests/hazards tests/embedded tests/acceptance
-ARCHITECTURE := tests/architecture
-OPTIONS := --dist loadfile --no-loadscope-reorder $(OUTCOMES:%=-p tests.requirements.outcomes --outcomes=%)
+PROCESSES := tests/faults tests/browser
+ARCHITECTURE := tests/house/architecture
+OPTIONS := --dist loadfile --no-loadscope-reorder $(OUTCOMES:%=-p tests.house.requirements.outcomes --outcomes=%)
 # To rewrite the asserts of all test files takes half a minute in each process: kept for the next.
 PYTHON := PYTHONDONTWRITEBYTECODE= MAKEFLAGS= MFLAGS= $(PY)
 PYTEST := $(PYTHON) -m pytest $(OPTIONS)
@@ -103,13 +103,13 @@ test-architecture: install-dev  # without servers: the rules read files
 	@GATEPOST_DATA=$$(mktemp -d) $(PYTEST) --ds=dashboard.settings $(ARCHITECTURE)
 
 test-processes: install-dev
-	@$(PYTHON) -m tests.lanes.alone $(OPTIONS) -n 3 -m "not nightly" $(PROCESSES)
+	@$(PYTHON) -m tests.house.lanes.alone $(OPTIONS) -n 3 -m "not nightly" $(PROCESSES)
 
 test-slow: install-dev
 	@$(PYTEST) -n 2 -m "slow and not nightly" $(SLOW)
 
 test-nightly: install-dev
-	@$(PYTHON) -m tests.lanes.alone $(OPTIONS) -n 2 -m nightly
+	@$(PYTHON) -m tests.house.lanes.alone $(OPTIONS) -n 2 -m nightly
 
 format: install-dev
 	@$(PY) -m ruff check --fix-only --quiet .
@@ -138,22 +138,22 @@ bench-wasted: install-dev
 	@$(PY) -m benchmarks.wasted_work $(ARGS)
 
 chaos: install-dev
-	@$(PY) -m tests.chaos $(ARGS)
+	@$(PY) -m tests.faults.chaos $(ARGS)
 
 mutants: install-dev
-	@$(PY) -m tests.mutants $(ARGS)
+	@$(PY) -m tests.house.mutants $(ARGS)
 
 requirements: install-dev
-	@$(PYTHON) -m tests.requirements $(if $(filter-out file,$(origin ROWS)),--rows=$(ROWS),--stage=$(STAGE)) $(OUTCOMES:%=--outcomes=%)
+	@$(PYTHON) -m tests.house.requirements $(if $(filter-out file,$(origin ROWS)),--rows=$(ROWS),--stage=$(STAGE)) $(OUTCOMES:%=--outcomes=%)
 
 interop: install-dev
-	@$(PY) -m tests.interop
+	@$(PY) -m tests.contract.interop
 
 wires: install-dev
-	@$(PY) -m tests.wires
+	@$(PY) -m tests.unit.wires
 
 rubric: install-dev
-	@$(PY) -m tests.rubric $(ARGS)
+	@$(PY) -m tests.house.rubric $(ARGS)
 
 pictures: install-dev
 	@$(PY) docs/pictures/make.py

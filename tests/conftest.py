@@ -14,10 +14,10 @@ from hypothesis import settings as examples
 from pytest_django import DjangoDbBlocker
 
 from tests import renderers
-from tests.cast import Cast
-from tests.chromium import FLAGS, find_chromium
-from tests.saved_cast import load_cast
-from tests.site import Site, started_site
+from tests.support.cast import Cast
+from tests.support.chromium import FLAGS, find_chromium
+from tests.support.saved_cast import load_cast
+from tests.support.site import Site, started_site
 
 TEMPLATE = "gatepost_template"
 # Property tests have no deadline: a busy machine is not a defect.
@@ -89,7 +89,7 @@ def real_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterat
 
 @pytest.fixture
 def site(real_db: str) -> Iterator[Site]:
-    """Web server and worker as processes of their own; see tests.site for other settings."""
+    """Web server and worker as processes; see tests.support.site for other settings."""
     with started_site() as started:
         yield started
 
@@ -146,7 +146,7 @@ def transactional_db() -> None:
 
 @pytest.fixture
 def cast(db: None) -> Cast:
-    """Two workspaces and the people of tests.cast; in a real database call `make_cast()`."""
+    """Two workspaces and people (tests.support.cast); in a real database call `make_cast()`."""
     return load_cast()
 
 

@@ -57,7 +57,7 @@ def _files(pattern: str, floors: tuple[str, ...] = FLOORS) -> list[Path]:
 
 @cache
 def parsed(path: Path) -> ast.Module:
-    """The syntax tree of a file, shared by all who read it: `tests/architecture` has many rules."""
+    """The syntax tree of a file, shared by all who read it: there are many rules."""
     return ast.parse(path.read_text())
 
 

@@ -10,7 +10,7 @@ from django import template
 
 register = template.Library()
 
-# Inputs of no channel that show their own message; see tests/dashboard/fields/test_form_faults.py.
+# Inputs of no channel that show their own message: tests/unit/dashboard/fields/test_form_faults.py.
 BESIDE = frozenset(
     {
         *("title", "pause_at", "config", "reason", "known", "undo_unknown", "comment", "args"),

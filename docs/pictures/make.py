@@ -64,8 +64,8 @@ def product(*flags: str) -> Iterator[Any]:
     Agents of the how-tos are among its agents. One asks a model server on this machine, over HTTP;
     the agents that ship ask none.
     """
-    from tests.embedded.helpers import up
-    from tests.workers.language.model_server import Say, serving_models
+    from tests.faults.embedded.helpers import up
+    from tests.unit.workers.language.model_server import Say, serving_models
 
     folder = Path(tempfile.mkdtemp(prefix="gatepost-pictures-", dir="/tmp"))
     folder.chmod(0o711)  # the account that serves the database goes through it
@@ -92,7 +92,7 @@ def product(*flags: str) -> Iterator[Any]:
 def main() -> None:
     from playwright.sync_api import sync_playwright
 
-    from tests.chromium import FLAGS, find_chromium
+    from tests.support.chromium import FLAGS, find_chromium
 
     some = [*FLEET] if sys.argv[1:] == ["--fleet"] else sys.argv[1:]
     names = some or list(SHOTS)

@@ -71,7 +71,7 @@ class Person:
 
 def play_story(operator: Person, manager: Person) -> dict[str, str]:
     """Let everything happen that the pictures show; the ids they need."""
-    from tests.acceptance.tables import shop_table
+    from tests.browser.tables import shop_table
 
     seeded = {row["name"]: row["id"] for row in operator.get("/threads/")["results"]}
     gate, published = seeded["demo-flights"], seeded["demo-weather"]

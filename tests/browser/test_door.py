@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from dashboard.embedded import demo
-from tests.site import Site
+from tests.support.site import Site
 
 pytestmark = pytest.mark.browser
 

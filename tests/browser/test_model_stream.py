@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Page
 
 from dashboard import actions
-from tests.cast import make_cast
-from tests.site import started_site
-from tests.workers.language.model_server import Say, serving_models
+from tests.support.cast import make_cast
+from tests.support.site import started_site
+from tests.unit.workers.language.model_server import Say, serving_models
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 TEXT = "The rain in Oslo falls on Monday, <b>and</b> the sun shines on Tuesday."
@@ -25,7 +25,7 @@ def test_tokens_reach_the_page_while_they_come(real_db: str, settings: Any, page
     with (
         serving_models(Say(TEXT, pause=0.25)) as server,
         started_site(
-            GATEPOST_AGENTS="tests.workers.react.chatting",
+            GATEPOST_AGENTS="tests.unit.workers.react.chatting",
             GATEPOST_MODEL=f"openai:small@{server.url}",
         ) as site,
     ):

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from pytest_django import DjangoDbBlocker
 
-from tests.cast import make_cast
 from tests.contract.world import World, make_world
 from tests.contract.written import everything, taken_back
+from tests.support.cast import make_cast
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Each call of the document once: its answer, its headers, who may not, and what it costs.
 
-What single calls do is tested in tests/dashboard/api/test_api.py, whom they let in beside it.
+What single calls do is tested in tests/unit/dashboard/api/test_api.py, whom they let in beside it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.contract.example_calls import ROLES, Call
 from tests.contract.operations import document, operations
 from tests.contract.world import World
 from tests.contract.written import everything
-from tests.dashboard import scene
+from tests.unit.dashboard import scene
 
 ALL = sorted(operations())
 # At most so many statements per call, those for login and membership (2) and savepoints included.

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cast import make_cast
-from tests.site import Site, started_site
+from tests.support.cast import make_cast
+from tests.support.site import Site, started_site
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "howto" / "api.md"

@@ -25,9 +25,9 @@ from dashboard.identity.second_factor import codes, proposals, records
 from dashboard.identity.sso import identities
 from dashboard.mcp.registry import changes as mcp_servers
 from dashboard.saved_views import changes as views
-from tests.cast import Cast
-from tests.dashboard import scene
-from tests.dashboard.mcp import listing
+from tests.support.cast import Cast
+from tests.unit.dashboard import scene
+from tests.unit.dashboard.mcp import listing
 
 ISSUER = "https://login.example.com"
 

@@ -21,9 +21,9 @@ from dashboard.incidents.snooze import SNOOZE, SnoozeIncident, time_after
 from dashboard.incidents.take import TAKE
 from dashboard.kit.action import read
 from dashboard.threads.pause import PAUSE, Pause
-from tests.cast import Cast
-from tests.dashboard import scene
-from tests.dashboard.authenticator import Authenticator
+from tests.support.cast import Cast
+from tests.unit.dashboard import scene
+from tests.unit.dashboard.authenticator import Authenticator
 from workers.external.announcement import Announcement
 from workers.external.committed import Report
 

@@ -24,9 +24,9 @@ from django.test import Client
 
 from checkpoints import store
 from dashboard.identity import tokens
-from tests.cast import Cast
-from tests.dashboard.command_list import command_named
 from tests.docs.units import HOWTOS, parts_of, sections_of, units_of
+from tests.support.cast import Cast
+from tests.unit.dashboard.command_list import command_named
 
 
 def in_days(days: int) -> date:

@@ -15,9 +15,9 @@ import pytest
 from django.core.management import call_command
 
 from checkpoints import queries
-from tests.cast import Cast
-from tests.dashboard import scene
-from tests.dashboard.documents.exports.population import decide
+from tests.support.cast import Cast
+from tests.unit.dashboard import scene
+from tests.unit.dashboard.documents.exports.population import decide
 
 pytestmark = pytest.mark.django_db
 PAGE = Path(__file__).parents[2] / "docs/howto/audit.md"

@@ -11,7 +11,7 @@ from django.urls import Resolver404, resolve
 
 from approvals.policies.conditions import condition as parsed_condition
 from tests.contract.operations import document
-from tests.dashboard.command_list import COMMANDS, command_named
+from tests.unit.dashboard.command_list import COMMANDS, command_named
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs/howto").glob("*.md")])
@@ -100,7 +100,7 @@ def test_each_setting_that_is_named_is_read() -> None:
             "checkpoints",
             "tools",
             "clients",
-            "tests/chaos",
+            "tests/faults/chaos",
         )
         for path in (ROOT / floor).rglob("*.py")
     )

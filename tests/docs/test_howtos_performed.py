@@ -14,9 +14,9 @@ import pytest
 from django.core.management import call_command
 
 from checkpoints import store
-from tests.cast import Cast
-from tests.checkpoints.builders import rows
-from tests.dashboard import scene
+from tests.support.cast import Cast
+from tests.unit.checkpoints.builders import rows
+from tests.unit.dashboard import scene
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HOWTOS = Path(__file__).parents[2] / "docs/howto"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.dashboard.command_list import COMMANDS, command_named
+from tests.unit.dashboard.command_list import COMMANDS, command_named
 
 HOWTOS = Path(__file__).parents[2] / "docs/howto"
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

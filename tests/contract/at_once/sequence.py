@@ -18,9 +18,9 @@ from django.core.cache import cache
 from django.db import connection, connections
 
 from dashboard.identity import rate_limits
-from tests.cast import make_cast
 from tests.conftest import real_database
 from tests.contract.world import World, make_world
+from tests.support.cast import make_cast
 
 from . import broken_logs
 

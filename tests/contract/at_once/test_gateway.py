@@ -24,11 +24,11 @@ from checkpoints.states import WorkspaceEventKind as K
 from dashboard import actions
 from dashboard.errors import Conflict
 from dashboard.mcp.registry.changes import Wanted
-from tests.cast import make_cast
 from tests.conftest import real_database
-from tests.dashboard.mcp.gateway.bench import Gate, gate_of, last, serving, text_of
-from tests.embedded.helpers import wait_until
-from tests.site import second_web_process
+from tests.faults.embedded.helpers import wait_until
+from tests.support.cast import make_cast
+from tests.support.site import second_web_process
+from tests.unit.dashboard.mcp.gateway.bench import Gate, gate_of, last, serving, text_of
 
 from . import broken_logs, together
 

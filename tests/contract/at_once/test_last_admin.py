@@ -19,7 +19,7 @@ from dashboard.actions.people.administration import Administrator
 from dashboard.errors import ActionError
 from dashboard.identity import permissions
 from dashboard.identity.sso import identities
-from tests.checkpoints.builders import rows
+from tests.unit.checkpoints.builders import rows
 
 from . import broken_logs, together
 from .meeting import meet

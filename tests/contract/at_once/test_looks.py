@@ -26,8 +26,8 @@ from dashboard.errors import ActionError, NeedsSecondAdmin
 from dashboard.identity import permissions, tokens
 from dashboard.identity.sso import identities
 from dashboard.mcp.registry import changes as mcp_servers
-from tests.cast import Cast, make_cast
 from tests.contract.things import DEVICE
+from tests.support.cast import Cast, make_cast
 
 from . import broken_logs
 from .meeting import meet

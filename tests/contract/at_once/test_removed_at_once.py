@@ -13,9 +13,9 @@ from django.db import connection
 
 from dashboard import actions
 from dashboard.saved_views.changes import Choice
-from tests.cast import Cast, make_cast
 from tests.contract import things
-from tests.dashboard import scene
+from tests.support.cast import Cast, make_cast
+from tests.unit.dashboard import scene
 
 Call = Callable[[], Any]
 

@@ -29,9 +29,9 @@ from dashboard.errors import ActionError
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.retry import RETRY
 from dashboard.threads.skip import SKIP, Skip
-from tests.cast import Cast, make_cast
-from tests.checkpoints.builders import rows
-from tests.dashboard import scene
+from tests.support.cast import Cast, make_cast
+from tests.unit.checkpoints.builders import rows
+from tests.unit.dashboard import scene
 
 from . import in_turn, together
 from .meeting import meet

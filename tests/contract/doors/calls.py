@@ -16,7 +16,7 @@ from tests.contract.calls import example, send
 from tests.contract.operations import Operation, operations
 from tests.contract.things import make_token
 from tests.contract.world import World
-from tests.dashboard import hooking
+from tests.unit.dashboard import hooking
 
 from .door import PEOPLE, REFUSED, Door, Knock, answered, browsers, swapped
 

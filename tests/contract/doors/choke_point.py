@@ -22,9 +22,9 @@ from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor
 from dashboard.kit import action as kit
 from dashboard.threads import many
-from tests.cast import PEOPLE as CAST
 from tests.contract.starts import noticed
 from tests.contract.world import World
+from tests.support.cast import PEOPLE as CAST
 
 # Modules whose functions are the choke point: what `actions` offers, and what stands beside it.
 CHOKE = {

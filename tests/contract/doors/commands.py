@@ -18,9 +18,9 @@ from dashboard.actions import hooks
 from tests.contract.example_calls import next_node
 from tests.contract.things import ISSUER, linked
 from tests.contract.world import World
-from tests.dashboard import hooking
-from tests.dashboard.command_list import COMMANDS as ALL
-from tests.dashboard.command_list import command_named
+from tests.unit.dashboard import hooking
+from tests.unit.dashboard.command_list import COMMANDS as ALL
+from tests.unit.dashboard.command_list import command_named
 
 from .admin_forms import MCP
 from .door import FORBIDDEN, MISSING, Door, Knock, swapped

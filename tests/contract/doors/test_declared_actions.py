@@ -20,7 +20,7 @@ from dashboard.kit.inputs import from_texts
 from tests.contract.calls import example, send
 from tests.contract.operations import operations
 from tests.contract.world import World
-from tests.dashboard.command_list import COMMANDS, command_named
+from tests.unit.dashboard.command_list import COMMANDS, command_named
 
 from . import commands
 from .outside_the_kit import OUTSIDE

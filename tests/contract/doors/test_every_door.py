@@ -17,10 +17,10 @@ from django.urls import Resolver404, resolve, reverse
 
 from dashboard.live import consumers, routing
 from dashboard.mcp.server.tools import TOOLS
-from tests.cast import PEOPLE as CAST
 from tests.contract.operations import operations
 from tests.contract.world import World
 from tests.contract.written import changes, everything, taken_back
+from tests.support.cast import PEOPLE as CAST
 
 from . import targets
 from .admin_forms import (

@@ -23,8 +23,8 @@ from checkpoints import queries as threads
 from checkpoints import store
 from dashboard.actions import hooks
 from dashboard.identity import tokens
-from tests.cast import Cast
-from tests.dashboard import hooking, scene
+from tests.support.cast import Cast
+from tests.unit.dashboard import hooking, scene
 
 BARRED = ("initiator", "forker", "editor")
 

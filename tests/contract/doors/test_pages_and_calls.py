@@ -15,7 +15,6 @@ from dashboard import actions
 from dashboard.actions import external, hooks
 from dashboard.kit.action import ACTIONS
 from dashboard.threads import many
-from tests.cast import Cast
 from tests.contract.calls import example, send
 from tests.contract.example_calls import next_node, version_of
 from tests.contract.operations import operations
@@ -23,6 +22,7 @@ from tests.contract.starts import noticed
 from tests.contract.things import DEVICE, adding, code_of
 from tests.contract.world import World, make_world
 from tests.contract.written import taken_back
+from tests.support.cast import Cast
 
 pytestmark = pytest.mark.requirement("D06")
 

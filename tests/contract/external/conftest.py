@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 
 from dashboard.identity import tokens
-from tests.cast import Cast
 from tests.contract.world import World
+from tests.support.cast import Cast
 
 from .door import Agent, Answer, Driver
 from .gateway import Gateway, gateway_in

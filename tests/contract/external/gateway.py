@@ -16,9 +16,9 @@ from dashboard.mcp.gateway.calls import Call, Held
 from dashboard.mcp.gateway.conversations import Client, Conversations
 from dashboard.mcp.registry import queries as servers
 from dashboard.mcp.registry.changes import Wanted
-from tests.cast import Cast
 from tests.contract.world import World
-from tests.dashboard.mcp import listing
+from tests.support.cast import Cast
+from tests.unit.dashboard.mcp import listing
 
 ARGS = {"a": 1}
 

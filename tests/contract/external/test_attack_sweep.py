@@ -25,7 +25,7 @@ from dashboard import actions
 from dashboard.identity import tokens
 from dashboard.operating.proof import verify
 from dashboard.threads.pause import RESUME, Resume
-from tests.cast import Cast
+from tests.support.cast import Cast
 
 from .conftest import driver
 from .door import Agent, Answer

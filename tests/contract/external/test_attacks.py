@@ -19,7 +19,7 @@ from dashboard.errors import FourEyes
 from dashboard.identity import tokens
 from dashboard.operating.proof import verify
 from dashboard.threads.pause import RESUME, Resume
-from tests.cast import Cast
+from tests.support.cast import Cast
 
 from .conftest import driver
 from .door import Agent

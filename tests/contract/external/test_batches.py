@@ -10,7 +10,7 @@ import pytest
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import queries
-from tests.cast import Cast
+from tests.support.cast import Cast
 
 from .door import Agent
 

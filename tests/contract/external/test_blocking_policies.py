@@ -19,10 +19,10 @@ from checkpoints.states import EventKind, Status
 from dashboard.identity import tokens
 from dashboard.mcp.gateway.calls import Dispatch, Ended, Held
 from dashboard.operating.proof import verify
-from tests.checkpoints.builders import rows
 from tests.contract.world import World
-from tests.workers.conftest import bench_of
-from tests.workers.graphs.effects import disguised, gated, named_nodes
+from tests.unit.checkpoints.builders import rows
+from tests.unit.workers.conftest import bench_of
+from tests.unit.workers.graphs.effects import disguised, gated, named_nodes
 
 from .conftest import driver
 from .door import Agent

@@ -14,9 +14,9 @@ from uuid import UUID
 import pytest
 
 from checkpoints import queries, store
-from tests.cast import Cast
-from tests.checkpoints.builders import rows
-from tests.dashboard import scene
+from tests.support.cast import Cast
+from tests.unit.checkpoints.builders import rows
+from tests.unit.dashboard import scene
 
 from .door import Agent
 

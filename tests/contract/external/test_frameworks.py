@@ -12,9 +12,9 @@ import pytest
 
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
-from tests.cast import Cast
-from tests.dashboard import scene
-from tests.dashboard.pages.board.test_board_children import counted, listed
+from tests.support.cast import Cast
+from tests.unit.dashboard import scene
+from tests.unit.dashboard.pages.board.test_board_children import counted, listed
 
 from .door import Agent
 

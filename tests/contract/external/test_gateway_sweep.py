@@ -32,7 +32,7 @@ from dashboard.mcp.gateway.conversations import Client, Conversations, Stopped
 from dashboard.mcp.registry import changes
 from dashboard.mcp.registry.changes import Wanted
 from dashboard.operating.proof import verify
-from tests.dashboard.mcp import listing
+from tests.unit.dashboard.mcp import listing
 from workers.external.announcement import Announcement
 
 from .gateway import ARGS, Gateway

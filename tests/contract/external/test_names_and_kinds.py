@@ -15,7 +15,7 @@ from checkpoints import queries
 from checkpoints.names import name_fault
 from dashboard import actions
 from dashboard.actions.external import reports
-from tests.cast import Cast
+from tests.support.cast import Cast
 
 from .door import Agent
 

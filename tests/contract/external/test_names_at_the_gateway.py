@@ -10,7 +10,7 @@ from approvals.policies.drafts import Draft
 from dashboard.mcp.gateway import calls
 from dashboard.mcp.gateway.calls import Held
 from dashboard.mcp.registry import changes as registry
-from tests.dashboard.mcp import listing
+from tests.unit.dashboard.mcp import listing
 
 from .gateway import Gateway
 from .test_names_and_kinds import SPELLINGS

@@ -24,7 +24,7 @@ from gatepost_client.wire import flow as wire
 from gatepost_client.wire.errors import Refused, Waiting
 from gatepost_client.wire.requests import API
 from gatepost_client.wire.settings import Settings
-from tests.cast import Cast
+from tests.support.cast import Cast
 
 from .door import Agent
 from .test_names_and_kinds import SPELLINGS

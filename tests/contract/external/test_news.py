@@ -7,8 +7,8 @@ import pytest
 from approvals.notify.endpoints import Wanted
 from approvals.notify.stuck_threads import announce_waiting_work
 from dashboard import actions
-from tests.cast import Cast
-from tests.checkpoints.builders import rows
+from tests.support.cast import Cast
+from tests.unit.checkpoints.builders import rows
 
 from .door import Agent
 

@@ -13,7 +13,7 @@ from checkpoints import queries
 from dashboard import actions
 from dashboard.operating.proof import verify
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
-from tests.cast import Cast
+from tests.support.cast import Cast
 
 from .door import Agent
 

@@ -11,8 +11,8 @@ from checkpoints.queries import why
 from dashboard.actions.external import leases, next_steps
 from dashboard.wording import sentences
 from dashboard.wording import why as wording
-from tests.cast import Cast
-from tests.checkpoints.builders import rows
+from tests.support.cast import Cast
+from tests.unit.checkpoints.builders import rows
 
 from .door import Agent
 

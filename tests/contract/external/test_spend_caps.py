@@ -9,8 +9,8 @@ import pytest
 
 from approvals.policies import changes as policies
 from checkpoints import store
-from tests.cast import Cast
-from tests.checkpoints.builders import rows
+from tests.support.cast import Cast
+from tests.unit.checkpoints.builders import rows
 
 from .door import Agent
 

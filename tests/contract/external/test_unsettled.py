@@ -12,8 +12,8 @@ from django.db import connection
 from checkpoints import chain, leases, queries
 from checkpoints.errors import LeaseLost
 from dashboard.actions.external import reports
-from tests.cast import Cast
 from tests.contract.external.door import Agent
+from tests.support.cast import Cast
 from workers.external import committed
 
 Pass = Callable[[Agent], Any]

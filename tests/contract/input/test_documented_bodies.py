@@ -18,11 +18,11 @@ from django.test import Client
 
 from checkpoints.models import Artifact
 from dashboard.api.protocol.openapi import MAX_BYTES
-from tests.cast import Cast
 from tests.contract.calls import address, example
 from tests.contract.operations import document, operations
 from tests.contract.world import World
 from tests.contract.written import taken_back
+from tests.support.cast import Cast
 
 from .test_uploads import END, URL, part
 

@@ -1,6 +1,6 @@
 """Every limit at every door that takes values: 4xx with the place, and the thread as it was.
 
-What a node, a tool or an edge gives is tried in tests/workers/step/test_limits.py.
+What a node, a tool or an edge gives is tried in tests/unit/workers/step/test_limits.py.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from django.test import Client
 
 from checkpoints import queries, store
 from checkpoints.state.deltas import LIMITS
-from tests.cast import Cast
-from tests.checkpoints.builders import CHANNELS, drive
 from tests.contract.written import everything
-from tests.workers.graphs.beyond import BEYOND, MIB
+from tests.support.cast import Cast
+from tests.unit.checkpoints.builders import CHANNELS, drive
+from tests.unit.workers.graphs.beyond import BEYOND, MIB
 
 pytestmark = pytest.mark.django_db
 

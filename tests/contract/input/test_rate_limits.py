@@ -16,8 +16,8 @@ from django.test import Client
 from django.urls import URLPattern, get_resolver
 
 from dashboard.identity import rate_limits, tokens
-from tests.cast import Cast, make_cast
 from tests.contract.operations import SIGNED, document
+from tests.support.cast import Cast, make_cast
 
 LIMITS = (
     "GATEPOST_API_PER_ADDRESS",

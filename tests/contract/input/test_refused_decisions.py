@@ -15,8 +15,8 @@ from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as past
 from checkpoints.records import Position
-from tests.cast import Cast
-from tests.dashboard import scene
+from tests.support.cast import Cast
+from tests.unit.dashboard import scene
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from checkpoints.models import Artifact
-from tests.cast import Cast
+from tests.support.cast import Cast
 
 from . import hostile
 

@@ -16,8 +16,8 @@ from dashboard.mcp.gateway import calls
 from tests.contract.doors.test_pages_and_calls import FORMS, QUERY
 from tests.contract.world import World
 from tests.contract.written import taken_back
-from tests.dashboard import hooking
-from tests.dashboard.carried import run
+from tests.unit.dashboard import hooking
+from tests.unit.dashboard.carried import run
 
 from . import grep
 

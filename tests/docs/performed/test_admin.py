@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from checkpoints import queries
-from tests.cast import Cast
 from tests.contract.things import make_factor
-from tests.dashboard import scene
-from tests.dashboard.carried import run
-from tests.dashboard.documents.exports.population import decide
 from tests.docs.performing import Performance
+from tests.support.cast import Cast
+from tests.unit.dashboard import scene
+from tests.unit.dashboard.carried import run
+from tests.unit.dashboard.documents.exports.population import decide
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

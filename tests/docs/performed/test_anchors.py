@@ -12,11 +12,11 @@ from django.test import Client
 
 from approvals.anchors.destinations import parse
 from dashboard.configuration import anchors
-from tests.approvals import post
-from tests.cast import make_cast
-from tests.checkpoints.builders import drive, make_thread, rows
-from tests.dashboard import scene
 from tests.docs.performing import Performance
+from tests.support.cast import make_cast
+from tests.unit.approvals import post
+from tests.unit.checkpoints.builders import drive, make_thread, rows
+from tests.unit.dashboard import scene
 
 FOLDER = "/mnt/audit"
 

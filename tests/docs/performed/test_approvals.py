@@ -12,9 +12,9 @@ from approvals import queries as gates
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries
 from dashboard import actions
-from tests.cast import Cast
-from tests.dashboard import calls, scene
 from tests.docs.performing import Performance, in_days
+from tests.support.cast import Cast
+from tests.unit.dashboard import calls, scene
 
 pytestmark = pytest.mark.django_db
 # The report of this scene came out of a recorded step, so that it is nobody's invention.

@@ -10,11 +10,11 @@ import pytest
 
 from checkpoints import store
 from checkpoints.states import EventKind
-from tests.cast import Cast
-from tests.checkpoints.builders import new_activity, rows
-from tests.dashboard import scene
 from tests.docs.performing import Performance
 from tests.docs.units import QUERY
+from tests.support.cast import Cast
+from tests.unit.checkpoints.builders import new_activity, rows
+from tests.unit.dashboard import scene
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 CHANNELS = {

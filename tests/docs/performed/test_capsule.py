@@ -12,11 +12,11 @@ import pytest
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind
-from tests.cast import Cast
 from tests.contract.written import taken_back
-from tests.dashboard import calls, scene
-from tests.dashboard.carried import empty
 from tests.docs.performing import Performance
+from tests.support.cast import Cast
+from tests.unit.dashboard import calls, scene
+from tests.unit.dashboard.carried import empty
 
 pytestmark = pytest.mark.django_db
 
@@ -133,4 +133,6 @@ def test_a_thread_is_carried_elsewhere(
             **names,
         )
         assert "$.state.report" in refused, odd
-    page.complete({"from gatepost import Harness": "tests/workers/testing/test_tape.py runs it"})
+    page.complete(
+        {"from gatepost import Harness": "tests/unit/workers/testing/test_tape.py runs it"}
+    )

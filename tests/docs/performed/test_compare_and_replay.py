@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 
 from checkpoints import queries, store
-from tests.cast import Cast
 from tests.docs.performing import Performance
-from tests.workers.conftest import Bench
-from tests.workers.graphs import samples
+from tests.support.cast import Cast
+from tests.unit.workers.conftest import Bench
+from tests.unit.workers.graphs import samples
 from workers.code.registry import announce
 
 pytestmark = pytest.mark.django_db

@@ -13,11 +13,11 @@ import pytest
 
 from checkpoints import queries
 from dashboard.identity import tokens
-from tests.cast import make_cast
 from tests.contract.secrets import grep
 from tests.docs.performing import Performance
-from tests.site import started_site
-from tests.workers.conftest import Bench
+from tests.support.cast import make_cast
+from tests.support.site import started_site
+from tests.unit.workers.conftest import Bench
 from workers.code.registry import announce
 
 WORD = "iron deficiency, grade 2"

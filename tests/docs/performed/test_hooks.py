@@ -10,10 +10,10 @@ import pytest
 from django.test import Client
 
 from checkpoints import queries
-from tests.cast import Cast
-from tests.dashboard import hooking, scene
-from tests.dashboard.access import confirm_waiting
 from tests.docs.performing import Performance
+from tests.support.cast import Cast
+from tests.unit.dashboard import hooking, scene
+from tests.unit.dashboard.access import confirm_waiting
 
 pytestmark = pytest.mark.django_db
 
@@ -96,5 +96,5 @@ def test_hooks_are_made_and_kept_as_the_page_says(cast: Cast) -> None:
     assert len(changes) >= 8, "each change is an entry in the workspace's log"
     assert "swagger" in howto.page("/api/docs/", "viewer")
     assert "hooks_decide" in cast.client("viewer").get("/api/schema/").content.decode()
-    sender = "tests/dashboard/api/hooks/test_howto.py runs it against a web process"
+    sender = "tests/unit/dashboard/api/hooks/test_howto.py runs it against a web process"
     howto.complete({"import base64": sender, "status, answer = send_decision(": sender})

@@ -12,9 +12,9 @@ from approvals.notify.endpoints import Wanted
 from checkpoints import queries
 from checkpoints.chain import verify_workspace
 from dashboard import actions
-from tests.approvals.incidents import scenes
-from tests.cast import Cast
 from tests.docs.performing import Performance
+from tests.support.cast import Cast
+from tests.unit.approvals.incidents import scenes
 
 pytestmark = pytest.mark.django_db
 

@@ -11,14 +11,14 @@ import pytest
 from approvals.notify.sender import Sender
 from approvals.notify.texts import kinds
 from dashboard.configuration import mail
-from tests.approvals import post
-from tests.approvals.conftest import loopback
-from tests.approvals.news import endpoint, tell
-from tests.cast import Cast
-from tests.checkpoints.builders import rows
 from tests.contract.things import make_device
-from tests.dashboard import scene
 from tests.docs.performing import Performance
+from tests.support.cast import Cast
+from tests.unit.approvals import post
+from tests.unit.approvals.conftest import loopback
+from tests.unit.approvals.news import endpoint, tell
+from tests.unit.checkpoints.builders import rows
+from tests.unit.dashboard import scene
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loopback")]
 __all__ = ["loopback"]
@@ -78,7 +78,7 @@ def test_endpoints_are_made_as_the_page_says(cast: Cast) -> None:
     assert (options["host"], options["port"], options["use_tls"]) == ("mail.example.com", 587, True)
     for start in ("GATEPOST_MAIL_FROM=", "GATEPOST_BASE_URL="):
         howto.unit(start)
-    howto.complete({"import base64": "tests/approvals/notify/test_notify_webhooks.py runs it"})
+    howto.complete({"import base64": "tests/unit/approvals/notify/test_notify_webhooks.py runs it"})
 
 
 def test_each_kind_of_news_stands_on_the_page(cast: Cast) -> None:

@@ -11,12 +11,12 @@ import pytest
 from approvals.policies import queries as policies
 from checkpoints import leases, store
 from dashboard import actions
-from tests.cast import Cast
-from tests.checkpoints.builders import new_activity
 from tests.contract.world import make_world
-from tests.dashboard import calls, scene
 from tests.docs.performing import Performance
-from tests.workers.conftest import Bench
+from tests.support.cast import Cast
+from tests.unit.checkpoints.builders import new_activity
+from tests.unit.dashboard import calls, scene
+from tests.unit.workers.conftest import Bench
 from workers.code.registry import announce
 
 from . import paying_agent

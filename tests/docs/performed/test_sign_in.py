@@ -17,13 +17,13 @@ from checkpoints.chain import verify_workspace
 from dashboard.configuration import sign_in
 from dashboard.embedded.demo import login_path
 from dashboard.identity.sso import identities
-from tests.cast import Cast
 from tests.contract.things import adding, code_of, make_factor
-from tests.dashboard import calls
-from tests.dashboard.access import confirm_waiting
-from tests.dashboard.authenticator import Authenticator
 from tests.docs.performing import Performance
 from tests.docs.units import sections_of
+from tests.support.cast import Cast
+from tests.unit.dashboard import calls
+from tests.unit.dashboard.access import confirm_waiting
+from tests.unit.dashboard.authenticator import Authenticator
 
 pytestmark = pytest.mark.django_db
 PARTS = ("", "A second factor", "Single sign-on", "A directory: SCIM 2.0")
@@ -183,8 +183,8 @@ def test_single_sign_on_is_set_and_accounts_are_linked(
     monkeypatch.setenv("GATEPOST_PASSWORDS", "off")
     settings.GATEPOST_PASSWORDS = sign_in.passwords(settings.GATEPOST_OIDC)
     settings.AUTHENTICATION_BACKENDS = sign_in.backends(settings.GATEPOST_OIDC)
-    # The form and the way to the provider: tests/dashboard/identity/test_single_sign_on.py, whose
-    # web process starts with such settings.
+    # The form and the provider: tests/unit/dashboard/identity/test_single_sign_on.py, whose web
+    # process starts with such settings.
     assert settings.GATEPOST_PASSWORDS is False
     assert not signed_in(cast.client("manager")), "logins that were made by a password have ended"
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "a-long-password")

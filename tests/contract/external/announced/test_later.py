@@ -11,7 +11,7 @@ from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import queries
 from dashboard.operating.proof import verify
-from tests.cast import Cast
+from tests.support.cast import Cast
 from workers.external.announcement import Announcement, announce
 
 from ..door import Agent

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from tests.cast import Cast
-from tests.dashboard import scene
-from tests.dashboard.views.test_edit_preview import BROKEN
+from tests.support.cast import Cast
+from tests.unit.dashboard import scene
+from tests.unit.dashboard.views.test_edit_preview import BROKEN
 
 from ..door import Agent, Answer
 

@@ -12,7 +12,7 @@ from checkpoints import queries
 from checkpoints.queries import InvalidQuery, Selection
 from dashboard.operating.proof import verify
 from dashboard.saved_views.address import readable
-from tests.cast import Cast
+from tests.support.cast import Cast
 
 from ..door import Agent
 

@@ -15,7 +15,7 @@ from checkpoints.queries.states import recent_digests
 from checkpoints.state.digests import Digests
 from dashboard.actions.external import reports
 from dashboard.identity import rate_limits
-from tests.cast import Cast
+from tests.support.cast import Cast
 
 from ..door import Agent
 

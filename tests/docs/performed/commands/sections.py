@@ -13,16 +13,16 @@ from django.core.management import call_command
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind
-from tests.checkpoints.builders import new_activity, one
 from tests.contract.example_calls import next_node
 from tests.contract.things import ISSUER, make_access_change, make_erasure, make_token
 from tests.contract.world import World, changed_code
-from tests.dashboard import scene
+from tests.unit.checkpoints.builders import new_activity, one
+from tests.unit.dashboard import scene
 
 type Names = dict[str, Any]
 type Make = Callable[[World], Names]
 
-PROCESSES = "starts servers: tests/embedded and tests/acceptance/howtos"
+PROCESSES = "starts servers: tests/faults/embedded and tests/browser/howtos"
 NETWORK = "asks a service outside"
 YES = "--yes"
 
@@ -149,7 +149,7 @@ def waiting(w: World) -> UUID:
 RESEARCH: Make = lambda _: {"market-research": "research", "question": "goal"}  # noqa: E731
 FLIGHTS = of("demo-flights", lived)
 NO_ISSUER = f"--issuer {ISSUER}"
-SERVER = "asks the server: tests/dashboard/mcp/gateway/test_howto.py"
+SERVER = "asks the server: tests/unit/dashboard/mcp/gateway/test_howto.py"
 
 SECTIONS: dict[str, Section] = {
     "": Section(
@@ -265,7 +265,7 @@ SECTIONS: dict[str, Section] = {
         more={"createsuperuser": "--email r@e.example --noinput"},
         left_out={
             "./manage.py changepassword": "asks on a terminal: "
-            "tests/dashboard/commands/test_login_commands.py"
+            "tests/unit/dashboard/commands/test_login_commands.py"
         },
     ),
     "policy": Section(
@@ -280,8 +280,8 @@ SECTIONS: dict[str, Section] = {
         people={"agent list": "viewer", "agent show": "viewer"},
         names={
             "": RESEARCH,
-            "agent check mine": lambda _: {"mine.agent": "tests.workers.graphs.samples"},
-            "agent impact mine": lambda _: {"mine.agent": "tests.workers.graphs.samples"},
+            "agent check mine": lambda _: {"mine.agent": "tests.unit.workers.graphs.samples"},
+            "agent impact mine": lambda _: {"mine.agent": "tests.unit.workers.graphs.samples"},
         },
         codes={
             "agent check --strict": 1,  # for the warnings about effects that cannot be undone
@@ -306,7 +306,7 @@ SECTIONS: dict[str, Section] = {
     "watch": Section(names={"": watched}),
     "migrate": Section(who=""),
     "reset": Section(
-        left_out={"./manage.py reset": "deletes a data folder: tests/embedded/test_up.py"}
+        left_out={"./manage.py reset": "deletes a data folder: tests/faults/embedded/test_up.py"}
     ),
     "make chaos": Section(
         left_out={"make chaos": "strikes for minutes: `make chaos`", "/tmp": "a folder"}

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.approvals.news import endpoint
-from tests.cast import Cast
 from tests.contract.things import make_factor
 from tests.contract.world import World, make_world
 from tests.docs.performing import Performance, in_days
 from tests.docs.units import DOOR, sections_of
+from tests.support.cast import Cast
+from tests.unit.approvals.news import endpoint
 
 from .answers import ANSWERS
 from .sections import SECTIONS
@@ -28,7 +28,7 @@ DAYS = {
 # Lines that stay until Ctrl-C.
 STAYS = dict.fromkeys(
     ("./manage.py watch ./sessions", "./manage.py watch ./sessions --every 10 --json"),
-    "stays until Ctrl-C: tests/dashboard/commands/test_watch.py",
+    "stays until Ctrl-C: tests/unit/dashboard/commands/test_watch.py",
 )
 
 

@@ -1,1 +1,0 @@
-"""`python -m tests.chaos`: a fleet that is struck all the time, and a verdict from outside."""

@@ -1,0 +1,192 @@
+"""Tools about threads, resources, and what the server says of itself."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth import get_user_model
+from jsonschema import Draft202012Validator
+from mcp.shared.exceptions import MCPError
+
+from checkpoints import queries
+from dashboard.identity import tokens
+from dashboard.mcp.server.tools import TOOLS
+from tests.contract.clients.bench import Server
+from tests.unit.dashboard import scene
+from tests.unit.workers.conftest import Bench
+from tests.unit.workers.encrypted.agent import WORD, graph_of
+from workers.code.registry import announce
+
+from .client import LEGACY, MODERN, connected, read, refused, use
+
+pytestmark = pytest.mark.nightly
+
+UNKNOWN = "01a1b1c1-0000-7000-8000-000000000000"  # the same in each process of a run
+
+
+@pytest.fixture(scope="module")
+def agent(server: Server) -> str:
+    """An agent with an inbox that no worker serves."""
+    name = f"research-{uuid4().hex[:8]}"
+    scene.make_agent(name, inbox="findings")
+    return name
+
+
+@pytest.mark.parametrize("mode", [MODERN, LEGACY])
+async def test_clients_of_both_eras_find_the_same(server: Server, mode: str) -> None:
+    async with connected(server.url, server.operator.token, mode) as client:
+        tools = (await client.list_tools()).tools
+        assert {tool.name for tool in tools} == set(TOOLS) - {"decide", "reveal"}
+        for tool in tools:
+            assert tool.description
+            for schema in (tool.input_schema, tool.output_schema):
+                assert schema is not None
+                Draft202012Validator.check_schema(schema)
+                assert schema["type"] == "object"
+        assert (await client.list_resources()).resources == []
+        templates = (await client.list_resource_templates()).resource_templates
+        assert [one.name for one in templates] == ["state", "approval"]
+
+
+def test_an_encrypted_channel_is_read_by_who_may(server: Server) -> None:
+    auditor = get_user_model().objects.get(username="auditor")
+    workspace = queries.default_workspace()
+    thread = str(Bench(announce(graph_of(), {}, []), workspace).start(patient="A", diagnosis=WORD))
+    made = tokens.make(auditor, made_by="user:0", scopes=["read", "reveal"])[1]
+
+    async def walk() -> None:
+        of_diagnosis = {"thread": thread, "channel": "diagnosis"}
+        async with connected(server.url, made) as client:
+            read = await use(client, "reveal", **of_diagnosis)
+            assert (read["value"], read["readers"]) == (WORD, ["auditor", "admin"])
+            problem = await refused(client, "reveal", thread=thread, channel="patient")
+            assert problem["status"] == 404
+        async with connected(server.url, server.operator.token) as client:
+            assert (await refused(client, "reveal", **of_diagnosis))["status"] == 403
+            assert WORD not in str(await use(client, "get", thread=thread))
+
+    asyncio.run(walk())
+    log = queries.workspace_events(workspace, limit=3).rows
+    assert [e.kind for e in log if e.data.get("thread") == thread] == ["channel.revealed"]
+
+
+async def test_a_thread_from_its_start_to_a_fork_and_a_rollback(server: Server, agent: str) -> None:
+    async with connected(server.url, server.operator.token) as client:
+        start = {"agent": agent, "input": {"goal": "delays"}, "name": str(uuid4())}
+        made = await use(client, "start", **start, idempotency_key=str(uuid4()))
+        assert await use(client, "start", **start) == await use(client, "get", thread=made["id"])
+        thread = made["id"]
+        listed = await use(client, "list", agent=agent, status="queued", limit=1)
+        assert [one["id"] for one in listed["results"]] == [thread]
+        page = await use(client, "events", thread=thread, limit=1)
+        assert [one["kind"] for one in page["results"]] == ["thread.started"]
+        sent = await use(client, "input", thread=thread, message="and the rain")
+        assert [one["message"] for one in sent["inputs"]] == ["and the rain"]
+        first = {"thread": thread, "checkpoint": sent["head"]}
+        planned = await use(client, "fork", **first, changes={"goal": "weather"}, preview=True)
+        assert [one["path"] for one in planned["patch"]] == ["/goal"]
+        fork = await use(client, "fork", **first, changes={"goal": "weather"}, title="What if")
+        assert (fork["base"], fork["title"]) == (thread, "What if")
+        state = await read(client, f"gatepost://threads/{fork['id']}/state")
+        assert state["state"]["goal"] == "weather"
+
+
+async def test_a_rollback_is_told_before_it_is_done(server: Server, agent: str) -> None:
+    async with connected(server.url, server.token) as client:
+        name = str(uuid4())
+        saved = [await use(client, "save_state", name=name, state={"n": n}) for n in (1, 2)]
+    async with connected(server.url, server.operator.token) as client:
+        target = {"thread": saved[0]["thread"]["id"], "checkpoint": saved[0]["checkpoint"]["id"]}
+        plan = await use(client, "roll_back", **target, preview=True)
+        assert (plan["steps"], plan["effects"]) == (1, [])
+        stale = await refused(client, "roll_back", **target, reason="wrong", expected_version=0)
+        assert stale["status"] == 412
+        done = await use(
+            client, "roll_back", **target, reason="wrong", expected_version=plan["version"]
+        )
+        assert (done["status"], done["number"]) == ("paused", 3)
+        url = f"gatepost://threads/{target['thread']}/state"
+        for uri, n in ((url, 1), (f"{url}?checkpoint={saved[1]['checkpoint']['id']}", 2)):
+            assert (await read(client, uri))["state"] == {"n": n}
+
+
+async def test_many_wait_while_others_are_answered(server: Server, agent: str) -> None:
+    """Waits hold no worker and no connection: there are more of them than either."""
+    n_waits = 60
+    async with connected(server.url, server.operator.token) as client:
+        thread = (await use(client, "start", agent=agent, input={"goal": "delays"}))["id"]
+        version = (await use(client, "get", thread=thread))["version"]
+        waits = [
+            asyncio.ensure_future(use(client, "wait", thread=thread, version=version, seconds=60))
+            for _ in range(n_waits)
+        ]
+        for _ in range(20):
+            assert (await use(client, "get", thread=thread))["version"] == version
+        assert not any(wait.done() for wait in waits)
+        await asyncio.to_thread(server.operator.post, f"/threads/{thread}/pause/", {})
+        results = await asyncio.gather(*waits)
+    assert {one["status"] for one in results} == {"paused"}
+
+
+async def test_a_wait_ends_without_news(server: Server, agent: str) -> None:
+    async with connected(server.url, server.operator.token) as client:
+        made = await use(client, "start", agent=agent, input={"goal": "delays"})
+        after = await use(client, "wait", thread=made["id"], seconds=1)
+        assert after["version"] == made["version"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "path", "status"),
+    [
+        ("start", {"agent": "no such agent"}, "$.agent", 422),
+        ("start", {}, "$.agent", 422),
+        ("start", {"agent": "x", "inptu": {}}, "$.inptu", 422),
+        ("get", {"thread": "17"}, "$.thread", 422),
+        ("get", {"thread": str(uuid4())}, "", 404),
+        ("list", {"status": "asleep"}, "status", 422),
+        ("wait", {"thread": str(uuid4()), "seconds": 3600}, "$.seconds", 422),
+        ("save_state", {"name": " ", "state": {}}, "$.name", 422),
+        ("save_state", {"name": "x", "state": []}, "$.state", 422),
+        ("load_state", {"name": "x", "number": -1}, "$.number", 422),
+    ],
+)
+async def test_refusals_carry_the_path_of_the_api(
+    server: Server, tool: str, arguments: Any, path: str, status: int
+) -> None:
+    async with connected(server.url, server.operator.token) as client:
+        problem = await refused(client, tool, **arguments)
+        assert problem["status"] == status, problem
+        assert problem["path"].startswith(path)
+        assert problem["detail"]
+
+
+async def test_an_unknown_input_names_its_channel(server: Server, agent: str) -> None:
+    async with connected(server.url, server.operator.token) as client:
+        problem = await refused(client, "start", agent=agent, input={"gaol": "delays"})
+        assert problem["path"] == "$.input.gaol"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "gatepost://threads/17/state",
+        f"gatepost://threads/{UNKNOWN}/state",
+        f"gatepost://approvals/{UNKNOWN}",
+        "file:///etc/passwd",
+        "gatepost://approvals/../threads/",
+    ],
+)
+async def test_a_resource_that_is_none(server: Server, uri: str) -> None:
+    async with connected(server.url, server.operator.token) as client:
+        with pytest.raises(MCPError) as error:
+            await client.read_resource(uri)
+        assert error.value.code == -32602
+
+
+async def test_a_tool_that_is_none(server: Server) -> None:
+    async with connected(server.url, server.operator.token) as client:
+        with pytest.raises(MCPError, match="There is no tool 'delete_everything'"):
+            await client.call_tool("delete_everything", {})

@@ -1,0 +1,108 @@
+"""`python -m tests.faults.chaos [--minutes M | --threads N] [--seed S] [--keep]`.
+
+The table goes to stderr, one line of JSON to stdout; the exit code is that of the verdict, which
+is a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from . import tasks
+from .ground import Ground, environment, ground, pay_before, slow_down
+from .monkey import Monkey
+from .people import People
+from .sizes import Size
+
+MORE = 1_000  # tasks that the people may begin so that there is something to strike
+COUNTS = "counts.jsonl"  # lines of the trees' counters
+LIMIT = 4.0  # times the time that it should take: then it is over, whatever has ended
+
+
+def chaos(base: Ground, size: Size, seed: int, limit: float) -> dict[str, Any]:
+    """Work and strike; what the driver knows of it."""
+    plan = size.faults.shuffled(seed)
+    payload: dict[str, Any] = {"threads": size.threads, "plan": asdict(size.faults), "seed": seed}
+    began, trouble = time.monotonic(), ""
+    for path in (base.home / "acks.jsonl", base.home / "strikes.jsonl", base.data / COUNTS):
+        path.touch()
+    # A few more: a wrong end is no full thread, and one in a thousand is within the budget.
+    goal = tasks.needed(size.threads + 1 + size.threads // 500)
+    pay_before(base.bank.address, goal + MORE)
+    slow_down(base.bank.address)
+    people = People(base, base.home / "acks.jsonl", goal)
+    monkey = Monkey(base, people, plan, seed, base.home / "strikes.jsonl")
+    try:
+        with people:
+            monkey.work(goal, began + limit)
+    except Exception as error:
+        traceback.print_exc()
+        trouble = f"{type(error).__name__}: {error}"
+    if not trouble and not people.done:
+        trouble = f"{people.going} threads had not ended after {limit:.0f} s"
+    # All quiet before it is judged; the servers stay.
+    for part in (*base.workers, base.web, base.bank):
+        part.kill()
+    return payload | {
+        "seconds": round(time.monotonic() - began),
+        "trouble": trouble,
+        "gave_up": base.gave_up,
+        "missed": monkey.missed,
+        "answers": dict(Counter(people.answers)),
+    }
+
+
+def verified(base: Ground) -> dict[str, Any]:
+    """What `./manage.py verify` says of all logs."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "manage.py", "verify", "--json"],
+        env=environment(base.data),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        payload = json.loads(done.stdout)
+    except ValueError:
+        return {"broken": [done.stderr[-500:]], "verified": "not verified"}
+    broken = [f"{one['of']} {one['id']}: {one['what']}" for one in payload["broken"]]
+    return {"broken": broken, "verified": f"{payload['events']:,} verified"}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Everything; 0 when the verdict is good."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.chaos", description=__doc__)
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--minutes", type=float, help="about so long instead of the whole")
+    size.add_argument("--threads", type=int, help="so many threads, and as many fewer strikes")
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3)))
+    parser.add_argument("--keep", action="store_true", help="leave the folder with all logs")
+    value = parser.parse_args(arguments)
+    wanted = Size.of(minutes=value.minutes, threads=value.threads)
+    print(f"seed {value.seed}: {wanted}", file=sys.stderr, flush=True)
+    with ground(keep=value.keep) as base:
+        payload = chaos(base, wanted, value.seed, LIMIT * wanted.seconds)
+        payload |= verified(base)
+        (base.home / "told.json").write_text(json.dumps(payload))
+        code = subprocess.run(
+            [sys.executable, "-m", "tests.faults.chaos.verdict", str(base.home), base.address],
+            env=environment(base.data),
+            check=False,
+        ).returncode
+        if value.keep:
+            print(f"kept: {base.home}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

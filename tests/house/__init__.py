@@ -1,0 +1,1 @@
+"""Rules of the code, and the commands that judge the tests themselves."""

@@ -1,0 +1,1 @@
+"""Tests of one room, in folders of the names of the product."""

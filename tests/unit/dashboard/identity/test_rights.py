@@ -1,0 +1,239 @@
+"""Who may do what, where, and what may be done now: roles, workspaces, the thread's status."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from approvals import queries as gates
+from approvals.notify.endpoints import Wanted
+from approvals.notify.recipients import DECIDES
+from checkpoints import queries
+from checkpoints.states import ROLES as ROLES_OF_TABLE
+from dashboard import actions
+from dashboard.actions import external, hooks
+from dashboard.actions.people.administration import Administrator
+from dashboard.api.shapes.requests import Nothing
+from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
+from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
+from dashboard.identity import permissions
+from dashboard.identity.permissions import Actor, may
+from dashboard.incidents.take import TAKE
+from dashboard.threads.input import INPUT, SendInput
+from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
+from dashboard.threads.rename import RENAME, Rename
+from dashboard.threads.retry import RETRY
+from dashboard.threads.skip import SKIP, Skip
+from tests.support.cast import PEOPLE, Cast
+from tests.unit.dashboard import scene
+
+HASH = "0" * 64
+# Reading; what people show of themselves, and a scope for it; a door of its own (test_scim.py).
+ELSEWHERE = {"read", "confirm", "decide_high", "scim"}
+
+
+def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Actor], Any]]:
+    """Every action that changes something, as a call by somebody."""
+    return {
+        "start": lambda who: actions.start_thread(who, agent="research", input={"goal": "abc"}),
+        "upload": lambda who: actions.upload(who, SimpleUploadedFile("a.csv", b"a")),
+        "work": lambda who: external.take(who, thread, "host-1", 60),
+        "pause": lambda who: PAUSE.run(who, Pause(), thread),
+        "rename": lambda who: RENAME.run(who, Rename(title="October"), thread),
+        "resume": lambda who: RESUME.run(who, Resume(), thread),
+        "retry": lambda who: RETRY.run(who, Nothing(), thread),
+        "skip": lambda who: SKIP.run(who, Skip(node="analyse", reason="because"), thread),
+        "settle": lambda who: actions.settle(who, thread, head, "happened"),
+        "code": lambda who: actions.choose_code(who, thread, "pin"),
+        "input": lambda who: INPUT.run(who, SendInput(message="more"), thread),
+        "edit": lambda who: actions.edit(who, thread, {"goal": "abc"}, "because"),
+        "cancel": lambda who: actions.cancel(who, thread, "because"),
+        "fork": lambda who: actions.fork(who, thread, head),
+        "roll_back": lambda who: actions.roll_back(who, thread, head, "because"),
+        "decide": lambda who: actions.decide(who, approval, "approve", HASH),
+        "verify": lambda who: actions.verify(who, thread),
+        "reveal": lambda who: actions.reveal(who, thread, "none"),
+        "export": lambda who: actions.export(who, thread).close(),
+        "import": lambda who: actions.import_thread(who, Path("there is none")),
+        "policy": lambda who: actions.edit_policy(who, approval, active=False),
+        "notify": lambda who: actions.make_endpoint(who, "email", Wanted(name=str(uuid4()))),
+        "hook": lambda who: hooks.disable_hook(who, approval),
+        "mcp": lambda who: actions.remove_mcp_server(who, approval),
+        "breaker": lambda who: RELEASE.run(who, ReleaseBreaker(reason="right"), approval),
+        "request_erasure": lambda who: actions.request_erasure(who, thread, "thread", "consent"),
+        "erase": lambda who: actions.decide_erasure(who, approval, True),
+        "hold": lambda who: actions.set_hold(who, thread, "case 17"),
+        "retention": lambda who: actions.set_retention(who, "a", 30, False, True),
+        "incident": lambda who: TAKE.run(who, Nothing(), approval),
+        "subscribe": lambda who: actions.remove_subscription(who, approval),
+        "save_view": lambda who: actions.remove_view(who, approval),
+        "delegate": lambda who: actions.remove_deputy(who, approval),
+        "access": lambda who: actions.refuse_access_change(who, approval),
+        "stand_for": lambda who: hooks.confirm_identity(who, approval),
+        "sign_ins": lambda who: actions.end_sign_in(who, approval),
+        "people": lambda who: actions.edit_user(Administrator(who, False), 2**31 - 1, {}),
+    }
+
+
+def test_rights_name_known_roles_and_an_admin_decides_nothing() -> None:
+    assert permissions.ROLES == ROLES_OF_TABLE
+    assert all(roles <= set(ROLES_OF_TABLE) for roles in permissions.RIGHTS.values())
+    assert [a for a, roles in permissions.RIGHTS.items() if "admin" in roles] == [
+        "read",
+        "verify",
+        "reveal",
+        "breaker",
+        "request_erasure",
+        "erase",
+        "hold",
+        "retention",
+        "incident",
+        "subscribe",
+        "save_view",
+        "delegate",
+        "policy",
+        "notify",
+        "hook",
+        "mcp",
+        "people",
+        "access",
+        "sign_ins",
+        "confirm",
+        "stand_for",
+        "scim",
+    ]
+    assert set(attempts(uuid4(), uuid4(), uuid4())) == set(permissions.RIGHTS) - ELSEWHERE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "action"),
+    list(
+        itertools.product(
+            ("operator", "manager", "auditor", "viewer", "admin"),
+            sorted(set(permissions.RIGHTS) - ELSEWHERE),
+        )
+    ),
+)
+def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
+    """Whoever may is not refused as Forbidden; whoever may not is, and nothing is written."""
+    row = scene.waiting(cast.workspace, agent)
+    before = queries.thread(row.thread, workspace=cast.workspace)
+    actor = cast.actor(name)
+    allowed = {
+        "operator": {
+            "start",
+            "upload",
+            "pause",
+            "rename",
+            "resume",
+            "retry",
+            "edit",
+            "cancel",
+            "fork",
+        }
+        | {"skip", "settle", "roll_back", "input", "code", "export", "import", "work", "breaker"}
+        | {"incident", "request_erasure"},
+        "manager": {"fork", "roll_back", "decide", "incident", "delegate"},
+        "auditor": {"export"},
+        "admin": {"policy", "notify", "hook", "mcp", "people", "breaker", "incident"}
+        | {"access", "request_erasure", "erase", "hold", "retention", "delegate"},
+    }.get(name, set()) | {"verify", "subscribe", "save_view", "sign_ins", "reveal", "stand_for"}
+    assert may(actor, action) is (action in allowed)
+    call = attempts(row.thread, before.head, row.id)[action]
+    if action in allowed:
+        # No policy, hook or user has that id: whoever may is told just that.
+        unknown = {"policy", "hook", "mcp", "people", "breaker", "incident", "subscribe", "erase"}
+        unknown |= {"save_view", "delegate", "sign_ins", "reveal", "access", "stand_for"}
+        missing = [Missing] if action in unknown else []
+        with contextlib.suppress(Conflict, *missing):
+            call(actor)
+    else:
+        with pytest.raises(Forbidden, match="Needs the role") as caught:
+            call(actor)
+        assert caught.value.status == 403
+        assert queries.thread(row.thread, workspace=cast.workspace) == before
+
+
+@pytest.mark.parametrize(
+    "action",
+    sorted(
+        set(permissions.RIGHTS) - ELSEWHERE - {"start", "upload", "import", "notify", "retention"}
+    ),
+)
+def test_other_workspaces_do_not_exist(cast: Cast, agent: UUID, action: str) -> None:
+    row = scene.waiting(cast.workspace, agent)
+    head = queries.thread(row.thread, workspace=cast.workspace).head
+    with pytest.raises(Missing) as caught:
+        attempts(row.thread, head, row.id)[action](cast.actor("stranger"))
+    with pytest.raises(Missing) as unknown:
+        attempts(uuid4(), head, uuid4())[action](cast.actor("stranger"))
+    assert caught.value.detail == unknown.value.detail
+    assert gates.approval(row.id, workspace=cast.workspace).open
+
+
+def test_who_is_told_is_who_may_decide() -> None:
+    assert permissions.RIGHTS["decide"] == {DECIDES}
+
+
+def test_who_is_who(cast: Cast, django_user_model: Any) -> None:
+    actor = cast.actor("operator")
+    assert actor.id == f"user:{cast.users['operator'].pk}"
+    assert (actor.workspace, actor.workspace_name) == (cast.workspace, "default")
+    for name, (workspace_name, roles) in PEOPLE.items():
+        if workspace_name:
+            assert cast.actor(name).roles == set(roles)
+    with pytest.raises(Forbidden, match="not a member"):
+        cast.actor("nobody")
+    root = django_user_model.objects.create_superuser("root", password="x")
+    assert actions.actor_of(root).roles == {"admin"}
+    assert actions.actor_of(root).workspace == cast.workspace
+    cast.users["operator"].is_active = False
+    with pytest.raises(Forbidden, match="Sign in"):
+        cast.actor("operator")
+
+
+# --- what may be done now -------------------------------------------------------------------------
+
+
+def test_allowed_actions_say_why_not(cast: Cast, agent: UUID) -> None:
+    row = scene.waiting(cast.workspace, agent)
+    thread = queries.thread(row.thread, workspace=cast.workspace)
+    result = actions.allowed_actions(cast.actor("operator"), thread)
+    assert list(result) == list(permissions.THREAD_ACTIONS)
+    allowed = {name for name, a in result.items() if a.allowed}
+    assert allowed == {"pause", "edit", "fork", "roll_back", "cancel"}
+    assert result["resume"].why == "Only possible while the thread is paused; now it is waiting."
+    assert result["retry"].why == (
+        "Only possible while the thread is in need of attention or failed; now it is waiting."
+    )
+    seen = actions.allowed_actions(cast.actor("auditor"), thread)
+    assert not any(a.allowed for a in seen.values())
+    assert seen["pause"].why == "Needs the role operator."
+    assert seen["fork"].why == "Needs the role operator or reviewer."
+
+
+def test_allowed_actions_agree_with_the_store(cast: Cast, agent: UUID) -> None:
+    """What is shown as possible is possible, and what is not is refused, in three statuses."""
+    who = cast.actor("operator")
+    for make in (
+        lambda: scene.start(cast.workspace, agent),
+        lambda: scene.waiting(cast.workspace, agent).thread,
+        lambda: scene.lease(scene.start(cast.workspace, agent)).thread,
+    ):
+        for action in ("pause", "resume", "retry", "edit", "cancel", "fork"):
+            thread = queries.thread(make(), workspace=cast.workspace)
+            expected = actions.allowed_actions(who, thread)[action].allowed
+            call = attempts(thread.id, thread.head, uuid4())[action]
+            if expected:
+                call(who)
+            else:
+                with pytest.raises(NotAllowedNow):
+                    call(who)

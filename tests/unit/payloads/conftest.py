@@ -1,0 +1,111 @@
+"""The agent with large values on each store, and what lies there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.test import override_settings
+
+from tests.unit.checkpoints.builders import rows
+from tests.unit.workers.conftest import Bench, bench_of
+from tests.unit.workers.memory_bench import MemoryBench, memory_bench_of
+
+from . import agents
+
+STORES = ("memory", "database", "file", "elsewhere")
+
+
+@dataclass
+class Storage:
+    """A store: the bench that writes there, and what lies there of a thread."""
+
+    kind: str
+    bench: Bench | MemoryBench
+
+    def lies(self, thread: UUID) -> dict[str, int]:
+        """Bytes of each content by its hash."""
+        if isinstance(self.bench, MemoryBench):
+            items = self.bench.book.contents.items()
+            return {sha: len(raw) for (owner, sha), raw in items if owner == thread}
+        if self.kind == "database":
+            result = rows(
+                "SELECT sha256, octet_length(body) FROM gp_content WHERE thread_id = %s", [thread]
+            )
+            return dict(result)
+        try:
+            _, names = default_storage.listdir(f"threads/{thread}/contents")
+        except FileNotFoundError:
+            return {}
+        sizes = {n: default_storage.size(f"threads/{thread}/contents/{n}") for n in names}
+        return {name.removesuffix(".json"): size for name, size in sizes.items()}
+
+    def spoil(self, thread: UUID, sha: str, change: Callable[[bytes], bytes | None]) -> None:
+        """Alter a content past all guards, or lose it (None)."""
+        if isinstance(self.bench, MemoryBench):
+            book = self.bench.book.contents
+            raw = change(book.pop((thread, sha)))
+            if raw is not None:
+                book[thread, sha] = raw
+        elif self.kind == "database":
+            key = [thread, sha]
+            (body,) = rows("SELECT body FROM gp_content WHERE thread_id = %s AND sha256 = %s", key)[
+                0
+            ]
+            raw = change(body.encode())
+            rows("SET session_replication_role = replica")
+            if raw is None:
+                rows("DELETE FROM gp_content WHERE thread_id = %s AND sha256 = %s", key)
+            else:
+                rows(
+                    "UPDATE gp_content SET body = %s WHERE thread_id = %s AND sha256 = %s",
+                    [raw.decode(), *key],
+                )
+            rows("SET session_replication_role = DEFAULT")
+        else:
+            path = f"threads/{thread}/contents/{sha}.json"
+            with default_storage.open(path, "rb") as file:
+                raw = change(file.read())
+            default_storage.delete(path)
+            if raw is not None:
+                default_storage.save(path, ContentFile(raw))
+
+
+@pytest.fixture
+def storage_of(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[[str], Storage]]:
+    """Makes a place of a kind; files lie in a folder of the test's own, or in no folder at all."""
+    agents.calls.clear()
+    settings: list[Any] = []
+
+    def make(kind: str) -> Storage:
+        if kind == "memory":
+            return Storage(kind, memory_bench_of(agents.module_of("database")))
+        request.getfixturevalue("db")
+        if kind == "database":
+            return Storage(kind, bench_of(agents.module_of("database")))
+        backend = "InMemoryStorage" if kind == "elsewhere" else "FileSystemStorage"
+        changed = override_settings(
+            MEDIA_ROOT=tmp_path / "media",
+            STORAGES={"default": {"BACKEND": f"django.core.files.storage.{backend}"}},
+        )
+        changed.enable()
+        settings.append(changed)
+        return Storage(kind, bench_of(agents.module_of("file")))
+
+    yield make
+    for changed in settings:
+        changed.disable()
+
+
+@pytest.fixture(params=STORES)
+def storage(request: pytest.FixtureRequest, storage_of: Callable[[str], Storage]) -> Storage:
+    """Each store in turn."""
+    return storage_of(request.param)
