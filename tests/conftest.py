@@ -13,7 +13,7 @@ from django.test.utils import setup_databases
 from hypothesis import settings as examples
 from pytest_django import DjangoDbBlocker
 
-from tests import renderers
+from tests.support import renderers
 from tests.support.cast import Cast
 from tests.support.chromium import FLAGS, find_chromium
 from tests.support.saved_cast import load_cast
@@ -162,7 +162,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
     """While its database stands, see whether all that a test wrote still folds to its hashes."""
-    from tests import folding
+    from tests.support import folding
 
     result = folding.after(item)
     yield

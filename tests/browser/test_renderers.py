@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser
 from playwright.sync_api import Error as BrowserError
 
-from tests import renderers
+from tests.support import renderers
 
 pytestmark = pytest.mark.browser
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkpoints import store
-from tests import folding
+from tests.support import folding
 from tests.unit.checkpoints.builders import Driver, acquired, drive, make_thread
 
 pytestmark = pytest.mark.django_db

@@ -4,7 +4,7 @@ import pytest
 from django.db import connection, transaction
 
 from checkpoints.chain import verify_workspace
-from tests import saved_cast
+from tests.support import saved_cast
 from tests.support.cast import PEOPLE, Cast
 
 

@@ -19,7 +19,7 @@ def pytest_arguments(lane: str) -> list[str]:
     """The arguments that a target of the Makefile gives to pytest."""
     command = ["make", "--dry-run", "--no-print-directory", lane]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    (arguments,) = re.findall(r" -m (?:pytest|tests\.lanes\.alone) (.*)", printed)
+    (arguments,) = re.findall(r" -m (?:pytest|tests\.house\.lanes\.alone) (.*)", printed)
     return shlex.split(arguments)
 
 
