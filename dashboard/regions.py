@@ -15,9 +15,9 @@ from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.errors import NotFound
 from dashboard.live.regions import LiveTopic, Region
-from dashboard.pages import approvals, board, breakpoints, inbox, thread, thread_regions
-from dashboard.pages.parts import budgets, conversation, graph, incident, incidents
-from dashboard.pages.tree import family
+from dashboard.pages import approvals, board, inbox
+from dashboard.pages.parts import budgets, incident, incidents
+from dashboard.threads.page import breakpoints, conversation, family, graph, past, thread
 from dashboard.wire.topics import FAMILY, INCIDENT, INCIDENTS, Topic
 
 BOARD, THREAD = "thread/list.html", "thread/detail.html"
@@ -78,13 +78,13 @@ TOPICS: Final[Mapping[str, LiveTopic]] = {
         {
             "thread-head": Region(THREAD, thread.thread_head, by_roles=True),
             "thread-facts": Region(THREAD, thread.thread_facts, by_roles=True),
-            "thread-time": Region(THREAD, thread_regions.thread_time),
+            "thread-time": Region(THREAD, past.thread_time),
             "thread-summary": Region(THREAD, graph.thread_summary),
             "thread-note": Region(THREAD, thread.thread_note, by_roles=True),
             "thread-damage": Region(THREAD, thread.thread_damage),
             "thread-progress": Region(THREAD, thread.thread_progress),
-            "thread-lineage": Region(THREAD, thread_regions.thread_lineage),
-            "thread-forks": Region(THREAD, thread_regions.thread_forks),
+            "thread-lineage": Region(THREAD, past.thread_lineage),
+            "thread-forks": Region(THREAD, past.thread_forks),
             "thread-conversation": Region(
                 THREAD,
                 conversation.thread_conversation,
@@ -93,18 +93,16 @@ TOPICS: Final[Mapping[str, LiveTopic]] = {
             "thread-input": Region(THREAD, thread.thread_input, by_roles=True),
             "thread-state": Region(
                 THREAD,
-                thread_regions.thread_state,
+                past.thread_state,
                 by_roles=True,
-                key=thread_regions.state_key,
+                key=past.state_key,
             ),
-            "thread-activities": Region(THREAD, thread_regions.thread_activities, by_roles=True),
-            "thread-events": Region(THREAD, thread_regions.thread_events),
+            "thread-activities": Region(THREAD, past.thread_activities, by_roles=True),
+            "thread-events": Region(THREAD, past.thread_events),
             "thread-plan": Region(THREAD, graph.thread_plan),
             "thread-stop": Region(THREAD, breakpoints.thread_stop, by_roles=True),
             "thread-graph": Region(THREAD, graph.thread_graph),
-            "thread-artifacts": Region(
-                THREAD, thread_regions.thread_artifacts, key=thread_regions.artifacts_key
-            ),
+            "thread-artifacts": Region(THREAD, past.thread_artifacts, key=past.artifacts_key),
         },
         page=lambda topic: thread.ThreadPage(topic.workspace, _ref(topic)),
         resolve=_thread,

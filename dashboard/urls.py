@@ -6,7 +6,19 @@ from django.urls import include, path
 
 from .board import breaker_dialogs
 from .incidents import buttons as incident_buttons
-from .threads import skip_dialog
+from .threads import (
+    cancel_page,
+    compare_page,
+    edit_page,
+    fork_page,
+    input_page,
+    roll_back_page,
+    settle_page,
+    skip_dialog,
+    start_page,
+    thread_page,
+    value_pages,
+)
 from .views import (
     artifacts,
     board,
@@ -26,17 +38,6 @@ from .views.approvals import report as reports
 from .views.fleet import many, overview, saved_views
 from .views.incidents import devices, subscriptions
 from .views.incidents import lists as incidents
-from .views.threads import (
-    cancel,
-    changes,
-    compare,
-    edit,
-    fork,
-    start,
-    unknown_effects,
-    values,
-)
-from .views.threads import detail as threads
 
 # Here and not when Django starts: commands and workers have no use for the records.
 admin.autodiscover()
@@ -50,27 +51,27 @@ urlpatterns = [
     # First: what is called most is compared with the fewest patterns.
     path("api/", include("dashboard.api.urls")),
     path("", board.board, name="board"),
-    path("threads/new/", start.new, name="thread_new"),
+    path("threads/new/", start_page.new, name="thread_new"),
     path("threads/many/", many.many, name="threads_many"),
-    path("threads/compare/", compare.compare, name="compare"),
-    path("threads/value/", values.value, name="thread_value"),
-    path(f"{THREAD}/", threads.page, name="thread"),
-    path(f"{THREAD}/fork/", fork.fork, name="thread_fork"),
-    path(f"{THREAD}/rollback/", changes.rollback, name="thread_rollback"),
-    path(f"{THREAD}/edit/", edit.edit, name="thread_edit"),
-    path(f"{THREAD}/pause/", threads.pause, name="thread_pause"),
-    path(f"{THREAD}/rename/", threads.rename, name="thread_rename"),
-    path(f"{THREAD}/resume/", threads.resume, name="thread_resume"),
-    path(f"{THREAD}/retry/", threads.retry, name="thread_retry"),
+    path("threads/compare/", compare_page.compare, name="compare"),
+    path("threads/value/", value_pages.value, name="thread_value"),
+    path(f"{THREAD}/", thread_page.page, name="thread"),
+    path(f"{THREAD}/fork/", fork_page.fork, name="thread_fork"),
+    path(f"{THREAD}/rollback/", roll_back_page.rollback, name="thread_rollback"),
+    path(f"{THREAD}/edit/", edit_page.edit, name="thread_edit"),
+    path(f"{THREAD}/pause/", thread_page.pause, name="thread_pause"),
+    path(f"{THREAD}/rename/", thread_page.rename, name="thread_rename"),
+    path(f"{THREAD}/resume/", thread_page.resume, name="thread_resume"),
+    path(f"{THREAD}/retry/", thread_page.retry, name="thread_retry"),
     path(f"{THREAD}/skip/", skip_dialog.skip, name="thread_skip"),
-    path(f"{THREAD}/settle/", unknown_effects.settle, name="thread_settle"),
-    path(f"{THREAD}/code/", threads.code, name="thread_code"),
-    path(f"{THREAD}/cancel/", cancel.cancel, name="thread_cancel"),
-    path(f"{THREAD}/capsule/", threads.capsule, name="thread_capsule"),
-    path(f"{THREAD}/verify/", threads.verify, name="thread_verify"),
-    path(f"{THREAD}/reveal/", values.reveal, name="thread_reveal"),
-    path(f"{THREAD}/input/", changes.send_input, name="thread_input"),
-    path(f"{THREAD}/published/<str:slug>/<str:name>", threads.published_file, name="published"),
+    path(f"{THREAD}/settle/", settle_page.settle, name="thread_settle"),
+    path(f"{THREAD}/code/", thread_page.code, name="thread_code"),
+    path(f"{THREAD}/cancel/", cancel_page.cancel, name="thread_cancel"),
+    path(f"{THREAD}/capsule/", thread_page.capsule, name="thread_capsule"),
+    path(f"{THREAD}/verify/", thread_page.verify, name="thread_verify"),
+    path(f"{THREAD}/reveal/", value_pages.reveal, name="thread_reveal"),
+    path(f"{THREAD}/input/", input_page.send_input, name="thread_input"),
+    path(f"{THREAD}/published/<str:slug>/<str:name>", thread_page.published_file, name="published"),
     path(f"{THREAD}/erase/", erasures.erase, name="thread_erase"),
     path("erasures/", erasures.erasures, name="erasures"),
     path("erasures/<uuid:erasure_id>/", erasures.erasure, name="erasure"),

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from checkpoints import queries
 from checkpoints.queries.states import materialized
 from dashboard.live import regions
-from dashboard.pages.thread import ThreadPage
+from dashboard.threads.page.thread import ThreadPage
 
 from ..ground import median, workspace
 from ..report import Measured

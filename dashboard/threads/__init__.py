@@ -1,1 +1,1 @@
-"""What people do to one thread: each action with its input, what it does and its words."""
+"""One thread: what people do to it, each action with its input and words, and its pages."""

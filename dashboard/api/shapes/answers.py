@@ -16,7 +16,7 @@ from dashboard.actions.encrypted_channels import Revealed
 from dashboard.drawing.comparison.compare import Comparison
 from dashboard.drawing.comparison.endings import Ending
 from dashboard.identity.permissions import Actor
-from dashboard.pages.parts.outcome import outcome_of_undo
+from dashboard.threads.page.outcome import outcome_of_undo
 
 from .rows import Diff, Event, EventList, Place, ThreadDetail
 

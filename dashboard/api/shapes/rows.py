@@ -24,7 +24,7 @@ from dashboard.documents.closed_shape import Erased
 from dashboard.documents.ending_shape import Ending
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import HasRoles, allowed_actions
-from dashboard.pages.parts.outcome import UndoOutcome
+from dashboard.threads.page.outcome import UndoOutcome
 
 from .savings import Saved
 

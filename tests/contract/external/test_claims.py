@@ -138,7 +138,7 @@ def test_what_came_with_a_capsule_opens_no_report_of_before(
     thread = queries.thread(UUID(str(elsewhere.thread)), workspace=cast.elsewhere)
     from dataclasses import replace
 
-    from dashboard.pages import published
+    from dashboard.threads.page import published
 
     activities = queries.activities(thread.id)
     assert published.files(thread, activities)

@@ -21,8 +21,8 @@ from django.core.cache import caches
 from django.template.loader import render_to_string
 
 from checkpoints import queries, store
-from dashboard.pages.thread import ThreadPage
-from dashboard.pages.thread_regions import thread_activities, thread_events
+from dashboard.threads.page.past import thread_activities, thread_events
+from dashboard.threads.page.thread import ThreadPage
 from tests.faults import invariants
 from tests.faults.bench import (
     AGENTS,

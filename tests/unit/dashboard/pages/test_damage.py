@@ -25,8 +25,8 @@ from dashboard.doctor import lag
 from dashboard.doctor.findings import Seen
 from dashboard.live import metrics, regions
 from dashboard.operating.background import verification as background
-from dashboard.pages import thread_regions
-from dashboard.pages.thread import ThreadPage
+from dashboard.threads.page import past
+from dashboard.threads.page.thread import ThreadPage
 from tests.support.cast import Cast
 from tests.unit.approvals import post
 from tests.unit.approvals.news import endpoint
@@ -210,12 +210,12 @@ def test_no_page_of_a_damaged_thread_has_a_mark_of_what_is_verified(
     in_background(audited)
     assert len(marked()) > 4, "the marks are looked for by their true look"
     page = ThreadPage(audited.cast.workspace, audited.thread)
-    before = thread_regions.state_key(page)
+    before = past.state_key(page)
     alter(KINDS[kind], audited.thread)
     by_page(audited)
     assert not marked()
     again = ThreadPage(audited.cast.workspace, audited.thread)
-    assert thread_regions.state_key(again) != before, "a kept rendering is not pushed again"
+    assert past.state_key(again) != before, "a kept rendering is not pushed again"
 
 
 def test_the_kinds_are_many() -> None:

@@ -13,7 +13,7 @@ from checkpoints import store
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind
 from dashboard.drawing.event_looks import event_tone
-from dashboard.pages.parts import errors
+from dashboard.threads.page import errors
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 

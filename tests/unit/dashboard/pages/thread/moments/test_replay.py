@@ -11,8 +11,8 @@ import pytest
 from django.utils.html import strip_tags
 
 from checkpoints import queries
-from dashboard.pages import thread as pages
-from dashboard.pages.thread_regions import SAVE_POINTS
+from dashboard.threads.page import thread as pages
+from dashboard.threads.page.past import SAVE_POINTS
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import drive, make_agent, make_thread, one, rows
 from tests.unit.dashboard.drawing.comparison.runs import play, script_of

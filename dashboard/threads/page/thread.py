@@ -35,20 +35,19 @@ from dashboard.fields.message import message_field
 from dashboard.fields.shapes import Kind
 from dashboard.identity.people import people
 from dashboard.identity.permissions import allowed_actions
-from dashboard.pages.parts.failure import KINDS, Failure, failure_of
-from dashboard.pages.parts.forks import forks_of
-from dashboard.pages.parts.outcome import UndoOutcome, outcome_of_undo, outcomes
+from dashboard.pages.damage import damage_of
+from dashboard.pages.rights import Class, Roles, actions_of, rights_of
+from dashboard.threads.page import errors
+from dashboard.threads.page.abilities import abilities
+from dashboard.threads.page.failure import KINDS, Failure, failure_of
+from dashboard.threads.page.family import FamilyPage
+from dashboard.threads.page.forks import forks_of
+from dashboard.threads.page.outcome import UndoOutcome, outcome_of_undo, outcomes
 from dashboard.wire.progress import read_progress
 from dashboard.wording import savings
 from dashboard.wording.model_settings import ConfigFact, config_facts
 from dashboard.wording.text import number
 from dashboard.wording.why import why_waiting
-
-from .damage import damage_of
-from .parts import errors
-from .parts.abilities import abilities
-from .rights import Class, Roles, actions_of, rights_of
-from .tree.family import FamilyPage
 
 CHECKPOINTS = 200  # read for the plan and the graph
 ROWS = 20  # of them shown, as segments of the bar of time and as rows of the lineage

@@ -19,10 +19,11 @@ from dashboard.capsules import downloads
 from dashboard.fields.parameters import ID, NUMBER, NUMBER_OR_ID, one_of
 from dashboard.kit.action import Action, read
 from dashboard.kit.inputs import from_texts
-from dashboard.pages import published
-from dashboard.pages.parts import errors as errors_only
 from dashboard.pages.rights import rights_of
-from dashboard.pages.thread import NOUNS, TABS, ThreadPage
+from dashboard.threads import children_dialog, code_page
+from dashboard.threads.page import errors as errors_only
+from dashboard.threads.page import published
+from dashboard.threads.page.thread import NOUNS, TABS, ThreadPage
 from dashboard.threads.pause import PAUSE, RESUME
 from dashboard.threads.rename import RENAME
 from dashboard.threads.retry import RETRY
@@ -43,8 +44,6 @@ from dashboard.views.base import (
     version_of,
     wants_regions,
 )
-
-from . import code_changes, reach
 
 TEMPLATE = "thread/detail.html"
 CHOSEN = {
@@ -198,10 +197,10 @@ rename = button(
 
 pause = button(
     PAUSE,
-    ask=reach.choice,
+    ask=children_dialog.choice,
     opposite=lambda texts: "" if texts.get("before_node") else "thread_resume",
 )
-resume = button(RESUME, ask=reach.choice, opposite=lambda _: "thread_pause")
+resume = button(RESUME, ask=children_dialog.choice, opposite=lambda _: "thread_pause")
 retry = button(RETRY)
 
 
@@ -211,9 +210,9 @@ def code(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Choose which code goes on with it; a fork is shown at once."""
     choice = request.POST.get("choice", "")
     if request.method == "GET" and not wants_regions(request):
-        return code_changes.page(request, thread_id)
+        return code_page.page(request, thread_id)
     if request.POST.getlist("thread"):
-        return code_changes.choose(request, thread_id, choice)
+        return code_page.choose(request, thread_id, choice)
     if request.method == "POST" and choice == "fork":
         try:
             born = actions.choose_code(

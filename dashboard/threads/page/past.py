@@ -19,15 +19,13 @@ from dashboard.actions.people.administrator import AUDIT
 from dashboard.drawing import lineage
 from dashboard.drawing.places import Sides
 from dashboard.drawing.time_bar import timebar
-from dashboard.pages import published
+from dashboard.pages.rights import Roles, rights_of
+from dashboard.threads.page import errors, published
+from dashboard.threads.page.values import event_sides, point, sides_of
 from dashboard.wording.usages import usage_text
 
-from .parts import errors
-from .parts.values import event_sides, point, sides_of
-from .rights import Roles, rights_of
-
 if TYPE_CHECKING:
-    from .thread import ThreadPage
+    from dashboard.threads.page.thread import ThreadPage
 
 SAVE_POINTS = 8  # shown at once
 

@@ -15,11 +15,10 @@ from dashboard.actions.forks import checkpoint_before, exchangeable
 from dashboard.fields import form as fields
 from dashboard.fields.shapes import ForkPreview
 from dashboard.fields.state_text import SHOWN_BYTES
+from dashboard.threads.checkpoint_forms import ahead_of
+from dashboard.threads.state_form import Budget
 from dashboard.views import forms
 from dashboard.views.base import SeeOther, actor, flash
-
-from .changes import ahead_of
-from .state_form import Budget
 
 OUTPUT = "output"
 

@@ -17,11 +17,17 @@ from dashboard import actions, errors
 from dashboard.fields import form as fields
 from dashboard.fields import state_text
 from dashboard.fields.shapes import Ahead
+from dashboard.threads.checkpoint_forms import (
+    ahead_of,
+    checkpoint_of,
+    form_page,
+    head_of,
+    thread_for,
+    values_at,
+)
+from dashboard.threads.state_form import BY_JSON, StateForm, digest_of
 from dashboard.views import forms
 from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
-
-from .changes import ahead_of, checkpoint_of, form_page, head_of, thread_for, values_at
-from .state_form import BY_JSON, StateForm, digest_of
 
 PREVIEW, SAVE = "preview", "save"
 _BACK: Final = "Back to the thread"

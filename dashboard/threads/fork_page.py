@@ -19,13 +19,19 @@ from dashboard.actions.previews.plans import ForkPlan
 from dashboard.fields import state_text
 from dashboard.fields.parameters import ID, NUMBER_OR_ID
 from dashboard.fields.shapes import ForkPreview
+from dashboard.threads.checkpoint_forms import (
+    ahead_of,
+    checkpoint_of,
+    form_page,
+    head_of,
+    thread_for,
+    values_at,
+)
+from dashboard.threads.counterfactual_page import counterfactual
+from dashboard.threads.state_form import Budget, StateForm, digest_of
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, member, thread_url
-
-from .changes import ahead_of, checkpoint_of, form_page, head_of, thread_for, values_at
-from .counterfactual import counterfactual
-from .state_form import Budget, StateForm, digest_of
 
 PREVIEW, CREATE = "preview", "create"
 

@@ -7,9 +7,8 @@ from typing import Any
 from checkpoints.states import STOPS_AHEAD, Status
 from dashboard.drawing import graphs
 from dashboard.identity.permissions import may
-
-from .rights import Class, Roles
-from .thread import ThreadPage
+from dashboard.pages.rights import Class, Roles
+from dashboard.threads.page.thread import ThreadPage
 
 
 def thread_stop(page: ThreadPage, roles: Roles) -> dict[str, Any]:

@@ -27,8 +27,7 @@ from dashboard.drawing.places import (
     value_address,
 )
 from dashboard.fields.parameters import EVENT
-
-from .comparison import point_of
+from dashboard.threads.page.comparison import point_of
 
 LINES: Final = 350  # on a page of its own
 SHOWN: Final = 40_000  # characters of a string on a page of its own

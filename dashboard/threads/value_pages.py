@@ -16,12 +16,11 @@ from checkpoints.views import CheckpointRow
 from dashboard import actions, errors
 from dashboard.actions.encrypted_channels import EncryptedChannel, encrypted_channels
 from dashboard.fields.parameters import NUMBER, NUMBER_OR_ID, PART, POINT, POINTER, TEXT
-from dashboard.pages.parts.values import ValuePage
+from dashboard.threads.checkpoint_forms import checkpoint_of, head_of
+from dashboard.threads.page.values import ValuePage
 from dashboard.views.addresses import takes
 from dashboard.views.base import actor, member, number_in
 from dashboard.wording.text import prose
-
-from .changes import checkpoint_of, head_of
 
 
 @require_safe

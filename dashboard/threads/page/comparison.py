@@ -20,8 +20,7 @@ from dashboard.drawing.comparison.endings import Ending, ending_of
 from dashboard.drawing.places import Places, Sides, pointer_to
 from dashboard.fields.parameters import SIDE
 from dashboard.identity.people import people
-
-from .forks import forks_of
+from dashboard.threads.page.forks import forks_of
 
 VIEWS: Final = ("changes", "sides")
 CANDIDATES: Final = 20

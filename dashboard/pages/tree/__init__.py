@@ -1,1 +1,0 @@
-"""Family trees on pages."""

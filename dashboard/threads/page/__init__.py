@@ -1,0 +1,1 @@
+"""The page of one thread: what its regions read and show."""

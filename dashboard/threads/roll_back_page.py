@@ -1,0 +1,94 @@
+"""The form of a rollback: what it undoes, then the action."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from checkpoints import queries
+from checkpoints.views import CheckpointRow, ThreadRow
+from dashboard import actions, errors
+from dashboard.drawing import lineage
+from dashboard.fields.parameters import NUMBER_OR_ID
+from dashboard.fields.shapes import Ahead
+from dashboard.views import forms
+from dashboard.views.addresses import takes
+from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
+from dashboard.wording.interruptions import children_words
+
+from .checkpoint_forms import ahead_of, checkpoint_of, form_page, thread_for
+
+
+@form_page
+@member
+@takes(checkpoint=NUMBER_OR_ID)
+def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Back to a checkpoint (the one before the head when none is named), with what that undoes."""
+    who, thread = actor(request), thread_for(request, "roll_back", thread_id)
+    target = checkpoint_of(request, thread) or _before_head(thread)
+    reason = request.POST.get("reason", "").strip()
+    known = bool(request.POST.get("known"))
+    run_on = bool(request.POST.get("run_on"))
+    keep_effects = bool(request.POST.get("keep_effects"))
+    children = bool(request.POST.get("children"))
+
+    def form(problems: dict[str, str], status: int) -> HttpResponse:
+        plan = actions.preview_roll_back(who, thread.id, target.id)
+        context = {
+            "thread": plan.thread,
+            "checkpoint": target,
+            "behind": plan.steps,
+            "fates": plan.effects,
+            "ahead": Ahead(**ahead_of(plan.expected)),
+            "withdrawn": plan.approvals,
+            "reason": reason,
+            "run_on": run_on,
+            "keep_effects": keep_effects,
+            "known": known,
+            "below": children_words(plan.children),
+            "children": children,
+            "errors": problems,
+        }
+        return render(request, "thread/actions/rollback.html", context, status=status)
+
+    allowance = actions.allowed_actions(who, thread)["roll_back"]
+    if not allowance.allowed:
+        return refused(request, errors.NotAllowedNow(allowance.why), back=thread_url(thread.id))
+    if request.method != "POST":
+        return form({}, 200)
+    problems = {}
+    if not reason:
+        problems["reason"] = "Enter a reason; it is kept in the log."
+    if not known and any(
+        fate.fate != "undoable"
+        for fate in actions.preview_roll_back(who, thread.id, target.id).effects
+    ):
+        problems["known"] = "Confirm that you know what can’t be undone."
+    if problems:
+        return form(problems, 422)
+    try:
+        version = version_of(request)
+        actions.roll_back(
+            *(who, thread.id, target.id, reason, version, run_on),
+            compensate=not keep_effects,
+            children=children,
+        )
+    except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
+        raise
+    except errors.ActionError as error:
+        return form(forms.problems_of(error), error.status)
+    also = " Children that it started after it are cancelled." if children else ""
+    flash(request, f"Rolling back: a worker is undoing what came after.{also}")
+    return SeeOther(thread_url(thread.id))
+
+
+def _before_head(thread: ThreadRow) -> CheckpointRow:
+    """The thread's own checkpoint that the head was made from."""
+    path = lineage.head_path(queries.lineage(thread.id, limit=2_000), thread.head)
+    own = [row for row in path[1:] if row.thread == thread.id]
+    if not own:
+        instead = "; fork the thread it came from instead" if thread.base else ""
+        raise errors.NotAllowedNow(f"The thread is at its first checkpoint{instead}.")
+    return own[0]

@@ -1,1 +1,0 @@
-"""Views of a thread and of everything a person does to it."""
