@@ -162,7 +162,7 @@ lock:
 	@$(PY) tools/lock.py
 
 advisories: install-dev
-	@$(PY) manage.py advisories --refresh --lock requirements-dev.lock --file dashboard/packages/advisories.json
+	@$(PY) manage.py advisories --refresh --lock requirements-dev.lock --file dashboard/operate/packages/advisories.json
 
 sbom: install
 	@$(PY) manage.py sbom $(ARGS)

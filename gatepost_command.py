@@ -80,7 +80,7 @@ def refuse_conflicts(command: str) -> None:
 
 def _up() -> NoReturn:
     """Start everything, before Django reads settings that the flags decide."""
-    from dashboard.embedded import start
+    from dashboard.operate.embedded import start
 
     code = start.main(sys.argv[2:])
     # All parts are gone and all files closed; the interpreter's own farewell to hundreds of

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dashboard.embedded.arguments import UpOptions
-from dashboard.embedded.bank import Bank
-from dashboard.embedded.parts import Web, Worker
-from dashboard.embedded.process import processes
-from dashboard.embedded.process.folders import folders
+from dashboard.operate.embedded.arguments import UpOptions
+from dashboard.operate.embedded.bank import Bank
+from dashboard.operate.embedded.parts import Web, Worker
+from dashboard.operate.embedded.process import processes
+from dashboard.operate.embedded.process.folders import folders
 
 from .servers import Bench
 

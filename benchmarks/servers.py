@@ -13,9 +13,9 @@ from typing import Any
 
 import psycopg
 
-from dashboard.embedded.postgres import Postgres
-from dashboard.embedded.process.folders import folders, prepare
-from dashboard.embedded.valkey import Valkey
+from dashboard.operate.embedded.postgres import Postgres
+from dashboard.operate.embedded.process.folders import folders, prepare
+from dashboard.operate.embedded.valkey import Valkey
 
 OUTSIDE = ("GATEPOST_", "DJANGO_", "DATABASE_URL", "REDIS_URL", "CELERY_")
 

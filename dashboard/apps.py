@@ -18,12 +18,13 @@ class DashboardConfig(AppConfig):
     verbose_name = "Dashboard"
 
     def ready(self) -> None:
+        from dashboard.operate.grants import after_migration
+
         from .capsules import receivers as _folders  # noqa: F401
         from .live import receivers  # noqa: F401
         from .operating import outgoing_anchors as _anchors  # noqa: F401
         from .operating.background import retention as _retention  # noqa: F401
         from .operating.background import verification as _verifier  # noqa: F401
-        from .operating.grants import after_migration
         from .recorded_tables import register
 
         register()
@@ -47,7 +48,7 @@ class DashboardConfig(AppConfig):
         # Sent once per app when all tables are there: once is enough.
         sender = apps.get_app_config("checkpoints")
         post_migrate.connect(
-            after_migration, sender=sender, dispatch_uid="dashboard.operating.grants"
+            after_migration, sender=sender, dispatch_uid="dashboard.operate.grants"
         )
         gc.set_threshold(*THRESHOLDS)
 

@@ -115,16 +115,23 @@ from pathlib import Path
 
 import environ
 
-from dashboard import commands
-from dashboard.configuration import encryption, sign_in
-from dashboard.configuration.database import database, runtime_role
-from dashboard.configuration.sources import value
-from dashboard.embedded.process.folders import folders
-
-from .configuration import anchors, api, browser, import_path, mail, secrets, valkey
-from .embedded import web_address
-from .operating.logs import logging_config, register
-from .operating.secret_key import secret_key
+from dashboard.operate.configuration import (
+    anchors,
+    api,
+    browser,
+    encryption,
+    import_path,
+    mail,
+    secrets,
+    sign_in,
+    valkey,
+)
+from dashboard.operate.configuration.database import database, runtime_role
+from dashboard.operate.configuration.secret_key import secret_key
+from dashboard.operate.configuration.sources import value
+from dashboard.operate.embedded import web_address
+from dashboard.operate.embedded.process.folders import folders
+from dashboard.operate.logs import logging_config, register
 
 BASE_DIR = import_path.ROOT
 env = environ.Env()
@@ -230,7 +237,13 @@ ASGI_APPLICATION = "dashboard.asgi.application"
 INSTALLED_APPS = [
     "dashboard.apps.RecordsConfig",  # django.contrib.admin with a site of our own
     "dashboard",
-    *commands.APPS,  # before auth: commands that make logins write events
+    # Rooms with commands, before auth: commands that make logins write events.
+    "dashboard.commands.audit",
+    "dashboard.commands.fleet",
+    "dashboard.commands.people",
+    "dashboard.commands.threads",
+    "dashboard.operate",
+    "dashboard.operate.agents",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -313,7 +326,7 @@ BROKER = valkey.parse(REDIS_URL)
 GATEPOST_CACHE_MEGABYTES = env.int("GATEPOST_CACHE_MEGABYTES", default=256)
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    "results": {"BACKEND": "dashboard.operating.results.Results"},
+    "results": {"BACKEND": "dashboard.operate.results.Results"},
 }
 CELERY_BROKER_URL = BROKER.celery()["BROKER_URL"]
 CELERY_BROKER_USE_SSL = BROKER.celery().get("BROKER_USE_SSL")
@@ -394,7 +407,7 @@ REST_FRAMEWORK, SPECTACULAR_SETTINGS = api.REST_FRAMEWORK, api.SPECTACULAR_SETTI
 USE_TZ, USE_I18N = True, False
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
-LOGGING_CONFIG = "dashboard.operating.logs.configure"
+LOGGING_CONFIG = "dashboard.operate.logs.configure"
 LOGGING = logging_config(
     level=env("GATEPOST_LOG_LEVEL", default="INFO"),
     form=env("GATEPOST_LOG_FORMAT", default="console"),

@@ -4,6 +4,9 @@ from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
 
+from dashboard.operate import metrics, probes
+from dashboard.views import artifacts, board, erasures, keyboard, login, violations, workspaces
+
 from .board import breaker_dialogs
 from .incidents import buttons as incident_buttons
 from .threads import (
@@ -18,17 +21,6 @@ from .threads import (
     start_page,
     thread_page,
     value_pages,
-)
-from .views import (
-    artifacts,
-    board,
-    erasures,
-    health,
-    keyboard,
-    login,
-    metrics,
-    violations,
-    workspaces,
 )
 from .views.account import access_changes, password, second_factor, sign_ins
 from .views.approvals import deputies, inbox
@@ -142,8 +134,8 @@ urlpatterns = [
     path("welcome/", login.welcome, name="welcome"),
     path("page-policy/violations/", violations.violations, name="violations"),
     path("favicon.ico", login.favicon, name="favicon"),
-    path("healthz", health.healthz, name="healthz"),
-    path("readyz", health.readyz, name="readyz"),
+    path("healthz", probes.healthz, name="healthz"),
+    path("readyz", probes.readyz, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
     path("scim/v2/", include("dashboard.api.scim.urls")),
     path("admin/", admin.site.urls),

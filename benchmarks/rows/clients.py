@@ -14,8 +14,8 @@ from django.db import connection
 
 from checkpoints import store
 from checkpoints.postgres import statements
-from dashboard.embedded.process.folders import folders
-from dashboard.embedded.process.library import postgres_programs
+from dashboard.operate.embedded.process.folders import folders
+from dashboard.operate.embedded.process.library import postgres_programs
 
 from ..budgets import F2_MS
 from ..report import Measured

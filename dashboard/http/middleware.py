@@ -11,7 +11,7 @@ from servestatic.middleware import ServeStaticMiddleware
 from servestatic.responders import MissingFileError, StaticFile
 
 from dashboard.errors import ActionError
-from dashboard.views import health, metrics
+from dashboard.operate import metrics, probes
 from dashboard.views.base import refused
 
 
@@ -35,8 +35,8 @@ class Probes:
     """
 
     VIEWS: ClassVar = {
-        "/healthz": health.healthz,
-        "/readyz": health.readyz,
+        "/healthz": probes.healthz,
+        "/readyz": probes.readyz,
         "/metrics": metrics.metrics,
     }
 

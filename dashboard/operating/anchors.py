@@ -27,8 +27,7 @@ from django.conf import settings
 from checkpoints import queries
 from checkpoints.views import HeadRow
 from dashboard.errors import Invalid
-
-from .secret_key import kept_key
+from dashboard.operate.configuration.secret_key import kept_key
 
 FORM = "gatepost-anchor-1"
 OWNERS = ("workspace", "thread")

@@ -4,8 +4,8 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from checkpoints import queries
-from dashboard.embedded.demo import is_of_demo
 from dashboard.fields.parameters import CURSOR
+from dashboard.operate.demo.demo import is_of_demo
 from dashboard.pages.board import BoardPage
 from dashboard.pages.parts.board import board_columns
 from dashboard.pages.parts.board.view_bar import ViewBar

@@ -13,11 +13,11 @@ from django.views.decorators.http import require_GET
 
 from dashboard.actions.directory.arrivals import Arrival, arrive
 from dashboard.actions.people.users import LIMITS, SUBJECT_MAX
-from dashboard.configuration.sign_in import SINGLE_SIGN_ON
 from dashboard.errors import ActionError
 from dashboard.identity.rate_limits import STRANGERS, address_of
 from dashboard.identity.sso import provider
 from dashboard.identity.sso.claims import named_by, names, text
+from dashboard.operate.configuration.sign_in import SINGLE_SIGN_ON
 
 from .base import SeeOther, page_of_ours, refused
 

@@ -14,9 +14,9 @@ from uuid import UUID
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from dashboard import actions
-from dashboard.embedded.arguments import from_command_line
-from dashboard.embedded.parts import Web
-from dashboard.embedded.process import processes
+from dashboard.operate.embedded.arguments import from_command_line
+from dashboard.operate.embedded.parts import Web
+from dashboard.operate.embedded.process import processes
 from tests.faults.bench import Case, Field
 from tests.support.cast import Cast
 from tests.support.site import Site, started_site

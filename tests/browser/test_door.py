@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from dashboard.embedded import demo
+from dashboard.operate.demo import demo
 from tests.support.site import Site
 
 pytestmark = pytest.mark.browser

@@ -21,7 +21,7 @@ from approvals import queries as approval_queries
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from checkpoints.views import ActivityRow, EventRow, ThreadRow
-from dashboard.embedded.process import processes
+from dashboard.operate.embedded.process import processes
 from tests.faults.embedded.helpers import pauses
 from tests.support.reviewers import reviewer_in
 

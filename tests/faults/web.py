@@ -20,7 +20,7 @@ import httpx
 from django.contrib.auth import get_user_model
 
 from checkpoints import store
-from dashboard.embedded.process import processes
+from dashboard.operate.embedded.process import processes
 from tests.faults.embedded.helpers import free_port, responds
 
 from .bench import ROOT, wait_until

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 import structlog.testing
 
-from dashboard.operating.logs import configure
+from dashboard.operate.logs import configure
 
 
 @contextmanager

@@ -9,9 +9,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from dashboard.embedded.postgres import Postgres
-from dashboard.embedded.process.folders import folders, prepare
-from dashboard.embedded.valkey import Valkey
+from dashboard.operate.embedded.postgres import Postgres
+from dashboard.operate.embedded.process.folders import folders, prepare
+from dashboard.operate.embedded.valkey import Valkey
 
 # A crash of the machine may lose a test's database: no fsync. A crash of the server may not.
 FAST = ("fsync=off", "full_page_writes=off", "max_connections=200", "shared_buffers=64MB")

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dashboard.embedded.arguments import from_command_line
-from dashboard.embedded.parts import Web, Worker
-from dashboard.embedded.process import processes
+from dashboard.operate.embedded.arguments import from_command_line
+from dashboard.operate.embedded.parts import Web, Worker
+from dashboard.operate.embedded.process import processes
 from tests.faults.embedded.helpers import free_port, responds, wait_until
 
 

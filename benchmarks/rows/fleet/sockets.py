@@ -20,7 +20,7 @@ from uuid import UUID
 from django.db import connection
 
 from checkpoints import store
-from dashboard.embedded.process.folders import folders
+from dashboard.operate.embedded.process.folders import folders
 from dashboard.wire.progress import publish_progress
 
 from ... import inbox, parts

@@ -13,8 +13,8 @@ from django.db import transaction
 
 from checkpoints.queries.installation.workspaces import workspaces_named
 from dashboard.actions.people.accounts import assign_roles, locked_account, roles_of
-from dashboard.configuration.sign_in import Access
 from dashboard.identity.user_changes import changed_by
+from dashboard.operate.configuration.sign_in import Access
 
 log = structlog.get_logger("gatepost.directory")
 

@@ -24,7 +24,7 @@ from dashboard import errors
 from dashboard.documents.json_text import json_of
 from dashboard.errors import ActionError, Forbidden, Invalid, Missing
 from dashboard.identity.permissions import RIGHTS, Actor, actor_of, either, may
-from dashboard.operating.logs import masked
+from dashboard.operate.logs import masked
 from dashboard.wording.text import plain
 from gatepost_command import COMMAND
 

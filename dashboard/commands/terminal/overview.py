@@ -13,7 +13,7 @@ from django.core.management import (
     load_command_class,
 )
 
-ROOM = "dashboard.commands."
+ROOMS = "dashboard."
 WRONG_USE = 2
 
 
@@ -26,9 +26,9 @@ class Commands(ManagementUtility):
             return super().main_help_text(commands_only)
         rooms: dict[str, dict[str, str]] = {}
         for name, app in get_commands().items():
-            if isinstance(app, str) and app.startswith(ROOM):
+            if isinstance(app, str) and app.startswith(ROOMS):
                 command = load_command_class(app, name)
-                rooms.setdefault(app.removeprefix(ROOM), {})[name] = _first_sentence(command.help)
+                rooms.setdefault(app.rpartition(".")[2], {})[name] = _first_sentence(command.help)
         if not rooms:  # The settings cannot be read; Django says why.
             return super().main_help_text()
         width = max(len(name) for names in rooms.values() for name in names)

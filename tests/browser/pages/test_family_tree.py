@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from playwright.sync_api import expect
 
-from dashboard.embedded.process import processes
+from dashboard.operate.embedded.process import processes
 from tests.browser.conftest import People
 from tests.browser.house import House
 from tests.unit.workers.tree.agents import GRAPHS

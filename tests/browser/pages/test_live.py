@@ -12,7 +12,7 @@ import redis
 from django.conf import settings
 from playwright.sync_api import expect
 
-from dashboard.embedded.process import processes
+from dashboard.operate.embedded.process import processes
 from tests.browser.conftest import People
 from tests.browser.house import House, site
 from tests.browser.screens import Screen

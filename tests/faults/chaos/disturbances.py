@@ -13,7 +13,7 @@ import psycopg
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from dashboard.embedded.process.folders import Folders
+from dashboard.operate.embedded.process.folders import Folders
 from tests.faults.queue.poisons import poisons
 
 POISONS = 60

@@ -18,10 +18,10 @@ from typing import Any
 
 import psycopg
 
-from dashboard.embedded.postgres import Postgres
-from dashboard.embedded.process import processes
-from dashboard.embedded.process.folders import folders, prepare
-from dashboard.embedded.valkey import Valkey
+from dashboard.operate.embedded.postgres import Postgres
+from dashboard.operate.embedded.process import processes
+from dashboard.operate.embedded.process.folders import folders, prepare
+from dashboard.operate.embedded.valkey import Valkey
 from tests.faults.embedded.helpers import ROOT, free_port, responds
 
 from .outcomes import payables

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dashboard.embedded.process import processes
-from dashboard.embedded.process.supervisor import Supervisor
+from dashboard.operate.embedded.process import processes
+from dashboard.operate.embedded.process.supervisor import Supervisor
 
 OBEDIENT = "import time\nwhile True: time.sleep(1)"
 STUBBORN = "import signal, time\nsignal.signal(15, signal.SIG_IGN)\n" + OBEDIENT

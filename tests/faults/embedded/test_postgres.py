@@ -12,9 +12,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dashboard.embedded.postgres import Postgres
-from dashboard.embedded.process import folders as places_module
-from dashboard.embedded.process.folders import EmbeddedError, Folders, folders, prepare
+from dashboard.operate.embedded.postgres import Postgres
+from dashboard.operate.embedded.process import folders as places_module
+from dashboard.operate.embedded.process.folders import EmbeddedError, Folders, folders, prepare
 from tests.faults.embedded.helpers import wait_until
 
 pytestmark = pytest.mark.nightly
@@ -144,8 +144,8 @@ def test_the_server_ends_with_its_starter(places: Folders) -> None:
     script = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from dashboard.embedded.process.folders import folders, prepare\n"
-        "from dashboard.embedded.postgres import Postgres\n"
+        "from dashboard.operate.embedded.process.folders import folders, prepare\n"
+        "from dashboard.operate.embedded.postgres import Postgres\n"
         "places = folders(Path(sys.argv[1])); prepare(places)\n"
         "server = Postgres(places); server.start(); server.wait()\n"
         "print(server.process.pid, flush=True); time.sleep(60)\n"

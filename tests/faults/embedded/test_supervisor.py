@@ -123,7 +123,7 @@ def test_a_part_that_cannot_be_started_is_tried_again() -> None:
     code = (
         "import errno, os, signal, sys\n"
         "from tests.faults.embedded.supervised import OBEDIENT, Sleeper\n"
-        "from dashboard.embedded.process.supervisor import Supervisor\n"
+        "from dashboard.operate.embedded.process.supervisor import Supervisor\n"
         "class Full(Sleeper):\n"
         "    starts = 0\n"
         "    def start(self):\n"
@@ -162,7 +162,7 @@ def test_a_part_with_a_task_that_ends_is_not_started_again() -> None:
     code = (
         "import signal, sys\n"
         "from tests.faults.embedded.supervised import Sleeper\n"
-        "from dashboard.embedded.process.supervisor import Supervisor\n"
+        "from dashboard.operate.embedded.process.supervisor import Supervisor\n"
         "def ended(code):\n"
         "    print(f'ended with {code}', flush=True)\n"
         "    supervisor.stop_wanted = 1\n"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.embedded.checks import is_loopback
+from dashboard.operate.embedded.checks import is_loopback
 from tests.faults.embedded.helpers import ROOT, Up, clean_environment, up, wait_until
 
 pytestmark = [

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from dashboard.embedded.process.folders import folders, prepare
-from dashboard.embedded.valkey import Valkey
+from dashboard.operate.embedded.process.folders import folders, prepare
+from dashboard.operate.embedded.valkey import Valkey
 
 pytestmark = pytest.mark.nightly
 

@@ -20,10 +20,10 @@ from typing import Any
 import httpx
 import psycopg
 
-from dashboard.embedded.postgres import Postgres
-from dashboard.embedded.process import processes
-from dashboard.embedded.process.folders import folders, prepare
-from dashboard.embedded.process.library import postgres_programs, valkey_program
+from dashboard.operate.embedded.postgres import Postgres
+from dashboard.operate.embedded.process import processes
+from dashboard.operate.embedded.process.folders import folders, prepare
+from dashboard.operate.embedded.process.library import postgres_programs, valkey_program
 from tests.faults.bench import AGENTS, wait_until
 from tests.faults.embedded.helpers import ROOT, clean_environment, free_port
 from tests.house.deploy.containers import compose, filled, image_command

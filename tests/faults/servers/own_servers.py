@@ -23,10 +23,10 @@ from django.db import connection, connections
 from pytest_django import DjangoDbBlocker
 
 from checkpoints import queries
-from dashboard.embedded.postgres import Postgres
-from dashboard.embedded.process.folders import folders, prepare
-from dashboard.embedded.valkey import Valkey
 from dashboard.identity import tokens
+from dashboard.operate.embedded.postgres import Postgres
+from dashboard.operate.embedded.process.folders import folders, prepare
+from dashboard.operate.embedded.valkey import Valkey
 from tests.faults.bench import AGENTS, Worker
 from tests.faults.web import Web
 from tests.support.cast import Cast, make_cast

@@ -25,8 +25,8 @@ from approvals.notify import endpoints
 from approvals.notify.endpoints import Wanted
 from approvals.notify.texts.kinds import NEWS
 from checkpoints.chain import verify_thread
-from dashboard.embedded.process.library import postgres_programs
 from dashboard.identity import tokens
+from dashboard.operate.embedded.process.library import postgres_programs
 from tests.contract.secrets import grep
 from tests.faults.bench import AGENTS, Case, wait_until
 from tests.faults.embedded.helpers import clean_environment

@@ -22,8 +22,8 @@ import redis
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
-from dashboard.configuration.valkey import parse
-from dashboard.embedded.process.library import valkey_program
+from dashboard.operate.configuration.valkey import parse
+from dashboard.operate.embedded.process.library import valkey_program
 from dashboard.wire.valkey import async_client, client, sentinels_of
 from tests.faults.bench import wait_until
 from tests.faults.embedded.helpers import free_port
@@ -66,7 +66,7 @@ class Watched:
 
 @pytest.fixture
 def watched() -> Iterator[Watched]:
-    from dashboard.embedded.process.folders import folders
+    from dashboard.operate.embedded.process.folders import folders
 
     home = Path(tempfile.mkdtemp(prefix="gp-", dir="/tmp"))
     program = str(valkey_program(folders(home)))

@@ -20,7 +20,7 @@ import redis
 from django.conf import settings
 from django.db import connection
 
-from dashboard.embedded.process.library import postgres_programs, valkey_program
+from dashboard.operate.embedded.process.library import postgres_programs, valkey_program
 from tests.support.servers import PREFIX
 
 from . import outcomes as written

@@ -10,7 +10,7 @@ from django.core.management import get_commands, load_command_class
 COMMANDS = {
     name: app
     for name, app in get_commands().items()
-    if isinstance(app, str) and app.startswith("dashboard.commands.")
+    if isinstance(app, str) and app.startswith("dashboard.")
 }
 assert len(COMMANDS) > 30
 

@@ -22,8 +22,8 @@ from checkpoints.states import Status
 from dashboard import actions
 from dashboard.capsules import folders as keeping
 from dashboard.capsules.waiting_folders import AWAY_SECONDS, write_due
-from dashboard.doctor import lag
-from dashboard.doctor.findings import Seen
+from dashboard.operate.doctor import lag
+from dashboard.operate.doctor.findings import Seen
 from tests.faults.bench import SHORT, Worker, wait_until, workers
 from tests.support.cast import make_cast
 from tests.unit.checkpoints.builders import rows

@@ -14,8 +14,8 @@ from approvals.policies.drafts import Draft
 from approvals.policies.matches import Facts, rule_for
 from approvals.rules.terms import Terms
 from checkpoints.errors import InvalidValue
-from dashboard.doctor import policies as doctor
-from dashboard.doctor.findings import Seen
+from dashboard.operate.doctor import policies as doctor
+from dashboard.operate.doctor.findings import Seen
 from tests.support.cast import Cast
 
 pytestmark = pytest.mark.django_db

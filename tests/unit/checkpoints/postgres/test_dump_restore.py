@@ -19,7 +19,7 @@ from checkpoints.chain import verify_thread
 from checkpoints.queries import events_after
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
-from dashboard.embedded.process.library import postgres_programs
+from dashboard.operate.embedded.process.library import postgres_programs
 from dashboard.operating import anchors
 from tests.unit.checkpoints.builders import (
     drive,

@@ -18,10 +18,10 @@ from approvals.notify.endpoints import Wanted
 from approvals.notify.fan_out import spread
 from checkpoints import queries as ground
 from dashboard import actions
-from dashboard.doctor import notifications as telling
-from dashboard.doctor.findings import Seen
 from dashboard.errors import Forbidden, Invalid, Missing
 from dashboard.live import metrics as figures
+from dashboard.operate.doctor import notifications as telling
+from dashboard.operate.doctor.findings import Seen
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 

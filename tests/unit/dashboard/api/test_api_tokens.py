@@ -24,7 +24,7 @@ from dashboard.identity import tokens
 from dashboard.identity.people import people
 from dashboard.identity.permissions import RIGHTS, SCOPES
 from dashboard.models import Token
-from dashboard.operating.logs import logging_config, masked
+from dashboard.operate.logs import logging_config, masked
 from dashboard.wording.sentences import person
 from tests.support.cast import Cast, make_cast
 from tests.unit.dashboard import scene

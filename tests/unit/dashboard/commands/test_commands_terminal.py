@@ -20,7 +20,7 @@ from django.db import connection
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
-from dashboard.embedded.process.lock import DataLock
+from dashboard.operate.embedded.process.lock import DataLock
 from tests.support.cast import Cast, make_cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.command_list import command_named

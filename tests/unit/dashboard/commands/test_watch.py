@@ -18,9 +18,9 @@ from checkpoints.views import ThreadRow
 from dashboard import actions
 from dashboard.actions import external
 from dashboard.api.shapes.requests import Nothing
-from dashboard.commands.agents.watched_files import Folder, Seen
 from dashboard.errors import Conflict
 from dashboard.identity.permissions import THREAD_ACTIONS, allowed_actions
+from dashboard.operate.agents.watched_files import Folder, Seen
 from dashboard.operating.proof import verify
 from dashboard.threads.input import INPUT, SendInput
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume

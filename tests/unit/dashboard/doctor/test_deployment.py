@@ -13,8 +13,8 @@ from django.core.management import call_command
 from django.utils.csp import CSP
 
 from checkpoints.encryption.keys import new_key
-from dashboard.doctor import deployment, encryption, lag, reachable, unsafe
-from dashboard.doctor.findings import Finding, Seen
+from dashboard.operate.doctor import deployment, encryption, lag, reachable, unsafe
+from dashboard.operate.doctor.findings import Finding, Seen
 from tests.support.cast import Cast
 
 

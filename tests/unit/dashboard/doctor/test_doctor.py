@@ -23,11 +23,11 @@ from checkpoints import queries
 from checkpoints.agent_versions import EXTERNAL_QUEUE
 from checkpoints.postgres import roles
 from checkpoints.states import EventKind
-from dashboard.doctor import installed, lag, names, reachable, unsafe
-from dashboard.doctor.checks import CHECKS, PARTS, examine
-from dashboard.doctor.findings import Finding, Seen
-from dashboard.embedded import web_address
 from dashboard.identity import tokens
+from dashboard.operate.doctor import installed, lag, names, reachable, unsafe
+from dashboard.operate.doctor.checks import CHECKS, PARTS, examine
+from dashboard.operate.doctor.findings import Finding, Seen
+from dashboard.operate.embedded import web_address
 from dashboard.wire.valkey import client
 from tests.faults.embedded.helpers import free_port
 from tests.support.cast import Cast

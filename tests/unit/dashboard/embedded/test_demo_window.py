@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from dashboard.embedded.arguments import from_command_line, into_environment
+from dashboard.operate.embedded.arguments import from_command_line, into_environment
 
 NAME = "GATEPOST_UNDO_WINDOWS"
 

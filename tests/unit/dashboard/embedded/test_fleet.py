@@ -17,13 +17,12 @@ from checkpoints import queries
 from checkpoints.states import Status
 from dashboard import actions
 from dashboard.actions.fleet import budgets
-from dashboard.embedded import demo, demo_guide
-from dashboard.embedded.fleet import rules
-from dashboard.embedded.fleet.cast import demo_cast
-from dashboard.embedded.fleet.fleet import Fleet
-from dashboard.embedded.fleet.scenes import SCENES, Scene
-from dashboard.embedded.fleet.steps import Decide, Fork, RollBack
 from dashboard.errors import Missing
+from dashboard.operate.demo import demo, demo_guide, rules
+from dashboard.operate.demo.cast import demo_cast
+from dashboard.operate.demo.fleet import Fleet
+from dashboard.operate.demo.scenes import SCENES, Scene
+from dashboard.operate.demo.steps import Decide, Fork, RollBack
 from tests.support.cast import Cast
 from tests.unit.workers.conftest import Bench
 from tests.unit.workers.graphs import samples

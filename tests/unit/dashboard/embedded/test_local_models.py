@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from dashboard.embedded import local_models
-from dashboard.embedded.arguments import from_command_line
-from dashboard.embedded.process.folders import EmbeddedError
+from dashboard.operate.embedded import local_models
+from dashboard.operate.embedded.arguments import from_command_line
+from dashboard.operate.embedded.process.folders import EmbeddedError
 from workers.language.configuration import model_of
 
 

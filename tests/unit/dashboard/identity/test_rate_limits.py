@@ -15,9 +15,9 @@ from django.test import Client, RequestFactory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.embedded.demo import login_path
 from dashboard.identity import rate_limits, tokens
 from dashboard.identity.client_address import client_address, limited_as
+from dashboard.operate.demo.demo import login_path
 from tests.support.cast import Cast
 
 URL = "/api/v1/threads/?limit=1"

@@ -14,12 +14,12 @@ from django.test import Client
 
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
-from dashboard.doctor import deployment
 from dashboard.errors import NeedsSecondFactor
 from dashboard.identity import tokens
 from dashboard.identity.permissions import actor_of, may, require
 from dashboard.identity.second_factor import codes, records, requirement
 from dashboard.identity.visitors import visitor
+from dashboard.operate.doctor import deployment
 from tests.support.cast import Cast
 
 pytestmark = pytest.mark.django_db

@@ -395,7 +395,7 @@ def test_somebody_without_a_password_adds_none(cast: Cast, ada: Any) -> None:
 
 
 def test_a_one_time_link_still_lets_in_whoever_lost_everything(ada: Any, clock: Clock) -> None:
-    from dashboard.embedded import demo
+    from dashboard.operate.demo import demo
 
     added(ada, clock)
     client = Client()

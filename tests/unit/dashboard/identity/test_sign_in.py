@@ -9,7 +9,7 @@ from django.test import Client
 
 from checkpoints import queries
 from checkpoints.chain import verify_workspace
-from dashboard.embedded import demo
+from dashboard.operate.demo import demo
 
 pytestmark = pytest.mark.django_db
 

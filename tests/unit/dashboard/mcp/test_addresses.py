@@ -16,11 +16,11 @@ from django.core.management import call_command
 from django.db import connection
 
 from dashboard import actions
-from dashboard.doctor import mcp_servers
-from dashboard.doctor.findings import Seen
 from dashboard.errors import Conflict, Invalid
 from dashboard.identity import tokens
 from dashboard.mcp.registry.changes import Wanted
+from dashboard.operate.doctor import mcp_servers
+from dashboard.operate.doctor.findings import Seen
 from tests.support.cast import Cast
 from tests.unit.approvals import post
 from tests.unit.approvals.notify.test_notify_webhooks import REFUSED

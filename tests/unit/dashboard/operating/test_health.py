@@ -13,8 +13,8 @@ from django.db import connection
 from django.test import Client
 
 from checkpoints import store
-from dashboard.operating import health
-from dashboard.operating.health import Watch
+from dashboard.operate import health
+from dashboard.operate.health import Watch
 from tests.unit.dashboard import scene
 
 
@@ -22,7 +22,7 @@ from tests.unit.dashboard import scene
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A watch that remembers nothing of other tests."""
     monkeypatch.setattr(health, "_migrated", False)
-    monkeypatch.setattr("dashboard.views.health.watch", Watch(health.database, health.valkey))
+    monkeypatch.setattr("dashboard.operate.probes.watch", Watch(health.database, health.valkey))
     monkeypatch.setattr(health, "KEPT_SECONDS", 0.0)
     return
 

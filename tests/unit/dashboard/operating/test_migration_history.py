@@ -20,12 +20,12 @@ from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from dashboard import actions
-from dashboard.doctor import lag
-from dashboard.doctor.findings import Seen
-from dashboard.embedded.process.folders import EmbeddedError
-from dashboard.embedded.start import _migrate
 from dashboard.identity.permissions import Actor, actor_of
-from dashboard.operating import health, migration_history
+from dashboard.operate import health, migration_history
+from dashboard.operate.doctor import lag
+from dashboard.operate.doctor.findings import Seen
+from dashboard.operate.embedded.process.folders import EmbeddedError
+from dashboard.operate.embedded.start import _migrate
 from dashboard.operating.proof import verify
 from tests.conftest import real_database
 from tests.unit.checkpoints.builders import rows

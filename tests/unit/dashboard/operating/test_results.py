@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.cache import caches
 
-from dashboard.operating.results import PREFIX
+from dashboard.operate.results import PREFIX
 from dashboard.wire import hints
 
 

@@ -15,11 +15,11 @@ import pytest
 from django.core.management import call_command
 from packaging.version import Version
 
-from dashboard.doctor import deployment
-from dashboard.doctor.findings import Seen
-from dashboard.packages import advisories
-from dashboard.packages.advisories import Advisories, Advisory, Range
-from dashboard.packages.locked import Package, read_lock
+from dashboard.operate.doctor import deployment
+from dashboard.operate.doctor.findings import Seen
+from dashboard.operate.packages import advisories
+from dashboard.operate.packages.advisories import Advisories, Advisory, Range
+from dashboard.operate.packages.locked import Package, read_lock
 from tests.faults.embedded.helpers import ROOT
 
 

@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 from django.core.management import call_command
 
-from dashboard.packages.bill import bill
-from dashboard.packages.locked import Package, installed, read_lock
+from dashboard.operate.packages.bill import bill
+from dashboard.operate.packages.locked import Package, installed, read_lock
 from tests.faults.embedded.helpers import ROOT
 
 AT = datetime(2026, 11, 26, 9, 30, tzinfo=UTC)

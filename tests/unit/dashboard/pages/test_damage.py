@@ -21,9 +21,9 @@ from approvals.verification import keep_report
 from checkpoints import queries
 from checkpoints.chain import CHECKS, ChainReport
 from checkpoints.views import VerificationRow
-from dashboard.doctor import lag
-from dashboard.doctor.findings import Seen
 from dashboard.live import metrics, regions
+from dashboard.operate.doctor import lag
+from dashboard.operate.doctor.findings import Seen
 from dashboard.operating.background import verification as background
 from dashboard.threads.page import past
 from dashboard.threads.page.thread import ThreadPage

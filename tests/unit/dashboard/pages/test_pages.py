@@ -221,7 +221,7 @@ def test_the_board_stays_small_however_many_threads(examples: Examples) -> None:
 
 
 def test_a_one_time_link_works_once(examples: Examples) -> None:
-    from dashboard.embedded.demo import login_path
+    from dashboard.operate.demo.demo import login_path
 
     path = login_path("operator")
     first, second = Client(), Client()

@@ -11,7 +11,7 @@ import pytest
 
 from checkpoints.signals import activity_progressed
 from checkpoints.states import Status
-from dashboard.embedded import local_models
+from dashboard.operate.embedded import local_models
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs import conversing
 from workers.step import token_stream

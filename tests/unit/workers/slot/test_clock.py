@@ -15,10 +15,10 @@ import pytest
 from django.test import Client
 
 from checkpoints import leases, queries, store
-from dashboard.doctor import lag
-from dashboard.doctor.findings import Seen
-from dashboard.operating import health
-from dashboard.operating.health import Watch
+from dashboard.operate import health
+from dashboard.operate.doctor import lag
+from dashboard.operate.doctor.findings import Seen
+from dashboard.operate.health import Watch
 from tests.unit.checkpoints.builders import acquired, expire, make_thread, one, rows, status_of
 from tests.unit.dashboard import scene
 from workers.slot import clock, sweep
@@ -164,7 +164,7 @@ def test_the_sweep_goes_on_though_its_duty_ends_in_the_future(real_db: str) -> N
 def test_a_dead_worker_does_not_count_as_alive(
     real_db: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dashboard.views.health.watch", Watch(health.database, health.valkey))
+    monkeypatch.setattr("dashboard.operate.probes.watch", Watch(health.database, health.valkey))
     monkeypatch.setattr(health, "KEPT_SECONDS", 0.0)
     worker = scene.alive(scene.make_agent())
     step_back(HOUR)
@@ -178,7 +178,7 @@ def test_a_dead_worker_does_not_count_as_alive(
 def test_a_step_back_is_noted_and_told(
     real_db: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dashboard.views.health.watch", Watch(health.database, health.valkey))
+    monkeypatch.setattr("dashboard.operate.probes.watch", Watch(health.database, health.valkey))
     monkeypatch.setattr(health, "KEPT_SECONDS", 0.0)
     scene.alive(scene.make_agent())
     off = 0.0

@@ -22,7 +22,7 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.db import connection
 
-from dashboard.doctor import unsafe
+from dashboard.operate.doctor import unsafe
 from tests.unit.workers.conftest import bench_of
 from tests.unit.workers.graphs.guarded import Notes, played
 from workers.authoring.graph import END, Graph

@@ -12,10 +12,10 @@ from django.contrib.auth.models import Group
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
 from dashboard.actions.directory.arrivals import Arrival, NoAccess, arrive
-from dashboard.configuration.sign_in import Access
 from dashboard.errors import Conflict
 from dashboard.identity.sso import identities
 from dashboard.models import Identity
+from dashboard.operate.configuration.sign_in import Access
 from tests.support.cast import Cast
 
 pytestmark = pytest.mark.django_db

@@ -15,8 +15,8 @@ from checkpoints.chain import verify_thread
 from checkpoints.states import EventKind, Status
 from checkpoints.verdicts import Verdict
 from dashboard import actions
-from dashboard.doctor.standstill import standstill
 from dashboard.errors import Conflict, Forbidden, Invalid
+from dashboard.operate.doctor.standstill import standstill
 from dashboard.wording import sentences
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene

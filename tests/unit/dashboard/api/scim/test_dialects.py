@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from checkpoints import store
-from dashboard.configuration.sign_in import Access
+from dashboard.operate.configuration.sign_in import Access
 from tests.support.cast import Cast
 from tests.unit.dashboard.api.test_scim import V2, Directory, account, directory, roles, sound
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from dashboard.embedded import demo
+from dashboard.operate.demo import demo
 from tests.support.cast import Cast
 
 

@@ -1,1 +1,0 @@
-"""Commands that run the installation: start, check, migrate, encrypt, reset, demo, packages."""

@@ -1,1 +1,0 @@
-"""The demo's fleet: shipped agents at work on their own data, and people who steer them."""

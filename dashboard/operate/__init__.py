@@ -1,0 +1,1 @@
+"""Running an installation: its commands, its processes, their health, logs and settings."""

@@ -1,0 +1,27 @@
+"""The location of Gatepost: in a clone, or installed among an environment's packages."""
+
+import os
+import sysconfig
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[3]
+
+
+def is_installed() -> bool:
+    """True if every Python of this environment can import Gatepost."""
+    paths = sysconfig.get_paths()
+    return ROOT in {Path(paths[name]).resolve() for name in ("purelib", "platlib")}
+
+
+def python_path() -> str:
+    """PYTHONPATH of a child process: that of this one, after the clone where there is one."""
+    # Never a folder of packages: it would come before the standard library.
+    clone = "" if is_installed() else str(ROOT)
+    return os.pathsep.join(filter(None, (clone, os.environ.get("PYTHONPATH", ""))))
+
+
+def templates_folder() -> Path:
+    """The templates: beside the packages in a clone, inside `dashboard` in a wheel."""
+    inside = ROOT / "dashboard" / "templates"
+    return inside if inside.is_dir() else ROOT / "templates"

@@ -1,0 +1,219 @@
+"""Run `up`: check, start the parts, wait for real answers, show the table, stay.
+
+Django is imported only after the parts have been started: they and this process then import their
+modules at the same time, and the worker waits at its gate until the tables are there.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+
+from dashboard.operate.configuration.database import address
+from dashboard.operate.configuration.valkey import configured
+from dashboard.operate.embedded import web_address
+from gatepost_command import COMMAND
+
+from .answers import wait_for_web, wait_for_worker
+from .arguments import UpOptions, from_command_line, into_environment
+from .bank import Bank
+from .checks import check_address, is_loopback
+from .console import Console
+from .local_models import choose_model
+from .parts import Filler, Web, Worker
+from .postgres import Postgres
+from .process.folders import EmbeddedError, folders, prepare
+from .process.lock import DataLock
+from .process.supervisor import Stopped, Supervisor
+from .valkey import Valkey
+
+# A worker at rest ends in a second; one in a long activity is cut off, which the lease is made for.
+WORKER_PATIENCE, WEB_PATIENCE, SERVER_PATIENCE = 2.0, 1.5, 0.8
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`./manage.py up ...`; the exit code."""
+    options = from_command_line(arguments)
+    into_environment(options)
+    # Before anything starts: each part would end with the same complaint, one after another.
+    address("DATABASE_URL")
+    configured("")
+    console = Console()
+    try:
+        run(options, console)
+    except EmbeddedError as error:
+        console.complain(str(error))
+        return 1
+    except KeyboardInterrupt:  # before the supervisor listens for it
+        return 130
+    return 0
+
+
+def run(options: UpOptions, console: Console) -> None:
+    """Start everything and stay until asked to stop.
+
+    Raises EmbeddedError with one sentence when something is in the way.
+    """
+    began = time.monotonic()
+    check_address(options)
+    model = choose_model(options.model)
+    prepare(folders(options.data))
+    lock = DataLock(options.data).take()
+    supervisor = Supervisor(report=console.complain, lock_handle=lock.handle)
+    try:
+        _start(options, console, supervisor)
+        web_address.note(options.data, options.host, options.port)
+        console.say(f"\n  Ready in {time.monotonic() - began:.1f} s\n")
+        console.table(_table(options))
+        console.say(f"\n  {model}\n" if model else "")
+        if options.fleet:
+            _fill(options, console, supervisor)
+        supervisor.keep()
+    except Stopped:
+        pass
+    finally:
+        request = time.monotonic()
+        console.say("\n  Stopping ...")
+        supervisor.stop()
+        web_address.forget(options.data)
+        lock.release()
+        console.say(f"  Stopped in {time.monotonic() - request:.1f} s. Data are kept.")
+
+
+def _start(options: UpOptions, console: Console, supervisor: Supervisor) -> None:
+    places = folders(options.data)
+    postgres = None if options.database_url else Postgres(places)
+    valkey = None if options.redis_url else Valkey(places)
+    bank = Bank(places) if options.demo and not os.environ.get("GATEPOST_BANK_URL") else None
+    web, worker = Web(options), Worker(options, gated=True)
+
+    if postgres:
+        with console.part("PostgreSQL"):
+            # Both signals are clean; the second leaves the farewell checkpoint out.
+            supervisor.start(
+                postgres,
+                stop_signal=signal.SIGINT,
+                patience=SERVER_PATIENCE,
+                last_signal=signal.SIGQUIT,
+            )
+            postgres.wait(check=supervisor.check)
+            postgres.create_database()
+    if valkey:
+        with console.part("Valkey"):
+            supervisor.start(valkey, stop_signal=signal.SIGTERM, patience=SERVER_PATIENCE)
+            valkey.wait(check=supervisor.check)
+    if bank:
+        supervisor.start(bank, stop_signal=signal.SIGTERM, patience=SERVER_PATIENCE)
+    worker_process = supervisor.start(worker, stop_signal=signal.SIGTERM, patience=WORKER_PATIENCE)
+    web_process = supervisor.start(web, stop_signal=signal.SIGTERM, patience=WEB_PATIENCE)
+
+    with console.part("tables"):
+        _migrate()
+    supervisor.check()
+    if options.demo:
+        with console.part("demo logins"):
+            _demo_logins(options)
+    _check_logins(options)
+    worker.open_gate()
+    with console.part("web"):
+        wait_for_web(web, web_process, supervisor.check)
+    with console.part(f"worker with {options.workers} slot{'s' * (options.workers > 1)}"):
+        wait_for_worker(worker, worker_process, supervisor.check)
+    if bank:
+        with console.part("test bank"):
+            bank.wait(check=supervisor.check)
+    if options.demo:
+        _seed(console)
+
+
+def _migrate() -> None:
+    import django
+    from django.core.management import CommandError, call_command
+    from django.db import OperationalError
+
+    from dashboard.operate.logs import masked
+
+    django.setup()
+    try:
+        call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
+    except OperationalError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise EmbeddedError(f"PostgreSQL refuses the connection: {masked(reason)}") from error
+    except CommandError as error:
+        raise EmbeddedError(str(error)) from error
+
+
+def _demo_logins(options: UpOptions) -> None:
+    from dashboard.operate.demo import demo
+
+    demo.create_logins(options.logins_file)
+
+
+def _check_logins(options: UpOptions) -> None:
+    """A server of one's own may have demo logins too."""
+    from dashboard.operate.demo import demo
+
+    if not is_loopback(options.host) and demo.logins_exist():
+        raise EmbeddedError(
+            f"This database has demo logins and {options.host} is open to others: use "
+            "--host 127.0.0.1, or a database without them."
+        )
+
+
+def _seed(console: Console) -> None:
+    from dashboard.errors import ActionError
+    from dashboard.operate.demo import demo
+
+    try:
+        demo.seed()
+    except ActionError as error:
+        console.complain(f"The demo's threads were not started: {error}")
+
+
+def _fill(options: UpOptions, console: Console, supervisor: Supervisor) -> None:
+    """Start the fleet; when its people have taken all steps, say so below the table."""
+    filler = Filler(options)
+    begins = filler.log.stat().st_size if filler.log.exists() else 0
+
+    def ended(code: int) -> None:
+        if code:
+            console.complain(f"The demo fleet is not complete; its log says why: {filler.log}")
+        else:
+            text = filler.log.read_bytes()[begins:].decode(errors="replace").strip()
+            console.say("\n" + "\n".join(f"  {line}".rstrip() for line in text.splitlines()))
+
+    console.say("  The fleet is filling; the board shows it.")
+    supervisor.start(filler, stop_signal=signal.SIGTERM, patience=WORKER_PATIENCE, ended=ended)
+
+
+def _table(options: UpOptions) -> list[tuple[str, str]]:
+    from django.db import connection
+
+    from dashboard.operate.demo import demo, demo_guide
+
+    shown = f"[{options.host}]" if ":" in options.host else options.host
+    base = f"http://{shown}:{options.port}"
+    rows = [("Dashboard", f"{base}/")]
+    if options.fleet:
+        rows = [*demo_guide.links(base), ("Passwords", str(options.logins_file))]
+        rows += demo_guide.look_at(base)
+        rows.append(("Mail", str(options.mail_folder)))
+    elif options.demo:
+        link = f"{base}{demo.login_path('operator')}"
+        rows = [("Dashboard", f"{link}   (signs in once, as operator)")]
+        others = ", ".join(name for name in demo.PEOPLE if name != "operator")
+        rows.append(("More logins", f"{others}: {options.logins_file}"))
+    elif not demo.anyone_exists():
+        rows.append(("First user", f"{COMMAND} createsuperuser"))
+    connection.close()
+    store = folders(options.data).postgres.parent
+    if store != options.data and not (options.database_url and options.redis_url):
+        rows.append(("Databases", str(store)))  # outside of a closed home of root
+    return [
+        *rows,
+        ("Admin", f"{base}/admin/"),
+        ("API docs", f"{base}/api/docs/"),
+        ("Data folder", str(options.data)),
+        ("Logs", str(options.data / "logs")),
+        ("Stop", "Ctrl-C; data are kept"),
+    ]
