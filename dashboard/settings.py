@@ -244,6 +244,7 @@ INSTALLED_APPS = [
     "dashboard.commands.threads",
     "dashboard.operate",
     "dashboard.operate.agents",
+    "dashboard.records",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -5,10 +5,11 @@ from django.contrib import admin
 from django.urls import include, path
 
 from dashboard.operate import metrics, probes
-from dashboard.views import artifacts, board, erasures, keyboard, login, violations, workspaces
+from dashboard.views import artifacts, board, keyboard, login, violations, workspaces
 
 from .board import breaker_dialogs
 from .incidents import buttons as incident_buttons
+from .records import erasure_pages
 from .threads import (
     cancel_page,
     compare_page,
@@ -64,9 +65,9 @@ urlpatterns = [
     path(f"{THREAD}/reveal/", value_pages.reveal, name="thread_reveal"),
     path(f"{THREAD}/input/", input_page.send_input, name="thread_input"),
     path(f"{THREAD}/published/<str:slug>/<str:name>", thread_page.published_file, name="published"),
-    path(f"{THREAD}/erase/", erasures.erase, name="thread_erase"),
-    path("erasures/", erasures.erasures, name="erasures"),
-    path("erasures/<uuid:erasure_id>/", erasures.erasure, name="erasure"),
+    path(f"{THREAD}/erase/", erasure_pages.erase, name="thread_erase"),
+    path("erasures/", erasure_pages.erasures, name="erasures"),
+    path("erasures/<uuid:erasure_id>/", erasure_pages.erasure, name="erasure"),
     path("breakers/trip/", breaker_dialogs.trip, name="breaker_trip"),
     path("breakers/<uuid:breaker_id>/release/", breaker_dialogs.release, name="breaker_release"),
     path("incidents/", incidents.index, name="incidents"),

@@ -17,13 +17,6 @@ from .endpoints import (
     switch_endpoint,
     try_endpoint,
 )
-from .erasure.erasures import (
-    decide_erasure,
-    lift_hold,
-    preview_erasure,
-    request_erasure,
-    set_hold,
-)
 from .erasure.retention import preview_retention, set_retention
 from .fleet.budgets import set_budget
 from .fleet.devices import add_device, remove_device
@@ -121,7 +114,6 @@ __all__ = [
     "confirm_by_code",
     "confirm_sign_in",
     "decide",
-    "decide_erasure",
     "decide_many",
     "edit",
     "edit_policy",
@@ -135,7 +127,6 @@ __all__ = [
     "fork_point",
     "hand_over",
     "import_thread",
-    "lift_hold",
     "link_user",
     "list_access_changes",
     "list_mcp_tools",
@@ -154,7 +145,6 @@ __all__ = [
     "passkeys",
     "preview_cancel",
     "preview_edit",
-    "preview_erasure",
     "preview_fork",
     "preview_policy",
     "preview_retention",
@@ -170,7 +160,6 @@ __all__ = [
     "remove_second_factor",
     "remove_subscription",
     "remove_view",
-    "request_erasure",
     "require_factor",
     "required_factor",
     "reveal",
@@ -180,7 +169,6 @@ __all__ = [
     "second_factor",
     "set_budget",
     "set_cap",
-    "set_hold",
     "set_mcp_tool_mode",
     "set_quiet_hours",
     "set_retention",

@@ -13,6 +13,9 @@ from dashboard.incidents.incidents import Incidents, OneIncident
 from dashboard.incidents.snooze import SNOOZE, WAKE
 from dashboard.incidents.take import GIVE_BACK, TAKE
 from dashboard.kit.call import call
+from dashboard.records.erase import DECIDE_ERASURE, ERASE
+from dashboard.records.erasures import Erasures, OneErasure
+from dashboard.records.legal_holds import HOLD, LIFT_HOLD, Holds
 from dashboard.threads.input import INPUT
 from dashboard.threads.pause import PAUSE, RESUME
 from dashboard.threads.rename import RENAME
@@ -57,15 +60,6 @@ from .endpoints import (
     RotateOneEndpoint,
     SwitchOneEndpoint,
     TestOneEndpoint,
-)
-from .erasure.erasures import (
-    DecideOneErasure,
-    EraseThread,
-    Erasures,
-    Holds,
-    HoldThread,
-    LiftHoldOfThread,
-    OneErasure,
 )
 from .erasure.retention import Retention
 from .external.leases import NextOfThread, ReleaseThread, RenewThread, TakeThread
@@ -161,9 +155,9 @@ _thread: list[URLPattern] = [
     path("settle/", SettleThread.as_view(), name="settle"),
     path("code/", CodeThread.as_view(), name="code"),
     path("cancel/", CancelThread.as_view(), name="cancel"),
-    path("erasure/", EraseThread.as_view(), name="thread_erasure"),
-    path("hold/", HoldThread.as_view(), name="thread_hold"),
-    path("lift_hold/", LiftHoldOfThread.as_view(), name="thread_lift_hold"),
+    path("erasure/", call(ERASE), name="thread_erasure"),
+    path("hold/", call(HOLD), name="thread_hold"),
+    path("lift_hold/", call(LIFT_HOLD), name="thread_lift_hold"),
     path("input/", call(INPUT), name="input"),
     path("edit/", EditThread.as_view(), name="edit"),
     path("fork/", ForkThread.as_view(), name="fork"),
@@ -250,7 +244,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("states/", SavedStates.as_view(), name="states"),
     path("erasures/", Erasures.as_view(), name="erasures"),
     path("erasures/<uuid:erasure_id>/", OneErasure.as_view(), name="erasure"),
-    path("erasures/<uuid:erasure_id>/decide/", DecideOneErasure.as_view(), name="erasure_decide"),
+    path("erasures/<uuid:erasure_id>/decide/", call(DECIDE_ERASURE), name="erasure_decide"),
     path("holds/", Holds.as_view(), name="holds"),
     path("retention/", Retention.as_view(), name="retention"),
     path("breakers/", call(TRIP, Breakers), name="breakers"),

@@ -12,7 +12,7 @@ from dashboard.commands.terminal.console import PersonalCommand, Verb, add_yes_a
 from dashboard.commands.terminal.tables import Table
 
 from .action import Action, read
-from .inputs import kind_of, option_of
+from .inputs import choices_of, kind_of, option_of
 
 type _Declare = Callable[[argparse.ArgumentParser], None]
 
@@ -21,6 +21,7 @@ def verb(
     action: Action[Any, Any],
     show: Callable[..., None],
     *,
+    called: str = "",
     names: Mapping[str, Sequence[str]] | None = None,
     without: Collection[str] = (),
     beside: tuple[_Declare, Callable[[dict[str, Any]], dict[str, Any]]] | None = None,
@@ -32,8 +33,9 @@ def verb(
 
     `show` shows what was done: of (command, person, result, id). `plan_table` shows the plan,
     `question` is asked of (input, plan) before anything is done, `note` follows the sentence of
-    what was done. `names` are arguments that are not called like their field, `without` the fields
-    that have none; `beside` declares others and reads values of the input from them.
+    what was done. `called` is the verb's own word where it has one. `names` are arguments that are
+    not called like their field, `without` the fields that have none; `beside`
+    declares others and reads values of the input from them.
     """
     if (action.preview is None) is not (plan_table is None):
         raise TypeError(f"{action.name} needs a table of its plan, or shows one without a plan")
@@ -74,7 +76,7 @@ def verb(
         if question:
             add_yes_argument(parser)
 
-    name = action.verb.replace("_", "-")
+    name = called or action.verb.replace("_", "-")
     return Verb(name, action.help, act, arguments, action.examples, action.name)
 
 
@@ -96,6 +98,8 @@ def _add_options(
                 more |= {"action": "append", "metavar": "KEY=VALUE"}
             case kind if kind in (int, UUID):
                 more["type"] = kind
+            case _ if choices := choices_of(field):
+                more["choices"] = choices
         word, *shown = words[name] or ["--" + option_of(name, field).replace("_", "-")]
         if shown:
             [more["metavar"]] = shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import NoneType
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import Field
 from pydantic.fields import FieldInfo
@@ -18,14 +18,24 @@ RequiredReason = Annotated[str, NotBlank(REASON_MAX), Field(description="Why; ke
 
 
 def kind_of(field: FieldInfo) -> type:
-    """The type of a field's values beside null: str, int, bool, UUID or dict."""
-    one: Any = field.annotation
-    options = [part for part in get_args(one) if part is not NoneType]
-    while get_origin(one) is Annotated or NoneType in get_args(one):
-        one = options[0]
-        options = [part for part in get_args(one) if part is not NoneType]
+    """The type of a field's values beside null: str, int, bool, UUID, dict or Literal."""
+    one = _values_of(field)
     kind: type = get_origin(one) or one
     return kind
+
+
+def choices_of(field: FieldInfo) -> tuple[str, ...]:
+    """The texts of which a field takes one; empty where it takes others."""
+    one = _values_of(field)
+    return get_args(one) if get_origin(one) is Literal else ()
+
+
+def _values_of(field: FieldInfo) -> Any:
+    """The annotation of a field's values, without null and what is said of it."""
+    one: Any = field.annotation
+    while get_origin(one) is Annotated or NoneType in get_args(one):
+        one = next(part for part in get_args(one) if part is not NoneType)
+    return one
 
 
 def option_of(name: str, field: FieldInfo) -> str:

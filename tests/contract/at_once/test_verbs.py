@@ -26,6 +26,8 @@ from checkpoints.states import EventKind
 from dashboard import actions
 from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import ActionError
+from dashboard.records.erase import DECIDE_ERASURE, DecideErasure
+from dashboard.records.legal_holds import HOLD, ChangeHold
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.retry import RETRY
 from dashboard.threads.skip import SKIP, Skip
@@ -37,6 +39,8 @@ from . import in_turn, together
 from .meeting import meet
 
 Made = Callable[[], Any]
+APPROVE = DecideErasure(verdict="approve")
+REFUSE = DecideErasure(verdict="refuse", comment="no")
 
 
 @dataclass(frozen=True)
@@ -146,9 +150,9 @@ def ended(cast: Cast, agent: UUID) -> Subject:
         {
             "fork": made["fork"],
             "roll back": made["roll back"],
-            "erase": partial(actions.decide_erasure, admin, erasure, True),
-            "refuse to erase": partial(actions.decide_erasure, admin, erasure, False, "no"),
-            "hold": partial(actions.set_hold, admin, thread, "case 17"),
+            "erase": partial(DECIDE_ERASURE.run, admin, APPROVE, erasure),
+            "refuse to erase": partial(DECIDE_ERASURE.run, admin, REFUSE, erasure),
+            "hold": partial(HOLD.run, admin, ChangeHold(reason="case 17"), thread),
         },
     )
 

@@ -35,9 +35,8 @@ OUTSIDE: Final[dict[str, list[str]]] = {
         *("threads_many", "threads_reveal", "threads_roll_back", "threads_settle"),
         *("threads_start", "threads_verify"),
     ],
-    "Verbs of approvals and erasure that are not converted yet.": [
+    "Verbs of approvals that are not converted yet.": [
         *("approvals_decide", "approvals_decide_many", "approvals_hand_over"),
-        *("approvals_take_back", "erasures_decide", "threads_erase"),
-        *("threads_hold", "threads_lift_hold"),
+        "approvals_take_back",
     ],
 }

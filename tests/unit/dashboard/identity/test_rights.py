@@ -26,6 +26,8 @@ from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor, may
 from dashboard.incidents.take import TAKE
+from dashboard.records.erase import DECIDE_ERASURE, ERASE, DecideErasure, RequestErasure
+from dashboard.records.legal_holds import HOLD, ChangeHold
 from dashboard.threads.input import INPUT, SendInput
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.rename import RENAME, Rename
@@ -67,9 +69,9 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "hook": lambda who: hooks.disable_hook(who, approval),
         "mcp": lambda who: actions.remove_mcp_server(who, approval),
         "breaker": lambda who: RELEASE.run(who, ReleaseBreaker(reason="right"), approval),
-        "request_erasure": lambda who: actions.request_erasure(who, thread, "thread", "consent"),
-        "erase": lambda who: actions.decide_erasure(who, approval, True),
-        "hold": lambda who: actions.set_hold(who, thread, "case 17"),
+        "request_erasure": lambda who: ERASE.run(who, RequestErasure(reason="consent"), thread),
+        "erase": lambda who: DECIDE_ERASURE.run(who, DecideErasure(verdict="approve"), approval),
+        "hold": lambda who: HOLD.run(who, ChangeHold(reason="case 17"), thread),
         "retention": lambda who: actions.set_retention(who, "a", 30, False, True),
         "incident": lambda who: TAKE.run(who, Nothing(), approval),
         "subscribe": lambda who: actions.remove_subscription(who, approval),

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from checkpoints import queries, store
 from dashboard import actions
+from dashboard.records.legal_holds import HOLD, ChangeHold
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import one, rows
 from tests.unit.dashboard import scene
@@ -95,7 +96,7 @@ def test_rules_holds_and_budgets_are_records(cast: Cast) -> None:
     admin, thread = cast.actor("admin"), scene.start(cast.workspace, scene.make_agent())
     actions.set_retention(admin, "", 90, True, True)
     actions.set_retention(admin, "payments", 30, False, False)
-    actions.set_hold(admin, thread, "case 17")
+    HOLD.run(admin, ChangeHold(reason="case 17"), thread)
     store.set_budget(cast.workspace, scope="team", name="growth", max_cost="250", actor=admin.id)
     auditor = cast.client("auditor")
     index = auditor.get("/admin/").content.decode()

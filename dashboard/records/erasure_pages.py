@@ -12,17 +12,21 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from checkpoints import queries
 from checkpoints.queries.erasures import requests
-from dashboard import actions, errors
-from dashboard.actions.erasure import erasures as rooms
+from dashboard import errors
 from dashboard.fields.parameters import one_of
 from dashboard.identity.permissions import may, require
+from dashboard.kit.action import Action, read
+from dashboard.views import forms
+from dashboard.views.addresses import takes
+from dashboard.views.base import SeeOther, actor, flash, member, thread_url
 
-from . import forms
-from .addresses import takes
-from .base import SeeOther, actor, flash, member, thread_url
+from . import erasures as erasures_read
+from .erase import DECIDE_ERASURE, ERASE, erasure_plan
+from .legal_holds import HOLD, LIFT_HOLD, holds
 
 SHOWN = 20
-VERDICTS = ("approve", "refuse")
+# What the form of a thread can do: one reason, three buttons.
+BUTTONS: dict[str, Action[Any, Any]] = {"request": ERASE, "hold": HOLD, "lift": LIFT_HOLD}
 
 
 @require_http_methods(["GET", "POST"])
@@ -32,8 +36,7 @@ def erase(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Request the erasure of a thread, or set and lift its legal hold; GET only counts."""
     who = actor(request)
     thread = queries.thread(thread_id, workspace=who.workspace)
-    if not may(who, "hold"):
-        require(who, "request_erasure")
+    require(who, "request_erasure")
     query = request.POST if request.method == "POST" else request.GET
     scope = query.get("scope", "") or requests.SCOPES[0]
     reason = request.POST.get("reason", "").strip()
@@ -41,7 +44,7 @@ def erase(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         raise errors.Invalid("$.scope", f"is not one of {', '.join(requests.SCOPES)}")
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
-        plan = rooms.preview_erasure(who, thread.id, scope)
+        plan = erasure_plan(who, scope, thread.id)
         context = {
             "thread": thread,
             "plan": plan,
@@ -55,27 +58,22 @@ def erase(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         }
         return render(request, "erasure/request.html", context, status=status)
 
-    action = request.POST.get("do", "")
-    if request.method != "POST" or action == "count":
+    button = request.POST.get("do", "")
+    if request.method != "POST" or button == "count":
         return form({}, 200)
     try:
-        if action == "hold":
-            actions.set_hold(who, thread.id, reason)
-            flash(request, "A legal hold is set: nothing of this thread is erased.")
-        elif action == "lift":
-            actions.lift_hold(who, thread.id, reason)
-            flash(request, "The legal hold is lifted.")
-        elif action == "request":
-            row = actions.request_erasure(who, thread.id, scope, reason)
-            flash(request, "Requested. Nothing is erased before somebody else approves it.")
-            return SeeOther(reverse("erasure", args=[row.id]))
-        else:
+        if button not in BUTTONS:
             raise errors.Invalid("$.do", "is not one of count, request, hold, lift")
+        action, values = BUTTONS[button], {"reason": reason}
+        wanted = read(action.takes, values | ({"scope": scope} if action is ERASE else {}))
+        result = action.run(who, wanted, thread.id)
     except (errors.Forbidden, errors.Missing):
         raise
     except errors.ActionError as error:
         return form(forms.problems_of(error), error.status)
-    return SeeOther(thread_url(thread.id))
+    flash(request, action.done(wanted, result))
+    made = reverse("erasure", args=[result.id]) if action is ERASE else thread_url(thread.id)
+    return SeeOther(made)
 
 
 @require_safe
@@ -84,7 +82,7 @@ def erase(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 def erasures(request: HttpRequest) -> HttpResponse:
     """Requests of the workspace for erasure and its legal holds: those that wait first."""
     who = actor(request)
-    context = {"rows": rooms.erasures(who), "holds": rooms.holds(who)}
+    context = {"rows": erasures_read.erasures(who), "holds": holds(who)}
     return render(request, "erasure/list.html", context)
 
 
@@ -94,7 +92,7 @@ def erasures(request: HttpRequest) -> HttpResponse:
 def erasure(request: HttpRequest, erasure_id: UUID) -> HttpResponse:
     """One request: what it would drop now; approve or refuse it."""
     who = actor(request)
-    row = rooms.erasure(who, erasure_id)
+    row = erasures_read.erasure(who, erasure_id)
     comment = request.POST.get("comment", "").strip()
 
     def page(problems: dict[str, str], status: int) -> HttpResponse:
@@ -106,20 +104,19 @@ def erasure(request: HttpRequest, erasure_id: UUID) -> HttpResponse:
             "own": row.requested_by == who.person,
         }
         if row.state == "requested" and may(who, "request_erasure"):
-            plan = rooms.preview_erasure(who, row.thread, row.scope)
+            plan = erasure_plan(who, row.scope, row.thread)
             context |= {"plan": plan, "shown": plan.selection.threads[:SHOWN]}
         return render(request, "erasure/detail.html", context, status=status)
 
     if request.method != "POST":
         return page({}, 200)
-    verdict = request.POST.get("verdict", "")
     try:
-        if verdict not in VERDICTS:
-            raise errors.Invalid("$.verdict", f"is not one of {', '.join(VERDICTS)}")
-        actions.decide_erasure(who, erasure_id, verdict == "approve", comment)
+        values = {"verdict": request.POST.get("verdict", ""), "comment": comment}
+        wanted = read(DECIDE_ERASURE.takes, values)
+        result = DECIDE_ERASURE.run(who, wanted, erasure_id)
     except (errors.Forbidden, errors.Missing):
         raise
     except errors.ActionError as error:
         return page(forms.problems_of(error), error.status)
-    flash(request, "Approved: the content is being erased." if verdict == "approve" else "Refused.")
+    flash(request, DECIDE_ERASURE.done(wanted, result))
     return SeeOther(reverse("erasure", args=[erasure_id]))

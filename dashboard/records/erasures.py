@@ -1,0 +1,92 @@
+"""Requests for erasure as they are read: one, all of a workspace."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from checkpoints.queries.erasures import requests
+from checkpoints.queries.erasures.requests import ErasureRow
+from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.documents.state_shape import Shape
+from dashboard.errors import translated
+from dashboard.identity.permissions import Actor, require
+
+
+class Erasure(Shape):
+    """A request for erasure; `rule` is the retention rule that made it.
+
+    `requested`: a second person is awaited. `approved`: its threads are closed and are being
+    erased. `done`: content, salts and files are gone. `refused`.
+    """
+
+    id: UUID
+    thread: UUID
+    scope: Literal["thread", "family"]
+    n_threads: int
+    reason: str
+    rule: UUID | None
+    state: Literal["requested", "approved", "done", "refused"]
+    requested_by: str
+    requested_by_name: str
+    requested_at: datetime
+    decided_by: str
+    decided_by_name: str
+    decided_at: datetime | None
+    comment: str
+    finished_at: datetime | None
+    n_rows: int
+    n_bytes: int
+    n_files: int
+
+
+class ErasureList(Shape):
+    """Requests that wait, then the newest of the others; at most 200."""
+
+    results: list[Erasure]
+
+
+@translated()
+def erasures(actor: Actor) -> list[ErasureRow]:
+    """All requests of the workspace for erasure: those that wait first, then the newest."""
+    require(actor, "read")
+    return requests.erasures(actor.workspace)
+
+
+@translated()
+def erasure(actor: Actor, erasure_id: UUID) -> ErasureRow:
+    """One of them; raises Missing."""
+    require(actor, "read")
+    return requests.erasure(erasure_id, workspace=actor.workspace)
+
+
+class Erasures(MemberView):
+    """All requests of the workspace."""
+
+    @extend_schema(
+        operation_id="erasures_list",
+        responses={200: ErasureList, **refusals()},
+        summary="List requests for erasure",
+    )
+    def get(self, request: Request) -> Response:
+        """Those that wait first."""
+        rows = erasures(self.actor)
+        return answer(ErasureList(results=[Erasure.model_validate(row) for row in rows]))
+
+
+class OneErasure(MemberView):
+    """One of them."""
+
+    @extend_schema(
+        operation_id="erasures_retrieve",
+        responses={200: Erasure, **refusals(404)},
+        summary="A request for erasure, and how far it is",
+    )
+    def get(self, request: Request, erasure_id: UUID) -> Response:
+        """As it is now."""
+        return answer(Erasure.model_validate(erasure(self.actor, erasure_id)))

@@ -1,0 +1,120 @@
+"""Legal holds: nothing of a thread is erased from when one is set until it is lifted."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Self
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from checkpoints import queries, store
+from checkpoints.queries.erasures import requests
+from checkpoints.queries.erasures.requests import HoldRow
+from checkpoints.states import WorkspaceEventKind
+from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.api.shapes.requests import RequestShape
+from dashboard.documents.state_shape import Shape
+from dashboard.errors import translated
+from dashboard.identity.permissions import Actor, require
+from dashboard.kit.action import Action
+from dashboard.kit.inputs import RequiredReason
+
+from .erase import THREAD_OF_RECORD
+
+
+class Hold(Shape):
+    """A legal hold on a thread; `lifted_at` is null while it is set."""
+
+    id: UUID
+    thread: UUID
+    reason: str
+    set_by: str
+    set_at: datetime
+    lifted_by: str
+    lifted_at: datetime | None
+    lift_reason: str
+
+    @classmethod
+    def of(cls, row: HoldRow) -> Self:
+        """The row for the wire."""
+        return cls.model_validate(row)
+
+
+class HoldList(Shape):
+    """Holds that are set, then the newest of the others; at most 200."""
+
+    results: list[Hold]
+
+
+class ChangeHold(RequestShape):
+    """The reason for which a hold is set or lifted."""
+
+    reason: RequiredReason
+
+
+@translated()
+def holds(actor: Actor) -> list[HoldRow]:
+    """Legal holds of the workspace: those that are set first, then the newest."""
+    require(actor, "read")
+    return requests.holds(actor.workspace)
+
+
+def set_hold(actor: Actor, wanted: ChangeHold, thread_id: UUID) -> Hold:
+    """Set a legal hold on a thread: nothing of it is erased until it is lifted."""
+    reason = wanted.reason.strip()
+    row = store.set_hold(thread_id, workspace=actor.workspace, reason=reason, actor=actor.id)
+    return Hold.of(row)
+
+
+def lift_hold(actor: Actor, wanted: ChangeHold, thread_id: UUID) -> Hold:
+    """Lift the legal hold of a thread."""
+    queries.thread(thread_id, workspace=actor.workspace)
+    reason = wanted.reason.strip()
+    row = store.lift_hold(thread_id, workspace=actor.workspace, reason=reason, actor=actor.id)
+    return Hold.of(row)
+
+
+class Holds(MemberView):
+    """Legal holds of the workspace."""
+
+    @extend_schema(
+        operation_id="holds_list",
+        responses={200: HoldList, **refusals()},
+        summary="List legal holds",
+    )
+    def get(self, request: Request) -> Response:
+        """Those that are set first."""
+        return answer(HoldList(results=[Hold.of(row) for row in holds(self.actor)]))
+
+
+HOLD = Action(
+    name="thread.hold",
+    right="hold",
+    target=THREAD_OF_RECORD,
+    takes=ChangeHold,
+    answers=Hold,
+    status=201,
+    perform=set_hold,
+    events=(WorkspaceEventKind.HOLD_SET,),
+    summary="Set a legal hold: nothing of the thread is erased until it is lifted",
+    description="201 with the hold.",
+    help="sets a legal hold",
+    done=lambda *_: "A legal hold is set: nothing of this thread is erased.",
+    examples='erase hold 01a2f0c3 --reason "case 17"',
+)
+LIFT_HOLD = Action(
+    name="thread.lift_hold",
+    right="hold",
+    target=THREAD_OF_RECORD,
+    takes=ChangeHold,
+    answers=Hold,
+    perform=lift_hold,
+    events=(WorkspaceEventKind.HOLD_LIFTED,),
+    summary="Lift the legal hold of a thread",
+    description="200 with the hold as it was.",
+    help="lifts a legal hold",
+    done=lambda *_: "The legal hold is lifted.",
+)
