@@ -14,9 +14,10 @@ from uuid import UUID
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.errors import NotFound
+from dashboard.board import board
+from dashboard.board.incidents import incident_reads, list_reads
 from dashboard.live.regions import LiveTopic, Region
-from dashboard.pages import approvals, board, inbox
-from dashboard.pages.parts import budgets, incident, incidents
+from dashboard.pages import approvals, inbox
 from dashboard.threads.page import breakpoints, conversation, family, graph, past, thread
 from dashboard.wire.topics import FAMILY, INCIDENT, INCIDENTS, Topic
 
@@ -39,7 +40,7 @@ def _thread(topic: Topic) -> Topic:
 
 
 def _incident(topic: Topic) -> Topic:
-    row = incident.IncidentPage(topic.workspace, _ref(topic)).row
+    row = incident_reads.IncidentPage(topic.workspace, _ref(topic)).row
     return replace(topic, thread=row.workspace)
 
 
@@ -68,7 +69,7 @@ TOPICS: Final[Mapping[str, LiveTopic]] = {
             "board-stuck": Region(BOARD, board.board_stuck),
             "board-incidents": Region(BOARD, board.board_incidents),
             "board-breakers": Region(BOARD, board.board_breakers, by_roles=True),
-            "board-budgets": Region(BOARD, budgets.board_budgets),
+            "board-budgets": Region(BOARD, board.board_budgets),
             "board-lanes": Region(BOARD, board.board_lanes, by_roles=True),
             "board-feed": Region(BOARD, board.board_feed),
         },
@@ -127,18 +128,20 @@ TOPICS: Final[Mapping[str, LiveTopic]] = {
     ),
     INCIDENTS: LiveTopic(
         {
-            "incidents-list": Region(LIST, incidents.incidents_list),
+            "incidents-list": Region(LIST, list_reads.incidents_list),
         },
-        page=lambda topic: incidents.IncidentsPage(topic.workspace),
+        page=lambda topic: list_reads.IncidentsPage(topic.workspace),
     ),
     INCIDENT: LiveTopic(
         {
-            "incident-head": Region(ONE, incident.incident_head),
-            "incident-facts": Region(ONE, incident.incident_facts),
-            "incident-verbs": Region(ONE, incident.incident_verbs, by_roles=True, personal=True),
-            "incident-newest": Region(ONE, incident.incident_newest, by_roles=True),
+            "incident-head": Region(ONE, incident_reads.incident_head),
+            "incident-facts": Region(ONE, incident_reads.incident_facts),
+            "incident-verbs": Region(
+                ONE, incident_reads.incident_verbs, by_roles=True, personal=True
+            ),
+            "incident-newest": Region(ONE, incident_reads.incident_newest, by_roles=True),
         },
-        page=lambda topic: incident.IncidentPage(topic.workspace, _ref(topic)),
+        page=lambda topic: incident_reads.IncidentPage(topic.workspace, _ref(topic)),
         resolve=_incident,
     ),
     "approval": LiveTopic(

@@ -5,10 +5,13 @@ from django.contrib import admin
 from django.urls import include, path
 
 from dashboard.operate import metrics, probes
-from dashboard.views import artifacts, board, keyboard, login, violations, workspaces
+from dashboard.views import artifacts, keyboard, login, violations, workspaces
 
-from .board import breaker_dialogs
-from .incidents import buttons as incident_buttons
+from .board import board_page, breaker_dialogs, many_page
+from .board.incidents import buttons as incident_buttons
+from .board.incidents import pages as incidents
+from .board.overview import pages as overview
+from .board.saved_views import pages as saved_views
 from .records import erasure_pages
 from .threads import (
     cancel_page,
@@ -28,9 +31,7 @@ from .views.approvals import deputies, inbox
 from .views.approvals import detail as approvals
 from .views.approvals import edit as editing
 from .views.approvals import report as reports
-from .views.fleet import many, overview, saved_views
 from .views.incidents import devices, subscriptions
-from .views.incidents import lists as incidents
 
 # Here and not when Django starts: commands and workers have no use for the records.
 admin.autodiscover()
@@ -43,9 +44,9 @@ SUBSCRIPTION = "subscriptions/<uuid:subscription_id>"
 urlpatterns = [
     # First: what is called most is compared with the fewest patterns.
     path("api/", include("dashboard.api.urls")),
-    path("", board.board, name="board"),
+    path("", board_page.board, name="board"),
     path("threads/new/", start_page.new, name="thread_new"),
-    path("threads/many/", many.many, name="threads_many"),
+    path("threads/many/", many_page.many, name="threads_many"),
     path("threads/compare/", compare_page.compare, name="compare"),
     path("threads/value/", value_pages.value, name="thread_value"),
     path(f"{THREAD}/", thread_page.page, name="thread"),

@@ -26,7 +26,6 @@ from .fleet.subscriptions import (
     remove_subscription,
     set_quiet_hours,
 )
-from .fleet.views import change_view, remove_view, save_view
 from .forks import fork, fork_point, preview_fork
 from .mcp_servers import (
     accept_mcp_tools,
@@ -106,7 +105,6 @@ __all__ = [
     "change_mcp_server",
     "change_own_password",
     "change_subscription",
-    "change_view",
     "check_upload_size",
     "choose_code",
     "choose_code_many",
@@ -159,13 +157,11 @@ __all__ = [
     "remove_passkey",
     "remove_second_factor",
     "remove_subscription",
-    "remove_view",
     "require_factor",
     "required_factor",
     "reveal",
     "roll_back",
     "rotate_endpoint",
-    "save_view",
     "second_factor",
     "set_budget",
     "set_cap",

@@ -8,10 +8,14 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from dashboard.board.breaker_actions import RELEASE, TRIP
 from dashboard.board.breakers import Breakers, OneBreaker
-from dashboard.incidents.close import CLOSE
-from dashboard.incidents.incidents import Incidents, OneIncident
-from dashboard.incidents.snooze import SNOOZE, WAKE
-from dashboard.incidents.take import GIVE_BACK, TAKE
+from dashboard.board.incidents.close import CLOSE
+from dashboard.board.incidents.incidents import Incidents, OneIncident
+from dashboard.board.incidents.snooze import SNOOZE, WAKE
+from dashboard.board.incidents.take import GIVE_BACK, TAKE
+from dashboard.board.many_calls import ManyThreads
+from dashboard.board.overview.calls import OverviewFigures
+from dashboard.board.saved_views.calls import ChangeOneView, OneView, RemoveOneView, SavedViews
+from dashboard.board.stuck_calls import StuckThreads
 from dashboard.kit.call import call
 from dashboard.records.erase import DECIDE_ERASURE, ERASE
 from dashboard.records.erasures import Erasures, OneErasure
@@ -77,9 +81,6 @@ from .external.saved_states import SavedStates
 from .fleet.budgets import Budgets
 from .fleet.deputies import Deputies, HandOverApproval, RemoveOneDeputy
 from .fleet.devices import Devices, RemoveOneDevice
-from .fleet.many import ManyThreads
-from .fleet.overview import OverviewFigures
-from .fleet.stuck import StuckThreads
 from .fleet.subscriptions import (
     ChangeOneSubscription,
     OneSubscription,
@@ -87,7 +88,6 @@ from .fleet.subscriptions import (
     RemoveOneSubscription,
     Subscriptions,
 )
-from .fleet.views import ChangeOneView, OneView, RemoveOneView, SavedViews
 from .gateway.servers import (
     AcceptToolsOfMcpServer,
     ChangeOneMcpServer,

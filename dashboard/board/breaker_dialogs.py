@@ -17,12 +17,12 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 from dashboard.kit.dialog import dialog
 from dashboard.kit.inputs import from_texts
-from dashboard.pages.parts.breakers import open_breaker
-from dashboard.saved_views.address import NARROWS
 from dashboard.wording.operations import selection_words
 from dashboard.wording.sentences import look
 
 from .breaker_actions import RELEASE, TRIP, BreakerPreview, ReleaseBreaker, Selection
+from .filters.address import NARROWS
+from .open_breakers import open_breaker
 
 PARTS, ALL = ("number", "percent"), "all"
 # What the board is narrowed by beside the agent, which is a field; a breaker takes no status.

@@ -7,9 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
+from urllib.parse import parse_qsl
 from uuid import UUID
 
 from checkpoints.queries import DEPTH_MAX
+from dashboard.errors import Invalid
 
 TEXT_MAX: Final = 200
 QUERY_MAX: Final = 1_000  # as of the API
@@ -60,6 +62,21 @@ class Wrong:
             return f"{subject} does not take “{self.name[:80]}”.{expected}"
         text = f"“{self.name}” does not take “{self.value[:80]}”.{expected}"
         return f"{text} It takes {self.values.takes}."
+
+
+def address_lists(text: str) -> dict[str, list[str]]:
+    """{parameter: its values} of an address such as `/?status=failed`; raises Invalid."""
+    lists: dict[str, list[str]] = {}
+    page, mark, words = text.strip().partition("?")
+    if not mark or (page and not page.startswith("/")):
+        words = text.strip().removeprefix("/")
+    try:
+        pairs = parse_qsl(words, keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError as error:
+        raise Invalid("$.address", "has a % that begins no letter of UTF-8") from error
+    for name, value in pairs:
+        lists.setdefault(name, []).append(value)
+    return lists
 
 
 def first_wrong(

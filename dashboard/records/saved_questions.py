@@ -8,12 +8,12 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from dashboard.actions.fleet import views
+from dashboard.board.saved_views import view_actions
+from dashboard.board.saved_views.changes import NAME_MAX
+from dashboard.board.saved_views.queries import ViewRow
+from dashboard.board.saved_views.surfaces import RECORDS, readable
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
-from dashboard.saved_views.changes import NAME_MAX
-from dashboard.saved_views.queries import ViewRow
-from dashboard.saved_views.surfaces import RECORDS, readable
 
 SHOWN = 12
 
@@ -57,8 +57,10 @@ class QuestionBar:
 def question_bar(who: Actor, words: Mapping[str, str], *, wrong: bool) -> QuestionBar:
     """The bar for a search with these filters; `wrong` where one of them is refused."""
     text = urlencode(words)
-    may_save = bool(words) and not wrong and may(who, "save_view") and views.may_open(who, RECORDS)
-    rows = views.list_views(who, RECORDS)
+    may_save = (
+        bool(words) and not wrong and may(who, "save_view") and view_actions.may_open(who, RECORDS)
+    )
+    rows = view_actions.list_views(who, RECORDS)
     others = {row.owner for row in rows if row.owner != who.person}
     names = people(others) if others else {}
     shown = []
@@ -72,7 +74,7 @@ def question_bar(who: Actor, words: Mapping[str, str], *, wrong: bool) -> Questi
                 problem=problem,
                 current=address == text,
                 whose=names.get(row.owner, row.owner) if row.owner in others else "",
-                replace=change if may_save and views.may_change(who, row) else "",
+                replace=change if may_save and view_actions.may_change(who, row) else "",
             )
         )
     return QuestionBar(shown, text, may_save)

@@ -23,6 +23,7 @@ from checkpoints.addresses import thread_address
 from checkpoints.states import EventKind
 from dashboard import actions
 from dashboard.actions.audit import questions
+from dashboard.board.saved_views.questions import EVERYTHING, FILTERS, TEXT_MAX, named
 from dashboard.capsules.downloads import download
 from dashboard.documents.exports.rows import FORMS
 from dashboard.errors import Invalid
@@ -31,7 +32,6 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.operating.record_integrity import ThreadIntegrity, summary_of
 from dashboard.pages.report.outcomes import outcomes_in_words
-from dashboard.saved_views.questions import EVERYTHING, FILTERS, TEXT_MAX, named
 from dashboard.views.addresses import refuse_value, takes
 from dashboard.wording import sentences
 from dashboard.wording.parties import Recognised, recognised

@@ -19,12 +19,13 @@ from dashboard import actions
 from dashboard.actions import hooks
 from dashboard.actions.people import administration
 from dashboard.actions.people.administration import Administrator
+from dashboard.board.saved_views import changes as views
+from dashboard.board.saved_views import view_actions
 from dashboard.errors import NeedsSecondAdmin
 from dashboard.identity import permissions, tokens
 from dashboard.identity.second_factor import codes, proposals, records
 from dashboard.identity.sso import identities
 from dashboard.mcp.registry import changes as mcp_servers
-from dashboard.saved_views import changes as views
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.mcp import listing
@@ -112,7 +113,7 @@ def make_subscription(cast: Cast, name: str, mail: UUID) -> UUID:
 def make_view(cast: Cast, name: str) -> UUID:
     """A shared view of a person."""
     choice = views.Choice(f"Failed {uuid4().hex[:8]}", "status=failed", shared=True)
-    return actions.save_view(cast.actor(name), choice).id
+    return view_actions.save_view(cast.actor(name), choice).id
 
 
 # The keys of a browser: those of the example in RFC 8291.

@@ -17,8 +17,8 @@ from checkpoints.states import EventKind
 from dashboard import actions
 from dashboard.actions import external
 from dashboard.api.shapes.requests import Nothing
-from dashboard.incidents.snooze import SNOOZE, SnoozeIncident, time_after
-from dashboard.incidents.take import TAKE
+from dashboard.board.incidents.snooze import SNOOZE, SnoozeIncident, time_after
+from dashboard.board.incidents.take import TAKE
 from dashboard.kit.action import read
 from dashboard.threads.pause import PAUSE, Pause
 from tests.support.cast import Cast

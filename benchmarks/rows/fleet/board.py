@@ -15,7 +15,7 @@ from typing import Any
 from django.db import connection
 
 from checkpoints.states import Status
-from dashboard.pages.board import BoardPage
+from dashboard.board.board import BoardPage
 
 from ... import inbox
 from ...ground import median, percentile, workspace

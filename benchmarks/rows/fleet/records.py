@@ -87,7 +87,7 @@ def searches(raw: Raw, user: Any) -> Iterator[dict[str, Any]]:
 def exports(user: Any, events: int) -> Iterator[dict[str, Any]]:
     """An export of so many events of all kinds, sent as a download is; its speed and memory."""
     from dashboard import actions
-    from dashboard.saved_views.questions import EVERYTHING
+    from dashboard.board.saved_views.questions import EVERYTHING
 
     who = actions.actor_of(user)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -8,10 +8,10 @@ from uuid import UUID
 from approvals import records
 from approvals.records import Answers
 from checkpoints.errors import InvalidValue
+from dashboard.board.saved_views.questions import question_of
 from dashboard.errors import Invalid, translated
 from dashboard.identity.permissions import Actor, require
 from dashboard.operating.record_integrity import ThreadIntegrity, integrity_of
-from dashboard.saved_views.questions import question_of
 
 
 @translated()

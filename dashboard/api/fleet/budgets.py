@@ -14,8 +14,8 @@ from rest_framework.response import Response
 from checkpoints.queries import BudgetStanding
 from dashboard import actions
 from dashboard.actions.fleet import budgets
+from dashboard.board.overview.figure import decimal_text
 from dashboard.documents.state_shape import Shape
-from dashboard.pages.overview.figure import decimal_text
 
 from ..protocol.base import MemberView, answer, refusals
 from ..shapes.requests import RequestShape

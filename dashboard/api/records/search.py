@@ -31,13 +31,13 @@ from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.parameters import LIMIT_MAX, choice, ident, rows, whole, words
 from dashboard.api.protocol.renderers import ZipRenderer
 from dashboard.api.shapes.django_request import django_request
+from dashboard.board.saved_views.questions import FILTERS, STEP_MAX, TEXT_MAX
 from dashboard.capsules.downloads import MEDIA_TYPE, download
 from dashboard.documents.exports.package import ROWS_DEFAULT, ROWS_MAX
 from dashboard.documents.exports.rows import FORMS
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.people import people
 from dashboard.operating.record_integrity import Integrity, ThreadIntegrity, summary_of
-from dashboard.saved_views.questions import FILTERS, STEP_MAX, TEXT_MAX
 from dashboard.wording.parties import recognised
 
 # It names the transactions that were open when the first part began, as many as there are.

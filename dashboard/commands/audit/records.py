@@ -15,6 +15,7 @@ from dashboard import actions
 from dashboard.actions.audit import questions
 from dashboard.api.records.report import Report
 from dashboard.api.records.search import RecordedEvents, page_of
+from dashboard.board.saved_views.questions import FILTERS, named
 from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
 from dashboard.commands.terminal.new_files import write_new
 from dashboard.commands.terminal.tables import facts, table
@@ -24,7 +25,6 @@ from dashboard.errors import Missing
 from dashboard.pages.report.decision import DecisionReport
 from dashboard.pages.report.file import text_of
 from dashboard.pages.report.outcomes import outcomes_in_words
-from dashboard.saved_views.questions import FILTERS, named
 from dashboard.wording.text import moment
 
 

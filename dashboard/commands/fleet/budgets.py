@@ -9,10 +9,10 @@ from checkpoints.queries import BudgetStanding
 from dashboard import actions
 from dashboard.actions.fleet import budgets
 from dashboard.api.fleet.budgets import Budget, BudgetList, budget_now
+from dashboard.board.overview.page import budget_line
 from dashboard.commands.terminal.console import PersonalCommand, Verb
 from dashboard.commands.terminal.tables import Table, table
 from dashboard.errors import Missing
-from dashboard.pages.overview.page import budget_line
 
 
 def list_budgets(command: PersonalCommand) -> None:

@@ -6,7 +6,7 @@ import argparse
 from typing import Final
 
 from checkpoints import queries
-from dashboard.api.fleet.many import Outcomes
+from dashboard.board.many_calls import Outcomes
 from dashboard.commands.terminal.arguments import values
 from dashboard.commands.terminal.console import (
     PersonalCommand,

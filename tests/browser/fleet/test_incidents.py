@@ -13,9 +13,9 @@ from playwright.sync_api import expect
 
 from approvals.incidents.sweep import sweep_incidents
 from dashboard.api.shapes.requests import Nothing
-from dashboard.incidents.close import CLOSE, CloseIncident
-from dashboard.incidents.snooze import SNOOZE, SnoozeIncident, time_after
-from dashboard.incidents.take import GIVE_BACK, TAKE
+from dashboard.board.incidents.close import CLOSE, CloseIncident
+from dashboard.board.incidents.snooze import SNOOZE, SnoozeIncident, time_after
+from dashboard.board.incidents.take import GIVE_BACK, TAKE
 from dashboard.kit.action import read
 from tests.browser.conftest import People
 from tests.browser.house import House

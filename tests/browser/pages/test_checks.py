@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from dashboard.pages.board import LIST_ROWS
+from dashboard.board.board import LIST_ROWS
 from tests.browser.conftest import People
 from tests.browser.house import House
 from tests.faults.bench import Case

@@ -12,7 +12,8 @@ import pytest
 from django.db import connection
 
 from dashboard import actions
-from dashboard.saved_views.changes import Choice
+from dashboard.board.saved_views import view_actions
+from dashboard.board.saved_views.changes import Choice
 from tests.contract import things
 from tests.support.cast import Cast, make_cast
 from tests.unit.dashboard import scene
@@ -69,7 +70,7 @@ def view(cast: Cast) -> tuple[str, Call]:
 def changed_view(cast: Cast) -> tuple[str, Call]:
     made = things.make_view(cast, "operator")
     choice = Choice(name=f"Other {uuid4().hex[:8]}")
-    return "gp_saved_view", partial(actions.change_view, cast.actor("operator"), made, choice)
+    return "gp_saved_view", partial(view_actions.change_view, cast.actor("operator"), made, choice)
 
 
 def server(cast: Cast) -> tuple[str, Call]:

@@ -10,8 +10,8 @@ import pytest
 
 from checkpoints import queries
 from checkpoints.queries import InvalidQuery, Selection
+from dashboard.board.filters.address import readable
 from dashboard.operating.proof import verify
-from dashboard.saved_views.address import readable
 from tests.support.cast import Cast
 
 from ..door import Agent

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.states import EventKind, Status
+from dashboard.board.board import OPERATORS_ORDER, ORDER
 from dashboard.drawing import differences, event_looks, trees
 from dashboard.drawing.charts import symbols
-from dashboard.pages.board import OPERATORS_ORDER, ORDER
 from dashboard.templatetags import gatepost, gatepost_forms
 from dashboard.wording import sentences, text
 

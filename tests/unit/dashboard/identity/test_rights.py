@@ -22,10 +22,11 @@ from dashboard.actions import external, hooks
 from dashboard.actions.people.administration import Administrator
 from dashboard.api.shapes.requests import Nothing
 from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
+from dashboard.board.incidents.take import TAKE
+from dashboard.board.saved_views import view_actions
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor, may
-from dashboard.incidents.take import TAKE
 from dashboard.records.erase import DECIDE_ERASURE, ERASE, DecideErasure, RequestErasure
 from dashboard.records.legal_holds import HOLD, ChangeHold
 from dashboard.threads.input import INPUT, SendInput
@@ -75,7 +76,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "retention": lambda who: actions.set_retention(who, "a", 30, False, True),
         "incident": lambda who: TAKE.run(who, Nothing(), approval),
         "subscribe": lambda who: actions.remove_subscription(who, approval),
-        "save_view": lambda who: actions.remove_view(who, approval),
+        "save_view": lambda who: view_actions.remove_view(who, approval),
         "delegate": lambda who: actions.remove_deputy(who, approval),
         "access": lambda who: actions.refuse_access_change(who, approval),
         "stand_for": lambda who: hooks.confirm_identity(who, approval),

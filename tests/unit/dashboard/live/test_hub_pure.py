@@ -10,11 +10,11 @@ from uuid import uuid4
 
 import pytest
 
+from dashboard.board.lanes import shares
 from dashboard.live import hub, origins, subscription
 from dashboard.live.consumers import BadJoin, read_join
 from dashboard.live.hub import NOT_ALLOWED, SIGNED_OUT
 from dashboard.live.served import Want
-from dashboard.pages.parts.board.lanes import shares
 from dashboard.wire import hints
 from dashboard.wire.topics import Topic, parse
 

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from checkpoints import queries
-from dashboard.pages.board import LIST_ROWS
+from dashboard.board.board import LIST_ROWS
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.examples import Examples, make_examples

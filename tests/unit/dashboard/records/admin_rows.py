@@ -27,9 +27,9 @@ from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import store
 from checkpoints.states import EventKind
+from dashboard.board.saved_views import changes
 from dashboard.identity import tokens
 from dashboard.models import SavedView
-from dashboard.saved_views import changes
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from checkpoints.queries import InvalidQuery, TreeFilter
 from checkpoints.states import Status
+from dashboard.board.filters.address import COLUMNS, USUAL, BoardAddress, read_address, readable
 from dashboard.errors import Invalid
-from dashboard.saved_views.address import COLUMNS, USUAL, BoardAddress, read_address, readable
 
 TEXTS = st.text("ab %&=,ä+", max_size=12).map(str.strip)
 BOARDS = st.builds(

@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 
 from checkpoints import store
-from dashboard import actions
-from dashboard.saved_views.address import COLUMNS
-from dashboard.saved_views.changes import Choice
+from dashboard.board.filters.address import COLUMNS
+from dashboard.board.saved_views import view_actions
+from dashboard.board.saved_views.changes import Choice
 from dashboard.views.base import REGIONS_HEADER
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
@@ -103,6 +103,6 @@ def test_a_board_with_all_of_it_stays_small(cast: Cast, agent: UUID) -> None:
     for _ in range(33):
         labelled(cast, agent, team="finance")
     for n in range(13):
-        actions.save_view(cast.actor("operator"), Choice(f"View {n}", f"q=age:>{n + 1}h"))
+        view_actions.save_view(cast.actor("operator"), Choice(f"View {n}", f"q=age:>{n + 1}h"))
     sizes = {query: len(board(cast, query).encode()) for query in ("", EVERY)}
     assert max(sizes.values()) < BYTES_MAX, sizes

@@ -11,12 +11,10 @@ import pytest
 from django.core.management import call_command
 
 from checkpoints.chain import verify_workspace
-from dashboard import actions
-from dashboard.actions.fleet import views
+from dashboard.board.saved_views import questions, view_actions
+from dashboard.board.saved_views.changes import Choice
+from dashboard.board.saved_views.queries import ViewRow
 from dashboard.errors import Forbidden, Invalid, Missing
-from dashboard.saved_views import questions
-from dashboard.saved_views.changes import Choice
-from dashboard.saved_views.queries import ViewRow
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 
@@ -28,7 +26,7 @@ ACME = "decision=approve&payee=ACME"
 def saved(
     cast: Cast, name: str, address: str = ACME, *, who: str = "auditor", shared: bool = False
 ) -> ViewRow:
-    return actions.save_view(cast.actor(who), Choice(name, address, shared, "records"))
+    return view_actions.save_view(cast.actor(who), Choice(name, address, shared, "records"))
 
 
 def links(cast: Cast, who: str, query: str = "") -> dict[str, tuple[str, bool]]:
@@ -55,7 +53,7 @@ def test_a_question_is_saved_opened_replaced_shared_and_removed_on_the_page(cast
     assert links(cast, "admin") == {}, "private"
     # Other filters in its place, by the form that begins with them.
     html = browser.get(f"{SEARCH}?payee=Globex").content.decode()
-    (row,) = views.list_views(cast.actor("auditor"))
+    (row,) = view_actions.list_views(cast.actor("auditor"))
     change = f"/views/{row.id}/?address={quote('payee=Globex')}"
     assert change in unescape(html)
     assert 'value="payee=Globex"' in browser.get(change).content.decode()
@@ -83,7 +81,7 @@ def test_page_call_and_command_save_the_same_question(cast: Cast) -> None:
     words = ("three", "--records", "--address", address, "--as", "auditor")
     call_command("view", "save", *words, stdout=out)
     assert "records" in out.getvalue()
-    made = views.list_views(cast.actor("auditor"), "records")
+    made = view_actions.list_views(cast.actor("auditor"), "records")
     assert [(row.surface, row.address) for row in made] == [("records", ACME)] * 3
     results = browser.get("/api/v1/views/").json()["results"]
     assert [(one["name"], one["surface"]) for one in results] == [
@@ -100,20 +98,20 @@ def test_questions_are_for_those_who_see_the_records(cast: Cast) -> None:
             saved(cast, "mine", who=who)
         form = {"name": "mine", "address": ACME, "surface": "records"}
         assert cast.client(who).post("/views/new/", form).status_code == 403
-        assert views.list_views(cast.actor(who)) == []
+        assert view_actions.list_views(cast.actor(who)) == []
         assert "Of</label>" not in cast.client(who).get("/views/new/").content.decode()
         with pytest.raises(Missing):
-            views.one_view(cast.actor(who), public.id)
+            view_actions.one_view(cast.actor(who), public.id)
         with pytest.raises(Missing):
-            actions.remove_view(cast.actor(who), public.id)
+            view_actions.remove_view(cast.actor(who), public.id)
     with pytest.raises(Missing):
-        views.one_view(cast.actor("stranger"), public.id)
-    assert actions.change_view(cast.actor("admin"), public.id, Choice(name="theirs")).name
+        view_actions.one_view(cast.actor("stranger"), public.id)
+    assert view_actions.change_view(cast.actor("admin"), public.id, Choice(name="theirs")).name
 
 
 def test_the_board_shows_no_questions_and_the_search_no_boards(cast: Cast) -> None:
     saved(cast, "a question")
-    actions.save_view(cast.actor("auditor"), Choice("a board", "status=failed"))
+    view_actions.save_view(cast.actor("auditor"), Choice("a board", "status=failed"))
     assert set(links(cast, "auditor")) == {"a question"}
     board = cast.client("auditor").get("/").content.decode()
     assert "a board" in board
@@ -141,10 +139,10 @@ def test_a_wrong_question_is_refused_at_its_word_in_its_form(cast: Cast) -> None
         assert word in unescape(re.sub("<[^>]*>", "", message)), message
         assert '<option value="records" selected>' in html
     with pytest.raises(Invalid):
-        actions.save_view(cast.actor("auditor"), Choice("n", "", surface="inbox"))
+        view_actions.save_view(cast.actor("auditor"), Choice("n", "", surface="inbox"))
     row = saved(cast, "a question")
     with pytest.raises(Invalid, match="does not take “status”"):
-        actions.change_view(cast.actor("auditor"), row.id, Choice(address="status=failed"))
+        view_actions.change_view(cast.actor("auditor"), row.id, Choice(address="status=failed"))
     assert "save-question" not in browser.get(f"{SEARCH}?step=x").content.decode()
 
 

@@ -16,12 +16,10 @@ from django.test.utils import CaptureQueriesContext
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
 from checkpoints.states import EventKind
-from dashboard import actions
-from dashboard.actions.fleet import views
+from dashboard.board.saved_views import changes, view_actions
+from dashboard.board.saved_views.changes import Choice
+from dashboard.board.saved_views.queries import ViewRow
 from dashboard.errors import Forbidden, Invalid, Missing
-from dashboard.saved_views import changes
-from dashboard.saved_views.changes import Choice
-from dashboard.saved_views.queries import ViewRow
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
@@ -32,11 +30,11 @@ FAILED = "status=failed&q=agent%3Aresearch&columns=age,cost&density=compact"
 
 
 def saved(cast: Cast, name: str, address: str = FAILED, who: str = "operator") -> ViewRow:
-    return actions.save_view(cast.actor(who), Choice(name, address, shared=False))
+    return view_actions.save_view(cast.actor(who), Choice(name, address, shared=False))
 
 
 def shared(cast: Cast, name: str, address: str = FAILED, who: str = "operator") -> ViewRow:
-    return actions.save_view(cast.actor(who), Choice(name, address, shared=True))
+    return view_actions.save_view(cast.actor(who), Choice(name, address, shared=True))
 
 
 def chips(cast: Cast, who: str, at: str = "/") -> dict[str, tuple[str, str, bool]]:
@@ -68,7 +66,7 @@ def test_views_are_saved_and_shared_as_chips_above_the_board(cast: Cast, agent: 
     assert chips(cast, "operator", f"/?{FAILED}") == {"My failed": (FAILED, "3", True)}
     assert chips(cast, "operator") == {"My failed": (FAILED, "3", False)}
     assert chips(cast, "manager") == {}, "private"
-    (row,) = views.list_views(cast.actor("operator"))
+    (row,) = view_actions.list_views(cast.actor("operator"))
     answer = browser.post(f"/views/{row.id}/", {**form, "name": "Failed", "shared": "1"})
     assert (answer.status_code, answer["Location"]) == (303, "/views/")
     assert chips(cast, "manager") == {"Failed": (FAILED, "3", False)}
@@ -90,7 +88,8 @@ def test_page_call_and_command_do_the_same(cast: Cast) -> None:
     words = ("three", "--address", f"?{FAILED}", "--shared", "--as", "operator", "--json")
     call_command("view", "save", *words, stdout=out)
     made = [
-        (row.owner, row.address, row.shared) for row in views.list_views(cast.actor("operator"))
+        (row.owner, row.address, row.shared)
+        for row in view_actions.list_views(cast.actor("operator"))
     ]
     assert made == [(cast.actor("operator").id, FAILED, True)] * 3
     call_command("view", "remove", "two", "--as", "operator", stdout=out, stderr=StringIO())
@@ -102,28 +101,30 @@ def test_a_shared_view_is_changed_by_its_owner_or_an_admin(cast: Cast) -> None:
     private, public = saved(cast, "mine"), shared(cast, "ours")
     for who in ("manager", "auditor", "viewer"):
         with pytest.raises(Forbidden):
-            actions.change_view(cast.actor(who), public.id, Choice(name="taken over"))
+            view_actions.change_view(cast.actor(who), public.id, Choice(name="taken over"))
         with pytest.raises(Forbidden):
-            actions.remove_view(cast.actor(who), public.id)
+            view_actions.remove_view(cast.actor(who), public.id)
         assert cast.client(who).post(f"/views/{public.id}/", {"name": "x"}).status_code == 403
     for who in ("manager", "admin", "stranger"):
         with pytest.raises(Missing):
-            views.one_view(cast.actor(who), private.id)
+            view_actions.one_view(cast.actor(who), private.id)
         with pytest.raises(Missing):
-            actions.remove_view(cast.actor(who), private.id)
+            view_actions.remove_view(cast.actor(who), private.id)
     with pytest.raises(Missing):
-        views.one_view(cast.actor("stranger"), public.id)
-    row = actions.change_view(cast.actor("admin"), public.id, Choice(name="Failed", shared=False))
+        view_actions.one_view(cast.actor("stranger"), public.id)
+    row = view_actions.change_view(
+        cast.actor("admin"), public.id, Choice(name="Failed", shared=False)
+    )
     assert (row.owner, row.shared) == (cast.actor("operator").id, False)
     with pytest.raises(Missing):
-        views.one_view(cast.actor("admin"), public.id)
+        view_actions.one_view(cast.actor("admin"), public.id)
 
 
 def test_names_are_unique_for_each_person(cast: Cast) -> None:
     first, other = saved(cast, "a"), saved(cast, "b")
     for refused in (
         lambda: saved(cast, " a "),
-        lambda: actions.change_view(cast.actor("operator"), other.id, Choice(name="a")),
+        lambda: view_actions.change_view(cast.actor("operator"), other.id, Choice(name="a")),
         lambda: saved(cast, " "),
         lambda: saved(cast, "x" * 61),
         lambda: saved(cast, "AKIA" + "IOSFODNN7EXAMPLE"),
@@ -132,7 +133,7 @@ def test_names_are_unique_for_each_person(cast: Cast) -> None:
             refused()
         assert caught.value.path in ("name", "$.name")
     assert saved(cast, "a", who="manager").id != first.id
-    actions.change_view(cast.actor("operator"), other.id, Choice(name="b", shared=True))
+    view_actions.change_view(cast.actor("operator"), other.id, Choice(name="b", shared=True))
 
 
 def test_a_broken_address_is_refused_at_its_field_with_the_word(cast: Cast) -> None:
@@ -158,12 +159,12 @@ def test_a_person_and_a_workspace_have_a_limit(cast: Cast, monkeypatch: Any) -> 
     with pytest.raises(Invalid, match="a person has at most 3 views"):
         saved(cast, "one more")
     for row in own[:2]:
-        actions.change_view(cast.actor("operator"), row.id, Choice(shared=True))
+        view_actions.change_view(cast.actor("operator"), row.id, Choice(shared=True))
     with pytest.raises(Invalid, match="shares at most 2 views"):
-        actions.change_view(cast.actor("operator"), own[2].id, Choice(shared=True))
+        view_actions.change_view(cast.actor("operator"), own[2].id, Choice(shared=True))
     with pytest.raises(Invalid, match="shares at most 2 views"):
         shared(cast, "theirs", who="manager")
-    actions.remove_view(cast.actor("operator"), own[0].id)
+    view_actions.remove_view(cast.actor("operator"), own[0].id)
     shared(cast, "theirs", who="manager")
 
 
@@ -191,9 +192,9 @@ def test_what_a_later_version_does_not_know_is_explained(cast: Cast) -> None:
 
 def test_the_log_names_only_views_that_are_shared(cast: Cast) -> None:
     private, public = saved(cast, "Secret plan"), shared(cast, "Ours")
-    actions.change_view(cast.actor("operator"), private.id, Choice(name="Plan B"))
-    actions.remove_view(cast.actor("operator"), private.id)
-    actions.change_view(cast.actor("admin"), public.id, Choice(shared=False))
+    view_actions.change_view(cast.actor("operator"), private.id, Choice(name="Plan B"))
+    view_actions.remove_view(cast.actor("operator"), private.id)
+    view_actions.change_view(cast.actor("admin"), public.id, Choice(shared=False))
     texts = rows("SELECT data::text FROM gp_workspace_event WHERE kind LIKE 'view.%%' ORDER BY seq")
     assert len(texts) == 5
     written = " ".join(text for (text,) in texts)
@@ -250,8 +251,8 @@ def test_names_are_visible_text_of_one_script(cast: Cast, name: str) -> None:
     assert "U+" in str(refused.value)
     row = saved(cast, "failed")
     with pytest.raises(Invalid):
-        actions.change_view(cast.actor("operator"), row.id, Choice(name))
+        view_actions.change_view(cast.actor("operator"), row.id, Choice(name))
     with connection.cursor() as cursor:  # as before the rule
         cursor.execute("UPDATE gp_saved_view SET name = %s::varchar", (name,))
     changed = Choice(name, "status=failed")
-    assert actions.change_view(cast.actor("operator"), row.id, changed).name == name
+    assert view_actions.change_view(cast.actor("operator"), row.id, changed).name == name

@@ -17,7 +17,7 @@ from checkpoints.chain.workspaces import verify_workspace
 from checkpoints.errors import InvalidValue
 from checkpoints.queries import BudgetRow, BudgetStanding
 from checkpoints.state import deltas
-from dashboard.pages.overview.page import budget_line
+from dashboard.board.overview.page import budget_line
 from tests.unit.checkpoints.builders import (
     OPERATOR,
     drive,

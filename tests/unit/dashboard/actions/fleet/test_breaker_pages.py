@@ -18,6 +18,7 @@ from checkpoints.agent_versions import OURS
 from checkpoints.states import LIVE as UNFINISHED
 from checkpoints.states import Status
 from dashboard import actions
+from dashboard.board.board import BoardPage
 from dashboard.board.breaker_actions import (
     RELEASE,
     TRIP,
@@ -29,7 +30,6 @@ from dashboard.board.breaker_actions import (
 from dashboard.errors import Invalid, Missing, NotAllowedNow
 from dashboard.identity.permissions import may
 from dashboard.kit.action import read
-from dashboard.pages.board import BoardPage
 from dashboard.threads.pause import PAUSE, Pause
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows

@@ -260,7 +260,7 @@ def test_ticks_of_a_board_open_the_sheet_and_too_many_are_named(
     version = queries.thread(threads[0], workspace=cast.workspace).version
     assert f'name="thread" value="{threads[0]}:{version}" checked' in sheet
     assert "more may match" not in sheet
-    monkeypatch.setattr("dashboard.views.fleet.many.AT_ONCE", 2)
+    monkeypatch.setattr("dashboard.board.many_page.AT_ONCE", 2)
     sheet = client.post(at, form).content.decode()
     assert sheet.count('name="thread"') == 2
     assert "3 threads were ticked; these are the first 2." in sheet

@@ -20,6 +20,7 @@ from approvals.policies.drafts import Draft
 from checkpoints import store
 from checkpoints.chain import verify_workspace
 from dashboard.actions.people import access_changes, administration
+from dashboard.board.saved_views import changes as saved_views
 from dashboard.errors import NeedsSecondAdmin
 from dashboard.identity import tokens
 from dashboard.identity.permissions import Login
@@ -30,7 +31,6 @@ from dashboard.operating.proof import (
     installation,
     left_behind,
 )
-from dashboard.saved_views import changes as saved_views
 from tests.support.cast import Cast
 from tests.unit.approvals.incidents.scenes import handled_incidents
 from tests.unit.checkpoints.builders import make_thread, rows

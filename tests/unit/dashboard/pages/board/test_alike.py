@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from approvals.incidents import groups
 from checkpoints import store
 from checkpoints.states import EventKind
-from dashboard.pages.parts.board import alike
+from dashboard.board import alike
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 

@@ -15,8 +15,8 @@ from uuid import UUID
 import pytest
 
 from checkpoints.states import Status
-from dashboard.pages.board import LIST_ROWS, NEWEST_FIRST
-from dashboard.pages.parts.board.lanes import FAIR
+from dashboard.board.board import LIST_ROWS, NEWEST_FIRST
+from dashboard.board.lanes import FAIR
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene

@@ -10,8 +10,8 @@ import pytest
 from checkpoints import store
 from checkpoints.states import EventKind
 from checkpoints.views import EventRow
-from dashboard.pages.board import BoardPage
-from dashboard.pages.parts.board.feed import LINES, THREADS, merged, moved
+from dashboard.board.board import BoardPage
+from dashboard.board.feed import LINES, THREADS, merged, moved
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene

@@ -13,8 +13,8 @@ import pytest
 
 from checkpoints import store
 from checkpoints.queries.search.language import parse
-from dashboard.pages.overview.behind import term
-from dashboard.pages.overview.figures import FIGURES
+from dashboard.board.overview.behind import term
+from dashboard.board.overview.figures import FIGURES
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard.pages.overview.fleets import fill

@@ -11,9 +11,9 @@ import pytest
 from checkpoints import leases, store
 from checkpoints.queries.overview import figures as ground
 from checkpoints.states import EventKind
-from dashboard.pages.overview.figures import figure
-from dashboard.pages.overview.period import period_of
-from dashboard.pages.overview.reads import Overview
+from dashboard.board.overview.figures import figure
+from dashboard.board.overview.period import period_of
+from dashboard.board.overview.reads import Overview
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import (
     OPERATOR,

@@ -14,14 +14,14 @@ from xml.etree import ElementTree
 import pytest
 from django.core.management import call_command
 
+from dashboard.board.overview.figure import Column, Figure, money
+from dashboard.board.overview.figures import FIGURES
+from dashboard.board.overview.period import DAYS_MAX, period_of
+from dashboard.board.overview.reads import Overview
+from dashboard.board.overview.tiles import share, tiles, tone_of
 from dashboard.drawing.charts.over_time import STEP, Series, over_time
 from dashboard.drawing.charts.ranks import ranks
 from dashboard.errors import Invalid
-from dashboard.pages.overview.figure import Column, Figure, money
-from dashboard.pages.overview.figures import FIGURES
-from dashboard.pages.overview.period import DAYS_MAX, period_of
-from dashboard.pages.overview.reads import Overview
-from dashboard.pages.overview.tiles import share, tiles, tone_of
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from checkpoints import queries
@@ -42,13 +41,13 @@ def open_breaker(row: BreakerRow, progress: Progress, names: dict[str, str]) -> 
     return OpenBreaker(row, selection_words(row.selection), by, progress, released)
 
 
-def board_breakers(workspace: UUID, rows: Sequence[BreakerRow]) -> dict[str, Any]:
+def shown_breakers(workspace: UUID, rows: Sequence[BreakerRow]) -> list[OpenBreaker]:
     """The open breakers of a board; reads only where there are some."""
     if not rows:
-        return {"breakers": []}
+        return []
     progress = queries.breaker_progress(workspace)
     names = people(row.opened_by for row in rows)
-    return {"breakers": [open_breaker(r, progress.get(r.id, Progress()), names) for r in rows]}
+    return [open_breaker(r, progress.get(r.id, Progress()), names) for r in rows]
 
 
 def narrowed(q: str, agent: str) -> dict[str, str]:

@@ -13,16 +13,17 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard import actions, errors
-from dashboard.actions.fleet import views
+from dashboard import errors
 from dashboard.fields.parameters import ADDRESS
 from dashboard.identity.people import people
-from dashboard.saved_views.changes import NAME_MAX, Choice
-from dashboard.saved_views.queries import ViewRow
-from dashboard.saved_views.surfaces import BOARD, RECORDS, SURFACES, readable
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, member
+
+from . import view_actions
+from .changes import NAME_MAX, Choice
+from .queries import ViewRow
+from .surfaces import BOARD, RECORDS, SURFACES, readable
 
 LIST, FORM = "view/list.html", "view/form.html"
 
@@ -33,7 +34,7 @@ LIST, FORM = "view/list.html", "view/form.html"
 def index(request: HttpRequest) -> HttpResponse:
     """One's own views and those that others share."""
     who = actor(request)
-    rows = views.list_views(who)
+    rows = view_actions.list_views(who)
     shown = [
         {
             "row": row,
@@ -42,7 +43,7 @@ def index(request: HttpRequest) -> HttpResponse:
             "records": row.surface == RECORDS,
             "words": unquote_plus(row.address),
             "mine": row.owner == who.person,
-            "may_change": views.may_change(who, row),
+            "may_change": view_actions.may_change(who, row),
         }
         for row in rows
     ]
@@ -59,7 +60,9 @@ def save(request: HttpRequest) -> HttpResponse:
         return _form(request, None, {}, {}, 200)
     try:
         surface = request.POST.get("surface", "") or BOARD
-        row = actions.save_view(actor(request), replace(_choice(request.POST), surface=surface))
+        row = view_actions.save_view(
+            actor(request), replace(_choice(request.POST), surface=surface)
+        )
     except errors.Invalid as error:
         return _form(request, None, request.POST, forms.problems_of(error), error.status)
     flash(request, f"Saved as “{row.name}”.")
@@ -72,13 +75,13 @@ def save(request: HttpRequest) -> HttpResponse:
 def change(request: HttpRequest, view_id: UUID) -> HttpResponse:
     """Rename a view, share it or not, give it another address: the form may begin with that one."""
     who = actor(request)
-    row = views.one_view(who, view_id)
+    row = view_actions.one_view(who, view_id)
     if request.method != "POST":
         address = request.GET.get("address", row.address)
         values = {"name": row.name, "address": address, "shared": "1" if row.shared else ""}
         return _form(request, row, values, {}, 200)
     try:
-        actions.change_view(who, view_id, _choice(request.POST))
+        view_actions.change_view(who, view_id, _choice(request.POST))
     except errors.Invalid as error:
         return _form(request, row, request.POST, forms.problems_of(error), error.status)
     flash(request, "Changed.")
@@ -89,7 +92,7 @@ def change(request: HttpRequest, view_id: UUID) -> HttpResponse:
 @member
 def remove(request: HttpRequest, view_id: UUID) -> HttpResponse:
     """Take a view away."""
-    row = actions.remove_view(actor(request), view_id)
+    row = view_actions.remove_view(actor(request), view_id)
     flash(request, f"“{row.name}” is removed.")
     return SeeOther(reverse("views"))
 
@@ -106,13 +109,13 @@ def _form(
     context = {
         "row": row,
         "surface": surface,
-        "surfaces": [one for one in SURFACES.values() if views.may_open(who, one.name)],
+        "surfaces": [one for one in SURFACES.values() if view_actions.may_open(who, one.name)],
         "records": surface == RECORDS,
         "values": values,
         "errors": problems,
         "name_max": NAME_MAX,
         "problem": readable(row)[1] if row else "",
-        "may_change": row is None or views.may_change(who, row),
+        "may_change": row is None or view_actions.may_change(who, row),
     }
     return render(request, FORM, context, status=status)
 

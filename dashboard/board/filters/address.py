@@ -24,12 +24,11 @@ from dashboard.fields.parameters import (
     TEXT,
     Values,
     Wrong,
+    address_lists,
     first_wrong,
     one_of,
     some_of,
 )
-
-from .words import address_lists
 
 # The columns that a row may have, as they stand from left to right, with their headings.
 COLUMNS: Final[Mapping[str, str]] = {
@@ -69,7 +68,7 @@ SHOWN: Final[Mapping[str, Values]] = {**COLUMN_WORDS, "density": DENSITY}
 
 @dataclass
 class BoardAddress:
-    """A board by its address; see `dashboard.pages.board` for what it shows."""
+    """A board by its address; see `dashboard.board.board` for what it shows."""
 
     statuses: tuple[Status, ...] = ()
     agent: str = ""

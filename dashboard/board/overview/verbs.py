@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dashboard.api.fleet.overview import OverviewAnswer
 from dashboard.commands.terminal.console import PersonalCommand
 from dashboard.commands.terminal.tables import Table, table
-from dashboard.pages.overview.figure import Figure
-from dashboard.pages.overview.figures import all_figures, figure
-from dashboard.pages.overview.period import period_of
-from dashboard.pages.overview.reads import Overview
+
+from .calls import OverviewAnswer
+from .figure import Figure
+from .figures import all_figures, figure
+from .period import period_of
+from .reads import Overview
 
 
 def show_overview(command: PersonalCommand) -> None:

@@ -9,13 +9,13 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from checkpoints import queries
-from dashboard.actions.fleet import views
+from dashboard.board.filters.address import BoardAddress, readable
+from dashboard.board.saved_views import view_actions
+from dashboard.board.saved_views.changes import NAME_MAX
+from dashboard.board.saved_views.queries import ViewRow
+from dashboard.board.saved_views.surfaces import BOARD
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
-from dashboard.saved_views.address import BoardAddress, readable
-from dashboard.saved_views.changes import NAME_MAX
-from dashboard.saved_views.queries import ViewRow
-from dashboard.saved_views.surfaces import BOARD
 
 CHIPS: Final = 12
 COUNTED: Final = 8
@@ -55,7 +55,7 @@ class ViewBar:
     @cached_property
     def rows(self) -> list[ViewRow]:
         """All views of the person, then those of others."""
-        return views.list_views(self.actor, BOARD)
+        return view_actions.list_views(self.actor, BOARD)
 
     @property
     def more(self) -> int:

@@ -14,14 +14,14 @@ from dashboard import actions, errors
 from dashboard.fields.parameters import TEXT, Values, one_of
 from dashboard.fields.typed_values import without_thousands
 from dashboard.identity.permissions import may
-from dashboard.pages.overview import page
-from dashboard.pages.overview.figures import FIGURES, figure
-from dashboard.pages.overview.period import LENGTHS, is_date, period_of
-from dashboard.pages.overview.reads import Overview
+from dashboard.views import forms
+from dashboard.views.addresses import takes
+from dashboard.views.base import SeeOther, actor, flash, member
 
-from .. import forms
-from ..addresses import takes
-from ..base import SeeOther, actor, flash, member
+from . import page
+from .figures import FIGURES, figure
+from .period import LENGTHS, is_date, period_of
+from .reads import Overview
 
 DATE: Final = Values("a day such as 2026-11-26", is_date)
 PARAMETERS: Final[dict[str, Values]] = {

@@ -7,10 +7,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints import queries
-
-from ..protocol.base import MemberView, answer, refusals
-from ..protocol.parameters import LIMIT_MAX, rows, words
-from .answers import StuckAnswer, StuckCount, StuckThread
+from dashboard.api.fleet.answers import StuckAnswer, StuckCount, StuckThread
+from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.api.protocol.parameters import LIMIT_MAX, rows, words
 
 LIMIT = rows(LIMIT_MAX)
 

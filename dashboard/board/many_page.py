@@ -16,10 +16,10 @@ from checkpoints import queries
 from checkpoints.errors import InvalidValue
 from checkpoints.views import ThreadRow
 from dashboard import errors
+from dashboard.board.filters.address import COLUMN_WORDS, DENSITY, NARROWS, read_address
 from dashboard.fields import form as fields
 from dashboard.fields.parameters import ID, one_of
 from dashboard.identity.permissions import require
-from dashboard.saved_views.address import COLUMN_WORDS, DENSITY, NARROWS, read_address
 from dashboard.threads.many import (
     AT_ONCE,
     BULK_ACTIONS,
@@ -33,7 +33,8 @@ from dashboard.threads.many import (
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, member
-from dashboard.views.board import board_page
+
+from .board_page import board_page
 
 NAMED: Final = 3
 TEMPLATE: Final = "thread/many.html"

@@ -13,10 +13,11 @@ from dashboard.actions.people.administration import AUDIT
 from dashboard.errors import Forbidden, Missing, translated
 from dashboard.fields.credentials import check_credentials
 from dashboard.identity.permissions import Actor, require
-from dashboard.saved_views import changes, queries
-from dashboard.saved_views.changes import OF_PERSON_MAX, SHARED_MAX, Choice
-from dashboard.saved_views.queries import ViewRow
-from dashboard.saved_views.surfaces import RECORDS, SURFACES
+
+from . import changes, queries
+from .changes import OF_PERSON_MAX, SHARED_MAX, Choice
+from .queries import ViewRow
+from .surfaces import RECORDS, SURFACES
 
 THEIRS: Final = "Only the person who saved a shared view, or an admin, changes it."
 RECORDS_ONLY: Final = "Questions to the record are saved by auditors and admins, who see its pages."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.commands.fleet.incidents import VERBS
+from dashboard.board.incidents.verbs import VERBS
 from dashboard.commands.terminal.console import VerbsCommand
 
 

@@ -13,11 +13,12 @@ from approvals.notify.texts.incident_kinds import TROUBLES
 from checkpoints import queries
 from dashboard.fields.parameters import ID, TEXT, one_of
 from dashboard.identity.permissions import may
-from dashboard.pages.parts.incident import IncidentPage
-from dashboard.pages.parts.incidents import ALL, OPEN, IncidentsPage
 from dashboard.views.addresses import takes
 from dashboard.views.base import actor, live_page, show, wants_regions
 from dashboard.wording.fleet.incidents import LOOKS, STATE_WORDS
+
+from .incident_reads import IncidentPage
+from .list_reads import ALL, OPEN, IncidentsPage
 
 LIST, DETAIL = "incident/list.html", "incident/detail.html"
 

@@ -11,16 +11,16 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard import actions
-from dashboard.actions.fleet import views
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.shapes.requests import Nothing, RequestShape
 from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
 from dashboard.fields.parameters import ADDRESS_MAX
-from dashboard.saved_views.changes import NAME_MAX, Choice
-from dashboard.saved_views.queries import ViewRow
-from dashboard.saved_views.surfaces import BOARD, readable
+
+from . import view_actions
+from .changes import NAME_MAX, Choice
+from .queries import ViewRow
+from .surfaces import BOARD, readable
 
 
 class SavedView(Shape):
@@ -95,7 +95,7 @@ class SavedViews(MemberView):
     )
     def get(self, request: Request) -> Response:
         """The caller's own first."""
-        rows = views.list_views(self.actor)
+        rows = view_actions.list_views(self.actor)
         return answer(SavedViewList(results=[SavedView.of(row) for row in rows]))
 
     @extend_schema(
@@ -108,7 +108,7 @@ class SavedViews(MemberView):
     )
     def post(self, request: Request) -> Response:
         """201 with the view."""
-        row = actions.save_view(self.actor, self.body(SaveView).choice())
+        row = view_actions.save_view(self.actor, self.body(SaveView).choice())
         return answer(SavedView.of(row), status=201)
 
 
@@ -122,7 +122,7 @@ class OneView(MemberView):
     )
     def get(self, request: Request, view_id: UUID) -> Response:
         """Of the caller, or shared."""
-        return answer(SavedView.of(views.one_view(self.actor, view_id)))
+        return answer(SavedView.of(view_actions.one_view(self.actor, view_id)))
 
 
 class ChangeOneView(MemberView):
@@ -140,7 +140,7 @@ class ChangeOneView(MemberView):
     def post(self, request: Request, view_id: UUID) -> Response:
         """Values that are left out stay."""
         choice = self.body(ChangeView).choice()
-        return answer(SavedView.of(actions.change_view(self.actor, view_id, choice)))
+        return answer(SavedView.of(view_actions.change_view(self.actor, view_id, choice)))
 
 
 class RemoveOneView(MemberView):
@@ -157,4 +157,4 @@ class RemoveOneView(MemberView):
     def post(self, request: Request, view_id: UUID) -> Response:
         """The view as it was."""
         self.body(Nothing)
-        return answer(SavedView.of(actions.remove_view(self.actor, view_id)))
+        return answer(SavedView.of(view_actions.remove_view(self.actor, view_id)))

@@ -18,17 +18,17 @@ from checkpoints.breakers.rule import BreakerRow
 from checkpoints.queries.code_questions import CodeQuestionRow
 from checkpoints.states import Status
 from checkpoints.views import Page, SavedRow, ThreadRow
+from dashboard.board.filters.address import USUAL, BoardAddress
 from dashboard.fields.shapes import Counter, Hidden, Lane, TreeChip
 from dashboard.identity.people import people
-from dashboard.saved_views.address import USUAL, BoardAddress
+from dashboard.pages import damage
+from dashboard.pages.rights import Roles, rights_of
 from dashboard.wording.text import capped
 
-from . import damage
-from .parts import breakers, stuck
-from .parts.board import alike, board_columns
-from .parts.board.feed import Moved, merged, moved
-from .parts.board.lanes import ROWS, shares
-from .rights import Roles, rights_of
+from . import alike, board_columns, stuck
+from .feed import Moved, merged, moved
+from .lanes import ROWS, shares
+from .open_breakers import narrowed, shown_breakers
 
 # What needs a person stands on top.
 ORDER = (
@@ -147,7 +147,7 @@ class BoardPage(BoardAddress):
 
         Statuses and children go along: no breaker selects by them, and the sheet says so.
         """
-        narrow = breakers.narrowed(self.q, self.agent) | {"framework": self.framework}
+        narrow = narrowed(self.q, self.agent) | {"framework": self.framework}
         chosen = narrow | self.tree_words | {"damaged": "1" if self.damaged else ""}
         chosen["status"] = ",".join(self.statuses)
         query = urlencode({name: text for name, text in chosen.items() if text})
@@ -336,7 +336,12 @@ def board_incidents(page: BoardPage, roles: Roles) -> dict[str, Any]:
 def board_breakers(page: BoardPage, roles: Roles) -> dict[str, Any]:
     """Region board-breakers."""
     rows = page.open_breakers
-    return {**breakers.board_breakers(page.workspace, rows), "rights": rights_of(roles)}
+    return {"breakers": shown_breakers(page.workspace, rows), "rights": rights_of(roles)}
+
+
+def board_budgets(page: BoardPage, roles: Roles) -> dict[str, Any]:
+    """Region board-budgets."""
+    return {"budgets": page.reached_budgets}
 
 
 def board_lanes(page: BoardPage, roles: Roles) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from dashboard.saved_views.address import ALWAYS, COLUMNS, DENSITIES, SHOWN, USUAL, BoardAddress
+from dashboard.board.filters.address import ALWAYS, COLUMNS, DENSITIES, SHOWN, USUAL, BoardAddress
 
 # Beside them a thread's title has no room without the whole width of the page.
 NARROW_MAX: Final = len(USUAL)

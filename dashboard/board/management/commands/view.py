@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.commands.people.views import VERBS
+from dashboard.board.saved_views.verbs import VERBS
 from dashboard.commands.terminal.console import VerbsCommand
 
 

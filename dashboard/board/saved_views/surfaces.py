@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from . import address, questions
+from dashboard.board.filters import address
+
+from . import questions
 from .queries import ViewRow
 
 BOARD: Final = "board"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.core.management.base import CommandParser
 
-from dashboard.commands.fleet.overview import show_overview
+from dashboard.board.overview.figures import FIGURES
+from dashboard.board.overview.period import LENGTHS
+from dashboard.board.overview.verbs import show_overview
 from dashboard.commands.terminal.console import PersonalCommand, Usage, add_common_arguments
-from dashboard.pages.overview.figures import FIGURES
-from dashboard.pages.overview.period import LENGTHS
 
 
 class Command(PersonalCommand):

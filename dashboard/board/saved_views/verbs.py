@@ -6,22 +6,22 @@ import argparse
 from collections.abc import Sequence
 from uuid import UUID
 
-from dashboard import actions
-from dashboard.actions.fleet import views
-from dashboard.api.fleet.views import SavedView, SavedViewList
 from dashboard.commands.terminal.console import PersonalCommand, Verb
 from dashboard.commands.terminal.tables import Table, table
 from dashboard.errors import Missing
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
-from dashboard.saved_views.changes import Choice
-from dashboard.saved_views.queries import ViewRow
-from dashboard.saved_views.surfaces import BOARD, RECORDS
+
+from . import view_actions
+from .calls import SavedView, SavedViewList
+from .changes import Choice
+from .queries import ViewRow
+from .surfaces import BOARD, RECORDS
 
 
 def list_views(command: PersonalCommand) -> None:
     """One's own and those that others share."""
-    rows = views.list_views(command.actor("read"))
+    rows = view_actions.list_views(command.actor("read"))
     command.tell(SavedViewList(results=[SavedView.of(row) for row in rows]), _table(rows))
     if not rows:
         command.say("No view is saved.")
@@ -31,26 +31,26 @@ def save(command: PersonalCommand) -> None:
     """Save a page under a name."""
     o = command.options
     choice = Choice(o["name"], o["address"], o["shared"], RECORDS if o["records"] else BOARD)
-    _tell(command, actions.save_view(command.actor("save_view"), choice))
+    _tell(command, view_actions.save_view(command.actor("save_view"), choice))
 
 
 def change(command: PersonalCommand) -> None:
     """Other values; what is not named stays."""
     o, actor = command.options, command.actor("save_view")
     choice = Choice(o["name"], o["address"], o["shared"])
-    _tell(command, actions.change_view(actor, _ident(actor, o["view"]), choice))
+    _tell(command, view_actions.change_view(actor, _ident(actor, o["view"]), choice))
 
 
 def remove(command: PersonalCommand) -> None:
     """Take a view away."""
     actor = command.actor("save_view")
-    _tell(command, actions.remove_view(actor, _ident(actor, command.options["view"])))
+    _tell(command, view_actions.remove_view(actor, _ident(actor, command.options["view"])))
     command.say("Removed.")
 
 
 def _ident(actor: Actor, text: str) -> UUID:
     """The id of a view by its id, or by the name of one's own."""
-    for row in views.list_views(actor):
+    for row in view_actions.list_views(actor):
         if text == str(row.id) or (text == row.name and row.owner == actor.person):
             return row.id
     raise Missing("There is no such view; `view list` shows them.")

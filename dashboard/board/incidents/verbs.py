@@ -15,13 +15,14 @@ from dashboard.errors import Invalid
 from dashboard.identity import tokens
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
-from dashboard.incidents import incidents
-from dashboard.incidents.close import CLOSE
-from dashboard.incidents.incidents import Incident
-from dashboard.incidents.snooze import SNOOZE, WAKE, time_after
-from dashboard.incidents.take import GIVE_BACK, TAKE
-from dashboard.incidents.target import INCIDENT
 from dashboard.kit.command import verb
+
+from . import incidents
+from .close import CLOSE
+from .incidents import Incident
+from .snooze import SNOOZE, WAKE, time_after
+from .take import GIVE_BACK, TAKE
+from .target import INCIDENT
 
 
 def list_incidents(command: PersonalCommand) -> None:

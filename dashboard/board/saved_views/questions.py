@@ -18,12 +18,10 @@ from approvals.states import RISKS, VERDICTS
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from dashboard.errors import Invalid
-from dashboard.fields.parameters import TEXT, first_wrong
+from dashboard.fields.parameters import TEXT, address_lists, first_wrong
 from dashboard.fields.typed_values import time_in_utc, without_thousands
 from dashboard.wording.amounts import AMOUNTS
 from dashboard.wording.parties import PAYEES
-
-from .words import address_lists
 
 TEXT_MAX: Final = 200
 STEP_MAX: Final = 999_999_999

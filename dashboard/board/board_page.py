@@ -4,17 +4,17 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from checkpoints import queries
+from dashboard.board.filters.address import COLUMN_WORDS, DENSITY, NARROWS
 from dashboard.fields.parameters import CURSOR
 from dashboard.operate.demo.demo import is_of_demo
-from dashboard.pages.board import BoardPage
-from dashboard.pages.parts.board import board_columns
-from dashboard.pages.parts.board.view_bar import ViewBar
 from dashboard.pages.rights import rights_of
-from dashboard.saved_views.address import COLUMN_WORDS, DENSITY, NARROWS
+from dashboard.views.addresses import UnknownParameter, takes
+from dashboard.views.base import actor, live_page, show
 from dashboard.wording import savings
 
-from .addresses import UnknownParameter, takes
-from .base import actor, live_page, show
+from . import board_columns
+from .board import BoardPage
+from .view_bar import ViewBar
 
 TEMPLATE = "thread/list.html"
 

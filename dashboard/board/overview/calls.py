@@ -10,14 +10,14 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.api.protocol.parameters import choice, words
 from dashboard.documents.state_shape import Shape
-from dashboard.pages.overview.figure import Figure
-from dashboard.pages.overview.figures import FIGURES, all_figures, figure
-from dashboard.pages.overview.period import LENGTHS, period_of
-from dashboard.pages.overview.reads import Overview
 
-from ..protocol.base import MemberView, answer, refusals
-from ..protocol.parameters import choice, words
+from .figure import Figure
+from .figures import FIGURES, all_figures, figure
+from .period import LENGTHS, period_of
+from .reads import Overview
 
 DAY = r"^\d{4}-\d\d-\d\d$"
 

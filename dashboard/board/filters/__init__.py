@@ -1,0 +1,1 @@
+"""What narrows a list, declared once for its page, call, command, breakers and saved views."""

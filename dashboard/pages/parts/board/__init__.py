@@ -1,1 +1,0 @@
-"""Parts of the board: its columns, lanes, activity and saved views."""
