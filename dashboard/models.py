@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
-from dashboard.mcp.registry.definitions import MODES, TRANSPORTS
+from dashboard.gateway.registry.definitions import MODES, TRANSPORTS
 
 
 class Token(models.Model):

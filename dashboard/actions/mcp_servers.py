@@ -11,11 +11,11 @@ from uuid import UUID
 
 from dashboard.errors import translated
 from dashboard.fields.credentials import check_credentials
+from dashboard.gateway.registry import changes, queries
+from dashboard.gateway.registry.changes import Wanted
+from dashboard.gateway.registry.queries import ServerRow, ToolRow
+from dashboard.gateway.upstream.inquiry import listed_tools
 from dashboard.identity.permissions import Actor, require
-from dashboard.mcp.registry import changes, queries
-from dashboard.mcp.registry.changes import Wanted
-from dashboard.mcp.registry.queries import ServerRow, ToolRow
-from dashboard.mcp.upstream.inquiry import listed_tools
 
 
 @translated()

@@ -22,13 +22,13 @@ from django.views.decorators.http import require_POST
 from checkpoints.outbound import bound_secrets
 from dashboard import actions
 from dashboard.errors import ActionError, Forbidden, Invalid, Missing
+from dashboard.gateway.registry import queries
+from dashboard.gateway.registry.changes import Wanted
+from dashboard.gateway.registry.definitions import GROUPS, MODES, PARTS
+from dashboard.gateway.registry.queries import ServerRow, ToolRow
+from dashboard.gateway.registry.refusals import refusal
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
-from dashboard.mcp.registry import queries
-from dashboard.mcp.registry.changes import Wanted
-from dashboard.mcp.registry.definitions import GROUPS, MODES, PARTS
-from dashboard.mcp.registry.queries import ServerRow, ToolRow
-from dashboard.mcp.registry.refusals import refusal
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, flash, flash_refusal, words_of
 from dashboard.wording.savings import counted

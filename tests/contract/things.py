@@ -22,10 +22,10 @@ from dashboard.actions.people.administration import Administrator
 from dashboard.board.saved_views import changes as views
 from dashboard.board.saved_views import view_actions
 from dashboard.errors import NeedsSecondAdmin
+from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import permissions, tokens
 from dashboard.identity.second_factor import codes, proposals, records
 from dashboard.identity.sso import identities
-from dashboard.mcp.registry import changes as mcp_servers
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.mcp import listing

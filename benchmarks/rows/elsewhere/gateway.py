@@ -84,8 +84,8 @@ def enter(url: str) -> str:
     from approvals.policies.drafts import Draft
     from checkpoints import store
     from dashboard import actions
+    from dashboard.gateway.registry.changes import Wanted
     from dashboard.identity import tokens
-    from dashboard.mcp.registry.changes import Wanted
 
     users = {}
     for name, role in (("caller", "operator"), ("keeper", "admin")):

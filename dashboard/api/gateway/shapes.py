@@ -11,10 +11,10 @@ from pydantic import Field
 from dashboard.api.shapes.requests import Hash, RequestShape
 from dashboard.api.shapes.texts import NotBlank, OneOf
 from dashboard.documents.state_shape import Shape
-from dashboard.mcp.registry.changes import CARRIER, CREDENTIAL, NAME, URL_MAX, WORDS_MAX, Wanted
-from dashboard.mcp.registry.definitions import MODES, TOOL_NAME_MAX
-from dashboard.mcp.registry.queries import ServerRow, ToolRow
-from dashboard.mcp.registry.refusals import refusal
+from dashboard.gateway.registry.changes import CARRIER, CREDENTIAL, NAME, URL_MAX, WORDS_MAX, Wanted
+from dashboard.gateway.registry.definitions import MODES, TOOL_NAME_MAX
+from dashboard.gateway.registry.queries import ServerRow, ToolRow
+from dashboard.gateway.registry.refusals import refusal
 
 ToolName = Annotated[str, NotBlank(TOOL_NAME_MAX)]
 

@@ -10,12 +10,12 @@ from dashboard import actions
 from dashboard.api.gateway.shapes import McpServer, McpServerDetail, McpServerList, McpTool
 from dashboard.commands.terminal.console import PersonalCommand, Verb, translated
 from dashboard.commands.terminal.tables import Table, facts, table
+from dashboard.gateway.registry import queries
+from dashboard.gateway.registry.changes import Wanted
+from dashboard.gateway.registry.definitions import GROUPS, MODES
+from dashboard.gateway.registry.queries import ServerRow, ToolRow
+from dashboard.gateway.registry.refusals import refusal
 from dashboard.identity.permissions import Actor
-from dashboard.mcp.registry import queries
-from dashboard.mcp.registry.changes import Wanted
-from dashboard.mcp.registry.definitions import GROUPS, MODES
-from dashboard.mcp.registry.queries import ServerRow, ToolRow
-from dashboard.mcp.registry.refusals import refusal
 
 
 def listing(command: PersonalCommand) -> None:

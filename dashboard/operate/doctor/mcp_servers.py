@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dashboard.mcp.registry import queries
-from dashboard.mcp.registry.refusals import refusal
+from dashboard.gateway.registry import queries
+from dashboard.gateway.registry.refusals import refusal
 
 from .findings import Finding, Seen, ok, wrong
 

@@ -23,7 +23,7 @@ from checkpoints import queries
 from checkpoints.states import WorkspaceEventKind as K
 from dashboard import actions
 from dashboard.errors import Conflict
-from dashboard.mcp.registry.changes import Wanted
+from dashboard.gateway.registry.changes import Wanted
 from tests.conftest import real_database
 from tests.faults.embedded.helpers import wait_until
 from tests.support.cast import make_cast

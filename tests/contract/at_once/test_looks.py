@@ -23,9 +23,9 @@ from dashboard.actions.directory import arrivals, provisioned
 from dashboard.actions.people import administration
 from dashboard.actions.people.administration import Administrator
 from dashboard.errors import ActionError, NeedsSecondAdmin
+from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import permissions, tokens
 from dashboard.identity.sso import identities
-from dashboard.mcp.registry import changes as mcp_servers
 from tests.contract.things import DEVICE
 from tests.support.cast import Cast, make_cast
 

@@ -11,7 +11,7 @@ from django.contrib import admin
 from django.urls import reverse
 
 from checkpoints.admin.lists import Records
-from dashboard.mcp.registry.definitions import definition_of, hash_of
+from dashboard.gateway.registry.definitions import definition_of, hash_of
 from dashboard.records.policy_form import PolicyForm
 from tests.contract.world import World
 from tests.unit.dashboard.mcp import listing

@@ -13,9 +13,9 @@ from django.test import Client
 
 from approvals import queries as requests
 from dashboard import actions
-from dashboard.mcp.server.protocol import call_tool
-from dashboard.mcp.server.tools import TOOLS
-from dashboard.mcp.server.tools.calls import ApiAnswer, ApiCall
+from dashboard.gateway.server.protocol import call_tool
+from dashboard.gateway.server.tools import TOOLS
+from dashboard.gateway.server.tools.calls import ApiAnswer, ApiCall
 from tests.contract.world import World
 
 from .calls import tokens_of

@@ -15,8 +15,8 @@ import pytest
 from django.test import Client
 from django.urls import Resolver404, resolve, reverse
 
+from dashboard.gateway.server.tools import TOOLS
 from dashboard.live import consumers, routing
-from dashboard.mcp.server.tools import TOOLS
 from tests.contract.operations import operations
 from tests.contract.world import World
 from tests.contract.written import changes, everything, taken_back

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dashboard.mcp.registry.definitions import definition_of, hash_of
+from dashboard.gateway.registry.definitions import definition_of, hash_of
 from tests.contract.example_calls import (
     ADMIN,
     LOOKS,

@@ -9,13 +9,13 @@ from approvals import queries as requests
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from dashboard import actions
+from dashboard.gateway import calls
+from dashboard.gateway.calls import Call, Held
+from dashboard.gateway.conversations import Client, Conversations
+from dashboard.gateway.registry import queries as servers
+from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
 from dashboard.identity.permissions import actor_of
-from dashboard.mcp.gateway import calls
-from dashboard.mcp.gateway.calls import Call, Held
-from dashboard.mcp.gateway.conversations import Client, Conversations
-from dashboard.mcp.registry import queries as servers
-from dashboard.mcp.registry.changes import Wanted
 from tests.contract.world import World
 from tests.support.cast import Cast
 from tests.unit.dashboard.mcp import listing

@@ -16,8 +16,8 @@ from approvals.policies import node_policies
 from approvals.policies.drafts import Draft
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
+from dashboard.gateway.calls import Dispatch, Ended, Held
 from dashboard.identity import tokens
-from dashboard.mcp.gateway.calls import Dispatch, Ended, Held
 from dashboard.operating.proof import verify
 from tests.contract.world import World
 from tests.unit.checkpoints.builders import rows

@@ -19,8 +19,8 @@ from dashboard.actions import external
 from dashboard.capsules.exports import capsule_of
 from dashboard.capsules.imports import import_capsule
 from dashboard.errors import ActionError
+from dashboard.gateway.calls import Dispatch
 from dashboard.identity import tokens
-from dashboard.mcp.gateway.calls import Dispatch
 from tests.contract.calls import example
 from tests.contract.world import World
 from tests.contract.written import everything

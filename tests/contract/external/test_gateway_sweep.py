@@ -24,13 +24,13 @@ from checkpoints import queries, store
 from checkpoints.errors import NotFound
 from dashboard import actions
 from dashboard.errors import ActionError
+from dashboard.gateway import calls, tasks
+from dashboard.gateway.calls import Dispatch, Ended
+from dashboard.gateway.conversations import Client, Conversations, Stopped
+from dashboard.gateway.registry import changes
+from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
 from dashboard.identity.permissions import actor_of
-from dashboard.mcp.gateway import calls, tasks
-from dashboard.mcp.gateway.calls import Dispatch, Ended
-from dashboard.mcp.gateway.conversations import Client, Conversations, Stopped
-from dashboard.mcp.registry import changes
-from dashboard.mcp.registry.changes import Wanted
 from dashboard.operating.proof import verify
 from tests.unit.dashboard.mcp import listing
 from workers.external.announcement import Announcement

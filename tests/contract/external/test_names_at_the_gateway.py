@@ -7,9 +7,9 @@ from django.db import connection
 
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
-from dashboard.mcp.gateway import calls
-from dashboard.mcp.gateway.calls import Held
-from dashboard.mcp.registry import changes as registry
+from dashboard.gateway import calls
+from dashboard.gateway.calls import Held
+from dashboard.gateway.registry import changes as registry
 from tests.unit.dashboard.mcp import listing
 
 from .gateway import Gateway

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from checkpoints.state import marked
-from dashboard.mcp.gateway import calls
+from dashboard.gateway import calls
 from tests.contract.doors.test_pages_and_calls import FORMS, QUERY
 from tests.contract.world import World
 from tests.contract.written import taken_back

@@ -23,8 +23,8 @@ JUDGED = {
     "approvals/notify/channels/webhook.py": "webhooks, devices for push",
     "dashboard/operate/embedded/local_models.py": "models",
     "dashboard/identity/sso/provider_calls.py": "the sign-in's provider",
-    "dashboard/mcp/registry/changes.py": "MCP servers",
-    "dashboard/mcp/upstream/streamable_http.py": "MCP servers",
+    "dashboard/gateway/registry/changes.py": "MCP servers",
+    "dashboard/gateway/upstream/streamable_http.py": "MCP servers",
     "dashboard/operate/packages/advisories.py": "the database of advisories",
     "workers/language/configuration.py": "models",
     "workers/language/providers.py": "models",
@@ -42,7 +42,7 @@ BUILT = {
         "requests.Session",
         "requests.adapters.HTTPAdapter",
     },
-    "dashboard/mcp/upstream/streamable_http.py": {"httpx2.AsyncClient"},
+    "dashboard/gateway/upstream/streamable_http.py": {"httpx2.AsyncClient"},
     "workers/language/providers.py": {"pydantic_ai.providers.infer_provider_class"},
 }
 # Named by the person who runs the installation, and called as named.

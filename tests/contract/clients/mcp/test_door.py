@@ -12,9 +12,9 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from checkpoints import queries, store
+from dashboard.gateway.server.tools import TOOLS
 from dashboard.identity import tokens
 from dashboard.identity.permissions import ROLES, actor_of, may
-from dashboard.mcp.server.tools import TOOLS
 from tests.contract.clients.bench import Server
 from tests.contract.input import hostile
 from tests.support.cast import PEOPLE

@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 
 from checkpoints import queries
+from dashboard.gateway.server.tools import TOOLS
 from dashboard.identity import tokens
-from dashboard.mcp.server.tools import TOOLS
 from tests.contract.clients.bench import Server
 from tests.unit.dashboard import scene
 from tests.unit.workers.conftest import Bench

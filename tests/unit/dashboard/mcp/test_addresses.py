@@ -17,8 +17,8 @@ from django.db import connection
 
 from dashboard import actions
 from dashboard.errors import Conflict, Invalid
+from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
-from dashboard.mcp.registry.changes import Wanted
 from dashboard.operate.doctor import mcp_servers
 from dashboard.operate.doctor.findings import Seen
 from tests.support.cast import Cast

@@ -17,10 +17,10 @@ from django.db import connection
 from checkpoints.outbound.own_secrets import OWN_SECRETS
 from dashboard import actions
 from dashboard.errors import ActionError, Conflict, Invalid
-from dashboard.mcp.registry import queries
-from dashboard.mcp.registry.changes import Wanted
-from dashboard.mcp.upstream.commands import CommandServers
-from dashboard.mcp.upstream.streamable_http import HttpServers, NotSent, Sending
+from dashboard.gateway.registry import queries
+from dashboard.gateway.registry.changes import Wanted
+from dashboard.gateway.upstream.commands import CommandServers
+from dashboard.gateway.upstream.streamable_http import HttpServers, NotSent, Sending
 from dashboard.operate.doctor import mcp_servers
 from dashboard.operate.doctor.findings import Seen
 from tests.support.cast import Cast

@@ -13,8 +13,8 @@ import pytest
 from django.test import override_settings
 
 from dashboard import actions
-from dashboard.mcp.registry.changes import Wanted
-from dashboard.mcp.upstream import inquiry
+from dashboard.gateway.registry.changes import Wanted
+from dashboard.gateway.upstream import inquiry
 from tests.faults.bench import wait_until
 from tests.support.cast import Cast
 

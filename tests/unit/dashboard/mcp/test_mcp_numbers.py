@@ -9,8 +9,8 @@ from django.db import connection
 from django.urls import reverse
 
 from dashboard import actions
-from dashboard.mcp.registry import changes
-from dashboard.mcp.registry.changes import Wanted
+from dashboard.gateway.registry import changes
+from dashboard.gateway.registry.changes import Wanted
 from tests.support.cast import Cast
 
 from . import listing

@@ -14,9 +14,9 @@ from checkpoints import queries as ground
 from checkpoints.chain import verify_workspace
 from dashboard import actions
 from dashboard.errors import Conflict, Invalid, Missing
-from dashboard.mcp.registry import changes
-from dashboard.mcp.registry.changes import Wanted
-from dashboard.mcp.registry.definitions import changed_parts, definition_of, hash_of
+from dashboard.gateway.registry import changes
+from dashboard.gateway.registry.changes import Wanted
+from dashboard.gateway.registry.definitions import changed_parts, definition_of, hash_of
 from tests.support.cast import Cast
 
 from . import listing

@@ -29,8 +29,8 @@ from approvals.policies.drafts import Draft
 from checkpoints import queries
 from checkpoints.views import ActivityRow, ThreadRow
 from dashboard import actions
+from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
-from dashboard.mcp.registry.changes import Wanted
 from tests.faults.embedded.helpers import free_port, wait_until
 from tests.support.cast import Cast, make_cast
 from tests.support.site import Site, started_site

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dashboard import actions
-from dashboard.mcp.registry.changes import Wanted
+from dashboard.gateway.registry.changes import Wanted
 
 from .bench import Upstream, gate, text_of
 

@@ -11,7 +11,7 @@ import pytest
 from checkpoints import chain
 from checkpoints.state import marked
 from dashboard import actions
-from dashboard.mcp.upstream.answers import decoded, encoded
+from dashboard.gateway.upstream.answers import decoded, encoded
 from workers.step.results import RECORD_BYTES
 
 from .bench import Gate, gate

@@ -13,7 +13,7 @@ from mcp_types import methods as spec
 
 from checkpoints import chain
 from dashboard import actions
-from dashboard.mcp.registry.changes import Wanted
+from dashboard.gateway.registry.changes import Wanted
 from tests.faults.embedded.helpers import wait_until
 
 from .bench import META, VERSION, Gate, gate, last, stream

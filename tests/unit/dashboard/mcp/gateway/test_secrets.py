@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from dashboard import actions
-from dashboard.mcp.registry.changes import Wanted
+from dashboard.gateway.registry.changes import Wanted
 from tests.contract.written import everything
 
 from .bench import SECRET, Gate, gate, last, stream, text_of

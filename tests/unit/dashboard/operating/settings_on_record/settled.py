@@ -22,11 +22,11 @@ from checkpoints.chain import verify_workspace
 from dashboard.actions.people import access_changes, administration
 from dashboard.board.saved_views import changes as saved_views
 from dashboard.errors import NeedsSecondAdmin
+from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import tokens
 from dashboard.identity.permissions import Login
 from dashboard.identity.second_factor import codes, records
 from dashboard.identity.sso import identities
-from dashboard.mcp.registry import changes as mcp_servers
 from dashboard.operating.proof import (
     installation,
     left_behind,

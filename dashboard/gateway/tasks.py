@@ -9,11 +9,11 @@ from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 
-from ..upstream import wire
-from ..upstream.wire import Message
 from . import calls
 from .calls import Begin, Call, Decided, Dispatch, Ended, Held
 from .conversations import Client, Stopped
+from .upstream import wire
+from .upstream.wire import Message
 
 POLL_MS: Final = 2_000
 UNCALLED: Final = "The call did not happen."

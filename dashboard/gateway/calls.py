@@ -40,10 +40,6 @@ from workers.step.results import bounded_form, value_of
 from workers.step.secret_values import path_of_secret, what_is_secret
 from workers.step.step import OpenStep
 
-from ..registry import queries as known
-from ..registry.definitions import is_repeatable
-from ..registry.queries import ToolRow
-from ..upstream import methods
 from .conversations import (
     NODE,
     Client,
@@ -56,6 +52,10 @@ from .conversations import (
     park,
     start,
 )
+from .registry import queries as known
+from .registry.definitions import is_repeatable
+from .registry.queries import ToolRow
+from .upstream import methods
 
 KEY_NAME_MAX = 120
 

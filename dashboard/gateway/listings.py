@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..registry import changes, queries
-from ..registry.definitions import GROUPS
-from ..registry.queries import ServerRow
-from ..upstream.wire import TASKS, Message
 from .conversations import Client
+from .registry import changes, queries
+from .registry.definitions import GROUPS
+from .registry.queries import ServerRow
+from .upstream.wire import TASKS, Message
 
 
 def shown_tools(client: Client, result: Mapping[str, Any]) -> Message:

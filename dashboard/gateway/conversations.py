@@ -35,7 +35,7 @@ from workers.external import committed
 from workers.external.announcement import Announcement, announce
 from workers.external.open_step import ReportedLedger
 
-from ..registry.queries import ServerRow, ToolRow
+from .registry.queries import ServerRow, ToolRow
 
 log = structlog.get_logger("gatepost.mcp")
 NODE: Final = "call"

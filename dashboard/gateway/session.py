@@ -23,11 +23,18 @@ from workers.authoring.errors import StepFailed
 from workers.step.answers import bounded_text
 from workers.step.secret_values import masked, read_secret, without_secrets
 
-from ..registry import changes
-from ..registry.refusals import refusal
-from ..upstream import methods, wire
-from ..upstream.inquiry import PAGES_MAX
-from ..upstream.streamable_http import (
+from . import calls, tasks
+from .calls import Begin, Call, Decided, Dispatch, Ended, Held
+from .conversations import Client, Stopped
+from .door import client_of
+from .gateway import Gateway
+from .listings import shown_capabilities, shown_tools
+from .registry import changes
+from .registry.refusals import refusal
+from .responses import Responder
+from .upstream import methods, wire
+from .upstream.inquiry import PAGES_MAX
+from .upstream.streamable_http import (
     PROTOCOL,
     SESSION,
     Broken,
@@ -38,14 +45,7 @@ from ..upstream.streamable_http import (
     is_answer,
     secrets_of,
 )
-from ..upstream.wire import Message
-from . import calls, tasks
-from .calls import Begin, Call, Decided, Dispatch, Ended, Held
-from .conversations import Client, Stopped
-from .door import client_of
-from .gateway import Gateway
-from .listings import shown_capabilities, shown_tools
-from .responses import Responder
+from .upstream.wire import Message
 
 log = structlog.get_logger("gatepost.mcp")
 # How often a held call is looked at though no news came.

@@ -14,10 +14,10 @@ from django.db import InterfaceError, OperationalError
 from checkpoints.limits import lease_seconds
 from dashboard.live.process import tidy
 
-from ..upstream.commands import CommandServers
-from ..upstream.streamable_http import HttpServers
 from .calls import Dispatch, renew
 from .conversations import Conversations, look_for_lost
+from .upstream.commands import CommandServers
+from .upstream.streamable_http import HttpServers
 
 log = structlog.get_logger("gatepost.mcp")
 # Each has a connection of the web process's pool while it works.

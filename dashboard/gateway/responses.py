@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from dashboard.http.body_limits import Send
 
-from ..upstream.answers import encoded
-from ..upstream.wire import Message
+from .upstream.answers import encoded
+from .upstream.wire import Message
 
 
 class Responder:

@@ -19,8 +19,8 @@ from dashboard.identity.rate_limits import (
     address_of,
 )
 
-from ..registry import queries
 from .conversations import CONVERSATION, Client
+from .registry import queries
 
 CONVERSATION_HEADER = "gatepost-conversation"
 

@@ -18,10 +18,10 @@ from dashboard.http.body_limits import Message as AsgiMessage
 from dashboard.http.body_limits import Receive, Send
 from dashboard.live import metrics
 
-from ..upstream import wire
 from .gateway import of_loop
 from .responses import Responder
 from .session import Session
+from .upstream import wire
 
 log = structlog.get_logger("gatepost.mcp")
 PATH: Final = "/mcp/*"

@@ -1,1 +1,0 @@
-"""Model Context Protocol: the gateway before the servers of others, and our own server."""
