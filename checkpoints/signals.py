@@ -3,6 +3,10 @@
 A lost signal is harmless: pages poll and workers sweep.
 """
 
+from functools import partial
+from uuid import UUID
+
+from django.db import transaction
 from django.dispatch import Signal
 
 
@@ -51,3 +55,9 @@ thread_erased = Signal()
 
 retention_due = Signal()
 """A retention rule is active; sent with each sweep: the receiver applies them to some threads."""
+
+
+def announce_board(workspace: UUID) -> None:
+    """Let the pages of a workspace look again after the commit."""
+    send = partial(board_changed.send_robust, sender=None, workspace=workspace)
+    transaction.on_commit(send, robust=True)

@@ -238,6 +238,7 @@ INSTALLED_APPS = [
     "dashboard.apps.RecordsConfig",  # django.contrib.admin with a site of our own
     "dashboard",
     # Rooms with commands, before auth: commands that make logins write events.
+    "dashboard.administration",
     "dashboard.board",
     "dashboard.commands.audit",
     "dashboard.commands.fleet",

@@ -22,7 +22,6 @@ from .erasure.holds import lift_hold, set_hold
 from .erasure.requests import decide as decide_erasure
 from .erasure.requests import refuse as refuse_erasure
 from .erasure.requests import request as request_erasure
-from .erasure.rules import set_rule as set_retention_rule
 from .folder_duties import claim_folder, folder_kept, owe_folder, postpone_folder
 from .forks import fork
 from .inputs import send_input

@@ -17,7 +17,6 @@ from .endpoints import (
     switch_endpoint,
     try_endpoint,
 )
-from .erasure.retention import preview_retention, set_retention
 from .fleet.budgets import set_budget
 from .fleet.devices import add_device, remove_device
 from .fleet.subscriptions import (
@@ -145,7 +144,6 @@ __all__ = [
     "preview_edit",
     "preview_fork",
     "preview_policy",
-    "preview_retention",
     "preview_roll_back",
     "propose_second_factor",
     "refuse_access_change",
@@ -167,7 +165,6 @@ __all__ = [
     "set_cap",
     "set_mcp_tool_mode",
     "set_quiet_hours",
-    "set_retention",
     "set_user_password",
     "settle",
     "sign_out_user",

@@ -6,6 +6,7 @@ from django.contrib.auth.decorators import login_required
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
+from dashboard.administration import retention
 from dashboard.board.breaker_actions import RELEASE, TRIP
 from dashboard.board.breakers import Breakers, OneBreaker
 from dashboard.board.incidents.close import CLOSE
@@ -65,7 +66,6 @@ from .endpoints import (
     SwitchOneEndpoint,
     TestOneEndpoint,
 )
-from .erasure.retention import Retention
 from .external.leases import NextOfThread, ReleaseThread, RenewThread, TakeThread
 from .external.otlp import TakeSpans
 from .external.record import RecordOfThread
@@ -246,7 +246,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("erasures/<uuid:erasure_id>/", OneErasure.as_view(), name="erasure"),
     path("erasures/<uuid:erasure_id>/decide/", call(DECIDE_ERASURE), name="erasure_decide"),
     path("holds/", Holds.as_view(), name="holds"),
-    path("retention/", Retention.as_view(), name="retention"),
+    path("retention/", call(retention.SET, retention.RULES), name="retention"),
     path("breakers/", call(TRIP, Breakers), name="breakers"),
     path("breakers/<uuid:breaker_id>/", OneBreaker.as_view(), name="breaker"),
     path("breakers/<uuid:breaker_id>/release/", call(RELEASE), name="breaker_release"),

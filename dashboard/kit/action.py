@@ -62,7 +62,8 @@ class Action[Input: RequestShape, Result]:
     given; fields that are `checked_apart` are judged by the function, as the agent has them. With
     `operation` a policy can demand a second person. `events` are the kinds one of
     which `perform` puts on record. `done` says in a sentence what was done, `help` continues the
-    name of a command ("stops all threads").
+    name of a command ("stops all threads"). `call_id` names its call where that is not its name in
+    the plural.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Action[Input: RequestShape, Result]:
     help: str
     done: Callable[[Input, Result], str]
     description: str = ""
+    call_id: str = ""
     target: Target | None = None
     versioned: bool = False
     status: int = 200
@@ -95,7 +97,7 @@ class Action[Input: RequestShape, Result]:
     @property
     def operation_id(self) -> str:
         """Its call in the OpenAPI document: `breakers_release`."""
-        return self.name.replace(".", "s_")
+        return self.call_id or self.name.replace(".", "s_")
 
     @property
     def verb(self) -> str:

@@ -31,6 +31,7 @@ from dashboard.actions.endpoints import Endpoints
 from dashboard.actions.fleet.subscriptions import SubscriptionForms
 from dashboard.actions.people import administration
 from dashboard.actions.people.administration import Administrator
+from dashboard.administration import retention
 from dashboard.errors import ActionError, Forbidden, Missing, NeedsSecondAdmin
 from dashboard.fields.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
 from dashboard.identity.logins.page_workspace import refuse_other
@@ -39,7 +40,7 @@ from dashboard.views.base import SeeOther, refused, to_set_up
 from dashboard.wording.sentences import steps_limit
 
 from . import cells as showing
-from . import mcp_pages, policy_pages, retention_pages, search_pages
+from . import mcp_pages, policy_pages, search_pages
 from .hook_service import HookAdminService
 
 GROUPS = (
@@ -246,7 +247,7 @@ class RecordsSite(HookAdminService, admin.AdminSite):
             path(one, view(policy_pages.change), name="policy"),
             path(f"{one}switch/", view(policy_pages.switch), name="policy_switch"),
             path(f"{one}move/", view(policy_pages.move), name="policy_move"),
-            path("retention/", view(retention_pages.retention), name="retention"),
+            path("retention/", view(retention.page), name="retention"),
             path("search/", view(search_pages.search), name="record_search"),
             path("search/export/", view(search_pages.export), name="record_export"),
             *self._mcp_urls(),

@@ -87,3 +87,10 @@ def make_cast(mark: str = "") -> Cast:
             store.grant(places[name_of_workspace], user.pk, role, actor="user:0")
         users[name] = user
     return Cast(places["default"], places["elsewhere"], users)
+
+
+def admin_of(workspace: UUID, user: int = 1) -> Any:
+    """An admin of a workspace, as functions behind a page take them; nobody needs to exist."""
+    from dashboard.identity.permissions import Actor
+
+    return Actor(user, f"admin {user}", workspace, "", frozenset({"admin"}))

@@ -59,14 +59,9 @@ def _sentence(whose: str, days: int) -> str:
     return f"Retention rule: threads {whose}, {days} day{'' if days == 1 else 's'} after their end"
 
 
-def rules(workspace: UUID) -> list[RuleRow]:
-    """All rules of a workspace, by agent."""
-    return [RuleRow(*row) for row in rows(SQL.rules, (workspace, None, None))]
-
-
 def rule_of(workspace: UUID, agent: str) -> RuleRow | None:
     """The rule of an agent, active or not."""
-    result = rows(SQL.rules, (workspace, agent, agent))
+    result = rows(SQL.rule, (workspace, agent))
     return RuleRow(*result[0]) if result else None
 
 

@@ -1,7 +1,6 @@
--- rules -- Retention rules of a workspace by agent; the one for all other agents first.
+-- rule -- The retention rule of an agent, or with an empty name that of all other agents.
 SELECT r.id, r.workspace_id, r.agent, r.days, r.archive, r.active, r.set_by, r.set_at
-FROM gp_retention_rule r WHERE r.workspace_id = %s::uuid AND (%s::text IS NULL OR r.agent = %s::text)
-ORDER BY r.agent
+FROM gp_retention_rule r WHERE r.workspace_id = %s::uuid AND r.agent = %s::text
 
 -- due -- Finished threads, by id, that a rule says are to be erased by now. One that was started by
 -- another or forked from it may go before that; what came from it has to be due as well.

@@ -21,13 +21,12 @@ from checkpoints.log.remains import parts, remains_of
 from checkpoints.postgres.guarded_rows import bound_waits, handle_each, is_busy, not_set_aside
 from checkpoints.queries.erasures import requests as queries
 from checkpoints.queries.erasures.requests import ErasureRow
-from checkpoints.signals import thread_erased
+from checkpoints.signals import announce_board, thread_erased
 from checkpoints.states import WorkspaceEventKind as K
 
 from ..installation.workspaces import append, lock_workspaces
 from ..statement.moves import NewEvent
 from . import files
-from .requests import announce
 
 log = structlog.get_logger("gatepost.erasure")
 AT_ONCE: Final = 50
@@ -166,4 +165,4 @@ def _finish(row: ErasureRow) -> None:
         columns = ("state", "finished_at", "n_rows", "n_bytes", "n_files")
         event = NewEvent(K.ERASURE_FINISHED, data, row.decided_by or row.requested_by)
         append(row.workspace, [event], RowChange({"gp_erasure": [row.id]}, columns=columns))
-        announce(row.workspace)
+        announce_board(row.workspace)

@@ -11,11 +11,11 @@ from checkpoints.errors import NotAllowedNow, NotFound
 from checkpoints.log.recorded import RowChange
 from checkpoints.queries.erasures import requests as queries
 from checkpoints.queries.erasures.requests import HoldRow
+from checkpoints.signals import announce_board
 from checkpoints.states import WorkspaceEventKind as K
 
 from ..installation.workspaces import append, lock_workspaces
 from ..statement.moves import NewEvent
-from .requests import announce
 
 
 def set_hold(thread: UUID, *, workspace: UUID, reason: str, actor: str) -> HoldRow:
@@ -44,7 +44,7 @@ def set_hold(thread: UUID, *, workspace: UUID, reason: str, actor: str) -> HoldR
                 raise NotAllowedNow("A legal hold is set on this thread already.")
         data = {"hold": str(ident), "thread": str(thread), "reason": reason}
         append(workspace, [NewEvent(K.HOLD_SET, data, actor)], RowChange({"gp_hold": [ident]}))
-        announce(workspace)
+        announce_board(workspace)
     return next(row for row in queries.holds(workspace, thread=thread) if row.id == ident)
 
 
@@ -65,5 +65,5 @@ def lift_hold(thread: UUID, *, workspace: UUID, reason: str, actor: str) -> Hold
         data = {"hold": str(row[0]), "thread": str(thread), "reason": reason}
         change = RowChange({"gp_hold": [row[0]]}, columns=("lifted_by", "lifted_at", "lift_reason"))
         append(workspace, [NewEvent(K.HOLD_LIFTED, data, actor)], change)
-        announce(workspace)
+        announce_board(workspace)
     return next(one for one in queries.holds(workspace, thread=thread) if one.id == row[0])

@@ -8,7 +8,6 @@ differs, or are refused by the trigger on `gp_thread`.
 
 from __future__ import annotations
 
-from functools import partial
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -18,7 +17,7 @@ from checkpoints.errors import NotAllowedNow, SamePerson
 from checkpoints.log.recorded import RowChange
 from checkpoints.queries.erasures import requests as queries
 from checkpoints.queries.erasures.requests import ErasureRow, Selection
-from checkpoints.signals import board_changed
+from checkpoints.signals import announce_board
 from checkpoints.states import FINISHED
 from checkpoints.states import WorkspaceEventKind as K
 
@@ -174,10 +173,4 @@ def _append(
     data = {"erasure": str(ident), "thread": str(thread), "reason": reason}
     change = RowChange({"gp_erasure": [ident]}, columns=columns)
     append(workspace, [NewEvent(kind, data, actor)], change)
-    announce(workspace)
-
-
-def announce(workspace: UUID) -> None:
-    """Let the pages of a workspace look again after the commit."""
-    tell = partial(board_changed.send_robust, sender=None, workspace=workspace)
-    transaction.on_commit(tell, robust=True)
+    announce_board(workspace)

@@ -15,6 +15,7 @@ from django.core.management import call_command
 
 from dashboard import actions
 from dashboard.actions import hooks
+from dashboard.administration import retention
 from tests.contract.example_calls import next_node
 from tests.contract.things import ISSUER, linked
 from tests.contract.world import World
@@ -97,7 +98,7 @@ def _capped(world: World) -> list[Any]:
 
 
 def _retained(world: World) -> list[Any]:
-    actions.set_retention(world.cast.actor("admin"), "nobody", 30, False, True)
+    retention.SET.run(world.cast.actor("admin"), retention.SetRetention(agent="nobody", days=30))
     return ["--agent", "nobody"]
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 OUTSIDE: Final[dict[str, list[str]]] = {
     "Settings: they become ordinary models with one recorded writer first, then the kit's.": [
-        *("budgets_set", "caps_set", "retention_set", "quiet_hours_set"),
+        *("budgets_set", "caps_set", "quiet_hours_set"),
         *("deputies_name", "deputies_remove", "devices_add", "devices_remove"),
         *("endpoints_change", "endpoints_make", "endpoints_rotate", "endpoints_switch"),
         *("endpoints_test", "hooks_make", "hooks_map", "hooks_rotate", "hooks_switch"),

@@ -20,6 +20,7 @@ from checkpoints.states import ROLES as ROLES_OF_TABLE
 from dashboard import actions
 from dashboard.actions import external, hooks
 from dashboard.actions.people.administration import Administrator
+from dashboard.administration import retention
 from dashboard.api.shapes.requests import Nothing
 from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
 from dashboard.board.incidents.take import TAKE
@@ -73,7 +74,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "request_erasure": lambda who: ERASE.run(who, RequestErasure(reason="consent"), thread),
         "erase": lambda who: DECIDE_ERASURE.run(who, DecideErasure(verdict="approve"), approval),
         "hold": lambda who: HOLD.run(who, ChangeHold(reason="case 17"), thread),
-        "retention": lambda who: actions.set_retention(who, "a", 30, False, True),
+        "retention": lambda who: retention.SET.run(who, retention.SetRetention(agent="a", days=30)),
         "incident": lambda who: TAKE.run(who, Nothing(), approval),
         "subscribe": lambda who: actions.remove_subscription(who, approval),
         "save_view": lambda who: view_actions.remove_view(who, approval),

@@ -27,10 +27,11 @@ from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import store
 from checkpoints.states import EventKind
+from dashboard.administration.retention import SetRetention, set_retention
 from dashboard.board.saved_views import changes
 from dashboard.identity import tokens
 from dashboard.models import SavedView
-from tests.support.cast import Cast
+from tests.support.cast import Cast, admin_of
 from tests.unit.dashboard import scene
 
 READ_ONLY = {
@@ -121,8 +122,8 @@ def informed(workspace: UUID, by: str) -> None:
 
 def ruled(workspace: UUID, by: str, thread: UUID) -> None:
     """A retention rule, a legal hold and a budget."""
-    rule = {"days": 30, "archive": True, "active": False}
-    store.set_retention_rule(workspace, agent="<b>x</b>", actor=by, **rule)
+    rule = SetRetention(agent="<b>x</b>", days=30, archive=True, active=False)
+    set_retention(admin_of(workspace, int(by[5:])), rule)
     store.set_hold(thread, workspace=workspace, reason=HIDDEN, actor=by)
     store.set_budget(workspace, scope="team", name="<b>x</b>", max_cost="250", actor=by)
 

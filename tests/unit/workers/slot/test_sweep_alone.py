@@ -16,8 +16,10 @@ from approvals.policies.budgets import announce_budgets
 from checkpoints import queries, store
 from checkpoints.chain.workspaces import verify_workspace
 from checkpoints.store.overview import day_figures
+from dashboard.administration.retention import SetRetention, set_retention
 from dashboard.operating import proof
 from dashboard.operating.background import retention, verification
+from tests.support.cast import admin_of
 from tests.unit.checkpoints.builders import make_agent, make_thread, make_workspace, rows
 from tests.unit.checkpoints.store.overview.test_budgets import set_budget, spend
 from workers.slot import sweep
@@ -69,9 +71,7 @@ def _outdated() -> tuple[UUID, UUID]:
     workspace = make_workspace()
     thread = make_thread(workspace=workspace, agent=make_agent("research"))
     store.cancel(thread, actor="user:1")
-    store.set_retention_rule(
-        workspace, agent="research", days=1, archive=False, active=True, actor="user:1"
-    )
+    set_retention(admin_of(workspace), SetRetention(agent="research", days=1))
     rows(
         "UPDATE gp_thread SET status_since = clock_timestamp() - interval '9 days' "
         "WHERE id = %s RETURNING 1",

@@ -12,8 +12,9 @@ from django.db import connection
 from checkpoints import queries, store
 from checkpoints.chain.workspaces import verify_workspace
 from checkpoints.queries.erasures import requests
-from dashboard.actions import preview_retention, set_retention
+from dashboard.administration.retention import SET, SetRetention
 from dashboard.errors import Forbidden, Invalid
+from dashboard.kit.action import read
 from dashboard.operating.background import retention
 from dashboard.operating.proof import verify
 from tests.support.cast import Cast
@@ -49,8 +50,8 @@ def test_a_rule_erases_what_is_due_and_is_named(cast: Cast) -> None:
     old, young = ended(cast, days=31), ended(cast, days=29)
     other = ended(cast, days=31, agent="payments")
     admin = cast.actor("admin")
-    assert preview_retention(admin, "research", 30) == 1
-    set_retention(admin, "research", 30, False, True)
+    assert SET.plan(admin, SetRetention(agent="research", days=30)).model_dump() == {"due": 1}
+    SET.run(admin, SetRetention(agent="research", days=30))
     assert retention.apply_rules() == 1
     assert erased(cast) == {old}
     report = verify(old)
@@ -63,7 +64,7 @@ def test_a_rule_erases_what_is_due_and_is_named(cast: Cast) -> None:
     assert row.erased is not None
     assert row.erased.rule == rule
     # All agents without a rule of their own.
-    set_retention(admin, "", 30, False, True)
+    SET.run(admin, SetRetention(days=30))
     assert retention.apply_rules() == 1
     assert erased(cast) == {old, other}
     assert retention.apply_rules() == 0
@@ -76,9 +77,9 @@ def test_holds_forks_and_rules_that_are_off_let_threads_stay(cast: Cast) -> None
     held, base = ended(cast, days=40), ended(cast, days=40)
     store.set_hold(held, workspace=cast.workspace, reason="case", actor="user:1")
     fork = store.fork(base, checkpoint=head_of(base), changes={}, actor="user:1")
-    set_retention(admin, "research", 30, False, False)
+    SET.run(admin, SetRetention(agent="research", days=30, active=False))
     assert retention.apply_rules() == 0
-    set_retention(admin, "research", 30, False, True)
+    SET.run(admin, SetRetention(agent="research", days=30))
     assert retention.apply_rules() == 0
     store.cancel(fork, actor="user:1")
     assert retention.apply_rules() == 0  # it ended only now
@@ -92,7 +93,7 @@ def test_holds_forks_and_rules_that_are_off_let_threads_stay(cast: Cast) -> None
 
 def test_the_archive_comes_first(cast: Cast) -> None:
     thread = ended(cast, days=2)
-    set_retention(cast.actor("admin"), "research", 1, True, True)
+    SET.run(cast.actor("admin"), SetRetention(agent="research", days=1, archive=True))
     assert retention.apply_rules() == 1
     path = f"archive/{cast.workspace}/{thread}.zip"
     with default_storage.open(path, "rb") as file:
@@ -108,7 +109,10 @@ def _fork(cast: Cast, thread: UUID) -> None:
 
 
 def _rule(cast: Cast, days: int, archive: bool, active: bool) -> None:
-    set_retention(cast.actor("admin"), "research", days, archive, active)
+    SET.run(
+        cast.actor("admin"),
+        SetRetention(agent="research", days=days, archive=archive, active=active),
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,7 +158,7 @@ def test_an_agent_that_gets_a_rule_of_its_own_meanwhile_has_that_one(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended(cast, days=2)
-    set_retention(cast.actor("admin"), "", 1, True, True)
+    SET.run(cast.actor("admin"), SetRetention(days=1, archive=True))
     archive = retention.archive
 
     def slow(of: UUID, workspace: UUID) -> int:
@@ -174,7 +178,7 @@ def test_by_command_with_a_floor_of_a_day(cast: Cast) -> None:
     assert answer("retention", "off", "--agent", "research")["active"] is False
     assert [one["agent"] for one in answer("retention", "list")["results"]] == ["research"]
     assert call("retention", "off", "--agent", "nobody")[0] == 3
-    with pytest.raises(Invalid, match="from 1 to"):
-        set_retention(cast.actor("admin"), "research", 0, False, True)
+    with pytest.raises(Invalid, match="at least 1"):
+        read(SetRetention, {"agent": "research", "days": 0})
     with pytest.raises(Forbidden):
-        set_retention(cast.actor("operator"), "research", 30, False, True)
+        SET.run(cast.actor("operator"), SetRetention(agent="research", days=30))

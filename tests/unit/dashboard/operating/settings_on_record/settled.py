@@ -20,6 +20,7 @@ from approvals.policies.drafts import Draft
 from checkpoints import store
 from checkpoints.chain import verify_workspace
 from dashboard.actions.people import access_changes, administration
+from dashboard.administration import retention
 from dashboard.board.saved_views import changes as saved_views
 from dashboard.errors import NeedsSecondAdmin
 from dashboard.gateway.registry import changes as mcp_servers
@@ -69,8 +70,9 @@ def settled(cast: Cast) -> Cast:
         store.decide_erasure(row.id, workspace=workspace, **approved)
         store.carry_out_erasure(row.id, workspace=workspace)
         for days in (30, 60 + n):
-            rule = {"agent": agent, "days": days, "archive": False, "active": True}
-            store.set_retention_rule(workspace, **rule, actor=ADMIN)
+            retention.set_retention(
+                cast.actor("admin"), retention.SetRetention(agent=agent, days=days)
+            )
     for limit in ({"max_tokens": 5}, {"max_cost": "9", "max_tokens": 7}):
         store.set_budget(workspace, scope="agent", name="a", actor=ADMIN, **limit)
     store.set_budget(workspace, scope="team", name="t", max_cost="0", at_full="stop", actor=ADMIN)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.commands.audit.retention import VERBS
+from dashboard.administration.retention import VERBS
 from dashboard.commands.terminal.console import VerbsCommand
 
 

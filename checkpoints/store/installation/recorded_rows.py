@@ -1,0 +1,98 @@
+"""The one writer of settings: each change of a row and its event on record, in one transaction.
+
+Which tables are on record, and what of a row is recorded by its hash, `checkpoints.log.recorded`
+knows from the models. Of two changes at once in a workspace the second sees what the first wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import models
+
+from checkpoints.errors import NotFound
+from checkpoints.log import recorded
+from checkpoints.log.recorded import RowChange
+from checkpoints.states import WorkspaceEventKind
+
+from .workspaces import lock_workspaces, log_setting
+
+
+def lock[Row: models.Model](model: type[Row], workspace: UUID, **which: Any) -> Row | None:
+    """Lock the row of these values, and the settings of its workspace; None without such a row.
+
+    The workspace comes first: two that each make the first such row follow each other.
+    """
+    lock_workspaces([workspace])
+    return _locked(model).filter(workspace_id=workspace, **which).first()
+
+
+def lock_one[Row: models.Model](model: type[Row], workspace: UUID, ident: UUID) -> Row:
+    """Lock a row by its id, as `lock` does; raises NotFound, also for one of another workspace."""
+    row = lock(model, workspace, pk=ident)
+    if row is None:
+        raise _missing(model)
+    return row
+
+
+def save(
+    row: models.Model,
+    values: Mapping[str, Any],
+    kind: WorkspaceEventKind,
+    *,
+    actor: str,
+    data: Mapping[str, Any],
+) -> bool:
+    """Make a row with these values, or give a stored one those that differ; False if none does.
+
+    Only `values` are written, compared with the row as it is under its lock. `data` is for people
+    and never holds a secret.
+    """
+    is_new = row._state.adding
+    changed = dict(values) if is_new else _differences(row, values)
+    if not changed:
+        return False
+    for name, value in changed.items():
+        setattr(row, name, value)
+    row.save(force_insert=is_new, update_fields=None if is_new else list(changed))
+    columns = None if is_new else [_column(row, name) for name in changed]
+    _log(row, columns, kind, actor, data)
+    return True
+
+
+def delete(
+    row: models.Model, kind: WorkspaceEventKind, *, actor: str, data: Mapping[str, Any]
+) -> None:
+    """Delete a row; raises NotFound where somebody else did."""
+    if not _locked(type(row)).filter(pk=row.pk).delete()[0]:
+        raise _missing(type(row))
+    _log(row, (), kind, actor, data)
+
+
+def _differences(row: models.Model, values: Mapping[str, Any]) -> dict[str, Any]:
+    stored = _locked(type(row)).filter(pk=row.pk).first()
+    if stored is None:
+        raise _missing(type(row))
+    return {name: value for name, value in values.items() if getattr(stored, name) != value}
+
+
+def _locked[Row: models.Model](model: type[Row]) -> models.QuerySet[Row]:
+    # Rows of other tables refer to the key alone and need not wait.
+    return model._default_manager.select_for_update(no_key=True)
+
+
+def _column(row: models.Model, name: str) -> str:
+    field: Any = row._meta.get_field(name)
+    return str(field.column)
+
+
+def _log(row: Any, columns: Any, kind: WorkspaceEventKind, actor: str, data: Any) -> None:
+    change = RowChange({row._meta.db_table: [row.pk]}, columns=columns)
+    log_setting(kind, row.workspace_id, data=data, actor=actor, change=change)
+
+
+def _missing(model: type[models.Model]) -> NotFound:
+    noun = recorded.tables()[model._meta.db_table].noun
+    return NotFound(f"There is no such {noun} in this workspace.")

@@ -1,0 +1,261 @@
+"""Retention rules: how many days after their end threads of an agent are erased."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime
+from typing import Annotated, Any, Final, cast
+from uuid import UUID
+
+from django.contrib import admin
+from django.db import transaction
+from django.db.models.functions import Now
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+from pydantic import Field, RootModel
+
+from checkpoints import queries
+from checkpoints.limits import AGENT_MAX
+from checkpoints.models import RetentionRule as RuleRow
+from checkpoints.queries.erasures import rules
+from checkpoints.queries.erasures.rules import COUNTED_MAX
+from checkpoints.signals import announce_board
+from checkpoints.states import WorkspaceEventKind
+from checkpoints.store.installation import recorded_rows
+from dashboard.api.shapes.requests import RequestShape
+from dashboard.commands.terminal.console import PersonalCommand, Verb, facts
+from dashboard.commands.terminal.tables import Table, table
+from dashboard.documents.state_shape import Shape
+from dashboard.errors import ActionError, Forbidden, Missing
+from dashboard.identity.people import people
+from dashboard.identity.permissions import Actor, may, require
+from dashboard.kit.action import Action, Preview, read
+from dashboard.kit.command import verb
+from dashboard.kit.inputs import from_texts
+from dashboard.kit.resource import reading
+from dashboard.views.addresses import takes
+from dashboard.views.base import SeeOther, flash
+from dashboard.views.forms import problems_of
+from dashboard.wording.savings import counted
+
+FLOOR_DAYS, MOST_DAYS = 1, 36_500
+
+
+class RetentionRule(Shape):
+    """A rule; `agent` is empty for all agents without one of their own."""
+
+    id: UUID
+    agent: str
+    days: int
+    archive: bool
+    active: bool
+    set_by: str
+    set_at: datetime
+
+
+class RetentionList(Shape):
+    """All rules of the workspace, by agent."""
+
+    results: list[RetentionRule]
+
+
+class RetentionPreview(Shape):
+    """The number of threads such a rule would erase now, counted up to 10,001."""
+
+    due: int
+
+
+class RetentionAnswer(RootModel[RetentionRule | RetentionPreview]):
+    """The rule; with `?preview=1` what it would erase."""
+
+
+class SetRetention(RequestShape):
+    """The number of days after its end a thread is erased."""
+
+    days: int = Field(
+        ge=FLOOR_DAYS, le=MOST_DAYS, description="Days after the end of a thread, at least 1."
+    )
+    agent: Annotated[str, Field(max_length=AGENT_MAX)] = Field(
+        default="", description="Empty: all agents without a rule of their own."
+    )
+    archive: bool = Field(
+        default=False, description="Put a capsule of it into the file store first."
+    )
+    active: bool = Field(default=True, description="False switches the rule off.")
+
+
+def retention_rules(actor: Actor) -> RetentionList:
+    """All rules of the workspace, also those that are switched off."""
+    require(actor, "read")
+    rows = RuleRow.objects.filter(workspace_id=actor.workspace).order_by("agent")
+    return RetentionList(results=[RetentionRule.model_validate(row) for row in rows])
+
+
+def preview_retention(actor: Actor, wanted: SetRetention) -> RetentionPreview:
+    """Count the threads that such a rule would erase now."""
+    due = rules.count_due(actor.workspace, agent=wanted.agent, days=wanted.days)
+    return RetentionPreview(due=due)
+
+
+def set_retention(actor: Actor, wanted: SetRetention) -> RetentionRule:
+    """Set the rule of an agent, or with "" that of all agents without one of their own."""
+    values = wanted.model_dump()
+    who = {"set_by": actor.id, "set_at": Now()}
+    with transaction.atomic():
+        row = recorded_rows.lock(RuleRow, actor.workspace, agent=wanted.agent)
+        row = row or RuleRow(workspace_id=actor.workspace)
+        data = {"rule": str(row.id), **values}
+        kind = WorkspaceEventKind.RETENTION_CHANGED
+        recorded_rows.save(row, values | who, kind, actor=actor.id, data=data)
+        announce_board(actor.workspace)
+    return RetentionRule.model_validate(row)
+
+
+def _whose(agent: str) -> str:
+    return agent or "all agents without a rule of their own"
+
+
+def _sentence(_: SetRetention, rule: RetentionRule) -> str:
+    if not rule.active:
+        return f"The rule of {_whose(rule.agent)} is switched off."
+    return (
+        f"Threads of {_whose(rule.agent)} are erased {counted(rule.days, 'day')} after their end."
+    )
+
+
+SET: Final = Action(
+    name="retention.set",
+    call_id="retention_set",
+    right="retention",
+    takes=SetRetention,
+    answers=RetentionRule,
+    preview=Preview(takes=SetRetention, answers=RetentionAnswer, look=preview_retention),
+    perform=set_retention,
+    events=(WorkspaceEventKind.RETENTION_CHANGED,),
+    summary="Set how long finished threads of an agent stay",
+    description="Threads that are due are erased a few at a time, each erasure names the rule. "
+    "A legal hold, a fork or a child that is not due yet lets a thread stay. With `?preview=1` "
+    "nothing is set, and the answer counts the threads that are due by it.",
+    help="sets how long finished threads stay",
+    done=_sentence,
+    examples="retention set 90 --agent payments --archive",
+)
+RULES: Final = reading(
+    "retention_list",
+    RetentionList,
+    retention_rules,
+    summary="List retention rules",
+    description="Those that are switched off as well.",
+)
+
+
+# --- command --------------------------------------------------------------------------------------
+
+
+def _list_rules(command: PersonalCommand) -> None:
+    shown = retention_rules(command.actor("read"))
+    command.tell(shown, _table(shown.results))
+
+
+def _switch_off(command: PersonalCommand) -> None:
+    actor, agent = command.actor("retention"), command.options["agent"]
+    known = {rule.agent: rule for rule in retention_rules(actor).results}
+    if agent not in known:
+        raise Missing("There is no such rule in this workspace.")
+    former = known[agent]
+    wanted = SetRetention(agent=agent, days=former.days, archive=former.archive, active=False)
+    _show(command, actor, SET.run(actor, wanted))
+
+
+def _show(command: PersonalCommand, _: Actor, rule: RetentionRule) -> None:
+    command.tell(rule, _table([rule]))
+
+
+def _table(shown: list[RetentionRule]) -> Table:
+    return table(
+        "",
+        ("agent", "days after the end", "archive", "is"),
+        (
+            (
+                *(one.agent or "all others", one.days, "yes" if one.archive else "no"),
+                "on" if one.active else "off",
+            )
+            for one in shown
+        ),
+    )
+
+
+def _agent_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--agent", default="", help="without it all agents without a rule")
+
+
+def _question(wanted: SetRetention, plan: RetentionPreview) -> str:
+    whose = _whose(wanted.agent)
+    return f"Erase threads of {whose} after {wanted.days} days: {_many(plan.due)} now?"
+
+
+def _many(due: int) -> str:
+    if due >= COUNTED_MAX:
+        return f"more than {COUNTED_MAX - 1:,} threads"
+    return counted(due, "thread")
+
+
+VERBS: Final = (
+    Verb("list", "lists retention rules", _list_rules),
+    verb(
+        SET,
+        _show,
+        names={"days": ("days",)},
+        without=("active",),
+        plan_table=lambda plan: facts("", [("due now", _many(plan.due))]),
+        question=_question,
+    ),
+    Verb(
+        "off", "switches a rule off", _switch_off, _agent_option, "retention off --agent payments"
+    ),
+)
+
+
+# --- page -----------------------------------------------------------------------------------------
+
+
+@require_http_methods(["GET", "POST"])
+@takes()
+def page(request: HttpRequest) -> HttpResponse:
+    """All rules; a form that counts the threads due by a new one, then sets it.
+
+    A rule erases threads by itself, so it is set only after its threads were counted.
+    """
+    who = cast(Actor, cast(Any, admin.site).member(request).actor)
+    texts = dict.fromkeys(SetRetention.model_fields, "") | {"active": "1"}
+    context: dict[str, Any] = {"errors": {}}
+    status = 200
+    if request.method == "POST":
+        texts = {name: request.POST.get(name, "").strip() for name in SetRetention.model_fields}
+        try:
+            values = from_texts(SetRetention, texts) | {"active": bool(texts["active"])}
+            wanted = read(SetRetention, values)
+            seen = f"{wanted.days}:{wanted.agent}"
+            if not wanted.active or request.POST.get("counted") == seen:
+                flash(request, SET.done(wanted, SET.run(who, wanted)))
+                return SeeOther(reverse("admin:retention"))
+            plan = cast(RetentionPreview, SET.plan(who, wanted))
+            context |= {"due": _many(plan.due), "seen": seen}
+        except (Forbidden, Missing):
+            raise
+        except ActionError as error:
+            context["errors"], status = problems_of(error), error.status
+    shown = retention_rules(who).results
+    names = people(one.set_by for one in shown)
+    context |= {
+        **admin.site.each_context(request),
+        "title": "Set a retention rule",
+        "values": texts,
+        "rules": [{"row": one, "by": names.get(one.set_by, one.set_by)} for one in shown],
+        "agents": sorted({row.agent for row in queries.agents(workspace=who.workspace)}),
+        "may_change": may(who, "retention"),
+        "floor_days": FLOOR_DAYS,
+    }
+    return render(request, "administration/retention.html", context, status=status)

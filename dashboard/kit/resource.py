@@ -1,0 +1,36 @@
+"""The calls that read things beside the actions on them: a list, or one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from pydantic import BaseModel
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api.protocol.base import MemberView, answer, refusals
+
+
+def reading[Shown: BaseModel](
+    operation_id: str,
+    answers: type[Shown],
+    read: Callable[..., Shown],
+    *,
+    summary: str,
+    description: str = "",
+    refused: tuple[int, ...] = (),
+) -> type[MemberView]:
+    """The view whose GET answers `read(actor, *ids)`; `call` adds the POST of an action to it."""
+
+    @extend_schema(
+        operation_id=operation_id,
+        responses={200: answers, **refusals(*refused)},
+        summary=summary,
+        description=description,
+    )
+    def get(self: MemberView, request: Request, **target: Any) -> Response:
+        return answer(read(self.actor, *target.values()))
+
+    return type(operation_id, (MemberView,), {"get": get, "__doc__": description})
