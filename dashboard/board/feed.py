@@ -9,14 +9,10 @@ from typing import Final
 from uuid import UUID
 
 from checkpoints.views import EventRow
-from dashboard.drawing.event_looks import BAD
+from dashboard.wording.events import DECISION, FAILURE, TECHNICAL, display_of
 
 THREADS: Final = 12
 LINES: Final = 2  # the newest, beside the newest decision and failure
-# How the engine works is on the thread's own page.
-TECHNICAL: Final = frozenset({"lease", "activity", "artifact", "cursor", "value", "way", "wake"})
-DECISION, FAILURE = "decision", "failure"
-_PEOPLE: Final = frozenset({"approval", "decision", "rollback"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +36,14 @@ class Moved:
 
 def kind_of(event: EventRow) -> str:
     """Tell a decision and a failure, which people look for, from other events; empty for these."""
-    noun, _, participle = event.kind.partition(".")
-    if participle in BAD or event.kind == "thread.parked":
-        return FAILURE
-    return DECISION if noun in _PEOPLE else ""
+    return display_of(event.kind).feed
 
 
 def moved(events: Iterable[EventRow]) -> list[Moved]:
     """The threads of these events, which come newest first."""
     by_thread: dict[UUID, list[EventRow]] = {}
     for event in events:
-        if event.kind.partition(".")[0] not in TECHNICAL:
+        if kind_of(event) != TECHNICAL:
             by_thread.setdefault(event.thread, []).append(event)
     return [_moved(thread, rows) for thread, rows in by_thread.items()]
 

@@ -20,6 +20,7 @@ from checkpoints import queries
 from checkpoints.state import marked as exact
 from dashboard.identity.people import people
 from dashboard.wording import sentences
+from dashboard.wording.events import event_sentence
 from dashboard.wording.text import number, prose, visible
 from dashboard.wording.young_accounts import young_accounts
 
@@ -169,7 +170,7 @@ def sentence(row: Any) -> SafeString:
     event = SimpleNamespace(
         kind=row.kind, data=row.data or {}, actor=row.actor, imported=imported(row)
     )
-    return prose(_cut(sentences.event_sentence(event, description(row).people)))  # type: ignore[arg-type]
+    return prose(_cut(event_sentence(event, description(row).people)))  # type: ignore[arg-type]
 
 
 def description(row: Any) -> PageLookups:

@@ -34,6 +34,7 @@ from dashboard.operating.record_integrity import ThreadIntegrity, summary_of
 from dashboard.pages.report.outcomes import outcomes_in_words
 from dashboard.views.addresses import refuse_value, takes
 from dashboard.wording import sentences
+from dashboard.wording.events import event_sentence
 from dashboard.wording.parties import Recognised, recognised
 
 from .saved_questions import question_bar
@@ -138,7 +139,7 @@ def _line(
     row: RecordRow, names: Mapping[str, str], integrity: ThreadIntegrity, came_of: str
 ) -> Line:
     report = "" if row.approval is None else reverse("approval_report", args=[row.approval])
-    says = sentences.event_sentence(cast(Any, row), names)
+    says = event_sentence(cast(Any, row), names)
     return Line(
         row=row,
         who=sentences.person(row.actor, names, imported=row.imported),

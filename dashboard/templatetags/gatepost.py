@@ -19,11 +19,18 @@ from approvals.states import COMMENT_MAX
 from checkpoints.limits import TITLE_MAX
 from checkpoints.state import marked
 from checkpoints.views import ThreadRow
-from dashboard.drawing import differences, event_looks, file_links, list_pairs, step_times, trees
+from dashboard.drawing import (
+    blocking_policy,
+    differences,
+    file_links,
+    list_pairs,
+    step_times,
+    trees,
+)
 from dashboard.drawing.charts.symbols import address, symbol
 from dashboard.drawing.model_calls import model_call_of
 from dashboard.fields.validation import REASON_MAX
-from dashboard.wording import amounts, sentences, text
+from dashboard.wording import amounts, events, sentences, text
 from dashboard.wording.savings import counted
 from dashboard.wording.usages import seconds_taken
 
@@ -35,9 +42,9 @@ register.filter("has_hidden", text.has_hidden)
 register.filter("bytes", text.size)
 register.filter("capped", text.capped)
 register.filter("spent", amounts.spent)
-register.filter("event_icon", event_looks.event_icon)
-register.filter("event_tone", event_looks.event_tone)
-register.filter("blocking_policy", event_looks.blocking_policy)
+register.filter("event_icon", events.event_icon)
+register.filter("event_tone", events.event_tone)
+register.filter("blocking_policy", blocking_policy.blocking_policy)
 register.filter("json_text", trees.pretty)
 register.filter("times_words", step_times.words)
 register.filter("worker", sentences.worker)
@@ -274,7 +281,7 @@ def initials(name: object) -> str:
 @register.simple_tag
 def event_sentence(event: Any, people: Mapping[str, str] | None = None) -> SafeString:
     """Describe an event in plain words."""
-    return text.prose(sentences.event_sentence(event, people or None))
+    return text.prose(events.event_sentence(event, people or None))
 
 
 @register.simple_tag

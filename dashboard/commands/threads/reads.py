@@ -39,7 +39,7 @@ from dashboard.drawing.comparison.compare import compare
 from dashboard.drawing.comparison.endings import ending_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
-from dashboard.wording.sentences import event_sentence
+from dashboard.wording.events import event_sentence
 from dashboard.wording.text import span
 from dashboard.wording.usages import seconds_taken
 

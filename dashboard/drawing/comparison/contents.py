@@ -14,42 +14,12 @@ from typing import Any, Final, NamedTuple
 
 from checkpoints.queries.compared.steps import LoggedEvent, LoggedStep
 from checkpoints.states import EventKind
+from dashboard.wording import events
+from dashboard.wording.events import CALL, CHANGE, CHECKPOINT, REQUEST, STEP_FAILURE
 
-CALL, THOUGHT, REQUEST, FAILURE, CHECKPOINT = "call", "thought", "request", "failure", "checkpoint"
-CHANGE, END, OTHER = "change", "end", "other"
-# What an event is about; kinds that are not here (leases, pauses, retries, cursors) only say how
-# the work was done.
+# Kinds that are about nothing (leases, pauses, retries, cursors) only say how the work was done.
 ABOUT: Final[Mapping[str, str]] = {
-    EventKind.ACTIVITY_FINISHED: CALL,
-    EventKind.ACTIVITY_FAILED: CALL,
-    EventKind.MODEL_ANSWERED: CALL,
-    EventKind.MODEL_FAILED: CALL,
-    EventKind.EFFECT_FINISHED: CALL,
-    EventKind.EFFECT_FAILED: CALL,
-    EventKind.EFFECT_SETTLED: CALL,
-    EventKind.NODE_FINISHED: CALL,
-    EventKind.VALUE_RECORDED: CALL,
-    EventKind.MODEL_REASONED: THOUGHT,
-    EventKind.MODEL_TOOL_CALLED: THOUGHT,
-    EventKind.THOUGHT_RECORDED: THOUGHT,
-    EventKind.WAY_TAKEN: THOUGHT,
-    EventKind.UPDATE_REJECTED: THOUGHT,
-    EventKind.NODE_SKIPPED: OTHER,
-    EventKind.ARTIFACT_STORED: OTHER,
-    EventKind.CHILD_STARTED: OTHER,
-    EventKind.CHILD_JOINED: OTHER,
-    EventKind.THREAD_HANDED_OFF: OTHER,
-    EventKind.APPROVAL_REQUESTED: REQUEST,
-    EventKind.APPROVAL_DECIDED: REQUEST,
-    EventKind.APPROVAL_EXPIRED: REQUEST,
-    EventKind.APPROVAL_REPLIED: REQUEST,
-    EventKind.STEP_FAILED: FAILURE,
-    EventKind.THREAD_SUCCEEDED: END,
-    EventKind.THREAD_FAILED: END,
-    EventKind.THREAD_CANCELLED: END,
-    EventKind.CHECKPOINT_COMMITTED: CHECKPOINT,
-    EventKind.THREAD_STARTED: CHANGE,
-    EventKind.THREAD_FORKED: CHANGE,
+    kind: display.compared for kind, display in events.KINDS.items() if display.compared
 }
 KINDS: Final = tuple(sorted(map(str, ABOUT)))
 # Members of an event's own data that name, date, count or measure.
@@ -135,7 +105,7 @@ def _contents(step: LoggedStep) -> Iterator[Content]:
         about = ABOUT.get(event.kind, "")
         if about in ("", CHECKPOINT, CHANGE) or not _belongs(event, step):
             continue
-        if about == FAILURE and step.source:
+        if about == STEP_FAILURE and step.source:
             continue
         yield _content(event, about)
     if not step.source:

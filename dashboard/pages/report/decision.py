@@ -28,6 +28,7 @@ from dashboard.identity.people import people
 from dashboard.operating.record_integrity import ThreadIntegrity, integrity_of
 from dashboard.pages.approvals import ApprovalPage
 from dashboard.wording import sentences
+from dashboard.wording.events import event_sentence
 from dashboard.wording.parties import Recognised, recognised
 from dashboard.wording.text import span
 
@@ -202,7 +203,7 @@ class DecisionReport:
         return [
             Proved(
                 one,
-                sentences.event_sentence(cast(Any, one), names),
+                event_sentence(cast(Any, one), names),
                 sentences.person(one.actor, names, imported=one.imported),
                 self.integrity.damage_at(one.seq),
             )

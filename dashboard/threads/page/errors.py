@@ -11,14 +11,11 @@ from typing import Final
 
 from checkpoints.states import EventKind, Status
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
-from dashboard.drawing.event_looks import BAD
+from dashboard.wording.events import display_of
 from dashboard.wording.text import number, span
 
 WORD: Final = "errors"  # the value of ?kind=
-KINDS: Final = (
-    *(kind for kind in map(str, EventKind) if kind.rpartition(".")[2] in BAD),
-    str(EventKind.THREAD_PARKED),
-)
+KINDS: Final = tuple(kind for kind in map(str, EventKind) if display_of(kind).is_error)
 # What to do about the newest one, by where the thread stands: words, and the place on its page.
 _NOW: Final[Mapping[Status, tuple[str, str]]] = {
     Status.FAILED: ("Retry, edit the state, or roll back.", "#thread-head"),

@@ -28,7 +28,7 @@ from dashboard.fields.validation import clean_name
 from dashboard.kit.action import read
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.retry import RETRY
-from dashboard.wording.sentences import event_sentence
+from dashboard.wording.events import event_sentence
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 

@@ -16,7 +16,7 @@ from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ThreadRow
 from dashboard import actions, errors
-from dashboard.wording import sentences
+from dashboard.wording.events import event_sentence
 from dashboard.wording.why import why_waiting
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
@@ -86,7 +86,7 @@ def test_by_call_it_is_rolled_back_first_and_the_plan_says_the_rest(
     assert row.rollback["by"] == cast.actor("operator").id
     event = queries.events_after(busy.thread, row.last_seq - 1)[0]
     assert event.kind == "rollback.started"
-    assert sentences.event_sentence(event, {cast.actor("operator").id: "ada"}) == (
+    assert event_sentence(event, {cast.actor("operator").id: "ada"}) == (
         "ada cancels the thread; its effects are undone first, most recent first: ordered twice; "
         "publish had started, with an unknown outcome"
     )
@@ -217,8 +217,6 @@ def test_a_resting_undo_says_when_it_is_tried_again(cast: Cast, busy: Work) -> N
     assert why is not None
     assert why.sentence.startswith("An undo failed; it is tried again at ")
     (event,) = queries.events_after(busy.thread, row.last_seq - 1)
-    assert sentences.event_sentence(event, {}) == (
-        "Undoing publish failed, next attempt in 40 s: no answer"
-    )
+    assert event_sentence(event, {}) == ("Undoing publish failed, next attempt in 40 s: no answer")
     shown = json.loads(output_of("threads", "show", busy.thread, "--json"))
     assert shown["why_waiting"]["kind"] == "timer"

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from checkpoints import queries, store
-from dashboard.wording import sentences
+from dashboard.wording.events import event_sentence
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 
@@ -62,7 +62,7 @@ def test_a_cancel_says_afterwards_which_effect_had_started(cast: Cast, busy: UUI
     api = cast.client("operator")
     rows = api.get(f"/api/v1/threads/{busy}/activities/").json()["results"]
     assert [(a["tool"], a["state"]) for a in rows] == [("publish", "unknown")]
-    messages = [sentences.event_sentence(e) for e in queries.events_after(busy, 0)[-2:]]
+    messages = [event_sentence(e) for e in queries.events_after(busy, 0)[-2:]]
     assert messages[0] == "publish had started; its outcome is unknown"
     assert messages[1].endswith("; publish had started, with an unknown outcome")
     assert api.get(f"/api/v1/threads/{busy}/").json()["why_waiting"]["sentence"].endswith(UNKNOWN)

@@ -16,12 +16,13 @@ from django.template import Context, Template
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.states import EventKind, Status
+from checkpoints.states import EventKind, Status, WorkspaceEventKind
 from dashboard.board.board import OPERATORS_ORDER, ORDER
-from dashboard.drawing import differences, event_looks, trees
+from dashboard.drawing import differences, trees
 from dashboard.drawing.charts import symbols
 from dashboard.templatetags import gatepost, gatepost_forms
-from dashboard.wording import sentences, text
+from dashboard.wording import events, sentences, text
+from dashboard.wording.events import event_sentence
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 SHA = "ab" * 32
@@ -137,38 +138,35 @@ def test_every_status_has_shape_colour_and_word_of_its_own() -> None:
 
 def test_every_event_kind_has_a_sentence_and_a_symbol_of_the_file() -> None:
     known = set(re.findall(r'id="i-([a-z]+)"', Path(find(symbols.FILE)).read_text()))
-    for kind in EventKind:
-        message = sentences.event_sentence(event(kind, {"reason": "because", "error": "because"}))
+    kinds = {*EventKind, *WorkspaceEventKind}
+    assert set(events.KINDS) == kinds, "each kind has one record in dashboard/wording/events.py"
+    for kind in kinds:
+        message = event_sentence(event(kind, {"reason": "because", "error": "because"}))
         assert message
         assert "{" not in message
-        assert kind in sentences._SAY, f"{kind} has no sentence of its own"
-        assert event_looks.event_icon(kind) in known
+        assert events.event_icon(kind) in known
+        assert re.fullmatch("t-(idle|run|wait|done|stuck|fail)", events.event_tone(kind))
     assert {look.icon for look in sentences.LOOKS.values()} <= known
     assert {icon for icon, _, _ in gatepost.VERBS.values()} <= known
 
 
 def test_sentences_name_people_nodes_and_reasons() -> None:
     people = {"user:7": "ada"}
-    assert sentences.event_sentence(event("thread.cancelled", {"reason": "too late"}), people) == (
+    assert event_sentence(event("thread.cancelled", {"reason": "too late"}), people) == (
         "ada cancelled the thread: too late"
     )
     decided = event("approval.decided", {"verdict": "reject", "title": "Pay?", "comment": "no"})
-    assert sentences.event_sentence(decided, people) == "ada rejected Pay?: “no”"
+    assert event_sentence(decided, people) == "ada rejected Pay?: “no”"
     committed = event("checkpoint.committed", {"number": 4, "nodes": ["clean"], "next": ["draft"]})
-    assert sentences.event_sentence(committed) == "Checkpoint 4 after clean, next draft"
+    assert event_sentence(committed) == "Checkpoint 4 after clean, next draft"
     rolled_back = event("checkpoint.committed", {"number": 7, "next": ["clean"]})
-    assert sentences.event_sentence(rolled_back) == "Checkpoint 7, next clean"
-    assert (
-        sentences.event_sentence(event("stranger.came_by", {"text": "hi"}))
-        == "Stranger came by: hi"
-    )
+    assert event_sentence(rolled_back) == "Checkpoint 7, next clean"
+    assert event_sentence(event("stranger.came_by", {"text": "hi"})) == "Stranger came by: hi"
     taken = {"from": "pay", "to": ["mail", "__end__"], "because": "all is paid"}
-    assert sentences.event_sentence(event("way.taken", taken)) == (
-        "pay → mail and the end: all is paid"
-    )
-    assert sentences.event_sentence(event("way.taken", {"to": []})) == "here → the end"
+    assert event_sentence(event("way.taken", taken)) == ("pay → mail and the end: all is paid")
+    assert event_sentence(event("way.taken", {"to": []})) == "here → the end"
     assert sentences.person("worker:host-5:41:ab12") == "worker host-5"
-    assert len(sentences.event_sentence(event("thought.recorded", {"text": "x" * 999}))) <= 200
+    assert len(event_sentence(event("thought.recorded", {"text": "x" * 999}))) <= 200
 
 
 def test_an_event_of_an_agent_cannot_bring_markup() -> None:

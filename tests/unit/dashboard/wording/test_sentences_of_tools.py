@@ -23,7 +23,7 @@ from checkpoints import queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.verdicts import Verdict
 from dashboard import actions
-from dashboard.wording.sentences import event_sentence
+from dashboard.wording.events import event_sentence
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 

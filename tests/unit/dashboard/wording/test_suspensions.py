@@ -11,7 +11,7 @@ import pytest
 from checkpoints.log.control_columns import leaving
 from checkpoints.states import EventKind
 from checkpoints.views import EventRow
-from dashboard.wording.sentences import event_sentence
+from dashboard.wording.events import event_sentence
 
 GATE = {"kind": "gate", "nodes": ["pay"], "titles": ["Pay it?"]}
 ALL = {"number": 1, "need": 105, "of": 105, "raises": True}

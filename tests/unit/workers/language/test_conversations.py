@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from checkpoints.states import Status
-from dashboard.wording.sentences import event_sentence
+from dashboard.wording.events import event_sentence
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.language import holding
 from tests.unit.workers.memory_bench import MemoryBench

@@ -17,7 +17,8 @@ from checkpoints.verdicts import Verdict
 from dashboard import actions
 from dashboard.errors import Conflict, Forbidden, Invalid
 from dashboard.operate.doctor.standstill import standstill
-from dashboard.wording import sentences
+from dashboard.wording import event_phrases
+from dashboard.wording.events import event_sentence
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 
@@ -62,9 +63,7 @@ def test_it_says_what_it_asks_and_takes_one_answer(cast: Cast, lost: tuple[UUID,
     (event,) = [e for e in queries.events_after(thread, 0) if e.kind == "effect.settled"]
     assert event.actor == cast.actor("operator").id
     assert (event.data["verdict"], event.data["reason"]) == ("happened", "seen")
-    assert sentences.event_sentence(event, {event.actor: "Ada"}) == (
-        "Ada settled publish: it happened: seen"
-    )
+    assert event_sentence(event, {event.actor: "Ada"}) == ("Ada settled publish: it happened: seen")
     again = post(client, thread, body | {"verdict": "not_happened", "result": None})
     assert again.status_code == 409
     who = cast.actor("operator").name
@@ -111,7 +110,7 @@ def test_other_arguments_by_api(cast: Cast, changed: tuple[UUID, UUID]) -> None:
     assert work.rollback is not None
     assert (work.rollback["undo"], work.rollback["stay"]) == ([str(effect)], True)
     (started,) = [e for e in queries.events_after(thread, 0) if e.kind == "rollback.started"]
-    assert "had an effect undone" in sentences.event_sentence(started)
+    assert "had an effect undone" in event_sentence(started)
 
 
 def test_nothing_is_asked_of_other_threads(cast: Cast, agent: UUID) -> None:
@@ -269,4 +268,4 @@ def test_doctor_names_the_answers(cast: Cast, lost: tuple[UUID, UUID]) -> None:
 
 
 def test_every_verdict_has_words(cast: Cast) -> None:
-    assert set(sentences._MEANING) == {str(v) for v in Verdict}
+    assert set(event_phrases._OUTCOMES) == {str(v) for v in Verdict}

@@ -12,8 +12,8 @@ from uuid_utils.compat import uuid7
 from checkpoints import store
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind
-from dashboard.drawing.event_looks import event_tone
 from dashboard.threads.page import errors
+from dashboard.wording.events import event_tone
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 
