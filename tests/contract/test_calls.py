@@ -273,6 +273,7 @@ def test_the_answer_is_the_documented_one(world: World, name: str) -> None:
     assert answer["Cache-Control"] == "no-store"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in ALL if "preview" in operations()[n].query])
 def test_a_preview_changes_nothing(world: World, name: str) -> None:
     operation, call = operations()[name], example(world, operations()[name])

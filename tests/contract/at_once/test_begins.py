@@ -58,6 +58,7 @@ def is_intact(agent: Agent) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 4])
 @pytest.mark.parametrize("approved", [False, True])
 def test_one_of_n_begins_of_an_effect_is_told_to_call(agent: Agent, n: int, approved: bool) -> None:
@@ -84,6 +85,7 @@ def test_one_of_n_begins_of_an_effect_is_told_to_call(agent: Agent, n: int, appr
     assert called == ROUNDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 4])
 def test_begins_of_a_repeatable_effect_are_attempts_under_one_key(agent: Agent, n: int) -> None:
     for _ in range(ROUNDS):
@@ -97,6 +99,7 @@ def test_begins_of_a_repeatable_effect_are_attempts_under_one_key(agent: Agent, 
         assert is_intact(agent)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 4])
 def test_n_settles_at_once_record_one_outcome(agent: Agent, n: int) -> None:
     for _ in range(ROUNDS):
@@ -115,6 +118,7 @@ def test_n_settles_at_once_record_one_outcome(agent: Agent, n: int) -> None:
         assert is_intact(agent)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "body"),
     [

@@ -287,6 +287,7 @@ def reason_of(address: str) -> Otherwise | None:
     return next(ones, None)
 
 
+@pytest.mark.slow
 def test_each_exception_is_a_form_of_the_pages(template: Template) -> None:
     forms = {
         one.address

@@ -154,6 +154,7 @@ def test_who_took_part_does_not_decide_through_any_door(people: Cast, name: str)
     )
 
 
+@pytest.mark.slow
 def test_a_person_counts_once_whatever_they_act_through(people: Cast) -> None:
     """Of two that are needed one person is one, by page, token and hook alike."""
     row = open_request(people, count=2)

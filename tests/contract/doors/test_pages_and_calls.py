@@ -269,6 +269,7 @@ def test_every_page_is_known() -> None:
     assert pages == set(FORMS) | SHOWS | DOOR
 
 
+@pytest.mark.slow
 def test_pages_that_only_show_take_no_post(cast: Cast) -> None:
     """Whatever is not in FORMS changes nothing, so it needs no call."""
     world = make_world(cast)

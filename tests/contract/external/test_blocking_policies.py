@@ -192,6 +192,7 @@ def rooms(world: World, gateway: Gateway) -> Rooms:
     return Rooms(world, Agent(driver(token), driver(token)), gateway)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E02")
 @pytest.mark.parametrize("name", ROOMS)
 def test_what_a_policy_blocks_is_refused_and_nobody_is_asked(rooms: Rooms, name: str) -> None:
@@ -229,6 +230,7 @@ def test_what_a_policy_blocks_is_refused_and_nobody_is_asked(rooms: Rooms, name:
 
 
 # A condition on a node reads what is always there, so it always has an answer.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ROOMS if "node" not in ROOMS[name][0]])
 def test_a_block_that_has_no_answer_asks_a_person(rooms: Rooms, name: str) -> None:
     condition, enter = ROOMS[name]

@@ -73,6 +73,7 @@ def test_a_state_that_names_a_file_of_another_workspace_is_refused(
     assert OURS not in str(agent.send("POST", "/threads/", body, {}).body)
 
 
+@pytest.mark.slow
 def test_no_claim_selects_what_another_workspace_has(
     cast: Cast, agent: Agent, elsewhere: Elsewhere
 ) -> None:

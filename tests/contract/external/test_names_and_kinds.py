@@ -46,6 +46,7 @@ def demand(cast: Cast, condition: str = "tool == 'charge'") -> Any:
     return policies.make(cast.workspace, Draft("Charges", condition), actor="user:0")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E02")
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_spelling_of_any_kind_escapes_at_the_door(agent: Agent, cast: Cast, kind: str) -> None:

@@ -18,6 +18,7 @@ from .test_names_and_kinds import SPELLINGS
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("E02")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["charge", *SPELLINGS])
 def test_no_spelling_escapes_the_gateway(gateway: Gateway, tool: str) -> None:
     policies.make(gateway.cast.workspace, Draft("Charges", "tool == 'charge'"), actor="user:0")

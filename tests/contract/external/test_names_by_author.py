@@ -113,6 +113,7 @@ def policy(cast: Cast) -> None:
     called.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("author", AUTHORS, ids=lambda author: author.__name__)
 def test_no_spelling_escapes_any_author(
     agent: Agent, author: Callable[[Work, str], wire.Flow[Any]]

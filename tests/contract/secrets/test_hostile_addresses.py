@@ -155,6 +155,7 @@ def _authorities(url: str) -> list[destinations.Destination]:
         return []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", HOSTILE)
 def test_settings_lead_to_no_odd_spelling(
     inside: Any, settings: Any, monkeypatch: pytest.MonkeyPatch, host: str

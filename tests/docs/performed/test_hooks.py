@@ -28,6 +28,7 @@ def kinds(cast: Cast) -> list[str]:
     return [str(e.kind) for e in queries.workspace_events(cast.workspace, limit=30).rows]
 
 
+@pytest.mark.slow
 def test_hooks_are_made_and_kept_as_the_page_says(cast: Cast) -> None:
     howto = Performance("hooks", cast)
     home = howto.page("/admin/", "admin")

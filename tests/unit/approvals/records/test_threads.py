@@ -144,6 +144,7 @@ def test_threads_of_an_agent_are_read_by_their_index(everything: Question) -> No
     assert used <= {"gp_thread_agent", "gp_thread_name"}
 
 
+@pytest.mark.slow
 def test_each_part_is_read_by_its_index(everything: Question) -> None:
     rows("SET LOCAL session_replication_role = replica")
     for table in ("gp_activity", "gp_approval", "gp_decision"):

@@ -58,6 +58,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("process", ["worker", "web"])
 def test_code_in_a_process_sees_none_of_them(process: str, tmp_path: Path) -> None:
     (tmp_path / "curious.py").write_text(AGENT)

@@ -199,6 +199,7 @@ def few_are_300(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "LOOK", 200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", SEARCHED)
 def test_words_and_labels_are_found_by_their_index_or_in_order(
     q: str, workspace: UUID, few_are_300: None

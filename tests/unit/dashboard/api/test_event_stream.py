@@ -83,6 +83,7 @@ def messages(lines: Iterator[str]) -> Iterator[dict[str, str]]:
             fields = {}
 
 
+@pytest.mark.slow
 def test_events_come_as_they_are_committed_and_go_on_where_a_client_was(live: LiveThread) -> None:
     caller = Caller(live)
     with caller.stream() as stream:

@@ -80,6 +80,7 @@ def reached(html: str, states: dict[str, Any]) -> str:
     return unescape(re.sub(r"<[^>]*>", "", "\0".join(parts)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_every_text_of_a_state_is_reached_by_links(seed: int) -> None:
     leaves = Leaves(seed)

@@ -52,6 +52,7 @@ def addresses(thread: UUID) -> list[str]:
     return [*plain, f"{page}?tab=state", f"{page}?tab=anatomy", f"/api/v1{page}state/"]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_no_page_of_a_thread_leaves_its_state_in_a_cycle(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
@@ -113,6 +114,7 @@ def test_looks_at_a_large_state_leave_the_process_as_it_is(real_db: str) -> None
     assert grown < MAY_GROW, f"{grown / 1024**2:.0f} MB"
 
 
+@pytest.mark.slow
 def test_the_collector_is_as_python_has_it(real_db: str) -> None:
     code = "import gc; print(gc.get_threshold()); import {}; print(gc.get_threshold())"
     for module in ("dashboard.asgi", "workers.celery"):

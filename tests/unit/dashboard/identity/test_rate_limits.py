@@ -150,6 +150,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
     return move
 
 
+@pytest.mark.slow
 def test_a_name_is_slowed_whatever_the_addresses_and_never_shut(cast: Cast, clock: Any) -> None:
     """Guesses of a quarter of an hour stay bounded, and its person comes in within a minute."""
     known = Client()

@@ -30,6 +30,7 @@ from .following import house as house
 from .following import live as live
 
 
+@pytest.mark.slow
 def test_a_change_is_pushed(live: LiveThread) -> None:
     with live.follow("operator") as one, live.follow("auditor") as other:
         assert "Queued" in one.frame()["regions"]["thread-head"]

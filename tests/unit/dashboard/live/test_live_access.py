@@ -20,6 +20,7 @@ from .following import house as house
 from .following import live as live
 
 
+@pytest.mark.slow
 def test_a_login_has_so_many_sockets_and_no_more(live: LiveThread) -> None:
     key, other = live.key("operator"), live.key("operator")
     most = settings.GATEPOST_SOCKETS_PER_LOGIN
@@ -36,6 +37,7 @@ def test_a_login_has_so_many_sockets_and_no_more(live: LiveThread) -> None:
         Follower(again, {live.name: (["thread-head"], 0)}).frame()
 
 
+@pytest.mark.slow
 def test_zero_sockets_of_a_login_are_as_many_as_wanted(
     live: LiveThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from .following import house as house
 from .following import live as live
 
 
+@pytest.mark.slow
 def test_progress_goes_straight_through(live: LiveThread) -> None:
     with live.follow("viewer") as page:
         page.frame()

@@ -125,6 +125,7 @@ def doors(cast: Cast, url: str, name: str) -> dict[str, Callable[[], Any]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_no_door_takes_it_and_no_call_carries_it(
     cast: Cast, listener: Any, listed: str, name: str

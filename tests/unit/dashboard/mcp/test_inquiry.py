@@ -68,6 +68,7 @@ def test_a_server_that_says_nothing_is_given_up_in_time(
     assert actions.mcp_server(cast.actor("admin"), server.id)[1] == []
 
 
+@pytest.mark.slow
 @override_settings(GATEPOST_MCP_COMMANDS=["sh"])
 def test_a_program_that_says_nothing_is_ended_with_the_inquiry(
     cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -33,6 +33,7 @@ def request_with(cast: Cast) -> Any:
     return made
 
 
+@pytest.mark.slow
 def test_no_page_about_it_is_large(cast: Cast, request_with: Any) -> None:
     row = request_with(PICTURE)
     addresses = {

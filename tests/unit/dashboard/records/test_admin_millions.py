@@ -262,6 +262,7 @@ def test_the_first_page_and_a_deep_one_are_cheap(full: Full, name: str, who: str
     assert deep.count('rel="next"') == deep.count('rel="prev"') == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [

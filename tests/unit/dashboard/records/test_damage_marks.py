@@ -107,6 +107,7 @@ def marks_of(path: Path, form: str) -> dict[tuple[str, int], tuple[str, str]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A38")
 @pytest.mark.parametrize("form", FORMS)
 def test_an_export_marks_each_damaged_row(

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[4]
 SCRIPT = """
 from pydantic import BaseModel
@@ -42,5 +44,6 @@ def outcome(seed: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_two_processes_write_the_same_state() -> None:
     assert outcome("1") == outcome("2")

@@ -56,6 +56,7 @@ def test_retry_goes_on_with_the_code_that_was_mended(
     assert bench.kinds(thread).count(EventKind.CODE_CHANGED) == 1
 
 
+@pytest.mark.slow
 def test_code_that_comes_while_it_waits_is_asked_about(
     make_bench: Callable[[Any], Bench | MemoryBench],
 ) -> None:

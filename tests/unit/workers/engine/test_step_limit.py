@@ -106,6 +106,7 @@ def test_a_fork_counts_its_own_steps() -> None:
     assert (fork.status, fork.state["done"]) == ("failed", 4 + LIMIT)
 
 
+@pytest.mark.slow
 def test_a_play_fails_with_that_sentence_by_default() -> None:
     thread = Harness(rounds()).play()
     assert (thread.status, thread.state["done"]) == ("failed", 10_000)
@@ -113,6 +114,7 @@ def test_a_play_fails_with_that_sentence_by_default() -> None:
     assert "Retry allows 10,000 more" in thread.reason
 
 
+@pytest.mark.slow
 def test_an_agent_sets_its_own_limit_or_none() -> None:
     assert "max_steps" not in rounds().describe_graph()
     assert rounds(max_steps=7).describe_graph()["max_steps"] == 7

@@ -89,6 +89,7 @@ def called(server: Replay) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "expected"),
     [

@@ -98,6 +98,7 @@ def begin(make_bench: Callable[[Any], EITHER], returns: Any) -> tuple[EITHER, An
     return bench, thread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LARGE)
 def test_the_node_gets_the_same_value_when_it_works_again(
     make_bench: Callable[[Any], EITHER], kind: str

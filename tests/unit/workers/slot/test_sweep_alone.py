@@ -101,6 +101,7 @@ ALONE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ALONE, ids=lambda kind: kind.part)
 def test_all_others_go_on_beside_a_failing_one(
     real_db: str, monkeypatch: pytest.MonkeyPatch, kind: Alone
@@ -128,6 +129,7 @@ def test_all_others_go_on_beside_a_failing_one(
         assert verify_workspace(workspace).intact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [k for k in ALONE if k.held[0]], ids=lambda kind: kind.part)
 def test_all_others_go_on_beside_one_that_is_held(real_db: str, kind: Alone) -> None:
     due = [kind.make() for _ in range(FOUR)]

@@ -103,6 +103,7 @@ def stop_budget(fleet: Fleet, most: Decimal) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [cap, stop_budget])
 @pytest.mark.parametrize("estimate", [COST, None])
 def test_ten_calls_at_once_stay_below_the_limit(

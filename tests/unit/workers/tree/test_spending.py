@@ -79,6 +79,7 @@ def order(what: str, *, key: str) -> str:
 ordered: list[str] = []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("caps", [CAP, CAP + COST], ids=["reached", "not reached"])
 def test_no_effect_begins_once_the_models_of_its_lease_have_reached_a_cap(
     fleet: Fleet, settings: Any, caps: Decimal

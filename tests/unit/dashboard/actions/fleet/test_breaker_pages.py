@@ -344,6 +344,7 @@ def test_the_query_of_the_board_is_the_selection_or_is_refused(
         assert (answer[0], queries.breakers(cast.workspace)) == (422, [])
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("seed", [3, 17])
 def test_a_breaker_selects_what_the_lists_show(cast: Cast, seed: int) -> None:

@@ -145,6 +145,7 @@ def _around(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", SECRET)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("door", DOORS)
 def test_each_door_makes_people_whose_names_show_and_nobody_else(cast: Cast, door: str) -> None:

@@ -46,6 +46,7 @@ def approved(cast: Cast, thread: UUID, scope: str = "thread") -> UUID:
     return row.id
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A38")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", ["all", "approval", "thread"])

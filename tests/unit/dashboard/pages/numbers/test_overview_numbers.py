@@ -39,6 +39,7 @@ def sums(figure: dict[str, Any], *names: str) -> tuple[Any, ...]:
     return tuple(sum(Decimal(row[name] or 0) for row in figure["rows"]) for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_folded", [False, True])
 def test_the_figures_are_those_of_the_tables(cast: Cast, is_folded: bool) -> None:
     fill(cast, threads=400)
@@ -140,6 +141,7 @@ def links_of(section: str) -> list[tuple[str, str]]:
     return [(html.unescape(words), html.unescape(address)) for address, words in heads]
 
 
+@pytest.mark.slow
 def test_each_row_of_each_figure_leads_to_the_threads_behind_it(cast: Cast) -> None:
     """Threads that began before the end of its time and did something after its beginning."""
     fill(cast, threads=300)
