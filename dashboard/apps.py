@@ -22,10 +22,10 @@ class DashboardConfig(AppConfig):
 
         from .capsules import receivers as _folders  # noqa: F401
         from .live import receivers  # noqa: F401
-        from .operating import outgoing_anchors as _anchors  # noqa: F401
-        from .operating.background import retention as _retention  # noqa: F401
-        from .operating.background import verification as _verifier  # noqa: F401
         from .recorded_tables import register
+        from .records.background import retention as _retention  # noqa: F401
+        from .records.background import verification as _verifier  # noqa: F401
+        from .records.integrity import outgoing_anchors as _anchors  # noqa: F401
 
         register()
         from checkpoints.log import remains

@@ -4,8 +4,9 @@ from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
 
+from dashboard.http import violations
 from dashboard.operate import metrics, probes
-from dashboard.views import artifacts, keyboard, login, violations, workspaces
+from dashboard.views import artifacts, keyboard, login, workspaces
 
 from .board import board_page, breaker_dialogs, many_page
 from .board.incidents import buttons as incident_buttons

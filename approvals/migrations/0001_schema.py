@@ -1,7 +1,7 @@
 """The schema of floor 1: tables in Python, what Django cannot say in SQL beside them.
 
 Takes the place of the 18 migrations before it. A database that has them all is taken over by
-`migrate` without a change; one that has only some of them is refused (dashboard.operating.takeover).
+`migrate` without a change; one that has only some of them is refused (dashboard.records.integrity.takeover).
 """
 
 from pathlib import Path

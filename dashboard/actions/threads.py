@@ -36,8 +36,8 @@ from dashboard.identity.permissions import (
     refuse_beyond,
     require,
 )
-from dashboard.operating import proof
-from dashboard.operating.record_integrity import integrity_of
+from dashboard.records.integrity import proof
+from dashboard.records.integrity.record_integrity import integrity_of
 from dashboard.wire.hints import look_again
 from gatepost_command import COMMAND
 from workers.external.settled import go_back_alone

@@ -21,8 +21,8 @@ from checkpoints.views import Page, SavedRow, ThreadRow
 from dashboard.board.filters.address import USUAL, BoardAddress
 from dashboard.fields.shapes import Counter, Hidden, Lane, TreeChip
 from dashboard.identity.people import people
-from dashboard.pages import damage
 from dashboard.pages.rights import Roles, rights_of
+from dashboard.records.integrity import damage
 from dashboard.wording.text import capped
 
 from . import alike, board_columns, stuck

@@ -24,7 +24,7 @@ from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import files_in, state_answer
 from dashboard.documents.yaml_text import yaml_of
-from dashboard.operating.record_integrity import ThreadIntegrity
+from dashboard.records.integrity.record_integrity import ThreadIntegrity
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.yaml_text import yaml_of
 from dashboard.identity.permissions import Actor
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 
 from .credentials import AGENT_MAX, refuse_credentials
 from .lineages import lineages

@@ -18,8 +18,8 @@ from django.db import DatabaseError, InterfaceError
 from checkpoints import store
 from checkpoints.errors import ContentAway, GatepostError
 from checkpoints.views import OwedFolder
-from dashboard.operating.side_threads import side_thread
 from workers.slot import forks
+from workers.slot.side_threads import side_thread
 
 from . import folders
 

@@ -24,7 +24,7 @@ from approvals.notify import queries as news
 from checkpoints.anchors.destinations import standings
 from checkpoints.queries.installation import figures as thread_figures
 from checkpoints.queries.installation.event_feed import export_figures
-from dashboard.operating import outgoing_anchors
+from dashboard.records.integrity import outgoing_anchors
 from workers.tracing.exporter import NAME as SPAN_EXPORT
 
 from . import process as live

@@ -32,13 +32,13 @@ from dashboard.fields.answer import answer_fields
 from dashboard.fields.shapes import Field
 from dashboard.identity.people import people
 from dashboard.identity.permissions import needs
+from dashboard.records.integrity.damage import damage_of
 from dashboard.wording.operations import OUTCOMES, carried_out, operation
 from dashboard.wording.parties import recognised
 from dashboard.wording.turns import nobody_can
 from dashboard.wording.young_accounts import young_accounts
 
 from . import evidence
-from .damage import damage_of
 from .inbox import InboxPage
 from .repeats import Repeat, repeat_of
 from .reviewers import RequestProgress, Viewer, own, progress_of

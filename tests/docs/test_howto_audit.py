@@ -17,7 +17,7 @@ from django.core.management import call_command
 from checkpoints import queries
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
-from tests.unit.dashboard.documents.exports.population import decide
+from tests.unit.dashboard.records.exports.population import decide
 
 pytestmark = pytest.mark.django_db
 PAGE = Path(__file__).parents[2] / "docs/howto/audit.md"

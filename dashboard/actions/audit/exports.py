@@ -10,10 +10,10 @@ from checkpoints import store
 from checkpoints.errors import InvalidValue
 from checkpoints.states import WorkspaceEventKind
 from dashboard.board.saved_views.questions import named, question_of
-from dashboard.documents.exports.package import ROWS_DEFAULT, ROWS_MAX, Export, Exported
-from dashboard.documents.exports.rows import FORMS
 from dashboard.errors import Invalid, translated
 from dashboard.identity.permissions import Actor, require
+from dashboard.records.exports.package import ROWS_DEFAULT, ROWS_MAX, Export, Exported
+from dashboard.records.exports.rows import FORMS
 
 
 @translated()

@@ -11,7 +11,7 @@ from checkpoints.errors import InvalidValue
 from dashboard.board.saved_views.questions import question_of
 from dashboard.errors import Invalid, translated
 from dashboard.identity.permissions import Actor, require
-from dashboard.operating.record_integrity import ThreadIntegrity, integrity_of
+from dashboard.records.integrity.record_integrity import ThreadIntegrity, integrity_of
 
 
 @translated()

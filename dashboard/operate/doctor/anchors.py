@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from django.conf import settings
 
 from checkpoints.anchors.destinations import standings
-from dashboard.operating import outgoing_anchors
+from dashboard.records.integrity import outgoing_anchors
 from dashboard.wording.text import span
 from gatepost_command import COMMAND
 

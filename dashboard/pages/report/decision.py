@@ -25,8 +25,8 @@ from checkpoints.views import ActivityRow, VerificationRow
 from dashboard.drawing.differences import container, pairs_of, same
 from dashboard.drawing.list_pairs import MISSING
 from dashboard.identity.people import people
-from dashboard.operating.record_integrity import ThreadIntegrity, integrity_of
 from dashboard.pages.approvals import ApprovalPage
+from dashboard.records.integrity.record_integrity import ThreadIntegrity, integrity_of
 from dashboard.wording import sentences
 from dashboard.wording.events import event_sentence
 from dashboard.wording.parties import Recognised, recognised

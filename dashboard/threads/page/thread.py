@@ -35,8 +35,8 @@ from dashboard.fields.message import message_field
 from dashboard.fields.shapes import Kind
 from dashboard.identity.people import people
 from dashboard.identity.permissions import allowed_actions
-from dashboard.pages.damage import damage_of
 from dashboard.pages.rights import Class, Roles, actions_of, rights_of
+from dashboard.records.integrity.damage import damage_of
 from dashboard.threads.page import errors
 from dashboard.threads.page.abilities import abilities
 from dashboard.threads.page.failure import KINDS, Failure, failure_of

@@ -13,7 +13,7 @@ from django.db import transaction
 from playwright.sync_api import expect
 
 from approvals.verification import keep_report
-from dashboard.operating import proof
+from dashboard.records.integrity import proof
 from tests.browser.conftest import People
 from tests.browser.house import House
 from tests.browser.screens import PHONE, WIDE, Screen

@@ -15,7 +15,7 @@ from checkpoints import queries
 from checkpoints.capsules import folder as folders
 from checkpoints.capsules import layout
 from checkpoints.queries.rows import rows
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.browser.conftest import People
 from tests.browser.house import House
 from tests.faults.bench import Case, wait_until

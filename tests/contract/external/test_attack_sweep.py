@@ -23,7 +23,7 @@ from approvals.rules.terms import Seat, Terms
 from checkpoints import queries, store
 from dashboard import actions
 from dashboard.identity import tokens
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from dashboard.threads.pause import RESUME, Resume
 from tests.support.cast import Cast
 

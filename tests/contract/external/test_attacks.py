@@ -17,7 +17,7 @@ from checkpoints import queries, store
 from dashboard import actions
 from dashboard.errors import FourEyes
 from dashboard.identity import tokens
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from dashboard.threads.pause import RESUME, Resume
 from tests.support.cast import Cast
 

@@ -18,7 +18,7 @@ from checkpoints import queries
 from checkpoints.states import EventKind, Status
 from dashboard.gateway.calls import Dispatch, Ended, Held
 from dashboard.identity import tokens
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.contract.world import World
 from tests.unit.checkpoints.builders import rows
 from tests.unit.workers.conftest import bench_of

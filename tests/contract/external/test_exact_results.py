@@ -10,7 +10,7 @@ import pytest
 
 from checkpoints import queries
 from checkpoints.state import marked
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 
 from .door import Agent
 

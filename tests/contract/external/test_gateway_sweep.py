@@ -31,7 +31,7 @@ from dashboard.gateway.registry import changes
 from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
 from dashboard.identity.permissions import actor_of
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.unit.dashboard.mcp import listing
 from workers.external.announcement import Announcement
 

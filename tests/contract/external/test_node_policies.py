@@ -11,7 +11,7 @@ from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import queries
 from dashboard import actions
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from tests.support.cast import Cast
 

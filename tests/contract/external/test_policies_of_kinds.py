@@ -10,7 +10,7 @@ import pytest
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import queries
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 
 from .door import Agent

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 
 from .door import Agent
 from .scenarios import SCENARIOS

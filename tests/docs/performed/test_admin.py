@@ -14,7 +14,7 @@ from tests.docs.performing import Performance
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.carried import run
-from tests.unit.dashboard.documents.exports.population import decide
+from tests.unit.dashboard.records.exports.population import decide
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

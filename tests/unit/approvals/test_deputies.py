@@ -21,11 +21,11 @@ from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints.chain import verify_workspace
 from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
-from tests.unit.dashboard.operating.altered_columns import unguarded
+from tests.unit.dashboard.records.integrity.altered_columns import unguarded
 
 from .cast import now, say
 

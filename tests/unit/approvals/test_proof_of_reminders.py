@@ -13,7 +13,7 @@ from approvals.gates import reminders
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
 from checkpoints import queries, store
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard.carried import brought, empty, export

@@ -9,9 +9,14 @@ import pytest
 from approvals import gates
 from approvals.gates import Reviewer
 from approvals.rules.terms import Seat, Terms
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.unit.checkpoints.builders import drive, make_thread, rows
-from tests.unit.dashboard.operating.altered_columns import FREE, altered_rows, columns_of, unguarded
+from tests.unit.dashboard.records.integrity.altered_columns import (
+    FREE,
+    altered_rows,
+    columns_of,
+    unguarded,
+)
 
 from .cast import LENA, MIRA, NEW, OMAR, back, now, open_request, say
 from .gates.test_gates import gate

@@ -14,7 +14,7 @@ from approvals import gates as gating
 from approvals import queries as gates
 from checkpoints import store
 from checkpoints.states import EventKind
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs import samples

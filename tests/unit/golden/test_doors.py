@@ -14,7 +14,7 @@ from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from dashboard import actions
 from dashboard.identity.permissions import Actor
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.faults.bench import wait_until
 from tests.support.cast import Cast, make_cast
 from tests.support.reviewers import reviewer_in

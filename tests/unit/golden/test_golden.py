@@ -25,7 +25,7 @@ from dashboard import actions
 from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import Invalid
 from dashboard.identity.permissions import Actor
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from dashboard.threads.retry import RETRY
 from tests.unit.checkpoints.builders import one
 from tests.unit.workers.conftest import Bench

@@ -25,7 +25,7 @@ from checkpoints import queries, store
 from checkpoints.capsules import folder as folders
 from checkpoints.states import EventKind, Status
 from dashboard.capsules.folders import keep
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.faults.embedded.helpers import ROOT
 from tests.unit.dashboard.carried import another_workspace, empty, run
 from tests.unit.workers.conftest import Bench
@@ -254,7 +254,7 @@ READ = """
 import json, sys, django; django.setup()
 from uuid import UUID
 from checkpoints import queries
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 thread, head = UUID(sys.argv[1]), UUID(sys.argv[2])
 print(json.dumps([queries.state_at(thread, head), verify(thread).intact]))
 """

@@ -22,7 +22,7 @@ from checkpoints.capsules import folder as folders
 from checkpoints.capsules import layout
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.faults.bench import wait_until
 from tests.faults.embedded.helpers import ROOT
 from tests.support.reviewers import reviewer_in

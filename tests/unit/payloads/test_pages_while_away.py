@@ -18,7 +18,7 @@ from checkpoints.errors import ContentAway
 from checkpoints.states import Status
 from dashboard.live import regions
 from dashboard.live.process import HubSource
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from dashboard.wire.topics import parse
 from tests.support.cast import Cast
 from tests.unit.dashboard.carried import run

@@ -11,7 +11,7 @@ import pytest
 from checkpoints import queries
 from checkpoints.queries import InvalidQuery, Selection
 from dashboard.board.filters.address import readable
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 
 from ..door import Agent

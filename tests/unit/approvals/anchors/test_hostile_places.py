@@ -24,8 +24,8 @@ from approvals.notify.texts.kinds import NotDelivered
 from checkpoints import store
 from checkpoints.anchors import destinations, made
 from checkpoints.anchors.form import Anchor, hash_of
-from dashboard.operating import outgoing_anchors
-from dashboard.operating.outgoing_anchors import Dispatcher
+from dashboard.records.integrity import outgoing_anchors
+from dashboard.records.integrity.outgoing_anchors import Dispatcher
 from tests.unit.approvals.post import Hook
 from tests.unit.checkpoints.builders import drive, make_thread
 

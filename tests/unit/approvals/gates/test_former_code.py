@@ -15,7 +15,7 @@ from approvals.inbox import rows as inbox_rows
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints.models import Membership
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.unit.approvals.cast import BOSS, MIRA, OMAR, now, open_request, say, two
 from tests.unit.checkpoints.builders import rows
 

@@ -14,7 +14,7 @@ from approvals.rules.votes import progress
 from checkpoints import queries as threads
 from checkpoints.errors import InvalidValue
 from checkpoints.states import Status
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.unit.approvals.cast import (
     BOSS,
     LENA,

@@ -15,7 +15,7 @@ from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints.errors import LeaseLost, NotFound
 from checkpoints.states import EventKind, Status
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.unit.approvals.cast import (
     BOSS,
     LENA,

@@ -20,7 +20,7 @@ from checkpoints.state import deltas
 from checkpoints.store.installation.record_begin import on_record
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
-from tests.unit.dashboard.operating.altered_columns import OTHER, SOME, columns_of
+from tests.unit.dashboard.records.integrity.altered_columns import OTHER, SOME, columns_of
 
 from .scenes import fails, handled_incidents, incidents, later, person
 

@@ -17,7 +17,7 @@ from checkpoints.records import NewActivity, Position
 from checkpoints.states import EventKind
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
-from tests.unit.dashboard.documents.exports.population import decide
+from tests.unit.dashboard.records.exports.population import decide
 
 pytestmark = pytest.mark.django_db
 

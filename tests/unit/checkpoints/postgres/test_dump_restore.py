@@ -20,7 +20,7 @@ from checkpoints.queries import events_after
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
 from dashboard.operate.embedded.process.library import postgres_programs
-from dashboard.operating import anchors
+from dashboard.records.integrity import anchors
 from tests.unit.checkpoints.builders import (
     drive,
     head_of,

@@ -25,7 +25,7 @@ from dashboard import actions
 from dashboard.actions import second_person
 from dashboard.errors import ActionError, BlockedByPolicy, Invalid, NeedsSecondPerson, Stale
 from dashboard.kit.action import Action, read
-from dashboard.operating import proof
+from dashboard.records.integrity import proof
 from dashboard.threads.pause import RESUME, Resume
 from dashboard.threads.retry import RETRY
 from dashboard.threads.skip import SKIP

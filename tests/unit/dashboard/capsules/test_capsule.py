@@ -21,11 +21,11 @@ from checkpoints.capsules.rows import CURSOR
 from checkpoints.records import NewActivity, Position
 from checkpoints.tables.columns import ACTIVITY, CHECKPOINT, EVENT, THREAD
 from checkpoints.verdicts import Verdict
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import drive, make_thread
 from tests.unit.dashboard.carried import another_workspace, brought, empty, everything, export, run
-from tests.unit.dashboard.operating.altered_columns import columns_of
+from tests.unit.dashboard.records.integrity.altered_columns import columns_of
 from tests.unit.workers.conftest import Bench
 from tests.unit.workers.graphs import samples
 from workers.code.registry import announce

@@ -18,7 +18,7 @@ from checkpoints import leases, queries, store
 from checkpoints.records import CURSOR_BYTES
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard.carried import brought, empty, export, run

@@ -18,7 +18,7 @@ from approvals import gates
 from approvals import queries as approval_queries
 from checkpoints import queries, store
 from checkpoints.capsules import layout
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.support.reviewers import reviewer_in
 from tests.unit.dashboard.capsules.test_capsule_hostile import in_thread, repacked
 from tests.unit.dashboard.carried import (

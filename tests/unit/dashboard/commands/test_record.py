@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 
 from tests.support.cast import Cast
-from tests.unit.dashboard.documents.exports.population import populate
+from tests.unit.dashboard.records.exports.population import populate
 from tools.verify_export import verify
 
 pytestmark = pytest.mark.django_db

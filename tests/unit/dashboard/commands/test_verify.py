@@ -17,7 +17,7 @@ from checkpoints.queries import proof as proof_queries
 from checkpoints.states import EventKind
 from dashboard.commands.audit.management.commands import verify as verify_command
 from dashboard.errors import Invalid
-from dashboard.operating import anchors
+from dashboard.records.integrity import anchors
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import drive, effect, make_thread, rows
 from tests.unit.dashboard.carried import run

@@ -21,7 +21,7 @@ from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import Conflict
 from dashboard.identity.permissions import THREAD_ACTIONS, allowed_actions
 from dashboard.operate.agents.watched_files import Folder, Seen
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from dashboard.threads.input import INPUT, SendInput
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.retry import RETRY

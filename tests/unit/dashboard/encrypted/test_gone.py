@@ -14,7 +14,7 @@ from checkpoints.errors import CannotDecrypt, InvalidValue
 from checkpoints.states import Status
 from dashboard import actions
 from dashboard.errors import ActionError, Conflict
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.contract.secrets import grep
 from tests.support.cast import Cast
 from tests.unit.dashboard import carried

@@ -13,7 +13,7 @@ from checkpoints import queries
 from dashboard import actions
 from dashboard.errors import Conflict, Forbidden, Missing
 from dashboard.identity import tokens
-from dashboard.operating.proof import workspace_report
+from dashboard.records.integrity.proof import workspace_report
 from tests.contract.secrets import grep
 from tests.contract.written import taken_back
 from tests.support.cast import Cast

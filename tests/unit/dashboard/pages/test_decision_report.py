@@ -18,7 +18,7 @@ from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.commands.test_people_as_code import call
-from tests.unit.dashboard.documents.exports.population import decide
+from tests.unit.dashboard.records.exports.population import decide
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from approvals.policies.drafts import Draft
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
 from checkpoints.states import Status
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs.effects import repeating

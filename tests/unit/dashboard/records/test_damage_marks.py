@@ -17,12 +17,12 @@ from django.db import connection
 from django.urls import reverse
 
 from dashboard import actions
-from dashboard.documents.exports.rows import FORMS
-from dashboard.operating import record_integrity
+from dashboard.records.exports.rows import FORMS
+from dashboard.records.integrity import record_integrity
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
-from tests.unit.dashboard.documents.exports.population import populate, verify_all
-from tests.unit.dashboard.documents.exports.second_verifier import is_sound
+from tests.unit.dashboard.records.exports.population import populate, verify_all
+from tests.unit.dashboard.records.exports.second_verifier import is_sound
 from tools.verify_export import verify
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
-from tests.unit.dashboard.documents.exports.population import populate
+from tests.unit.dashboard.records.exports.population import populate
 
 pytestmark = pytest.mark.django_db
 SEARCH = "/admin/search/"

@@ -30,9 +30,9 @@ from dashboard.actions import bulk
 from dashboard.api.shapes.approval_detail import ApprovalDetail
 from dashboard.identity.permissions import Actor, actor_of
 from dashboard.identity.seats import person_of, seat_of
-from dashboard.operating.proof import verify
 from dashboard.pages.approvals import ApprovalPage, approval_side
 from dashboard.pages.reviewers import Viewer
+from dashboard.records.integrity.proof import verify
 from dashboard.wording.turns import nobody_can
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows

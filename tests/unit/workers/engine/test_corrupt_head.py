@@ -10,7 +10,7 @@ import structlog
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from dashboard.wording.why import why_waiting
 from tests.unit.checkpoints.builders import rows
 from tests.unit.workers.conftest import Bench, bench_of

@@ -11,7 +11,7 @@ from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
 from checkpoints.states import Status
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs.effects import named_nodes
 from tests.unit.workers.graphs.effects.named_nodes import worked

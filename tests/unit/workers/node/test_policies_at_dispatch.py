@@ -17,7 +17,7 @@ from approvals.policies.strictness import Demand, given_under, stricter
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints.states import Status
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.support.reviewers import reviewer_in
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs.effects import gated

@@ -17,8 +17,8 @@ from checkpoints import queries, store
 from checkpoints.chain.workspaces import verify_workspace
 from checkpoints.store.overview import day_figures
 from dashboard.administration.retention import SetRetention, set_retention
-from dashboard.operating import proof
-from dashboard.operating.background import retention, verification
+from dashboard.records.background import retention, verification
+from dashboard.records.integrity import proof
 from tests.support.cast import admin_of
 from tests.unit.checkpoints.builders import make_agent, make_thread, make_workspace, rows
 from tests.unit.checkpoints.store.overview.test_budgets import set_budget, spend

@@ -15,7 +15,7 @@ from dashboard.commands.terminal.console import (
     add_answer_arguments,
 )
 from dashboard.commands.terminal.tables import facts, table
-from dashboard.operating import anchors, outgoing_anchors
+from dashboard.records.integrity import anchors, outgoing_anchors
 
 
 class Anchor(BaseModel):

@@ -20,9 +20,9 @@ from checkpoints.errors import ContentAway, NotFound
 from dashboard.commands.terminal.arguments import thread_named
 from dashboard.commands.terminal.console import REFUSED, PersonalCommand, add_common_arguments
 from dashboard.commands.terminal.tables import Table, facts, table
-from dashboard.operating import anchors, column_cover, outside_anchors
-from dashboard.operating.outside_anchors import Compared
-from dashboard.operating.proof import installation, left_behind, verify, workspace_report
+from dashboard.records.integrity import anchors, column_cover, outside_anchors
+from dashboard.records.integrity.outside_anchors import Compared
+from dashboard.records.integrity.proof import installation, left_behind, verify, workspace_report
 
 PROGRESS_SECONDS = 2.0
 

@@ -13,7 +13,7 @@ from django.db import connection
 from checkpoints import queries, store
 from checkpoints.chain.workspaces import verify_workspace
 from checkpoints.models import Artifact
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.commands.test_people_as_code import answer

@@ -15,8 +15,8 @@ from checkpoints.queries.erasures import requests
 from dashboard.administration.retention import SET, SetRetention
 from dashboard.errors import Forbidden, Invalid
 from dashboard.kit.action import read
-from dashboard.operating.background import retention
-from dashboard.operating.proof import verify
+from dashboard.records.background import retention
+from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import head_of, rows
 from tests.unit.dashboard import scene

@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from dashboard.operating.background.verification import verify_everything
+from dashboard.records.background.verification import verify_everything
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import one
 from tests.unit.dashboard import scene

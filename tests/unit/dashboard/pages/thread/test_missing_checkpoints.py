@@ -7,8 +7,8 @@ import pytest
 from checkpoints import queries
 from checkpoints.states import Status
 from tests.unit.dashboard.commands.test_verify import alter
-from tests.unit.dashboard.pages.test_damage import Audited
-from tests.unit.dashboard.pages.test_damage import audited as audited
+from tests.unit.dashboard.records.integrity.test_damage import Audited
+from tests.unit.dashboard.records.integrity.test_damage import audited as audited
 
 pytestmark = [pytest.mark.django_db, pytest.mark.altered, pytest.mark.requirement("A06")]
 GONE = "DELETE FROM gp_checkpoint WHERE thread_id = %s::uuid"

@@ -18,7 +18,7 @@ from approvals.rules.terms import Seat, Terms
 from checkpoints import store
 from checkpoints.errors import InvalidValue
 from checkpoints.states import EventKind, Status
-from dashboard.operating.proof import verify
+from dashboard.records.integrity.proof import verify
 from tests.support.reviewers import reviewer_in
 from tests.unit.checkpoints.builders import rows as query
 from tests.unit.workers.conftest import Bench, bench_of

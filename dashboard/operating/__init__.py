@@ -1,1 +1,0 @@
-"""Running an installation: health, logs, keys, verification, anchors."""

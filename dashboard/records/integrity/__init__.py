@@ -1,0 +1,1 @@
+"""The proof of the record: chains, columns, anchors; what is damaged."""
