@@ -162,9 +162,9 @@ def _remembered(page: Page, name: str, roles: Roles, memo: Memo) -> str:
 
 
 def resolve(topic: Topic) -> Topic:
-    """The topic as found in its workspace, with the thread it belongs to; raises NotFound."""
-    found = live_topics()[topic.kind].resolve
-    return topic if found is None else found(topic)
+    """The topic as its workspace has it, with the thread it belongs to; raises NotFound."""
+    resolve = live_topics()[topic.kind].resolve
+    return topic if resolve is None else resolve(topic)
 
 
 def topic_name(page: Page) -> str:

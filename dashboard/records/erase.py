@@ -112,7 +112,7 @@ def erasure_plan(actor: Actor, scope: str, thread_id: UUID) -> ErasurePlan:
 
 
 def preview_erasure(actor: Actor, wanted: ErasureScope, thread_id: UUID) -> ErasurePreview:
-    """What an erasure of a thread would drop, as counted now."""
+    """The content that an erasure of a thread would drop, as counted now."""
     return ErasurePreview.of(erasure_plan(actor, wanted.scope, thread_id))
 
 

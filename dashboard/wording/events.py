@@ -78,7 +78,7 @@ CHANGE, END, OTHER = "change", "end", "other"
 
 @dataclass(frozen=True, slots=True)
 class KindDisplay:
-    """How one kind of event is shown.
+    """The display of one kind of event.
 
     `sentence` describes an event by its data and who did it, without a full stop. `icon` is one of
     the sprite and `tone` the class of its colour; `feed` and `compared` say what the board's feed
@@ -723,7 +723,7 @@ def _kind_words(kind: str, data: Mapping[str, Any]) -> str:
 
 
 def display_of(kind: str) -> KindDisplay:
-    """How a kind is shown; one of a later release, which a capsule may bring, without colour."""
+    """The display of a kind; one of a later release, which a capsule may bring, has no colour."""
     return KINDS.get(kind) or _UNKNOWN
 
 

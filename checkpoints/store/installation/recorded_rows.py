@@ -1,7 +1,8 @@
 """The one writer of settings: each change of a row and its event on record, in one transaction.
 
-Which tables are on record, and what of a row is recorded by its hash, `checkpoints.log.recorded`
-knows from the models. Of two changes at once in a workspace the second sees what the first wrote.
+The models say to `checkpoints.log.recorded` which tables are on record, and what of a row is
+recorded by its hash. Of two changes made together in a workspace the second sees what the first
+wrote.
 """
 
 from __future__ import annotations

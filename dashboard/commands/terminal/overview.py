@@ -28,7 +28,7 @@ class Commands(ManagementUtility):
         for name, app in get_commands().items():
             if isinstance(app, str) and app.startswith(ROOMS):
                 command = load_command_class(app, name)
-                rooms.setdefault(app.rpartition(".")[2], {})[name] = _first_sentence(command.help)
+                rooms.setdefault(app.split(".")[-1], {})[name] = _first_sentence(command.help)
         if not rooms:  # The settings cannot be read; Django says why.
             return super().main_help_text()
         width = max(len(name) for names in rooms.values() for name in names)

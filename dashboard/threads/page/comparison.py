@@ -14,13 +14,13 @@ from checkpoints.views import CheckpointRow, EventRow, ThreadRow
 from dashboard.drawing import differences, lineage
 from dashboard.drawing.comparison.changes import SHOWN, Changed, changed_values
 from dashboard.drawing.comparison.compare import Comparison, compare
-from dashboard.drawing.comparison.contents import CHANGE
 from dashboard.drawing.comparison.divergence import Difference
 from dashboard.drawing.comparison.endings import Ending, ending_of
 from dashboard.drawing.places import Places, Sides, pointer_to
 from dashboard.fields.parameters import SIDE
 from dashboard.identity.people import people
 from dashboard.threads.page.forks import forks_of
+from dashboard.wording.events import CHANGE
 
 VIEWS: Final = ("changes", "sides")
 CANDIDATES: Final = 20
