@@ -16,6 +16,7 @@ from checkpoints import queries
 from checkpoints.chain import Broken, Event
 from checkpoints.state import deltas
 from checkpoints.states import EventKind as K
+from checkpoints.states import Proof, kinds_of
 from checkpoints.tables.listed import Columns
 
 from .columns import APPROVAL, DECISION
@@ -26,14 +27,7 @@ from .rules.votes import Vote, progress
 # What ends a request for good; of `approval.decided` only what cannot be taken back.
 _FINAL = frozenset({"settled", "expired", "withdrawn"})
 _VERDICTS = frozenset({K.APPROVAL_DECIDED, K.DECISION_RECORDED, K.DECISION_TAKEN_BACK})
-_NAMING = _VERDICTS | {
-    K.APPROVAL_REQUESTED,
-    K.APPROVAL_SETTLED,
-    K.APPROVAL_ESCALATED,
-    K.APPROVAL_REMINDED,
-    K.APPROVAL_WITHDRAWN,
-    K.APPROVAL_EXPIRED,
-}
+_NAMING = kinds_of(Proof.REQUEST)
 _CARRIED_OUT = {str(K.OPERATION_DONE): "done", str(K.OPERATION_FAILED): "failed"}
 # Each with what is wrong when it is not what the events say.
 _COMPARED = {

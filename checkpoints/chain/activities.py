@@ -11,29 +11,13 @@ from django.db import connection
 from ..log.seals import activity_seal
 from ..postgres.named_rows import fetch_named
 from ..state import deltas
-from ..states import EventKind
+from ..states import EventKind, Proof, kinds_of
 from ..tables.columns import ACTIVITY
 from .cursors import Cursors
 from .events import Event, events_of_attempt
 from .links import Broken, fits
 
-_NAMING = frozenset(
-    {
-        EventKind.ACTIVITY_FINISHED,
-        EventKind.ACTIVITY_FAILED,
-        EventKind.MODEL_ANSWERED,
-        EventKind.MODEL_FAILED,
-        EventKind.NODE_FINISHED,
-        EventKind.NODE_SKIPPED,
-        EventKind.VALUE_RECORDED,
-        EventKind.CURSOR_KEPT,
-        EventKind.EFFECT_STARTED,
-        EventKind.EFFECT_FINISHED,
-        EventKind.EFFECT_FAILED,
-        EventKind.EFFECT_SETTLED,
-        EventKind.COMPENSATION_FINISHED,
-    }
-)
+_NAMING = kinds_of(Proof.ACTIVITY)
 _EFFECTS = frozenset(
     {
         EventKind.EFFECT_STARTED,

@@ -9,13 +9,11 @@ from uuid import UUID
 from django.db import connection
 
 from ..state import deltas
-from ..states import EventKind
+from ..states import EventKind, Proof, kinds_of
 from .events import Event
 from .links import Broken
 
-NAMING: Final = frozenset(
-    {EventKind.CHILD_STARTED, EventKind.CHILD_JOINED, EventKind.THREAD_HANDED_OFF}
-)
+NAMING: Final = kinds_of(Proof.CHILD)
 
 
 class Children:

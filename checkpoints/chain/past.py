@@ -20,7 +20,7 @@ from ..state import deltas, references
 from ..state.channels import Digests
 from ..state.deltas import Folder
 from ..state.searchable import kept_values, searchable_of
-from ..states import EventKind
+from ..states import EventKind, Proof, kinds_of
 from ..tables.columns import CHECKPOINT
 from ..tables.readers import Reader
 from .events import Event
@@ -28,9 +28,7 @@ from .links import Broken, fits
 
 # Rows per statement: a delta has at most what a state may have.
 CHECKPOINTS_AT_ONCE = 50
-NAMING = frozenset(
-    {EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_STARTED, EventKind.THREAD_FORKED}
-)
+NAMING = kinds_of(Proof.CHECKPOINT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,12 +63,6 @@ def test_the_glossary_lists_exactly_the_statuses() -> None:
     assert set(re.findall(r"`([a-z_]+)`", line)) == {str(s) for s in Status}
 
 
-def test_the_glossary_lists_exactly_the_event_kinds() -> None:
-    table = GLOSSARY.partition("| noun | kinds |")[2]
-    kinds = {*EventKind, *WorkspaceEventKind}
-    assert set(re.findall(r"`([a-z]+\.[a-z_]+)`", table)) == {str(k) for k in kinds}
-
-
 def test_threads_and_workspaces_share_no_event_kind() -> None:
     assert {str(k) for k in EventKind}.isdisjoint({str(k) for k in WorkspaceEventKind})
 
