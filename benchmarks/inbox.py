@@ -1,6 +1,6 @@
 """`python -m benchmarks.inbox [--requests N] [--decisions N] [--threads N]`: decisions and pages.
 
-One JSON line per figure, in the form of the budget's rows. Decisions go through `actions.decide` on
+One JSON line per figure, in the form of the budget's rows. Decisions are `approval.decide` on
 threads that wait for real, each recorded one is counted afterwards; beside them a raw transaction
 that writes as many rows with the same bytes. The inbox is the whole page of a signed-in reviewer
 with so many open requests, the board the one with so many threads; beside each a raw read of as
@@ -160,14 +160,15 @@ def shared(calls: Sequence[Callable[[], Any]], clients: int) -> float:
 def decisions(raw: Raw, user: Any, n: int) -> Iterator[dict[str, Any]]:
     """Decisions per second, and how many of them the database has."""
     from dashboard import actions
+    from dashboard.approvals.decide import DECIDE, Decide
 
     agent, actor = version(), actions.actor_of(user)
     for clients in CLIENTS:
         rows = [waiting(agent, i) for i in range(n)]
         rate = shared(
             [
-                lambda row=row: actions.decide(  # type: ignore[misc]
-                    actor, row.id, "approve", row.proposal_hash, "", None
+                lambda row=row: DECIDE.run(  # type: ignore[misc]
+                    actor, Decide(verdict="approve", proposal_hash=row.proposal_hash), row.id
                 )
                 for row in rows
             ],

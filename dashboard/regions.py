@@ -14,10 +14,11 @@ from uuid import UUID
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.errors import NotFound
+from dashboard.approvals import inbox
+from dashboard.approvals import request_page as approvals
 from dashboard.board import board
 from dashboard.board.incidents import incident_reads, list_reads
 from dashboard.live.regions import LiveTopic, Region
-from dashboard.pages import approvals, inbox
 from dashboard.threads.page import breakpoints, conversation, family, graph, past, thread
 from dashboard.wire.topics import FAMILY, INCIDENT, INCIDENTS, Topic
 

@@ -239,6 +239,7 @@ INSTALLED_APPS = [
     "dashboard",
     # Rooms with commands, before auth: commands that make logins write events.
     "dashboard.administration",
+    "dashboard.approvals",
     "dashboard.board",
     "dashboard.commands.audit",
     "dashboard.commands.fleet",

@@ -8,6 +8,10 @@ from dashboard.http import violations
 from dashboard.operate import metrics, probes
 from dashboard.views import artifacts, keyboard, login, workspaces
 
+from .approvals import edit as editing
+from .approvals import inbox_views as inbox
+from .approvals import report_page as reports
+from .approvals import request_views as approvals
 from .board import board_page, breaker_dialogs, many_page
 from .board.incidents import buttons as incident_buttons
 from .board.incidents import pages as incidents
@@ -28,10 +32,7 @@ from .threads import (
     value_pages,
 )
 from .views.account import access_changes, password, second_factor, sign_ins
-from .views.approvals import deputies, inbox
-from .views.approvals import detail as approvals
-from .views.approvals import edit as editing
-from .views.approvals import report as reports
+from .views.approvals import deputies
 from .views.incidents import devices, subscriptions
 
 # Here and not when Django starts: commands and workers have no use for the records.

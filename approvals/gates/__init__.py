@@ -5,7 +5,7 @@ The server holds the proposal; people see it and name it by its hash.
 
 from ..rules.proposals import Proposal, decision_content, proposal_hash, request_seal
 from .deadlines import expire_due
-from .decisions import decide, note_refusal
+from .decide import decide, note_refusal
 from .first_looks import note_look
 from .imports import import_requests
 from .policy_approvals import decide_by_policy, request

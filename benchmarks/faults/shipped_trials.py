@@ -186,7 +186,7 @@ class Shipped(Field):
     def _attend(self, trial: Trial, row: ThreadRow) -> None:
         from approvals import queries as requests
         from checkpoints.states import Status
-        from dashboard import actions
+        from dashboard.approvals.decide import DECIDE, Decide
         from dashboard.errors import Conflict
 
         if row.status is not Status.WAITING:
@@ -194,9 +194,8 @@ class Shipped(Field):
             return
         for request in requests.for_thread(row.id, open_only=True):
             try:
-                actions.decide(
-                    self._reviewer, request.id, "approve", request.proposal_hash, "", None
-                )
+                wanted = Decide(verdict="approve", proposal_hash=request.proposal_hash)
+                DECIDE.run(self._reviewer, wanted, request.id)
             except Conflict:
                 continue  # it moved meanwhile
             self.decided[trial.arm] += 1

@@ -8,7 +8,6 @@ from dashboard.identity.permissions import RIGHTS, Actor, Allowance, actor_of, a
 
 from .audit.exports import export_records
 from .cancellation import cancel, preview_cancel
-from .decisions import decide, decide_many, take_back
 from .encrypted_channels import reveal
 from .endpoints import (
     change_endpoint,
@@ -110,8 +109,6 @@ __all__ = [
     "confirm_access_change",
     "confirm_by_code",
     "confirm_sign_in",
-    "decide",
-    "decide_many",
     "edit",
     "edit_policy",
     "edit_user",
@@ -171,7 +168,6 @@ __all__ = [
     "start_or_continue",
     "start_thread",
     "switch_endpoint",
-    "take_back",
     "try_endpoint",
     "try_policy",
     "upload",

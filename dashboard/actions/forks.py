@@ -16,6 +16,7 @@ from checkpoints.limits import TITLE_MAX
 from checkpoints.log import fork_budgets
 from checkpoints.state import deltas
 from checkpoints.views import ActivityRow, CheckpointRow, ThreadRow
+from dashboard import second_person
 from dashboard.errors import Invalid, Missing, NotAllowedNow, translated
 from dashboard.fields.credentials import check_credentials, exempt_of
 from dashboard.fields.validation import REASON_MAX, check_config, check_text
@@ -23,7 +24,6 @@ from dashboard.identity.permissions import Actor
 from dashboard.wire.hints import look_again
 from workers.authoring.messages import ModelAnswer
 
-from . import second_person
 from .previews.plans import ForkPlan, fork_plan
 from .threads import changed_states, check_changed, thread_for
 

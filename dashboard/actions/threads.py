@@ -19,6 +19,7 @@ from checkpoints import queries, store
 from checkpoints.errors import StaleVersion
 from checkpoints.limits import NAME_MAX
 from checkpoints.views import ThreadRow, VerificationRow
+from dashboard import second_person
 from dashboard.capsules.exports import Capsule, capsule_of, threads_in
 from dashboard.capsules.imports import Imported, import_capsule
 from dashboard.errors import Conflict, Invalid, NotAllowedNow, TooLarge, translated
@@ -42,7 +43,6 @@ from dashboard.wire.hints import look_again
 from gatepost_command import COMMAND
 from workers.external.settled import go_back_alone
 
-from . import second_person
 from .previews.plans import EditPlan, RollBackPlan, edit_plan, roll_back_plan
 
 # Verifying makes some 5,000 events a second: an answer in a few seconds.

@@ -7,6 +7,13 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from dashboard.administration import retention
+from dashboard.approvals.approval_detail import OneApproval
+from dashboard.approvals.approvals import Approvals
+from dashboard.approvals.decide import DECIDE
+from dashboard.approvals.decide_by_hook import DecideHook
+from dashboard.approvals.decide_many import DecideApprovals
+from dashboard.approvals.report_shape import ReportOnApproval
+from dashboard.approvals.take_back import TAKE_BACK
 from dashboard.board.breaker_actions import RELEASE, TRIP
 from dashboard.board.breakers import Breakers, OneBreaker
 from dashboard.board.incidents.close import CLOSE
@@ -48,13 +55,6 @@ from .account.sign_ins import (
 )
 from .account.workspace import OwnWorkspace, PasswordOfUser, RevokeOneToken, Tokens
 from .agents import Agents, OneAgent
-from .approvals import (
-    Approvals,
-    DecideApproval,
-    DecideApprovals,
-    OneApproval,
-    TakeBackApproval,
-)
 from .artifacts import Artifacts
 from .caps import Caps
 from .code import CodeThread, CodeThreads
@@ -107,7 +107,6 @@ from .hooks.changes import (
     RotateOneHook,
     SwitchOneHook,
 )
-from .hooks.decisions import DecideHook
 from .one_thread import OneThread
 from .past import (
     RevealThread,
@@ -121,7 +120,6 @@ from .past import (
 )
 from .policies import OnePolicy, Policies, TryPolicies
 from .protocol.base import Nowhere
-from .records.report import ReportOnApproval
 from .records.search import ExportRecords, Records
 from .threads import (
     CancelThread,
@@ -234,7 +232,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/", Approvals.as_view(), name="approvals"),
     path("approvals/decide/", DecideApprovals.as_view(), name="decide_many"),
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),
-    path("approvals/<uuid:approval_id>/decide/", DecideApproval.as_view(), name="decide"),
+    path("approvals/<uuid:approval_id>/decide/", call(DECIDE), name="decide"),
     path("approvals/<uuid:approval_id>/report/", ReportOnApproval.as_view(), name="report"),
     path("approvals/<uuid:approval_id>/hand-over/", HandOverApproval.as_view(), name="hand_over"),
     path("deputies/", Deputies.as_view(), name="deputies"),
@@ -275,7 +273,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("hooks/", Hooks.as_view(), name="hooks"),
     path("hooks/decide/", DecideHook.as_view(), name="hook"),
     path("hooks/<uuid:hook_id>/", include(_hook)),
-    path("approvals/<uuid:approval_id>/take-back/", TakeBackApproval.as_view(), name="take_back"),
+    path("approvals/<uuid:approval_id>/take-back/", call(TAKE_BACK), name="take_back"),
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
     path("access-changes/", AccessChanges.as_view(), name="access_changes"),
     path(

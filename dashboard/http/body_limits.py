@@ -15,8 +15,8 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
 
 from checkpoints.state.deltas import LIMITS
-from dashboard.api.protocol.deliveries import BODY_MAX
 from dashboard.api.shapes.problems import MEDIA_TYPE, problem
+from dashboard.approvals.deliveries import BODY_MAX
 from dashboard.identity import senders
 from dashboard.identity.permissions import Actor, may
 

@@ -16,13 +16,13 @@ from pydantic import BaseModel, ValidationError
 
 from checkpoints.state import deltas
 from checkpoints.states import EventKind, WorkspaceEventKind
-from dashboard.actions import second_person
-from dashboard.actions.second_person import Operation
+from dashboard import second_person
 from dashboard.api.protocol.base import refusal_of
 from dashboard.api.shapes.requests import RequestShape
 from dashboard.errors import Invalid, translated
 from dashboard.fields.credentials import check_credentials
 from dashboard.identity.permissions import RIGHTS, Actor, require
+from dashboard.second_person import Operation
 
 # All declared actions by name.
 ACTIONS: Final[dict[str, Action[Any, Any]]] = {}
@@ -61,7 +61,8 @@ class Action[Input: RequestShape, Result]:
     the version of the target that was looked at. `alternatives` are fields of which one may be
     given; fields that are `checked_apart` are judged by the function, as the agent has them. With
     `operation` a policy can demand a second person. `events` are the kinds one of
-    which `perform` puts on record. `done` says in a sentence what was done, `help` continues the
+    which `perform` puts on record. `shape` makes the answer of a call from what `perform` returns,
+    where a page needs more. `done` says in a sentence what was done, `help` continues the
     name of a command ("stops all threads"). `call_id` names its call where that is not its name in
     the plural.
     """
@@ -83,6 +84,7 @@ class Action[Input: RequestShape, Result]:
     alternatives: tuple[str, ...] = ()
     checked_apart: tuple[str, ...] = ()
     operation: Operation | None = None
+    shape: Callable[[Result, Actor], BaseModel] | None = None
     preview: Preview[Any] | None = None
     examples: str = ""
 
@@ -126,6 +128,8 @@ class Action[Input: RequestShape, Result]:
 
     def answer(self, actor: Actor, result: Result, *target: UUID) -> Any:
         """The shape that a call answers: the target as it is now, or what was returned."""
+        if self.shape:
+            return self.shape(result, actor)
         detail = self.target and self.target.detail
         return detail(actor, *target) if detail else result
 

@@ -23,13 +23,13 @@ from checkpoints.addresses import thread_address
 from checkpoints.states import EventKind
 from dashboard import actions
 from dashboard.actions.audit import questions
+from dashboard.approvals.report_outcomes import outcomes_in_words
 from dashboard.board.saved_views.questions import EVERYTHING, FILTERS, TEXT_MAX, named
 from dashboard.capsules.downloads import download
 from dashboard.errors import Invalid
 from dashboard.fields.parameters import CURSOR, TEXT, Values, one_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
-from dashboard.pages.report.outcomes import outcomes_in_words
 from dashboard.records.exports.rows import FORMS
 from dashboard.records.integrity.record_integrity import ThreadIntegrity, summary_of
 from dashboard.views.addresses import refuse_value, takes

@@ -18,6 +18,7 @@ from dashboard.operate.embedded.arguments import from_command_line
 from dashboard.operate.embedded.parts import Web
 from dashboard.operate.embedded.process import processes
 from tests.faults.bench import Case, Field
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.support.site import Site, started_site
 
@@ -111,7 +112,7 @@ class House:
         """Decide the open request as the manager."""
         row = case.open()
         who = self.cast.actor("manager")
-        actions.decide(who, row.id, verdict, row.proposal_hash, comment, None)
+        decisions.decide(who, row.id, verdict, row.proposal_hash, comment, None)
 
     def files(self) -> dict[str, bytes]:
         """Everything in the published folder but manifests: {"slug/name": content}."""

@@ -21,6 +21,7 @@ from dashboard.board.incidents.snooze import SNOOZE, SnoozeIncident, time_after
 from dashboard.board.incidents.take import TAKE
 from dashboard.kit.action import read
 from dashboard.threads.pause import PAUSE, Pause
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.authenticator import Authenticator
@@ -231,7 +232,7 @@ def _undoing(cast: Cast) -> tuple[UUID, UUID, UUID]:
 def _held(cast: Cast, agent: UUID) -> ApprovalRow:
     """A request whose decision counts in an hour."""
     row = scene.waiting(cast.workspace, agent, terms=Terms(undo_window=3600))
-    return actions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
+    return decisions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
 
 
 def _hook(cast: Cast) -> UUID:

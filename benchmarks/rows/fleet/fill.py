@@ -97,9 +97,11 @@ def fill(raw: Raw, threads: int, *, waiting: bool = False) -> None:
 
 def _approve(request: Any) -> None:
     from dashboard import actions
+    from dashboard.approvals.decide import DECIDE, Decide
 
     actor = actions.actor_of(inbox.reviewer())
-    actions.decide(actor, request.id, "approve", request.proposal_hash, "", None)
+    wanted = Decide(verdict="approve", proposal_hash=request.proposal_hash)
+    DECIDE.run(actor, wanted, request.id)
 
 
 def _like(raw: Raw, table: str, statement: str, differs: Mapping[str, str]) -> str:

@@ -17,9 +17,8 @@ from checkpoints.states import Status
 from checkpoints.views import AgentRow, ThreadRow
 from dashboard.errors import ActionError, Conflict, Invalid, translated
 from dashboard.identity.permissions import Actor, HasRoles, lacks, require
+from dashboard.second_person import guarded
 from dashboard.wire.hints import look_again
-
-from ..second_person import guarded
 
 AT_ONCE: Final = 200
 CHOICES: Final = ("pin", "accept", "fork", "unpin")

@@ -22,9 +22,8 @@ from dashboard.fields.shapes import Field
 from dashboard.fields.validation import REASON_MAX, check_text
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, refuse_beyond, require
+from dashboard.second_person import guarded
 from dashboard.wording.sentences import person
-
-from ..second_person import guarded
 
 RESULT_MAX_BYTES = 1024 * 1024
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
-from approvals.states import WhatNext
 from checkpoints.agent_versions import CAN
 from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
 from checkpoints.log.fork_budgets import COST, NUMBER_MAX
 from checkpoints.state.deltas import LIMITS
 from checkpoints.state.searchable import CHANNELS_MAX, VALUE_BYTES_MAX
 from checkpoints.verdicts import Verdict
-from dashboard.actions import decisions
 from dashboard.actions.forks import OUTPUT_MAX_BYTES
 from dashboard.actions.stopped import code_choice
 from dashboard.actions.stopped.unknown_effects import RESULT_MAX_BYTES
@@ -29,7 +27,7 @@ from dashboard.fields.validation import (
 )
 from workers.external.announcement import REDUCERS, Announcement
 
-from .texts import Comment, Id, NotBlank, OneOf, Reason, Title
+from .texts import Id, NotBlank, OneOf, Reason, Title
 
 Changes = Annotated[
     dict[str, Any],
@@ -326,35 +324,5 @@ class RollBack(RequestShape):
     )
 
 
-Word = Annotated[str, NotBlank(decisions.WORD_MAX)]
-Hash = Annotated[str, NotBlank(decisions.HASH_MAX)]
-
-
-class Decide(RequestShape):
-    """A verdict on exactly the proposal of this hash."""
-
-    verdict: Word = Field(description="One of `verdicts` of the request: approve, edit, ...")
-    proposal_hash: Hash = Field(description="`standing_hash` of what was seen.")
-    comment: Comment = Field("", description="Needed to reject, and to ask the agent at a gate.")
-    args: Any = Field(
-        None, description="edit: all arguments again; respond to a question: the answer."
-    )
-    what_next: WhatNext = Field(
-        "", description="reject: let the agent continue, stop the thread, or stop and undo."
-    )
-
-
-class DecideOne(Decide):
-    """One verdict of many."""
-
-    id: Id
-
-
-class DecideMany(RootModel[list[DecideOne]]):
-    """Verdicts on several requests, approve or reject, each with the hash that was seen; 1 to 200.
-
-    What is decided on its own page only is refused here, for that item alone.
-    """
-
-    model_config = ConfigDict(strict=True)
-    root: Annotated[list[DecideOne], Field(min_length=1, max_length=decisions.AT_ONCE)]
+HASH_MAX = 100
+Hash = Annotated[str, NotBlank(HASH_MAX)]

@@ -13,16 +13,16 @@ from pydantic import BaseModel
 
 from dashboard import actions
 from dashboard.actions.audit import questions
-from dashboard.api.records.report import Report
 from dashboard.api.records.search import RecordedEvents, page_of
+from dashboard.approvals.report import DecisionReport
+from dashboard.approvals.report_outcomes import outcomes_in_words
+from dashboard.approvals.report_page import text_of
+from dashboard.approvals.report_shape import Report
 from dashboard.board.saved_views.questions import FILTERS, named
 from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
 from dashboard.commands.terminal.new_files import write_new
 from dashboard.commands.terminal.tables import facts, table
 from dashboard.errors import Missing
-from dashboard.pages.report.decision import DecisionReport
-from dashboard.pages.report.file import text_of
-from dashboard.pages.report.outcomes import outcomes_in_words
 from dashboard.records.exports.package import FACTS, ROWS_DEFAULT
 from dashboard.records.exports.rows import FORMS
 from dashboard.wording.text import moment

@@ -133,7 +133,12 @@ class TerminalCommand(BaseCommand):
 
 
 class PersonalCommand(TerminalCommand):
-    """A command in which a person acts, through the same door as in the browser."""
+    """A command in which a person acts, through the same door as in the browser.
+
+    `declared` names the actions of the kit that it does itself, without a verb of their own.
+    """
+
+    declared: ClassVar[tuple[str, ...]] = ()
 
     def actor(self, action: str) -> Actor:
         """The person named by --as, else the first who may do this."""

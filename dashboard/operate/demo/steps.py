@@ -19,6 +19,7 @@ from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from dashboard import actions
+from dashboard.approvals import decide
 from dashboard.errors import NeedsSecondPerson
 
 from .cast import Cast
@@ -48,7 +49,10 @@ class Decide:
             return True
         if not rows:
             return False
-        actions.decide(cast.script, rows[0].id, self.verdict, rows[0].standing_hash, self.comment)
+        wanted = decide.Decide(
+            verdict=self.verdict, proposal_hash=rows[0].standing_hash, comment=self.comment
+        )
+        decide.DECIDE.run(cast.script, wanted, rows[0].id)
         return True
 
 

@@ -18,7 +18,6 @@ from approvals import queries as gates
 from approvals.inbox import boxes as inbox
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
-from dashboard import actions
 from tests.browser.conftest import People
 from tests.browser.house import House, site
 from tests.browser.pages.test_accessible import faults
@@ -26,6 +25,7 @@ from tests.browser.requests import agent_of, ask, hundred
 from tests.browser.screens import Screen
 from tests.conftest import real_database
 from tests.faults.bench import Field
+from tests.support import decisions
 from tests.unit.checkpoints.builders import rows
 
 pytestmark = pytest.mark.browser
@@ -58,7 +58,8 @@ def now(house: House, row: ApprovalRow) -> ApprovalRow:
 def changed_by_another(house: House, row: ApprovalRow) -> str:
     """Somebody else edits the proposal while the list stands open; the hash that stands now."""
     args = {**row.args, "recipients": [*row.args["recipients"], "late@example.com"]}
-    actions.decide(house.cast.actor("second_manager"), row.id, "edit", row.standing_hash, "", args)
+    other = house.cast.actor("second_manager")
+    decisions.decide(other, row.id, "edit", row.standing_hash, args=args)
     result = now(house, row)
     assert result.open
     assert result.standing_hash != row.standing_hash
@@ -347,7 +348,7 @@ def test_a_list_of_ones_own_follows_and_a_phone_shows_it_whole(
     row = ask(house.cast.workspace, agent, "Book the late train", tool="refund.pay", risk="low")
     expect(screen.one(f"#approval-{row.id}")).to_be_visible()
     tick(screen, row).check()
-    actions.decide(
+    decisions.decide(
         house.cast.actor("second_manager"), row.id, "approve", row.standing_hash, "", None
     )
     expect(screen.one(f"#approval-{row.id}[data-was]")).to_contain_text(
@@ -403,8 +404,8 @@ def test_what_somebody_else_decides_stays_in_its_place(
     page.keyboard.press("k")  # a hand is on the list: nothing in it moves
     expect(screen.one(f"#{ids[1]}[data-at=true]")).to_be_visible()
 
-    actions.decide(other, made[1].id, "approve", made[1].standing_hash)
-    actions.decide(other, made[2].id, "reject", made[2].standing_hash, "no")
+    decisions.decide(other, made[1].id, "approve", made[1].standing_hash)
+    decisions.decide(other, made[2].id, "reject", made[2].standing_hash, "no")
     for ident, message in ((ids[1], "approved"), (ids[2], "rejected")):
         row = screen.one(f"#{ident}[data-was]")
         expect(row).to_contain_text(f"Decided by second_manager: {message}")
@@ -428,14 +429,14 @@ def test_what_somebody_else_decides_stays_in_its_place(
     # More news does not lose it; a decision that is taken back opens it again.
     late = ask(house.cast.workspace, agent, "Keep late", tool="refund.pay", risk="low")
     expect(screen.one(f"#approval-{late.id}")).to_be_visible()
-    actions.take_back(other, made[2].id)
+    decisions.take_back(other, made[2].id)
     expect(screen.one(f"#{ids[2]}[data-row] [data-tick]")).to_have_count(1)
     expect(screen.one(f"#{ids[1]}")).to_contain_text("Decided by second_manager: approved")
     screen.open(f"/approvals/?{query}")
     expect(screen.one(f"#{ids[0]}")).to_be_visible()
     expect(screen.one(f"#{ids[1]}")).to_have_count(0)
     for row in (made[0], made[2], made[3], late):
-        actions.decide(other, row.id, "reject", now(house, row).standing_hash, "tidy")
+        decisions.decide(other, row.id, "reject", now(house, row).standing_hash, "tidy")
 
 
 def test_of_equal_ones_that_are_unfolded_each_stays(house: House, people: People) -> None:
@@ -453,7 +454,7 @@ def test_of_equal_ones_that_are_unfolded_each_stays(house: House, people: People
     expect(members).to_have_count(4)
     ids = [f"approval-{row.id}" for row in made]
     for gone in (2, 0):  # the first of them gives the fold its name
-        actions.decide(other, made[gone].id, "approve", made[gone].standing_hash)
+        decisions.decide(other, made[gone].id, "approve", made[gone].standing_hash)
         row = screen.one(f"#{ids[gone]}[data-was]")
         expect(row).to_be_visible()
         expect(row).to_contain_text("Decided by second_manager: approved")
@@ -465,7 +466,7 @@ def test_of_equal_ones_that_are_unfolded_each_stays(house: House, people: People
     screen.open("/approvals/?box=open&sort=age&q=Plate")
     screen.see_live()
     for row in (made[1], made[3]):
-        actions.decide(other, row.id, "approve", row.standing_hash)
+        decisions.decide(other, row.id, "approve", row.standing_hash)
     expect(screen.one("#inbox-list h2")).to_have_text("Nothing matches")
 
 
@@ -485,9 +486,9 @@ def test_the_last_one_stays_and_what_only_left_the_box_does_not(
     screen.see_live()
     expect(screen.one("#inbox-list li.irow")).to_have_count(2)
     # The same person in another window: their vote leaves it open, but not for them.
-    actions.decide(me, voted.id, "approve", voted.standing_hash)
+    decisions.decide(me, voted.id, "approve", voted.standing_hash)
     expect(screen.one(f"#approval-{voted.id}")).to_have_count(0)
-    actions.decide(house.cast.actor("second_manager"), last.id, "approve", last.standing_hash)
+    decisions.decide(house.cast.actor("second_manager"), last.id, "approve", last.standing_hash)
     expect(screen.one(f"#approval-{last.id}[data-was]")).to_contain_text("second_manager")
     expect(screen.one("#inbox-list h2")).to_have_text("Nothing matches")
     screen.page.keyboard.press("j")

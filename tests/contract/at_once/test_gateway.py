@@ -26,6 +26,7 @@ from dashboard.errors import Conflict
 from dashboard.gateway.registry.changes import Wanted
 from tests.conftest import real_database
 from tests.faults.embedded.helpers import wait_until
+from tests.support import decisions
 from tests.support.cast import make_cast
 from tests.support.site import second_web_process
 from tests.unit.dashboard.mcp.gateway.bench import Gate, gate_of, last, serving, text_of
@@ -85,7 +86,7 @@ def started(at: Gate) -> Counter[str]:
 def reject(at: Gate, request: Any) -> None:
     manager = at.cast.actor("manager")
     terms: dict[str, Any] = {"proposal_hash": request.proposal_hash, "comment": "once is enough"}
-    actions.decide(manager, request.id, "reject", **terms)
+    decisions.decide(manager, request.id, "reject", **terms)
 
 
 def is_over(at: Gate, task: str) -> bool:
@@ -165,7 +166,7 @@ def test_n_withdrawals_beside_a_decision_come_to_one_outcome(gates: Gates, n: in
 
         def decide(request: Any = request) -> str:
             try:
-                actions.decide(
+                decisions.decide(
                     at.cast.actor("manager"),
                     request.id,
                     "approve",

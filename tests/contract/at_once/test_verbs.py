@@ -31,6 +31,7 @@ from dashboard.records.legal_holds import HOLD, ChangeHold
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.retry import RETRY
 from dashboard.threads.skip import SKIP, Skip
+from tests.support import decisions
 from tests.support.cast import Cast, make_cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
@@ -95,7 +96,7 @@ def of_request(cast: Cast, request: requests.ApprovalRow) -> dict[str, Made]:
 
     def decide(name: str, verdict: str, **more: Any) -> Made:
         seen = request.standing_hash
-        return partial(actions.decide, cast.actor(name), request.id, verdict, seen, **more)
+        return partial(decisions.decide, cast.actor(name), request.id, verdict, seen, **more)
 
     manager, other = "manager", "second_manager"
     return {
@@ -104,7 +105,7 @@ def of_request(cast: Cast, request: requests.ApprovalRow) -> dict[str, Made]:
         "other rejects": decide(other, "reject", comment="no"),
         "other edits": decide(other, "edit", args={"report": "s"}, comment="better"),
         "other asks": decide(other, "respond", comment="why?"),
-        "take back": partial(actions.take_back, cast.actor(manager), request.id),
+        "take back": partial(decisions.take_back, cast.actor(manager), request.id),
         "hand over": partial(actions.hand_over, cast.actor(manager), request.id, other),
         "expire": gates.expire_due,
         "settle": gates.settle_due,
@@ -120,7 +121,7 @@ def waiting(cast: Cast, agent: UUID, names: Sequence[str], **more: Any) -> Subje
 def decided(cast: Cast, agent: UUID, names: Sequence[str], window: float) -> Subject:
     """A request that the manager has approved, who can take that back for some time."""
     request = scene.waiting(cast.workspace, agent, terms=Terms(undo_window=window))
-    actions.decide(cast.actor("manager"), request.id, "approve", request.standing_hash)
+    decisions.decide(cast.actor("manager"), request.id, "approve", request.standing_hash)
     made = of_thread(cast, request.thread) | of_request(cast, request)
     return Subject(request.thread, {name: made[name] for name in names})
 

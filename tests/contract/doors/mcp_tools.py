@@ -12,11 +12,11 @@ from uuid import UUID
 from django.test import Client
 
 from approvals import queries as requests
-from dashboard import actions
 from dashboard.gateway.server.protocol import call_tool
 from dashboard.gateway.server.tools import TOOLS
 from dashboard.gateway.server.tools.calls import ApiAnswer, ApiCall
 from tests.contract.world import World
+from tests.support import decisions
 
 from .calls import tokens_of
 from .door import Door, Knock, outcome_of, swapped
@@ -67,7 +67,7 @@ def _let_through(world: World) -> dict[str, Any]:
     token = tokens_of(world)["operator"]
     thread = answer_of("request_approval", PAY, token).data["thread"]["id"]
     (row,) = requests.for_thread(UUID(thread), open_only=True)
-    actions.decide(world.cast.actor("manager"), row.id, "approve", row.standing_hash)
+    decisions.decide(world.cast.actor("manager"), row.id, "approve", row.standing_hash)
     begun = answer_of("request_approval", PAY, token).data
     assert begun["do"] == "call", begun
     return {"thread": thread, "lease": begun["lease"], "tool": "pay", "state": "done"}

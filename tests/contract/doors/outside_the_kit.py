@@ -29,6 +29,9 @@ OUTSIDE: Final[dict[str, list[str]]] = {
         *("external_note", "external_record", "external_release", "external_renew"),
         *("external_settle", "external_take", "external_undo", "otlp_traces", "states_save"),
     ],
+    "Each verdict of its list is `approval.decide`, with a result of its own beside the others.": [
+        "approvals_decide_many"
+    ],
     "A file as a stream, not a body of JSON.": ["artifacts_upload"],
     "Verbs of threads that are not converted yet.": [
         *("threads_cancel", "threads_code", "threads_code_many", "threads_edit", "threads_fork"),
@@ -36,7 +39,6 @@ OUTSIDE: Final[dict[str, list[str]]] = {
         *("threads_start", "threads_verify"),
     ],
     "Verbs of approvals that are not converted yet.": [
-        *("approvals_decide", "approvals_decide_many", "approvals_hand_over"),
-        "approvals_take_back",
+        "approvals_hand_over",
     ],
 }

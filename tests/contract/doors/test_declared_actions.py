@@ -12,8 +12,10 @@ from django.conf import settings
 from django.core.management import call_command
 from django.urls import get_resolver
 
+from approvals import queries as requests
 from checkpoints import queries
 from checkpoints.states import EventKind
+from dashboard.approvals.target import APPROVAL
 from dashboard.errors import Invalid
 from dashboard.kit.action import ACTIONS, read
 from dashboard.kit.inputs import from_texts
@@ -57,13 +59,15 @@ def test_what_is_written_outside_the_kit_is_listed_with_its_reason() -> None:
 
 
 def verbs() -> dict[str, str]:
-    """The commands that were made from actions: {action: "threads rename"}."""
-    return {
-        verb.declared: f"{name} {verb.name}"
-        for name in COMMANDS
-        for verb in getattr(command_named(name), "verbs", ())
-        if verb.declared
-    }
+    """The commands that were made from actions: {action: "threads rename" or "approve"}."""
+    words = {}
+    for name in COMMANDS:
+        command = command_named(name)
+        words |= dict.fromkeys(getattr(command, "declared", ()), name)
+        for verb in getattr(command, "verbs", ()):
+            if verb.declared:
+                words[verb.declared] = f"{name} {verb.name}"
+    return words
 
 
 def test_each_action_has_one_call_and_a_command() -> None:
@@ -94,7 +98,11 @@ def test_what_is_done_is_on_record(world: World, name: str) -> None:
 
     def events() -> list[Any]:
         if isinstance(action.events[0], EventKind):
-            [thread] = [UUID(one) for one in call.params.values()]
+            [target] = [UUID(one) for one in call.params.values()]
+            requested = action.target is APPROVAL
+            thread = (
+                requests.approval(target, workspace=who.workspace).thread if requested else target
+            )
             return list(queries.events_after(thread, 0, limit=1_000))
         return list(reversed(queries.workspace_events(who.workspace).rows))
 

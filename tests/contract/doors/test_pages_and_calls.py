@@ -13,6 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from dashboard import actions
 from dashboard.actions import external, hooks
+from dashboard.approvals.decide_many import decide_many
 from dashboard.kit.action import ACTIONS
 from dashboard.threads import many
 from tests.contract.calls import example, send
@@ -205,6 +206,7 @@ def codes() -> dict[Any, str]:
     results |= {f"external.{n}": getattr(external, n) for n in external.__all__ if n != "lease_of"}
     results |= {name: getattr(hooks, name) for name in HOOKS}
     results |= {name: getattr(many, name) for name in ("preview_many", "act_on_many")}
+    results["decide_many"] = decide_many
     for action in ACTIONS.values():
         results[action.name] = action.perform
         if action.preview:

@@ -17,6 +17,7 @@ from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
 from dashboard.identity.permissions import actor_of
 from tests.contract.world import World
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard.mcp import listing
 
@@ -49,7 +50,7 @@ class Gateway:
         """A manager decides."""
         (one,) = requests.for_thread(thread, open_only=True)
         actor = self.cast.actor("manager")
-        actions.decide(actor, one.id, "approve", proposal_hash=one.proposal_hash)
+        decisions.decide(actor, one.id, "approve", proposal_hash=one.proposal_hash)
 
 
 def gateway_in(world: World) -> Gateway:

@@ -19,6 +19,7 @@ from dashboard.errors import FourEyes
 from dashboard.identity import tokens
 from dashboard.records.integrity.proof import verify
 from dashboard.threads.pause import RESUME, Resume
+from tests.support import decisions
 from tests.support.cast import Cast
 
 from .conftest import driver
@@ -198,7 +199,7 @@ def test_four_eyes_keep_out_the_person_as_whom_the_agent_reports(agent: Agent, c
     agent.take()
     (request,) = agent.begin("charge#0", args=ARGS)["approvals"]
     with pytest.raises(FourEyes):
-        actions.decide(
+        decisions.decide(
             cast.actor("operator"), UUID(request["id"]), "approve", request["proposal_hash"]
         )
 

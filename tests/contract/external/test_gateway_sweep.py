@@ -32,6 +32,7 @@ from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
 from dashboard.identity.permissions import actor_of
 from dashboard.records.integrity.proof import verify
+from tests.support import decisions
 from tests.unit.dashboard.mcp import listing
 from workers.external.announcement import Announcement
 
@@ -77,7 +78,7 @@ def other_client(g: Gateway, name: str = "operator", **more: Any) -> Client:
 def _decide(g: Gateway, thread: UUID, verdict: str = "approve", **more: Any) -> None:
     (one,) = requests.for_thread(thread, open_only=True)
     manager = g.cast.actor("manager")
-    actions.decide(manager, one.id, verdict, proposal_hash=one.proposal_hash, **more)
+    decisions.decide(manager, one.id, verdict, proposal_hash=one.proposal_hash, **more)
 
 
 def nobody_decided(g: Gateway, thread: UUID) -> None:

@@ -11,8 +11,8 @@ import pytest
 from approvals import queries as gates
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries
-from dashboard import actions
 from tests.docs.performing import Performance, in_days
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import calls, scene
 
@@ -81,7 +81,7 @@ def test_boxes_and_answers_are_those_of_the_page(cast: Cast) -> None:
     calls.refused(calls.post(manager, f"/approvals/{row.id}/decide/", unseen), 409)
     # A decision with an undo window is taken back by whoever made it.
     held = make_request(cast, terms=Terms(undo_window=3600))
-    actions.decide(cast.actor("manager"), held.id, "approve", held.standing_hash)
+    decisions.decide(cast.actor("manager"), held.id, "approve", held.standing_hash)
     assert "Undo decision" in manager.get(f"/approvals/{held.id}/").content.decode()
     assert calls.post(manager, f"/approvals/{held.id}/take-back/").status_code == 200
     assert gates.approval(held.id, workspace=cast.workspace).status == "pending"
@@ -106,7 +106,7 @@ def test_deputies_and_programs_are_those_of_the_page(cast: Cast) -> None:
     assert (named["deputy_name"], named["reason"]) == ("grace", "holiday")
     row = make_request(cast, terms=Terms(stages=(Seat(people=("manager",)),)))
     assert str(row.id) in cast.client("grace").get("/approvals/?box=mine").content.decode()
-    done = actions.decide(cast.actor("grace"), row.id, "approve", row.standing_hash)
+    done = decisions.decide(cast.actor("grace"), row.id, "approve", row.standing_hash)
     record = page.call("GET /approvals/{id}/", "auditor", ID=row.id)
     assert "grace for manager" in str(record).lower()
     assert done.outcome == "approve"

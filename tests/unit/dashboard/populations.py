@@ -13,7 +13,8 @@ from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints import store
 from checkpoints.states import EventKind, Status
-from dashboard import actions, errors
+from dashboard import errors
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import bring_to, one, rows
 
@@ -90,7 +91,7 @@ def _vote(cast: Cast, row: ApprovalRow, dice: random.Random, *, opens: float = 0
         args = approval.shown_args | {"amount": f"{dice.randrange(1, 900)}.25"}
         if approval.open:
             with suppress(errors.ActionError):
-                actions.decide(
+                decisions.decide(
                     cast.actor(name),
                     row.id,
                     verdict,
@@ -153,7 +154,7 @@ def _go_through(cast: Cast, row: ApprovalRow, dice: random.Random) -> None:
         _vote(cast, row, dice, opens=0)
     if dice.random() < 0.3:
         with suppress(errors.ActionError):
-            actions.take_back(cast.actor(dice.choice(["manager", "second_manager"])), row.id)
+            decisions.take_back(cast.actor(dice.choice(["manager", "second_manager"])), row.id)
     fate = dice.random()
     if fate < 0.1:
         gates.withdraw_open(row.thread, reason="edited", actor="user:1")

@@ -12,10 +12,10 @@ from approvals import queries as approval_queries
 from checkpoints import queries, store
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
-from dashboard import actions
 from dashboard.identity.permissions import Actor
 from dashboard.records.integrity.proof import verify
 from tests.faults.bench import wait_until
+from tests.support import decisions
 from tests.support.cast import Cast, make_cast
 from tests.support.reviewers import reviewer_in
 from tests.support.site import started_site
@@ -76,7 +76,7 @@ def test_a_worker_of_today_takes_what_older_code_asked(real_db: str, tmp_path: P
             place = place_of(thread)
             reviewer_in(place)  # the right to decide is looked at again by the worker
             (asked,) = approval_queries.for_thread(thread, open_only=True)
-            actions.decide(
+            decisions.decide(
                 Actor(2, "manager", place, "golden", frozenset({"reviewer"})),
                 asked.id,
                 "approve",

@@ -99,6 +99,12 @@ class OneThread(Arguments):
     thread: Id
 
 
+class OneApproval(Arguments):
+    """One request for approval."""
+
+    approval: Id
+
+
 class Events(OneThread):
     """Events after a sequence number, oldest first."""
 
@@ -130,13 +136,6 @@ class RollBack(OneThread, requests.RollBack):
 
     preview: Preview = False
     expected_version: Version = None
-    idempotency_key: Key = None
-
-
-class Decide(Arguments, requests.Decide):
-    """A verdict on exactly the proposal of this hash."""
-
-    approval: Id
     idempotency_key: Key = None
 
 

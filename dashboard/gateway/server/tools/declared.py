@@ -1,30 +1,34 @@
-"""Tools of declared actions on a thread: arguments, answers and rights are the action's."""
+"""Tools of declared actions on a thread or a request, whose arguments and rights they have."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from pydantic import create_model
 
 from dashboard.api.shapes.previews import SecondPersonAsked
 from dashboard.kit.action import Action
 
-from .arguments import Key, OneThread, Version
+from .arguments import Arguments, Key, OneApproval, OneThread, Version
 from .tool import Effect, Tool, changing
+
+# What a tool names the target of an action by.
+TARGETS: Final[dict[str, type[Arguments]]] = {"thread": OneThread, "approval": OneApproval}
 
 
 def declared(
     action: Action[Any, Any], title: str, description: str, *, effect: Effect = "changes"
 ) -> Tool:
     """The tool that makes the call of an action; an agent reads `title` and `description`."""
+    target = action.target.name if action.target else ""
     more: dict[str, Any] = {"expected_version": (Version, None)} if action.versioned else {}
     more["idempotency_key"] = (Key, None)
-    takes: type[OneThread] = create_model(
+    takes: type[Arguments] = create_model(
         action.verb.capitalize(),
-        __base__=(OneThread, action.takes),
+        __base__=(TARGETS[target], action.takes),
         __doc__=action.takes.__doc__,
         **more,
     )
     answers = (action.answers, SecondPersonAsked) if action.operation else (action.answers,)
-    call = changing(f"threads/{{thread}}/{action.verb}/")
+    call = changing(f"{target}s/{{{target}}}/{action.verb}/")
     return Tool(action.verb, title, description, takes, answers, (action.right,), call, effect)

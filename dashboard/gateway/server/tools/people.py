@@ -13,12 +13,13 @@ from pydantic import BaseModel, Field
 
 from checkpoints.limits import TITLE_MAX
 from checkpoints.states import FINISHED, Status
-from dashboard.api.shapes.approvals import Approval
 from dashboard.api.shapes.external_answers import RequestNow, ThreadNow
+from dashboard.approvals.decide import DECIDE
 
 from . import arguments
 from .calls import Api, ApiAnswer, ApiCall
-from .tool import Tool, changing
+from .declared import declared
+from .tool import Tool
 
 NODE: Final = "request"
 POSITION: Final = {"step": 1, "node": NODE, "key": NODE}
@@ -251,15 +252,11 @@ TOOLS: Final = (
         effect="adds",
         is_idempotent=True,
     ),
-    Tool(
-        "decide",
+    declared(
+        DECIDE,
         "Decide a request",
         "Approve, edit, answer or reject a request for approval. `proposal_hash` is the "
         "`standing_hash` of what you have seen (resource gatepost://approvals/{id}): a verdict "
         "counts for nothing else.",
-        arguments.Decide,
-        (Approval,),
-        ("decide",),
-        changing("approvals/{approval}/decide/"),
     ),
 )

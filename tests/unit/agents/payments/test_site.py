@@ -18,6 +18,7 @@ from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from dashboard import actions
 from tests.faults.bench import wait_until
+from tests.support import decisions
 from tests.support.cast import make_cast
 from tests.support.site import started_site
 from tests.unit.agents.testbank.bank import started_bank
@@ -96,7 +97,7 @@ def test_approved_is_paid_once_and_a_rollback_refunds_once_and_leaves_the_mails(
         assert page.index(">total:") < page.index("<table")
         assert "undo the reservation and the payment, but not the mails" in page
 
-        actions.decide(
+        decisions.decide(
             cast.actor("manager"), request.id, "approve", request.proposal_hash, "checked", None
         )
         reaches(thread, Status.SUCCEEDED)

@@ -29,6 +29,7 @@ from dashboard.kit.action import read
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.retry import RETRY
 from dashboard.wording.events import event_sentence
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 
@@ -353,14 +354,14 @@ def test_roll_back_refuses(cast: Cast, agent: UUID) -> None:
 def test_decide_once(cast: Cast, agent: UUID) -> None:
     row = scene.waiting(cast.workspace, agent)
     with pytest.raises(ProposalChanged):
-        actions.decide(cast.actor("manager"), row.id, "approve", HASH)
-    decided = actions.decide(cast.actor("manager"), row.id, "approve", row.proposal_hash, "fine")
+        decisions.decide(cast.actor("manager"), row.id, "approve", HASH)
+    decided = decisions.decide(cast.actor("manager"), row.id, "approve", row.proposal_hash, "fine")
     assert (decided.outcome, decided.decided_by_name, decided.comment) == (
         "approve", "manager", "fine",
     )  # fmt: skip
     assert queries.thread(row.thread, workspace=cast.workspace).status == Status.QUEUED
     with pytest.raises(AlreadyDecided, match="manager already decided") as caught:
-        actions.decide(
+        decisions.decide(
             cast.actor("second_manager"), row.id, "reject", row.proposal_hash, "too late"
         )
     assert caught.value.facts["approval"].outcome == "approve"
@@ -384,7 +385,7 @@ def test_decide_once(cast: Cast, agent: UUID) -> None:
 def test_decide_refuses(cast: Cast, agent: UUID, values: dict[str, Any], path: str) -> None:
     row = scene.waiting(cast.workspace, agent)
     with pytest.raises(Invalid) as caught:
-        actions.decide(
+        decisions.decide(
             cast.actor("manager"), row.id, **{"proposal_hash": row.proposal_hash, **values}
         )
     assert caught.value.request_path == path
@@ -396,9 +397,9 @@ def test_answers_are_judged_by_the_question(cast: Cast, agent: UUID) -> None:
     row = scene.waiting(cast.workspace, agent, kind="question", tool="", schema=schema)
     who = cast.actor("manager")
     with pytest.raises(Invalid) as caught:
-        actions.decide(who, row.id, "respond", row.proposal_hash, args={"year": "x"})
+        decisions.decide(who, row.id, "respond", row.proposal_hash, args={"year": "x"})
     assert caught.value.request_path == "$.args.year"
-    done = actions.decide(who, row.id, "respond", row.proposal_hash, args={"year": 2013})
+    done = decisions.decide(who, row.id, "respond", row.proposal_hash, args={"year": 2013})
     assert done.decided_args == {"year": 2013}
 
 

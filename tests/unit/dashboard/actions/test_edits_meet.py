@@ -20,6 +20,7 @@ from checkpoints import queries, store
 from dashboard import actions
 from dashboard.fields import form as fields
 from dashboard.views import forms
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 
@@ -173,7 +174,7 @@ def _open_request(cast: Cast, agent: UUID) -> ApprovalRow:
 
 def _edit(cast: Cast, row: ApprovalRow, args: dict[str, Any]) -> None:
     approval = requests.approval(row.id, workspace=row.workspace)
-    actions.decide(cast.actor("manager"), row.id, "edit", approval.standing_hash, "", args)
+    decisions.decide(cast.actor("manager"), row.id, "edit", approval.standing_hash, "", args)
 
 
 def _typed(sent: dict[str, str], names: tuple[str, ...], tab: str) -> dict[str, str]:

@@ -21,8 +21,7 @@ from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints.chain import verify_thread
 from checkpoints.states import EventKind, Status
-from dashboard import actions
-from dashboard.actions import second_person
+from dashboard import actions, second_person
 from dashboard.errors import ActionError, BlockedByPolicy, Invalid, NeedsSecondPerson, Stale
 from dashboard.kit.action import Action, read
 from dashboard.records.integrity import proof
@@ -30,6 +29,7 @@ from dashboard.threads.pause import RESUME, Resume
 from dashboard.threads.retry import RETRY
 from dashboard.threads.skip import SKIP
 from tests.contract.world import make_world
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 
@@ -63,7 +63,7 @@ def request_of(cast: Cast, ident: UUID) -> Any:
 
 def approve(cast: Cast, ident: UUID, who: str = "manager", verdict: str = "approve") -> Any:
     row = request_of(cast, ident)
-    return actions.decide(
+    return decisions.decide(
         cast.actor(who), ident, verdict, row.standing_hash, "" if verdict == "approve" else "no"
     )
 

@@ -35,6 +35,7 @@ from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.rename import RENAME, Rename
 from dashboard.threads.retry import RETRY
 from dashboard.threads.skip import SKIP, Skip
+from tests.support import decisions
 from tests.support.cast import PEOPLE, Cast
 from tests.unit.dashboard import scene
 
@@ -61,7 +62,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "cancel": lambda who: actions.cancel(who, thread, "because"),
         "fork": lambda who: actions.fork(who, thread, head),
         "roll_back": lambda who: actions.roll_back(who, thread, head, "because"),
-        "decide": lambda who: actions.decide(who, approval, "approve", HASH),
+        "decide": lambda who: decisions.decide(who, approval, "approve", HASH),
         "verify": lambda who: actions.verify(who, thread),
         "reveal": lambda who: actions.reveal(who, thread, "none"),
         "export": lambda who: actions.export(who, thread).close(),

@@ -28,6 +28,7 @@ from dashboard.operate.embedded.process.folders import EmbeddedError
 from dashboard.operate.embedded.start import _migrate
 from dashboard.records.integrity.proof import verify
 from tests.conftest import real_database
+from tests.support import decisions
 from tests.unit.checkpoints.builders import rows
 
 from .catalog import Catalog, differences, read_catalog
@@ -118,7 +119,7 @@ def test_its_threads_are_whole_and_go_on(former_db: None, monkeypatch: pytest.Mo
 
     (row,) = approval_queries.for_thread(threads["waiting"], open_only=True)
     assert row.policy_version.endswith("@1")
-    decided = actions.decide(person("manager"), row.id, "approve", row.standing_hash)
+    decided = decisions.decide(person("manager"), row.id, "approve", row.standing_hash)
     assert decided.status == "settled"
     assert thread_row(threads["waiting"]).status is Status.QUEUED
     assert intact(fork, *threads.values())

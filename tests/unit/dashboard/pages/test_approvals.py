@@ -20,10 +20,11 @@ from checkpoints.records import Position
 from checkpoints.states import EventKind
 from checkpoints.views import CheckpointRow
 from dashboard import actions, errors
-from dashboard.pages import evidence
-from dashboard.pages.reviewers import progress_of
+from dashboard.approvals import evidence
+from dashboard.approvals.reviewers import progress_of
 from dashboard.threads.rename import RENAME, Rename
 from dashboard.wording.parties import recognised
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from workers.node import approval_gates as engine
@@ -160,7 +161,7 @@ def test_a_rollback_shows_its_checkpoint_and_each_effect_that_it_undoes(cast: Ca
     assert shown.index("Mail ACME") < shown.index("Pay ACME")
     part = shown.partition("What operator wants to do")[2].partition("What exactly")[0]
     assert str(target.id) not in part
-    actions.decide(cast.actor("manager"), row.id, "approve", row.proposal_hash, "", None)
+    decisions.decide(cast.actor("manager"), row.id, "approve", row.proposal_hash, "", None)
     decided = queries.approval(row.id, workspace=cast.workspace)
     assert "External actions to undo" not in look(cast, decided)
 

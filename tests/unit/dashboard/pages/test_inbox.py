@@ -13,8 +13,8 @@ from django.test import Client
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
-from dashboard import actions
 from dashboard.wording.amounts import amount_of
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import one, rows
 from tests.unit.dashboard import scene
@@ -98,8 +98,8 @@ def test_what_became_of_requests_that_left_a_list(cast: Cast, manager: Client, a
     waiting, approved, rejected, late, gone = made(cast, agent, 5)
     stranger = scene.waiting(cast.elsewhere, agent)
     who = cast.actor("second_manager")
-    actions.decide(who, approved.id, "approve", approved.standing_hash)
-    actions.decide(who, rejected.id, "reject", rejected.standing_hash, "no")
+    decisions.decide(who, approved.id, "approve", approved.standing_hash)
+    decisions.decide(who, rejected.id, "reject", rejected.standing_hash, "no")
     rows("UPDATE gp_approval SET status = 'expired', due_seats = '{}' WHERE id = %s", (late.id,))
     rows("UPDATE gp_approval SET status = 'withdrawn', due_seats = '{}' WHERE id = %s", (gone.id,))
     requests = [waiting, approved, rejected, late, gone, stranger]
@@ -273,7 +273,7 @@ def test_reviewers_says_only_what_holds_of_what_it_shows(
     assert "Any reviewer" in page
     assert "among the oldest" not in page  # these are all
     assert "from request to decision" not in page  # nobody has decided
-    actions.decide(cast.actor("manager"), rows[0].id, "approve", rows[0].standing_hash)
+    decisions.decide(cast.actor("manager"), rows[0].id, "approve", rows[0].standing_hash)
     monkeypatch.setattr("approvals.inbox.reviewers.WAITING_CAP", 2)
     page = manager.get("/approvals/reviewers/").content.decode()
     assert "among the oldest 2" in page
@@ -291,7 +291,7 @@ def test_what_is_decided_is_told_as_past_and_by_whom(cast: Cast, manager: Client
     page = manager.get(f"/approvals/{row.id}/").content.decode()
     assert all(line in page for line in now)
     assert not any(line in page for line in then)
-    actions.decide(cast.actor("second_manager"), row.id, "approve", row.standing_hash)
+    decisions.decide(cast.actor("second_manager"), row.id, "approve", row.standing_hash)
     page = manager.get(f"/approvals/{row.id}/").content.decode()
     assert not any(line in page for line in now)
     assert all(line in page for line in then)

@@ -17,8 +17,8 @@ from approvals import queries
 from approvals.inbox import reviewers
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
-from dashboard import actions
 from dashboard.wording.amounts import amount_of, in_words, sum_of
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
@@ -111,7 +111,7 @@ def test_who_has_approved_is_not_offered_it_again_in_bulk(
     cast: Cast, manager: Client, agent: UUID
 ) -> None:
     row = pay(cast, agent, "5.00", terms=Terms(stages=(Seat(count=2),)))
-    actions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
+    decisions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
     items = [f"{row.id}:{row.standing_hash}"]
     html = page(manager, "/approvals/decide/", verdict="approve", item=items)
     assert "You have approved. Somebody else is still needed." in html
@@ -126,14 +126,14 @@ def test_what_was_taken_back_is_no_decision_and_says_so(
 ) -> None:
     row = pay(cast, agent, "5.00", terms=Terms(undo_window=600))
     who = cast.actor("manager")
-    actions.decide(who, row.id, "approve", row.standing_hash)
-    actions.take_back(who, row.id)
+    decisions.decide(who, row.id, "approve", row.standing_hash)
+    decisions.take_back(who, row.id)
     assert reviewers.habit(cast.workspace, who.person) is None
     shown = text_of(page(manager, f"/approvals/{row.id}/").partition('id="votes"')[2])
     assert "Approved, undone" in shown
     assert "before it took effect" in shown
     assert "edited" not in shown.partition("Questions")[0]
-    actions.decide(who, row.id, "approve", row.standing_hash)
+    decisions.decide(who, row.id, "approve", row.standing_hash)
     [habit] = reviewers.habits(cast.workspace)
     assert habit.decided == 1
 
@@ -142,9 +142,9 @@ def test_an_approval_made_void_by_an_edit_names_who_edited(
     cast: Cast, manager: Client, agent: UUID
 ) -> None:
     row = pay(cast, agent, "5.00", terms=Terms(stages=(Seat(count=2),)))
-    actions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
+    decisions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
     args = {"amount": "4.00", "currency": "EUR"}
-    actions.decide(cast.actor("second_manager"), row.id, "edit", row.standing_hash, args=args)
+    decisions.decide(cast.actor("second_manager"), row.id, "edit", row.standing_hash, args=args)
     shown = text_of(page(manager, f"/approvals/{row.id}/").partition('id="votes"')[2])
     assert "Approved, void" in shown
     assert "Void: second_manager edited the values" in shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkpoints.queries.installation import backlog
-from dashboard.pages.inbox import InboxPage
+from dashboard.approvals.inbox import InboxPage
 from tests.support.cast import Cast
 from tests.unit.approvals.policies.test_coverage import announced
 from tests.unit.checkpoints.builders import rows

@@ -13,6 +13,7 @@ from approvals import queries
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from approvals.rules.weight import weight_of
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 
@@ -35,9 +36,7 @@ def made(cast: Cast, **more: Any) -> ApprovalRow:
     """A request that the manager may decide; of several approvals one is there."""
     row = scene.waiting(cast.workspace, scene.make_agent(), **more)
     if "terms" in more:
-        from dashboard import actions
-
-        actions.decide(cast.actor("second_manager"), row.id, "approve", row.standing_hash, "")
+        decisions.decide(cast.actor("second_manager"), row.id, "approve", row.standing_hash, "")
     return row
 
 

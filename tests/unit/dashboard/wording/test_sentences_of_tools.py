@@ -22,8 +22,8 @@ from approvals.rules.headlines import headline
 from checkpoints import queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.verdicts import Verdict
-from dashboard import actions
 from dashboard.wording.events import event_sentence
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 
@@ -131,7 +131,7 @@ def test_messages_events_and_commands_say_the_sentence(cast: Cast, agent: UUID) 
     two = letters.digest([(row, "approval.requested"), (row, "approval.turn")], base="", now=now)
     assert PLAN in two.text
     manager = cast.actor("manager")
-    actions.decide(manager, row.id, "approve", row.standing_hash)
+    decisions.decide(manager, row.id, "approve", row.standing_hash)
     with connection.cursor() as cursor:
         cursor.execute("SELECT kind, data ->> 'sentence' FROM gp_outbox")
         news = cursor.fetchall()
@@ -194,7 +194,7 @@ def test_an_effect_whose_end_nobody_knows_says_what_was_tried(cast: Cast, agent:
 
 def test_the_outcome_says_what_was_done_under_the_request(cast: Cast, agent: UUID) -> None:
     row = scene.waiting(cast.workspace, agent, title=TITLE, sentence=PLAN)
-    actions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
+    decisions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
     gates.settle_due()
     work = scene.lease(row.thread)
     scene.effect(work, sentence=SENTENCE, approval=row.id)
@@ -205,7 +205,7 @@ def test_the_outcome_says_what_was_done_under_the_request(cast: Cast, agent: UUI
 
 def test_the_outcome_says_what_the_decision_set_going(cast: Cast, agent: UUID) -> None:
     row = scene.waiting(cast.workspace, agent, title=TITLE, sentence=PLAN)
-    actions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
+    decisions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
     gates.settle_due()
     work = scene.lease(row.thread)
     scene.effect(work, sentence="Reserved 900 EUR", key="reserve", approval=row.id)

@@ -25,15 +25,16 @@ from approvals.rules.terms import Seat, Terms, terms_of
 from approvals.rules.votes import progress
 from checkpoints import store
 from checkpoints.errors import GatepostError
-from dashboard import actions, errors
-from dashboard.actions import bulk
-from dashboard.api.shapes.approval_detail import ApprovalDetail
+from dashboard import errors
+from dashboard.approvals import decide_many as bulk
+from dashboard.approvals.approval_detail import ApprovalDetail
+from dashboard.approvals.request_page import ApprovalPage, approval_side
+from dashboard.approvals.reviewers import Viewer
 from dashboard.identity.permissions import Actor, actor_of
 from dashboard.identity.seats import person_of, seat_of
-from dashboard.pages.approvals import ApprovalPage, approval_side
-from dashboard.pages.reviewers import Viewer
 from dashboard.records.integrity.proof import verify
 from dashboard.wording.turns import nobody_can
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
@@ -119,7 +120,7 @@ def gate_lets_approve(row: ApprovalRow, who: Actor) -> bool:
     """Whether the gate takes an approval of this person: tried, and rolled back."""
     try:
         with transaction.atomic():
-            actions.decide(who, row.id, "approve", row.standing_hash)
+            decisions.decide(who, row.id, "approve", row.standing_hash)
             raise Undone
     except Undone:
         return True
@@ -224,10 +225,10 @@ def play(bench: Bench, row: ApprovalRow, step: tuple[str, Any, Any]) -> None:
             move_clock(row.id, "effective_at")
             gates.settle_due()
         elif verb == "take_back":
-            actions.take_back(actor_named(name), row.id)
+            decisions.take_back(actor_named(name), row.id)
         elif verb in ("approve", "edit"):
             seen = now(row).standing_hash
-            actions.decide(actor_named(name), row.id, verb, seen, args=what)
+            decisions.decide(actor_named(name), row.id, verb, seen, args=what)
     except (errors.ActionError, GatepostError):
         pass  # what is refused changes nothing, and everybody goes on to agree
 
@@ -294,8 +295,8 @@ def test_an_edit_in_a_later_stage_gives_the_turn_back_to_the_first(cast: Cast) -
     bench = Bench(cast)
     terms = Terms(stages=(Seat(people=("ann",)), Seat(people=("ben",))))
     row = scene.waiting(cast.workspace, bench.agent, args=ARGS[0], terms=terms)
-    actions.decide(actor_named("ann"), row.id, "approve", row.standing_hash)
-    actions.decide(actor_named("ben"), row.id, "edit", now(row).standing_hash, args=ARGS[1])
+    decisions.decide(actor_named("ann"), row.id, "approve", row.standing_hash)
+    decisions.decide(actor_named("ben"), row.id, "edit", now(row).standing_hash, args=ARGS[1])
     row = now(row)
     assert list(row.due_seats) == ["user:ann"]
     assert [answers(row, actor_named(name))["page"] for name in NAMES] == [

@@ -13,9 +13,9 @@ from django.test import Client
 from approvals.models import Decision
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
-from dashboard import actions
 from dashboard.actions.people import administration
 from dashboard.identity.permissions import actor_of
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
@@ -77,18 +77,18 @@ def test_a_vote_by_an_account_that_the_starter_made_is_marked(
 ) -> None:
     twin = second_account(cast, days=days)
     row = request_of(cast, agent, "admin")
-    actions.decide(actor_of(twin), row.id, "approve", row.standing_hash)
+    decisions.decide(actor_of(twin), row.id, "approve", row.standing_hash)
     assert marks(cast, row) == [MARK + text]
 
 
 def test_an_old_account_and_an_outsiders_one_are_not_marked(cast: Cast, agent: UUID) -> None:
     twin = second_account(cast, days=30.1)
     row = request_of(cast, agent, "admin")
-    actions.decide(actor_of(twin), row.id, "approve", row.standing_hash)
+    decisions.decide(actor_of(twin), row.id, "approve", row.standing_hash)
     assert marks(cast, row) == [""]
     rows("UPDATE auth_user SET date_joined = now() WHERE id = %s RETURNING 1", (twin.pk,))
     other = request_of(cast, agent, "operator")
-    actions.decide(actor_of(twin), other.id, "approve", other.standing_hash)
+    decisions.decide(actor_of(twin), other.id, "approve", other.standing_hash)
     assert marks(cast, other) == [""]
 
 
@@ -96,14 +96,14 @@ def test_who_is_barred_or_votes_as_well_is_a_participant(cast: Cast, agent: UUID
     twin = second_account(cast, days=2)
     barred = Terms(stages=(Seat(),), barred=(person(cast, "admin"),))
     row = request_of(cast, agent, "operator", terms=barred, policy_version="p@1")
-    actions.decide(actor_of(twin), row.id, "approve", row.standing_hash)
+    decisions.decide(actor_of(twin), row.id, "approve", row.standing_hash)
     assert marks(cast, row) == [f"{MARK}2 days before this vote."]
     rows(
         "INSERT INTO gp_membership (workspace_id, user_id, role) VALUES (%s, %s, 'reviewer') "
         "RETURNING 1", (cast.workspace, cast.users["admin"].pk),
     )  # fmt: skip
     both = request_of(cast, agent, "operator", terms=TWO, policy_version="p@1")
-    actions.decide(actor_of(twin), both.id, "approve", both.standing_hash)
+    decisions.decide(actor_of(twin), both.id, "approve", both.standing_hash)
     assert marks(cast, both) == [""]
-    actions.decide(cast.actor("admin"), both.id, "approve", both.standing_hash)
+    decisions.decide(cast.actor("admin"), both.id, "approve", both.standing_hash)
     assert marks(cast, both) == [f"{MARK}2 days before this vote.", ""]

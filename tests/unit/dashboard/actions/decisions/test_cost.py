@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from approvals import queries
 from checkpoints import queries as threads
-from dashboard import actions
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
@@ -39,7 +39,7 @@ def the_same(read: str, swapped: str, announced: str) -> None:
 def test_a_verdict_costs_three_and_who_gives_it_one(cast: Cast, verdict: str) -> None:
     row = scene.waiting(cast.workspace, scene.make_agent())
     hash_, why = row.standing_hash, "" if verdict == "approve" else "no"
-    act = partial(actions.decide, cast.actor("manager"), row.id, verdict, hash_, why)
+    act = partial(decisions.decide, cast.actor("manager"), row.id, verdict, hash_, why)
     who, *others = statements_of(act)
     assert "auth_user" in who
     the_same(*others)

@@ -15,8 +15,8 @@ from approvals import queries as gates
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries
 from checkpoints.states import Status
-from dashboard import actions
 from dashboard.errors import FourEyes, Invalid, NothingToTakeBack, NotYours
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.api.test_idempotency import keyed
@@ -43,16 +43,16 @@ def test_groups_are_teams(cast: Cast, agent: UUID) -> None:
     row = open_request(cast, agent, stages=(Seat(teams=("finance",)),))
     manager = cast.actor("manager")
     with pytest.raises(NotYours, match="Team finance has to decide this"):
-        actions.decide(manager, row.id, "approve", row.standing_hash)
+        decisions.decide(manager, row.id, "approve", row.standing_hash)
     User.objects.get(pk=manager.user_id).groups.add(Group.objects.create(name="finance"))
-    assert actions.decide(manager, row.id, "approve", row.standing_hash).outcome == "approve"
+    assert decisions.decide(manager, row.id, "approve", row.standing_hash).outcome == "approve"
 
 
 def test_people_are_user_names(cast: Cast, agent: UUID) -> None:
     row = open_request(cast, agent, stages=(Seat(people=("second_manager",)),))
     with pytest.raises(NotYours):
-        actions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
-    actions.decide(cast.actor("second_manager"), row.id, "approve", row.standing_hash)
+        decisions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
+    decisions.decide(cast.actor("second_manager"), row.id, "approve", row.standing_hash)
     assert now(row).status == "settled"
 
 
@@ -61,7 +61,7 @@ def test_the_try_of_a_barred_person_stays_on_record(cast: Cast, agent: UUID, key
     who = cast.actor("manager")
     row = open_request(cast, agent, four_eyes=True, barred=(who.person,))
     with pytest.raises(FourEyes):
-        actions.decide(who, row.id, "approve", row.standing_hash)
+        decisions.decide(who, row.id, "approve", row.standing_hash)
     body = {"verdict": "approve", "proposal_hash": row.standing_hash}
     send = keyed if key else post
     assert refused(send(cast.client("manager"), f"/approvals/{row.id}/decide/", body), 403)[
@@ -73,7 +73,7 @@ def test_the_try_of_a_barred_person_stays_on_record(cast: Cast, agent: UUID, key
 
 def test_of_many_each_is_decided_for_itself(cast: Cast, agent: UUID) -> None:
     rows = [open_request(cast, agent) for _ in range(4)]
-    result = actions.decide_many(
+    result = decisions.decide_many(
         cast.actor("manager"),
         [
             {"id": rows[0].id, "verdict": "approve", "proposal_hash": rows[0].standing_hash},
@@ -94,8 +94,9 @@ def test_of_many_each_is_decided_for_itself(cast: Cast, agent: UUID) -> None:
     assert [now(row).status for row in rows] == ["settled", "pending", "pending", "settled"]
     ended = queries.thread(rows[3].thread, workspace=cast.workspace)
     assert ended.status == Status.CANCELLED
+    item = {"id": rows[1].id, "verdict": "approve", "proposal_hash": "0" * 64}
     with pytest.raises(Invalid, match="at most 200"):
-        actions.decide_many(cast.actor("manager"), [{"id": rows[1].id}] * 201)
+        decisions.decide_many(cast.actor("manager"), [item] * 201)
 
 
 def alone(cast: Cast, agent: UUID) -> list[gates.ApprovalRow]:
@@ -161,13 +162,13 @@ def test_of_many_none_is_edited_or_asked_back(cast: Cast, agent: UUID) -> None:
         {"id": row.id, "proposal_hash": row.standing_hash, **one}
         for row, one in zip(rows, messages, strict=True)
     ]
-    result = actions.decide_many(cast.actor("manager"), items)
+    result = decisions.decide_many(cast.actor("manager"), items)
     codes = [one.error and one.error.code for one in result]
     assert codes == ["decided-alone", "decided-alone", "invalid"]
     assert [now(row) for row in rows] == rows
     # Who was first still says more.
-    actions.decide(cast.actor("second_manager"), rows[0].id, "approve", rows[0].standing_hash)
-    [late] = actions.decide_many(cast.actor("manager"), items[:1])
+    decisions.decide(cast.actor("second_manager"), rows[0].id, "approve", rows[0].standing_hash)
+    [late] = decisions.decide_many(cast.actor("manager"), items[:1])
     assert late.error is not None
     assert late.error.code == "already-decided"
 
@@ -220,14 +221,14 @@ def test_taking_back_through_the_api(cast: Cast, agent: UUID) -> None:
     row = open_request(cast, agent, undo_window=3600)
     client, path = cast.client("manager"), f"/approvals/{row.id}/take-back/"
     assert refused(post(client, path, {}), 409)["type"].endswith(":nothing-to-take-back")
-    actions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
+    decisions.decide(cast.actor("manager"), row.id, "approve", row.standing_hash)
     assert refused(post(cast.client("second_manager"), path, {}), 409)["type"].endswith(
         ":nothing-to-take-back"
     )
     assert post(cast.client("operator"), path, {}).status_code == 403
     assert post(client, path, {}).json()["status"] == "pending"
     with pytest.raises(NothingToTakeBack):
-        actions.take_back(cast.actor("manager"), row.id)
+        decisions.take_back(cast.actor("manager"), row.id)
     foreign = scene.waiting(cast.elsewhere, agent, terms=Terms(undo_window=9))
     assert post(client, f"/approvals/{foreign.id}/take-back/", {}).status_code == 404
 

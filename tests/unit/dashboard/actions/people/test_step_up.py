@@ -17,13 +17,13 @@ from django.test import Client
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
-from dashboard import actions
 from dashboard.actions.people import step_up
 from dashboard.errors import NeedsConfirmation
 from dashboard.identity import tokens
 from dashboard.identity.permissions import Grant, Login
 from dashboard.identity.second_factor import codes, records
 from dashboard.models import Passkey
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import hooking, scene
 from tests.unit.dashboard.authenticator import Authenticator
@@ -148,7 +148,7 @@ def test_hook_command_and_many_at_once_are_held_to_it(cast: Cast, high: Approval
         )
     item = {"id": high.id, "verdict": "approve", "proposal_hash": high.standing_hash}
     actor = replace(cast.actor("manager"), login=Login("x", datetime.now(UTC)))
-    [one] = actions.decide_many(actor, [item])
+    [one] = decisions.decide_many(actor, [item])
     assert one.error is not None
     assert one.error.code == "decided-alone"
     assert gates.approval(high.id, workspace=cast.workspace).open

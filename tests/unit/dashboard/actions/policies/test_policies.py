@@ -25,6 +25,7 @@ from dashboard.errors import Forbidden, Invalid
 from dashboard.identity import tokens
 from dashboard.records.policy_examples import examples
 from dashboard.records.policy_form import PolicyForm, form_of
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 
@@ -309,7 +310,7 @@ def test_other_workspaces_and_roles_and_tokens_change_nothing(cast: Cast) -> Non
 def test_admins_decide_nothing_under_their_own_rules(cast: Cast) -> None:
     row = scene.waiting(cast.workspace, scene.make_agent())
     with pytest.raises(Forbidden):
-        actions.decide(cast.actor("admin"), row.id, "approve", row.standing_hash)
+        decisions.decide(cast.actor("admin"), row.id, "approve", row.standing_hash)
 
 
 def test_a_team_is_a_group_that_exists(cast: Cast) -> None:

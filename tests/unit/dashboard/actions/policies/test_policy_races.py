@@ -17,9 +17,9 @@ from checkpoints import queries as threads
 from checkpoints.chain import verify_workspace
 from checkpoints.errors import StaleVersion
 from checkpoints.states import EventKind
-from dashboard import actions
-from dashboard.actions import second_person
+from dashboard import actions, second_person
 from dashboard.errors import AlreadyDecided, NeedsSecondPerson
+from tests.support import decisions
 from tests.support.cast import Cast, make_cast
 from tests.unit.checkpoints.racing import outcomes, race
 from tests.unit.dashboard import scene
@@ -50,7 +50,7 @@ def test_of_two_approvals_at_once_one_carries_the_operation_out(cast: Cast) -> N
     one, other = cast.actor("manager"), cast.actor("second_manager")
 
     def approve(who: Any, n: int) -> ApprovalRow:
-        return actions.decide(who, results[n].id, "approve", results[n].standing_hash)
+        return decisions.decide(who, results[n].id, "approve", results[n].standing_hash)
 
     answers = race(ROUNDS, lambda n: approve(one, n), lambda n: approve(other, n))
     won = outcomes(answers, AlreadyDecided)

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from approvals.queries import ApprovalRow
-from dashboard.api.protocol import deliveries
+from dashboard.approvals import deliveries
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.hooking import PATH, send, verdict

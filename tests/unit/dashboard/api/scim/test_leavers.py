@@ -17,7 +17,7 @@ from approvals.notify.devices import Subscribed
 from approvals.notify.recipients import deciders
 from approvals.queries import deputies
 from approvals.rules.terms import Seat, Terms
-from dashboard.actions import decisions
+from dashboard.approvals import decide as decisions
 from dashboard.identity import tokens
 from dashboard.identity.permissions import actor_of
 from tests.support.cast import Cast

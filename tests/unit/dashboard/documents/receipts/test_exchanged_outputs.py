@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from checkpoints import store
-from dashboard.documents.receipts.receipts import receipts_of
+from dashboard.approvals.receipts import receipts_of
 from tests.support.cast import Cast
 from tests.unit.workers.conftest import Bench, bench_of
 

@@ -19,9 +19,9 @@ from approvals.rules.terms import Seat, Terms
 from checkpoints import queries, store
 from checkpoints.queries.anatomy import outputs
 from checkpoints.views import VerificationRow
-from dashboard.documents.receipts import material
-from dashboard.documents.receipts.receipt_shape import ProposalReceipts, ReceiptValue
-from dashboard.documents.receipts.receipts import receipts_of
+from dashboard.approvals import receipt_material as material
+from dashboard.approvals.receipt_shape import ProposalReceipts, ReceiptValue
+from dashboard.approvals.receipts import receipts_of
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene

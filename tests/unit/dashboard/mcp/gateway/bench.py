@@ -32,6 +32,7 @@ from dashboard import actions
 from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
 from tests.faults.embedded.helpers import free_port, wait_until
+from tests.support import decisions
 from tests.support.cast import Cast, make_cast
 from tests.support.site import Site, started_site
 
@@ -197,7 +198,7 @@ class Gate:
         """A manager decides the one open request."""
         (one,) = self.open()
         actor = self.cast.actor("manager")
-        actions.decide(actor, one.id, verdict, proposal_hash=one.proposal_hash, **more)
+        decisions.decide(actor, one.id, verdict, proposal_hash=one.proposal_hash, **more)
 
     def threads(self) -> Sequence[ThreadRow]:
         """The threads of the gateway."""

@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 from approvals.rules.overlap import overlaps
-from dashboard.pages import repeats
+from dashboard.approvals import repeats
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import one, rows
 from tests.unit.dashboard import populations, scene

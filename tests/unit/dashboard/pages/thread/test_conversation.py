@@ -12,6 +12,7 @@ import pytest
 from approvals import queries as requests
 from dashboard import actions
 from gatepost import Gate, Reply, Request, react, tool
+from tests.support import decisions
 from tests.support.cast import Cast, make_cast
 from tests.unit.workers.react.models import by_turn, calls
 from tests.unit.workers.tree.agents import GRAPHS
@@ -70,7 +71,7 @@ class Talks:
         """Decide the oldest open request of a thread as the manager, then let it work."""
         row = requests.for_thread(thread, open_only=True)[-1]
         who = self.cast.actor("manager")
-        actions.decide(who, row.id, verdict, row.proposal_hash, comment, args)
+        decisions.decide(who, row.id, verdict, row.proposal_hash, comment, args)
         self.fleet.work()
 
     def region(self, thread: UUID) -> str:

@@ -7,24 +7,28 @@ from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
+from drf_spectacular.utils import extend_schema
 from pydantic import Field
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from approvals import queries as gates
 from approvals.gates.prior_effects import prior_effects
 from approvals.queries import ApprovalRow
 from approvals.rules.votes import Vote as VoteRow
 from checkpoints import queries
-from dashboard.documents.receipts.receipt_shape import ProposalReceipts
-from dashboard.documents.receipts.receipts import receipts_of
+from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import Actor
-from dashboard.pages import evidence
-from dashboard.pages.repeats import repeat_of
-from dashboard.pages.reviewers import RequestProgress, Stage, progress_of
 from dashboard.wording.turns import nobody_can
 from dashboard.wording.young_accounts import young_accounts
 
+from . import evidence
 from .approvals import NAMES_VERDICTS, Approval
+from .receipt_shape import ProposalReceipts
+from .receipts import receipts_of
+from .repeats import repeat_of
+from .reviewers import RequestProgress, Stage, progress_of
 
 REPLIES = 200
 
@@ -251,3 +255,16 @@ def _former(row: ApprovalRow) -> Former | None:
         outcome=before.outcome,
         why=evidence.reappeared(row, before),
     )
+
+
+class OneApproval(MemberView):
+    """One request."""
+
+    @extend_schema(
+        responses={200: ApprovalDetail, **refusals(404)},
+        summary="A request with its whole proposal, votes and questions",
+    )
+    def get(self, request: Request, approval_id: UUID) -> Response:
+        """The standing_hash names what a verdict binds to."""
+        row = gates.approval(approval_id, workspace=self.actor.workspace)
+        return answer(ApprovalDetail.read(row, self.actor))

@@ -15,12 +15,12 @@ from rest_framework.response import Response
 
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.parameters import choice
+from dashboard.api.records.search import CAME_OF_ALL, CameOf
 from dashboard.documents.state_shape import Shape
-from dashboard.pages.report.decision import DecisionReport, Difference, Proved, Verdict
-from dashboard.pages.report.file import attachment
 
-from ..shapes.approval_detail import Prior
-from .search import CAME_OF_ALL, CameOf
+from .approval_detail import Prior
+from .report import DecisionReport, Difference, Proved, Verdict
+from .report_page import attachment
 
 HTML = "text/html"
 

@@ -13,13 +13,12 @@ from django.views.decorators.http import require_POST, require_safe
 from approvals.inbox import boxes as inbox_floor
 from approvals.inbox import reviewers
 from approvals.inbox import rows as inbox_rows
-from dashboard import actions, errors
-from dashboard.actions import bulk
+from dashboard import errors
 from dashboard.actions.people.administration import AUDIT
 from dashboard.fields.parameters import CURSOR, ID
 from dashboard.identity.people import people
+from dashboard.identity.permissions import may
 from dashboard.identity.seats import person_of
-from dashboard.pages.inbox import page_from
 from dashboard.views.addresses import takes
 from dashboard.views.base import (
     SeeOther,
@@ -33,7 +32,9 @@ from dashboard.views.base import (
 )
 from dashboard.wording import amounts, sentences_of_decisions
 
-from .flow import LIST_PARAMETERS
+from . import decide_many as bulk
+from .inbox import page_from
+from .next_request import LIST_PARAMETERS
 
 LIST, SHEET, LOAD = "inbox/list.html", "inbox/bulk.html", "inbox/load.html"
 DONE = {"approve": "approved", "reject": "rejected"}
@@ -71,7 +72,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
 def _habit(request: HttpRequest) -> reviewers.Habit | None:
     """The asking person's own habits, where they are worth a word."""
     who = actor(request)
-    if not actions.may(who, "decide"):
+    if not may(who, "decide"):
         return None
     result = reviewers.habit(who.workspace, who.person)
     return result if result is not None and result.worth_a_word else None

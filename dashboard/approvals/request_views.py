@@ -11,17 +11,22 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals.rules.votes import person
-from dashboard import actions, errors
+from dashboard import errors
+from dashboard.api.shapes.requests import Nothing
 from dashboard.fields.answer import answer_fields, read_answer
 from dashboard.fields.parameters import FLAG, TEXT
 from dashboard.identity.permissions import require
+from dashboard.kit.action import read
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, live_page, show, wants_regions
 
-from . import after_verdict, confirmation, flow, second_question
+from . import after_verdict, confirmation, second_question
 from . import edit as editing
+from . import next_request as flow
 from .after_verdict import notice, page_for
+from .decide import DECIDE, Decide
+from .take_back import TAKE_BACK
 
 DETAIL = "approval/detail.html"
 SEEN_HEADER = "X-Gatepost-Seen"  # the hash of the proposal that the page has shown
@@ -86,7 +91,14 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         if question := second_question.ask(request, page, verdict):
             return question
         who = confirmation.confirmed(request)
-        row = actions.decide(who, approval_id, verdict, seen, comment, args, what_next=what_next)
+        sent = {
+            "verdict": verdict,
+            "proposal_hash": seen,
+            "comment": comment,
+            "args": args,
+            "what_next": what_next,
+        }
+        row = DECIDE.run(who, read(Decide, sent), approval_id)
     except errors.Missing:
         raise
     except errors.ActionError as error:
@@ -114,7 +126,7 @@ def take_back(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return _again(request, approval_id)
     try:
-        actions.take_back(actor(request), approval_id)
+        TAKE_BACK.run(actor(request), Nothing(), approval_id)
     except errors.Missing:
         raise
     except errors.ActionError as error:

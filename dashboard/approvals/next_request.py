@@ -14,11 +14,12 @@ from django.http import HttpRequest
 
 from approvals import gates
 from approvals.inbox.boxes import BOXES, SORTS
-from dashboard.actions import may
 from dashboard.fields.parameters import ID, TEXT, Values, one_of
+from dashboard.identity.permissions import may
 from dashboard.identity.seats import person_of
-from dashboard.pages.inbox import BOX, OLD_NAMES, InboxPage, page_from
 from dashboard.views.base import actor, wants_regions
+
+from .inbox import BOX, OLD_NAMES, InboxPage, page_from
 
 HELD: Final = "held"  # names in an address what its reader decided on the page before
 NEXT: Final = "following"  # names in an address the request that came after it in its list

@@ -9,10 +9,10 @@ from django.shortcuts import render
 
 from approvals.states import ALLOWING
 from dashboard.drawing import differences
-from dashboard.pages.approvals import ApprovalPage
 from dashboard.wording.parties import recognised
 
 from .confirmation import NEVER_SENT_BACK
+from .request_page import ApprovalPage
 
 PAGE: Final = "approval/decision/second_page.html"
 _OURS: Final = (*NEVER_SENT_BACK, "verdict", "confirmed")

@@ -21,7 +21,7 @@ from dashboard.identity.people import people
 from dashboard.wording.sentences import person
 from dashboard.wording.text import number
 
-from .material import Material, read_material
+from .receipt_material import Material, read_material
 from .receipt_shape import ProposalReceipts, ReceiptValue
 
 LINES: Final = 20

@@ -13,17 +13,20 @@ from django.views.decorators.http import require_safe
 
 from approvals.queries import ApprovalRow
 from checkpoints import queries
-from dashboard import actions, errors
+from dashboard import errors
 from dashboard.drawing.differences import same
 from dashboard.fields import form as fields
 from dashboard.fields.faults import beside, location, named, schema_faults, sentence
 from dashboard.identity.permissions import require
-from dashboard.pages.approvals import ApprovalPage
+from dashboard.kit.action import read
 from dashboard.views import forms
 from dashboard.views.base import actor, member, refused
 
-from . import confirmation, flow, second_question
+from . import confirmation, second_question
+from . import next_request as flow
 from .after_verdict import notice, onward, page_for
+from .decide import DECIDE, Decide
+from .request_page import ApprovalPage
 
 PAGE = "approval/edit.html"
 FORM, JSON = "form", "json"
@@ -67,14 +70,15 @@ def send(
         return question
     void = page.progress.got
     try:
-        done = actions.decide(
-            confirmation.confirmed(request),
-            row.id,
-            "edit",
-            page.seen,
-            request.POST.get("comment", "").replace("\r\n", "\n"),
-            args,
-        )
+        who = confirmation.confirmed(request)
+        comment = request.POST.get("comment", "").replace("\r\n", "\n")
+        fields_sent = {
+            "verdict": "edit",
+            "proposal_hash": page.seen,
+            "comment": comment,
+            "args": args,
+        }
+        done = DECIDE.run(who, read(Decide, fields_sent), row.id)
     except errors.Missing:
         raise
     except errors.ActionError as error:

@@ -14,11 +14,11 @@ from approvals.queries import ApprovalRow
 from approvals.rules.votes import person
 from approvals.states import ALLOWING, ROLL_BACK, STOP
 from checkpoints.errors import NotFound
-from dashboard.pages.approvals import ApprovalPage
-from dashboard.pages.reviewers import Viewer
 from dashboard.views.base import SeeOther, actor, flash
 
-from . import flow
+from . import next_request as flow
+from .request_page import ApprovalPage
+from .reviewers import Viewer
 
 _NEXT = {
     STOP: "The thread stops.",

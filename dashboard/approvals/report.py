@@ -25,14 +25,14 @@ from checkpoints.views import ActivityRow, VerificationRow
 from dashboard.drawing.differences import container, pairs_of, same
 from dashboard.drawing.list_pairs import MISSING
 from dashboard.identity.people import people
-from dashboard.pages.approvals import ApprovalPage
 from dashboard.records.integrity.record_integrity import ThreadIntegrity, integrity_of
 from dashboard.wording import sentences
 from dashboard.wording.events import event_sentence
 from dashboard.wording.parties import Recognised, recognised
 from dashboard.wording.text import span
 
-from .outcomes import CUT, outcome_in_words
+from .report_outcomes import CUT, outcome_in_words
+from .request_page import ApprovalPage
 
 LINES_MAX: Final = 500
 FOUR_EYES: Final = "People who started, forked or edited the thread can’t approve"

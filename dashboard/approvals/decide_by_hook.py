@@ -14,13 +14,15 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from dashboard.api.protocol import deliveries, limits, query_parameters
+from dashboard.api.protocol import limits, query_parameters
 from dashboard.api.protocol.base import refusals
 from dashboard.api.protocol.renderers import Negotiation
 from dashboard.api.shapes.django_request import django_request
 from dashboard.api.shapes.problems import MEDIA_TYPE
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import TooLarge
+
+from . import deliveries
 
 REPLAYED = "Webhook-Replayed"
 _SIGNED = (
@@ -53,7 +55,7 @@ class Signature(BaseAuthentication):
 class SignatureDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """The signature, in the schema."""
 
-    target_class = "dashboard.api.hooks.decisions.Signature"
+    target_class = "dashboard.approvals.decide_by_hook.Signature"
     name = "webhookSignature"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Decisions that were made elsewhere: a signed delivery becomes a person's decision here, once.
 
 Who signed is found by the secrets of the hook, who decided by the admin's mapping, what they may by
-their roles of this moment: then it goes through `actions.decide` like every other decision. What
+their roles of this moment: then it goes through `approval.decide` like every other decision. What
 that answers is kept under the delivery's id in the same transaction, so the same id again gets the
 same answer. What is turned away before that is kept nowhere, and may be sent again once it is
 mended.
@@ -32,14 +32,15 @@ from approvals.states import WHAT_NEXT
 from checkpoints.encryption.digests import fits_digest, keyed_digest
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
-from dashboard import actions
+from dashboard.api.protocol.base import refusal_of
 from dashboard.api.shapes.problems import of_action
-from dashboard.api.shapes.requests import Hash, RequestShape, Word
+from dashboard.api.shapes.requests import Hash, RequestShape
 from dashboard.api.shapes.texts import Comment, Id, NotBlank, OneOf
 from dashboard.errors import ActionError, Forbidden, Invalid, Malformed, Missing, StillWorking
 from dashboard.identity.permissions import Actor, Grant, actor_of, require
+from dashboard.kit.action import read
 
-from .base import refusal_of
+from .decide import DECIDE, Decide, Word
 
 BODY_MAX: Final = 1024 * 1024
 TOLERANCE: Final = 300  # seconds, both ways, by the database's clock
@@ -231,7 +232,7 @@ def _decided(actor: Actor, carried: Carried) -> tuple[int, dict[str, Any]]:
     """(status, JSON) of the decision; what it refuses is an answer as well, and stands."""
     request = carried.model_dump(exclude={"approval", "by"}, exclude_unset=True)
     try:
-        row = actions.decide(actor, carried.approval, **request)
+        row = DECIDE.run(actor, read(Decide, request), carried.approval)
     except ActionError as error:
         if error.retry_after:
             raise

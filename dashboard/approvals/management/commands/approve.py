@@ -5,30 +5,33 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
-from uuid import UUID
 
 from django.contrib.auth import get_user_model
 
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
-from approvals.states import ALLOWING, ANSWERS, UNSETTLED, WHAT_NEXT
+from approvals.states import ANSWERS, WHAT_NEXT
 from checkpoints.state import deltas
-from dashboard import actions
 from dashboard.actions.people.second_factor import checked_code
-from dashboard.api.shapes.approval_detail import ApprovalDetail
-from dashboard.api.shapes.approvals import Approval, ApprovalList
+from dashboard.api.shapes.requests import Nothing
+from dashboard.approvals.approval_detail import ApprovalDetail
+from dashboard.approvals.approvals import Approval, ApprovalList
+from dashboard.approvals.decide import DECIDE, Decide
+from dashboard.approvals.take_back import TAKE_BACK
+from dashboard.approvals.target import approval_named
 from dashboard.commands.terminal.arguments import json_given
 from dashboard.commands.terminal.console import PersonalCommand, Usage, add_common_arguments
 from dashboard.commands.terminal.tables import Table, facts, table
-from dashboard.errors import Missing
 from dashboard.identity.logins.confirmation import verified
 from dashboard.identity.permissions import Actor, Login
+from dashboard.kit.action import read
 from dashboard.wording.sentences import decider
 
 
 class Command(PersonalCommand):
     """Without an id it lists, without a verdict it shows, with both it decides."""
 
+    declared = (DECIDE.name, TAKE_BACK.name)
     help = "Lists what waits for a decision, shows one request, or decides it."
     examples = """
         approve
@@ -94,7 +97,7 @@ class Command(PersonalCommand):
             raise Usage(option, "needs the id of a request")
         actor = self.actor("read")
         if o["approval"]:
-            row = _named(actor, o["approval"])
+            row = approval_named(actor, o["approval"])
             self.tell(ApprovalDetail.read(row, actor), _table(row))
             return
         page = gates.approvals(workspace=actor.workspace, limit=200)
@@ -111,36 +114,32 @@ class Command(PersonalCommand):
 
     def _decide(self) -> None:
         o, actor = self.options, self.actor("decide")
-        row = _named(actor, o["approval"])
+        row = approval_named(actor, o["approval"])
         if o["password_stdin"] or o["code_stdin"]:
             user = get_user_model()._default_manager.get(pk=actor.user_id)
             line = sys.stdin.readline().rstrip("\n")
             check = checked_code if o["code_stdin"] else verified
             at = check(None, user, line)
             actor = replace(actor, login=Login("", at))
-        done = actions.decide(
-            actor,
-            row.id,
-            o["verdict"],
-            o["hash"] or row.standing_hash,
-            o["comment"],
-            None if o["answer"] is None else json_given(o["answer"], "--args"),
-            o["what_next"],
-        )
-        if done.status == "held":
-            self.say(f"It counts from {done.effective_at:%H:%M:%S} on; --take-back undoes it.")
-        elif done.open and o["verdict"] in ALLOWING:
-            self.say("Recorded. Others still have to approve.")
-        elif done.open:
-            self.say("Asked. The request stays open.")
+        values = {
+            "verdict": o["verdict"],
+            "proposal_hash": o["hash"] or row.standing_hash,
+            "comment": o["comment"],
+            "args": None if o["answer"] is None else json_given(o["answer"], "--args"),
+            "what_next": o["what_next"],
+        }
+        wanted = read(Decide, values)
+        done = DECIDE.run(actor, wanted, row.id)
+        if text := DECIDE.done(wanted, done):
+            self.say(text)
         self._tell(actor, done)
 
     def _take_back(self) -> None:
         o, actor = self.options, self.actor("decide")
         if o["verdict"]:
             raise Usage("--take-back", "goes without --verdict")
-        done = actions.take_back(actor, _named(actor, o["approval"]).id)
-        self.say("Undone. The request is open again.")
+        done = TAKE_BACK.run(actor, Nothing(), approval_named(actor, o["approval"]).id)
+        self.say(TAKE_BACK.done(Nothing(), done))
         self._tell(actor, done)
 
     def _tell(self, actor: Actor, row: ApprovalRow) -> None:
@@ -173,22 +172,3 @@ def _table(row: ApprovalRow) -> Table:
             *([("comment", row.comment)] if row.comment else []),
         ],
     )
-
-
-def _named(actor: Actor, value: str) -> ApprovalRow:
-    try:
-        return gates.approval(UUID(value), workspace=actor.workspace)
-    except ValueError:
-        pass
-    rows = [
-        row
-        for status in UNSETTLED
-        for row in gates.approvals(workspace=actor.workspace, status=status, limit=200).rows
-    ]
-    results = [row for row in rows if str(row.id).startswith(value.lower())]
-    if len(results) != 1:
-        raise Missing(
-            f"{'More than one' if results else 'No'} open request has an id that begins with "
-            f"{value}."
-        )
-    return results[0]

@@ -22,16 +22,14 @@ from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ActivityRow, AgentRow, EffectFate, EventRow, ThreadRow
-from dashboard.actions import may
 from dashboard.actions.people.administrator import AUDIT
 from dashboard.actions.previews.operations import operation_plan
-from dashboard.documents.receipts.receipt_shape import ProposalReceipts
-from dashboard.documents.receipts.receipts import receipts_of
 from dashboard.drawing import differences
 from dashboard.fields.answer import answer_fields
 from dashboard.fields.shapes import Field
 from dashboard.identity.people import people
-from dashboard.identity.permissions import needs
+from dashboard.identity.permissions import may, needs
+from dashboard.pages.rights import Class, Roles, rights_of
 from dashboard.records.integrity.damage import damage_of
 from dashboard.wording.operations import OUTCOMES, carried_out, operation
 from dashboard.wording.parties import recognised
@@ -40,9 +38,10 @@ from dashboard.wording.young_accounts import young_accounts
 
 from . import evidence
 from .inbox import InboxPage
+from .receipt_shape import ProposalReceipts
+from .receipts import receipts_of
 from .repeats import Repeat, repeat_of
 from .reviewers import RequestProgress, Viewer, own, progress_of
-from .rights import Class, Roles, rights_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,9 @@ from approvals import queries as gates
 from approvals.inbox import boxes as inbox
 from approvals.inbox.boxes import BOXES, SORTS, Listed, Person, Wanted
 from checkpoints import queries
-from dashboard.actions import may
 from dashboard.fields.shapes import ListPosition
-
-from .rights import Class, Roles, rights_of
+from dashboard.identity.permissions import may
+from dashboard.pages.rights import Class, Roles, rights_of
 
 # What /approvals/ shows without a word: the same for everybody, so it can be pushed.
 BOX, SORT = "open", "risk"

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 
-from dashboard import actions, errors
-from dashboard.actions.people.second_factor import confirm_by_passkey
+from dashboard import errors
+from dashboard.actions.people.second_factor import confirm_by_code, confirm_by_passkey
+from dashboard.actions.people.sign_ins import confirm_sign_in
 from dashboard.identity.logins.attempts import WrongCode
 from dashboard.identity.logins.confirmation import WrongPassword
 from dashboard.identity.permissions import Actor
@@ -29,9 +30,9 @@ def confirmed(request: HttpRequest) -> Actor:
     if answer := request.POST.get("confirm_passkey"):
         return confirm_by_passkey(actor(request), request, answer)
     if "confirm_code" in request.POST:
-        return actions.confirm_by_code(actor(request), request, request.POST["confirm_code"])
+        return confirm_by_code(actor(request), request, request.POST["confirm_code"])
     if "password" in request.POST:
-        return actions.confirm_sign_in(actor(request), request, request.POST["password"])
+        return confirm_sign_in(actor(request), request, request.POST["password"])
     return actor(request)
 
 

@@ -1,1 +1,0 @@
-"""Sources of the values of a proposal, read from the record for page and API."""
