@@ -25,12 +25,12 @@ from dashboard.documents.state_shape import State
 from dashboard.drawing.comparison.compare import compare
 from dashboard.drawing.comparison.endings import ending_of
 from dashboard.errors import Invalid
+from dashboard.external.leased_view import LeasedView
+from dashboard.external.report_calls import COMMIT, NOTE, commit_checkpoint, report_events
 from dashboard.identity.senders import login_headers
 from gatepost_command import COMMAND
 from workers.external.settled import recorded
 
-from .external.base import LeasedView
-from .external.reports import COMMIT, NOTE, commit_checkpoint, report_events
 from .protocol.base import MemberView, answer, refusals
 from .protocol.event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
 from .protocol.event_stream import EventStreamRenderer, Followed, event_stream

@@ -24,6 +24,18 @@ from dashboard.board.many_calls import ManyThreads
 from dashboard.board.overview.calls import OverviewFigures
 from dashboard.board.saved_views.calls import ChangeOneView, OneView, RemoveOneView, SavedViews
 from dashboard.board.stuck_calls import StuckThreads
+from dashboard.external.lease_calls import NextOfThread, ReleaseThread, RenewThread, TakeThread
+from dashboard.external.otlp import TakeSpans
+from dashboard.external.record_call import RecordOfThread
+from dashboard.external.report_calls import (
+    AskForAnswers,
+    BeginCall,
+    CheckCall,
+    RecordCalls,
+    SettleCall,
+    UndoCall,
+)
+from dashboard.external.saved_state_calls import SavedStates
 from dashboard.kit.call import call
 from dashboard.records.erase import DECIDE_ERASURE, ERASE
 from dashboard.records.erasures import Erasures, OneErasure
@@ -66,18 +78,6 @@ from .endpoints import (
     SwitchOneEndpoint,
     TestOneEndpoint,
 )
-from .external.leases import NextOfThread, ReleaseThread, RenewThread, TakeThread
-from .external.otlp import TakeSpans
-from .external.record import RecordOfThread
-from .external.reports import (
-    AskForAnswers,
-    BeginCall,
-    CheckCall,
-    RecordCalls,
-    SettleCall,
-    UndoCall,
-)
-from .external.saved_states import SavedStates
 from .fleet.budgets import Budgets
 from .fleet.deputies import Deputies, HandOverApproval, RemoveOneDeputy
 from .fleet.devices import Devices, RemoveOneDevice

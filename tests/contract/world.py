@@ -15,10 +15,10 @@ from approvals.rules.terms import Terms
 from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard import actions
-from dashboard.actions import external
 from dashboard.api.shapes.requests import Nothing
 from dashboard.board.incidents.snooze import SNOOZE, SnoozeIncident, time_after
 from dashboard.board.incidents.take import TAKE
+from dashboard.external import leases, reports, saved_states
 from dashboard.kit.action import read
 from dashboard.threads.pause import PAUSE, Pause
 from tests.support import decisions
@@ -177,7 +177,7 @@ def _taken(cast: Cast) -> UUID:
 
 def _saved(cast: Cast) -> str:
     """A state under a name."""
-    external.save_state(cast.actor("operator"), "conversation-7", {"turn": 1})
+    saved_states.save_state(cast.actor("operator"), "conversation-7", {"turn": 1})
     return "conversation-7"
 
 
@@ -193,7 +193,7 @@ def _elsewhere(cast: Cast) -> UUID:
 def _reporting(cast: Cast) -> tuple[UUID, UUID]:
     """One that such an agent has taken, with an effect that has begun."""
     operator, thread = cast.actor("operator"), _elsewhere(cast)
-    token = external.take(operator, thread, "host-1", 60).work.token
+    token = leases.take(operator, thread, "host-1", 60).work.token
     _begin(operator, thread, token, "charge#0")
     return thread, token
 
@@ -201,13 +201,13 @@ def _reporting(cast: Cast) -> tuple[UUID, UUID]:
 def _settled(cast: Cast) -> tuple[UUID, UUID]:
     """One that such an agent has taken, and nothing more."""
     thread = _elsewhere(cast)
-    return thread, external.take(cast.actor("operator"), thread, "host-1", 60).work.token
+    return thread, leases.take(cast.actor("operator"), thread, "host-1", 60).work.token
 
 
 def _begin(actor: Any, thread: UUID, token: UUID, key: str) -> UUID:
     at = {"node": "work", "index": 0, "key": key}
     how: dict[str, Any] = {"step": None, "kind": "effect", "tool": "charge", "gate": None}
-    answer = external.begin(actor, thread, token, at, args={"cents": 1}, **how)
+    answer = reports.begin(actor, thread, token, at, args={"cents": 1}, **how)
     assert answer.activity is not None
     return answer.activity.id
 
@@ -215,18 +215,18 @@ def _begin(actor: Any, thread: UUID, token: UUID, key: str) -> UUID:
 def _undoing(cast: Cast) -> tuple[UUID, UUID, UUID]:
     """One that somebody rolled back; its agent has taken it to undo what it did."""
     operator, thread = cast.actor("operator"), _elsewhere(cast)
-    token = external.take(operator, thread, "host-1", 60).work.token
+    token = leases.take(operator, thread, "host-1", 60).work.token
     effect = _begin(operator, thread, token, "charge#0")
     at = {"node": "work", "index": 0, "key": "charge#0"}
     how: dict[str, Any] = {"error": "", "usage": None, "kind": "effect", "tool": "charge"}
     how |= {"args": None, "step": None, "state": "done", "result": "ch_1"}
-    external.settle(operator, thread, token, at, **how)
+    reports.settle(operator, thread, token, at, **how)
     report = Report(None, None, ["work"], ["work"], {"set": {"n": 2}})
-    external.commit(operator, thread, token, report)
-    external.release(operator, thread, token, "succeeded", "", None)
+    reports.commit(operator, thread, token, report)
+    leases.release(operator, thread, token, "succeeded", "", None)
     first = queries.checkpoint_by_number(thread, 0).id
     actions.roll_back(operator, thread, first, "wrong")
-    return thread, external.take(operator, thread, "host-1", 60).work.token, effect
+    return thread, leases.take(operator, thread, "host-1", 60).work.token, effect
 
 
 def _held(cast: Cast, agent: UUID) -> ApprovalRow:

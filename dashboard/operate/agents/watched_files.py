@@ -10,9 +10,9 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from dashboard.actions import external
 from dashboard.commands.terminal.state_files import read
 from dashboard.errors import ActionError, Invalid, Leased, Missing
+from dashboard.external import observed_threads
 from dashboard.identity.permissions import Actor
 
 FRAMEWORK: Final = "state.json"
@@ -86,7 +86,7 @@ class Folder:
             if not isinstance(state, dict):
                 raise Invalid("$", "must be an object")
             status: FileStatus = STATUSES.get(str(state.get("status")).lower(), "paused")
-            saved = external.keep_state(
+            saved = observed_threads.keep_state(
                 self.actor,
                 agent=self.agent,
                 name=name,

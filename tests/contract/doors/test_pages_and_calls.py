@@ -12,11 +12,12 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from dashboard import actions
-from dashboard.actions import external, hooks
+from dashboard.actions import hooks
 from dashboard.approvals.decide_many import decide_many
 from dashboard.kit.action import ACTIONS
 from dashboard.threads import many
 from tests.contract.calls import example, send
+from tests.contract.doors.choke_point import EXTERNAL
 from tests.contract.example_calls import next_node, version_of
 from tests.contract.operations import operations
 from tests.contract.starts import noticed
@@ -203,7 +204,15 @@ def codes() -> dict[Any, str]:
     names = set(actions.__all__) - QUESTIONS
     results = {name: getattr(actions, name) for name in names}
     # What agents that work elsewhere do has names of its own.
-    results |= {f"external.{n}": getattr(external, n) for n in external.__all__ if n != "lease_of"}
+    results |= {
+        f"external.{name}": one
+        for module in EXTERNAL
+        for name, one in vars(module).items()
+        if inspect.isfunction(one)
+        and one.__module__ == module.__name__
+        and not name.startswith("_")
+        and name not in ("closed", "is_own", "lease_of", "owner_of")
+    }
     results |= {name: getattr(hooks, name) for name in HOOKS}
     results |= {name: getattr(many, name) for name in ("preview_many", "act_on_many")}
     results["decide_many"] = decide_many

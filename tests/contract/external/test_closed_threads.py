@@ -15,10 +15,10 @@ from django.test import override_settings
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import queries, store
-from dashboard.actions import external
 from dashboard.capsules.exports import capsule_of
 from dashboard.capsules.imports import import_capsule
 from dashboard.errors import ActionError
+from dashboard.external import observed_threads, saved_states, spans
 from dashboard.gateway.calls import Dispatch
 from dashboard.identity import tokens
 from tests.contract.calls import example
@@ -173,14 +173,14 @@ def test_a_name_of_the_gateway_is_of_use_to_nobody_else(gateway: Gateway, tmp_pa
     before = _contents()
     for name in (row.name, following):
         with pytest.raises(ActionError):
-            external.save_state(operator, name, {"n": 1}, bucket="mcp:adders")
+            saved_states.save_state(operator, name, {"n": 1}, bucket="mcp:adders")
         with pytest.raises(ActionError):
-            external.keep_state(
+            observed_threads.keep_state(
                 operator, agent="mcp:adders", name=name, state={"n": 1}, framework="x"
             )
     assert _contents() == before
 
-    watched = external.take_spans(operator, [_span(following)])
+    watched = spans.take_spans(operator, [_span(following)])
     assert thread not in watched
     agents = {queries.thread(one, workspace=cast.workspace).agent for one in watched}
     assert agents == {"OpenTelemetry mcp:adders"}
@@ -201,10 +201,10 @@ def test_a_watched_thread_is_taken_by_no_agent(gateway: Gateway) -> None:
     """It would go on under the policies' eyes: nothing stops a watched agent before a node."""
     cast = gateway.cast
     policies.make(cast.workspace, Draft("Paying", "node == 'pay'"), actor="user:0")
-    seen = external.keep_state(
+    seen = observed_threads.keep_state(
         cast.actor("operator"), agent="payer", name="order-7", state={"n": 1}, framework="x"
     )
-    (by_spans,) = external.take_spans(cast.actor("operator"), [_span("order-8", agent="payer")])
+    (by_spans,) = spans.take_spans(cast.actor("operator"), [_span("order-8", agent="payer")])
     for thread in (seen.thread, by_spans):
         send = holders(gateway)["another token"]
         with connection.cursor() as cursor:

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import connection
 
-from dashboard.actions import external
+from dashboard.external import leases
 from tests.contract.calls import example, send
 from tests.contract.example_calls import Call
 from tests.contract.operations import Operation, operations
@@ -52,7 +52,7 @@ def _of_a_worker(world: World, thread: UUID, token: str) -> str:
 
 
 def _of_another_thread(world: World, thread: UUID, token: str) -> str:
-    held = external.take(world.cast.actor("operator"), world.elsewhere, "host-9", 60)
+    held = leases.take(world.cast.actor("operator"), world.elsewhere, "host-9", 60)
     return str(held.work.token)
 
 

@@ -14,7 +14,7 @@ from approvals.policies.matches import Facts
 from checkpoints import queries
 from checkpoints.names import name_fault
 from dashboard import actions
-from dashboard.actions.external import reports
+from dashboard.external import reports
 from tests.support.cast import Cast
 
 from .door import Agent

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from checkpoints.queries import why
-from dashboard.actions.external import leases, next_steps
+from dashboard.external import leases, next_steps
 from dashboard.wording import sentences
 from dashboard.wording import why as wording
 from tests.support.cast import Cast

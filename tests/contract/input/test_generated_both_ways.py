@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from schemathesis import GenerationMode
 
-from dashboard.api.shapes.external_requests import RenewLease, ReportCheckpoint
+from dashboard.external.requests import RenewLease, ReportCheckpoint
 from dashboard.threads.skip import Skip
 from tests.contract.calls import example, send
 from tests.contract.operations import document, operations

@@ -8,14 +8,14 @@ from pydantic import Field
 
 from approvals.states import DEFAULT_RISK, Risk
 from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
-from dashboard.actions.external.leases import SECONDS_MAX, SECONDS_MIN
-from dashboard.actions.external.saved_states import BUCKET
 from dashboard.api.protocol.idempotency_key import KEY_MAX
 from dashboard.api.protocol.long_poll import WAIT_MAX
 from dashboard.api.protocol.parameters import LIMIT_MAX, SEQ_MAX, TEXT_MAX
-from dashboard.api.shapes import external_requests as external
 from dashboard.api.shapes import requests
 from dashboard.api.shapes.texts import Id, NotBlank, Title
+from dashboard.external import requests as external
+from dashboard.external.leases import SECONDS_MAX, SECONDS_MIN
+from dashboard.external.saved_states import BUCKET
 
 AGENT: Final = "mcp-requests"
 LEASE_SECONDS: Final = 600

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 
 from checkpoints.limits import TITLE_MAX
 from checkpoints.states import FINISHED, Status
-from dashboard.api.shapes.external_answers import RequestNow, ThreadNow
 from dashboard.approvals.decide import DECIDE
+from dashboard.external.answers import RequestNow, ThreadNow
 
 from . import arguments
 from .calls import Api, ApiAnswer, ApiCall

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from dashboard.api.shapes.external_answers import CheckpointKept
 from dashboard.documents.state_shape import State
+from dashboard.external.answers import CheckpointKept
 
 from . import arguments
 from .tool import Tool, changing, reading

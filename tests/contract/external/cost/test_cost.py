@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from checkpoints import chain, queries
 from checkpoints.queries.states import recent_digests
 from checkpoints.state.digests import Digests
-from dashboard.actions.external import reports
+from dashboard.external import reports
 from dashboard.identity import rate_limits
 from tests.support.cast import Cast
 

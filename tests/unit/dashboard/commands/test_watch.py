@@ -16,9 +16,9 @@ from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from dashboard import actions
-from dashboard.actions import external
 from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import Conflict
+from dashboard.external import observed_threads
 from dashboard.identity.permissions import THREAD_ACTIONS, allowed_actions
 from dashboard.operate.agents.watched_files import Folder, Seen
 from dashboard.records.integrity.proof import verify
@@ -188,7 +188,7 @@ def test_somebody_who_may_not_work_watches_nothing(cast: Cast, tmp_path: Path) -
         (seen,) = Folder(tmp_path, "researcher", cast.actor(who)).look(patient=False)
         assert (seen.result, "role" in seen.why) == ("refused", True)
     with pytest.raises(Exception, match="role"):
-        external.keep_state(
+        observed_threads.keep_state(
             cast.actor("auditor"), agent="x", name="x", state={}, framework="state.json"
         )
 

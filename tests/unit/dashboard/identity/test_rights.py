@@ -18,7 +18,7 @@ from approvals.notify.recipients import DECIDES
 from checkpoints import queries
 from checkpoints.states import ROLES as ROLES_OF_TABLE
 from dashboard import actions
-from dashboard.actions import external, hooks
+from dashboard.actions import hooks
 from dashboard.actions.people.administration import Administrator
 from dashboard.administration import retention
 from dashboard.api.shapes.requests import Nothing
@@ -26,6 +26,7 @@ from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
 from dashboard.board.incidents.take import TAKE
 from dashboard.board.saved_views import view_actions
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
+from dashboard.external import leases
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor, may
 from dashboard.records.erase import DECIDE_ERASURE, ERASE, DecideErasure, RequestErasure
@@ -49,7 +50,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
     return {
         "start": lambda who: actions.start_thread(who, agent="research", input={"goal": "abc"}),
         "upload": lambda who: actions.upload(who, SimpleUploadedFile("a.csv", b"a")),
-        "work": lambda who: external.take(who, thread, "host-1", 60),
+        "work": lambda who: leases.take(who, thread, "host-1", 60),
         "pause": lambda who: PAUSE.run(who, Pause(), thread),
         "rename": lambda who: RENAME.run(who, Rename(title="October"), thread),
         "resume": lambda who: RESUME.run(who, Resume(), thread),

@@ -7,15 +7,15 @@ from django.db import connection
 from checkpoints import queries
 from checkpoints.states import Status
 from dashboard import actions
-from dashboard.actions import external
+from dashboard.external import saved_states
 from tests.support.cast import Cast
 
 
 def test_the_head_moves_at_once_and_the_commit_waits_for_the_flush(cast: Cast) -> None:
     """With an idempotency key all of it is one transaction, so no part may turn the wait off."""
     operator = cast.actor("operator")
-    first = external.save_state(operator, "x", {"turn": 1})
-    thread = external.save_state(operator, "x", {"turn": 2}).thread
+    first = saved_states.save_state(operator, "x", {"turn": 1})
+    thread = saved_states.save_state(operator, "x", {"turn": 2}).thread
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL synchronous_commit = on")
         actions.roll_back(operator, thread, first.id, "the second turn was wrong")

@@ -237,25 +237,25 @@ def test_values_that_no_thread_has_are_refused(cast: Cast) -> None:
 
 @pytest.mark.django_db
 def test_an_agent_elsewhere_is_told_to_wait(cast: Cast) -> None:
-    from dashboard.actions import external
+    from dashboard.external import leases, next_steps
     from workers.external.announcement import Announcement
 
     operator = cast.actor("operator")
     made = Announcement(framework="python")
     thread, _ = actions.start_or_continue(operator, agent="elsewhere", input={}, external=made)
-    held = external.take(operator, thread, "host-1", 60)
+    held = leases.take(operator, thread, "host-1", 60)
     breaker = tripped(cast)
     # Its lease is its own until it reports; what it reports ends it.
     token = held.work.token
-    row = external.release(operator, thread, token, "queued", "handed back", None)
+    row = leases.release(operator, thread, token, "queued", "handed back", None)
     assert row.status is Status.QUEUED
-    answer = external.next_of(operator, thread, None)
+    answer = next_steps.next_of(operator, thread, None)
     assert (answer.do, answer.reason) == ("wait", "A breaker stops it: Prices are wrong.")
     with pytest.raises(NotAllowedNow, match="A breaker stops it"):
-        external.take(operator, thread, "host-1", 60)
+        leases.take(operator, thread, "host-1", 60)
     RELEASE.run(operator, ReleaseBreaker(reason="right"), breaker)
-    assert external.next_of(operator, thread, None).do == "take"
-    assert external.take(operator, thread, "host-1", 60).work.wish == ""
+    assert next_steps.next_of(operator, thread, None).do == "take"
+    assert leases.take(operator, thread, "host-1", 60).work.wish == ""
 
 
 @pytest.mark.django_db

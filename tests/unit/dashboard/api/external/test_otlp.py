@@ -24,7 +24,7 @@ from checkpoints import queries
 from checkpoints.chain import verify_thread
 from checkpoints.queries.why import why_waiting
 from checkpoints.views import ActivityRow, ThreadRow
-from dashboard.actions import external
+from dashboard.external import spans
 from dashboard.identity import tokens
 from tests.support.cast import Cast, make_cast
 from tests.support.site import Site, started_site
@@ -204,8 +204,8 @@ def test_late_doubled_and_disordered_spans_give_the_same_record(cast: Cast) -> N
     chance = random.Random(7)
     for _ in range(6):
         some = chance.sample(own, 5)
-        external.take_spans(actor, some + some[:2])
-    external.take_spans(actor, own)
+        spans.take_spans(actor, some + some[:2])
+    spans.take_spans(actor, own)
     (row,) = threads(cast)
     assert row.status == "succeeded"
     assert row.tokens == 70
@@ -218,14 +218,14 @@ def test_late_doubled_and_disordered_spans_give_the_same_record(cast: Cast) -> N
 
 def test_the_root_may_come_last_or_first(cast: Cast) -> None:
     actor = cast.actor("operator")
-    external.take_spans(actor, [span(2, 1, **CHAT)])
+    spans.take_spans(actor, [span(2, 1, **CHAT)])
     (row,) = threads(cast)
     assert (row.agent, row.status) == ("svc", "running")
     why = why_waiting(row)
     assert why is not None
     assert "Watched, not controlled" in why.sentence
-    external.take_spans(actor, [span(1, **AGENT)])
-    external.take_spans(actor, [span(3, 1, **CHAT)])
+    spans.take_spans(actor, [span(1, **AGENT)])
+    spans.take_spans(actor, [span(3, 1, **CHAT)])
     (row,) = threads(cast)
     assert (row.status, row.tokens) == ("succeeded", 14)
 
@@ -233,10 +233,10 @@ def test_the_root_may_come_last_or_first(cast: Cast) -> None:
 def test_a_trace_stays_with_its_thread_when_its_conversation_is_named_later(cast: Cast) -> None:
     actor = cast.actor("operator")
     other = "a" * 32
-    external.take_spans(actor, [span(2, 1, **CHAT)])
-    external.take_spans(actor, [span(1, **AGENT, gen_ai__conversation__id="c1")])
-    external.take_spans(actor, [span(5, trace=other, **AGENT, gen_ai__conversation__id="c1")])
-    external.take_spans(actor, [span(6, 5, trace=other, **CHAT)])
+    spans.take_spans(actor, [span(2, 1, **CHAT)])
+    spans.take_spans(actor, [span(1, **AGENT, gen_ai__conversation__id="c1")])
+    spans.take_spans(actor, [span(5, trace=other, **AGENT, gen_ai__conversation__id="c1")])
+    spans.take_spans(actor, [span(6, 5, trace=other, **CHAT)])
     (row,) = threads(cast)
     assert len(calls(row.id)) == 4
 
@@ -244,7 +244,7 @@ def test_a_trace_stays_with_its_thread_when_its_conversation_is_named_later(cast
 def test_a_failed_root_fails_the_thread(cast: Cast) -> None:
     from dataclasses import replace
 
-    external.take_spans(cast.actor("operator"), [replace(span(1, **AGENT), error="out of luck")])
+    spans.take_spans(cast.actor("operator"), [replace(span(1, **AGENT), error="out of luck")])
     (row,) = threads(cast)
     assert (row.status, row.status_reason) == ("failed", "out of luck")
 
@@ -255,7 +255,7 @@ def test_the_same_spans_at_once_are_one_thread(cast_: Cast) -> None:
 
     def take(_: int) -> int:
         try:
-            return len(external.take_spans(actor, own))
+            return len(spans.take_spans(actor, own))
         finally:
             connections.close_all()
 
@@ -272,7 +272,7 @@ def test_the_same_spans_at_once_are_one_thread(cast_: Cast) -> None:
 
 def test_another_workspace_has_threads_of_its_own(cast: Cast) -> None:
     for who in ("operator", "stranger"):
-        external.take_spans(cast.actor(who), [span(1, **AGENT)])
+        spans.take_spans(cast.actor(who), [span(1, **AGENT)])
     assert len(threads(cast)) == 1
     assert len(list(queries.threads(workspace=cast.elsewhere).rows)) == 1
 
@@ -299,7 +299,7 @@ def test_another_workspace_has_threads_of_its_own(cast: Cast) -> None:
 def test_names_of_other_conventions_are_read(
     cast: Cast, attributes: dict[str, Any], kind: str, tokens: int
 ) -> None:
-    external.take_spans(cast.actor("operator"), [span(1, **attributes)])
+    spans.take_spans(cast.actor("operator"), [span(1, **attributes)])
     (row,) = threads(cast)
     (call,) = calls(row.id)
     assert (call.kind, row.tokens) == (kind, tokens)
@@ -310,7 +310,7 @@ def test_names_of_other_conventions_are_read(
 
 
 def test_spans_of_all_else_are_passed_over(cast: Cast) -> None:
-    external.take_spans(cast.actor("operator"), [span(1, http__method="GET")])
+    spans.take_spans(cast.actor("operator"), [span(1, http__method="GET")])
     assert threads(cast) == []
 
 
@@ -319,8 +319,6 @@ def test_an_agent_of_ours_keeps_its_name(cast: Cast) -> None:
     from workers.code.registry import announce
 
     announce(samples.graph, {}, [samples])
-    external.take_spans(
-        cast.actor("operator"), [span(1, **AGENT | {"gen_ai__agent__name": "orders"})]
-    )
+    spans.take_spans(cast.actor("operator"), [span(1, **AGENT | {"gen_ai__agent__name": "orders"})])
     (row,) = threads(cast)
     assert row.agent == "orders (OpenTelemetry)"

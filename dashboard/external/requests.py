@@ -10,17 +10,25 @@ from pydantic_core import PydanticCustomError
 from approvals.states import DEFAULT_RISK, Risk
 from checkpoints.limits import AGENT_MAX, NAME_MAX
 from checkpoints.state.deltas import LIMITS
-from dashboard.actions.external.leases import (
+from dashboard.api.shapes.requests import (
+    INDEX_MAX,
+    NODES_MAX,
+    TOOL_MAX,
+    ExternalAgent,
+    Json,
+    Node,
+    RequestShape,
+    Tool,
+)
+from dashboard.api.shapes.texts import Id, NotBlank, OneOf, Reason
+from dashboard.external.leases import (
     LEAVING,
     REPORTER_MAX,
     SECONDS_DEFAULT,
     SECONDS_MAX,
     SECONDS_MIN,
 )
-from dashboard.actions.external.saved_states import BUCKET
-
-from .requests import INDEX_MAX, NODES_MAX, TOOL_MAX, ExternalAgent, Json, Node, RequestShape, Tool
-from .texts import Id, NotBlank, OneOf, Reason
+from dashboard.external.saved_states import BUCKET
 
 KEY_MAX = 190
 RECORDS_MAX, QUESTIONS_MAX = 200, 20

@@ -7,18 +7,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints.limits import AGENT_MAX, NAME_MAX
-from dashboard.actions import external
-from dashboard.actions.external.saved_states import BUCKET
 from dashboard.api.protocol.base import answer, refusals
 from dashboard.api.protocol.parameters import whole
-from dashboard.api.shapes.external_answers import CheckpointKept, KeptCheckpoint
-from dashboard.api.shapes.external_requests import SaveState
 from dashboard.api.shapes.requests import INDEX_MAX
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.state_shape import State
 from dashboard.errors import Invalid
+from dashboard.external.answers import CheckpointKept, KeptCheckpoint
+from dashboard.external.requests import SaveState
+from dashboard.external.saved_states import BUCKET
 
-from .base import ExternalView
+from . import saved_states
+from .leased_view import ExternalView
 
 NAME = OpenApiParameter(
     "name",
@@ -48,7 +48,7 @@ class SavedStates(ExternalView):
         name = self.text("name")
         if not name:
             raise Invalid("name", "is required")
-        row, point = external.load_state(
+        row, point = saved_states.load_state(
             self.actor,
             name,
             bucket=self.text("bucket") or BUCKET,
@@ -68,7 +68,7 @@ class SavedStates(ExternalView):
     def post(self, request: Request) -> Response:
         """Save it in the transaction that takes and gives back the lease."""
         body = self.body(SaveState)
-        saved = external.save_state(
+        saved = saved_states.save_state(
             self.actor, body.name, body.state, bucket=body.bucket, after=body.after
         )
         checkpoint = KeptCheckpoint.of(saved)

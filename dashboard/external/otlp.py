@@ -15,13 +15,13 @@ from rest_framework.response import Response
 
 from checkpoints.errors import InvalidValue
 from checkpoints.state.deltas import LIMITS
-from dashboard.actions import external
 from dashboard.api.protocol.base import answer, refusals
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Malformed, TooLarge
 from workers.external.otlp_wire import JSON, PROTOBUF, answer_bytes, read_spans, unpacked
 
-from .base import ExternalView
+from .leased_view import ExternalView
+from .spans import take_spans
 
 NO_ID = "Spans without a trace id and a span id are not taken."
 
@@ -88,7 +88,7 @@ class TakeSpans(ExternalView):
             spans, refused = read_spans(body, kind)
         except InvalidValue as error:
             raise Malformed(str(error), path=error.path) from error
-        external.take_spans(self.actor, spans)
+        take_spans(self.actor, spans)
         message = NO_ID if refused else ""
         if kind == PROTOBUF:
             return HttpResponse(answer_bytes(refused, message), content_type=PROTOBUF)

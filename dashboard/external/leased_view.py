@@ -9,12 +9,13 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from checkpoints.queries.threads import thread_summary
-from dashboard.actions import external
 from dashboard.api.protocol.base import MemberView
-from dashboard.api.shapes.external_answers import ThreadNow
 from dashboard.api.shapes.texts import is_id
 from dashboard.errors import Malformed
+from dashboard.external.answers import ThreadNow
 from dashboard.identity.rate_limits import REPORTS_ACCOUNT, REPORTS_ADDRESS
+
+from . import leases
 
 NAME = "Gatepost-Lease"
 LEASE = OpenApiParameter(
@@ -68,4 +69,4 @@ class LeasedView(ExternalView):
 
     def before_replay(self) -> None:
         """No former answer without the lease."""
-        external.lease_of(self.actor, self.kwargs["thread_id"], self.lease)
+        leases.lease_of(self.actor, self.kwargs["thread_id"], self.lease)

@@ -11,11 +11,11 @@ from rest_framework.response import Response
 
 from approvals import queries as approval_queries
 from checkpoints import queries
-from dashboard.actions import external
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.long_poll import WAIT_MAX, answer_after
 from dashboard.api.protocol.parameters import whole
-from dashboard.api.shapes.external_answers import (
+from dashboard.api.shapes.rows import Input
+from dashboard.external.answers import (
     LeaseRenewed,
     LeaseTaken,
     NextStep,
@@ -24,10 +24,10 @@ from dashboard.api.shapes.external_answers import (
     activities_of,
     requests_of,
 )
-from dashboard.api.shapes.external_requests import ReleaseLease, RenewLease, TakeLease
-from dashboard.api.shapes.rows import Input
+from dashboard.external.requests import ReleaseLease, RenewLease, TakeLease
 
-from .base import LEASE, OPTIONAL_LEASE, ExternalView, LeasedView, token_of
+from . import leases, next_steps
+from .leased_view import LEASE, OPTIONAL_LEASE, ExternalView, LeasedView, token_of
 
 WAIT = whole(
     "wait",
@@ -53,7 +53,7 @@ class TakeThread(ExternalView):
         """queued -> running."""
         body = self.body(TakeLease)
         announced = None if body.external is None else body.external.announcement()
-        held = external.take(self.actor, thread_id, body.name, body.seconds, announced=announced)
+        held = leases.take(self.actor, thread_id, body.name, body.seconds, announced=announced)
         work, row = held.work, held.thread
         branch, step = work.branch, work.step + 1
         recorded = queries.step_activities(thread_id, branch=branch, step=step)
@@ -87,7 +87,7 @@ class RenewThread(LeasedView):
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
         """Send it a few times within each term."""
-        row = external.renew(self.actor, thread_id, self.lease, self.body(RenewLease).seconds)
+        row = leases.renew(self.actor, thread_id, self.lease, self.body(RenewLease).seconds)
         return answer(LeaseRenewed(until=row.lease_until or row.last_at, thread=ThreadNow.of(row)))
 
 
@@ -105,9 +105,7 @@ class ReleaseThread(LeasedView):
     def post(self, request: Request, thread_id: UUID) -> Response:
         """running -> queued, succeeded, failed, paused or sleeping."""
         body = self.body(ReleaseLease)
-        row = external.release(
-            self.actor, thread_id, self.lease, body.as_, body.reason, body.seconds
-        )
+        row = leases.release(self.actor, thread_id, self.lease, body.as_, body.reason, body.seconds)
         return answer(ReportKept(thread=ThreadNow.of(row)))
 
 
@@ -128,7 +126,7 @@ class NextOfThread(MemberView):
         seconds, known = self.number(WAIT, 0), self.number(AFTER, 0)
 
         def read() -> NextStep:
-            return _shown(external.next_of(actor, thread_id, token))
+            return _shown(next_steps.next_of(actor, thread_id, token))
 
         result = read()
         if not seconds or result.seq > known:
@@ -141,7 +139,7 @@ class NextOfThread(MemberView):
         )
 
 
-def _shown(step: external.Next) -> NextStep:
+def _shown(step: next_steps.Next) -> NextStep:
     return NextStep(
         do=step.do,
         reason=step.reason,

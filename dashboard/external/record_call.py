@@ -8,10 +8,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.actions import external
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.parameters import rows, whole
-from dashboard.api.shapes.external_answers import RecordedPast
+from dashboard.external.answers import RecordedPast
+
+from . import next_steps
 
 START = whole("start", "The number of the first checkpoint; else 0.", high=2**31 - 1)
 LIMIT = rows(200)
@@ -31,7 +32,7 @@ class RecordOfThread(MemberView):
     )
     def get(self, request: Request, thread_id: UUID) -> Response:
         """The thread's own checkpoints, those that were left by a rollback as well."""
-        row, points, activities = external.record_of(
+        row, points, activities = next_steps.record_of(
             self.actor, thread_id, start=self.number(START, 0), limit=self.limit(LIMIT)
         )
         return answer(RecordedPast.of(row, points, activities))

@@ -11,10 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals import queries
-from dashboard.actions import external
 from dashboard.api.protocol.base import answer, refusals
 from dashboard.api.protocol.parsers import RecordsParser, ResultParser
-from dashboard.api.shapes.external_answers import (
+from dashboard.api.shapes.rows import Activity
+from dashboard.external.answers import (
     AnswerOne,
     Answers,
     BegunActivity,
@@ -27,7 +27,7 @@ from dashboard.api.shapes.external_answers import (
     activities_of,
     requests_of,
 )
-from dashboard.api.shapes.external_requests import (
+from dashboard.external.requests import (
     AskPeople,
     BeginActivity,
     RecordActivities,
@@ -37,12 +37,12 @@ from dashboard.api.shapes.external_requests import (
     SettleActivity,
     SettleUndo,
 )
-from dashboard.api.shapes.rows import Activity
 from workers.authoring.graph import Gate
 from workers.external.committed import Report
 from workers.external.reported import Answer
 
-from .base import LEASE, LeasedView
+from . import reports
+from .leased_view import LEASE, LeasedView
 
 REFUSED = refusals(404, 409, 412, 422)
 HEADERS = [LEASE]
@@ -77,7 +77,7 @@ def commit_checkpoint(view: LeasedView, thread_id: UUID) -> Response:
         taken=body.taken,
         thoughts=[thought.model_dump() for thought in body.thoughts],
     )
-    row, is_new = external.commit(
+    row, is_new = reports.commit(
         view.actor, thread_id, view.lease, report, parent=body.parent, state=body.state
     )
     payload = CheckpointKept(checkpoint=KeptCheckpoint.of(row), thread=view.now(thread_id))
@@ -101,7 +101,7 @@ class BeginCall(LeasedView):
     def post(self, request: Request, thread_id: UUID) -> Response:
         """By gates, policies, caps and the record, as for a node of ours."""
         body = self.body(BeginActivity)
-        result = external.begin(
+        result = reports.begin(
             self.actor,
             thread_id,
             self.lease,
@@ -144,7 +144,7 @@ class CheckCall(LeasedView):
     def post(self, request: Request, thread_id: UUID) -> Response:
         """By policies, the call's gate, and the rule of forks."""
         body = self.body(BeginActivity)
-        result = external.check(
+        result = reports.check(
             self.actor,
             thread_id,
             self.lease,
@@ -185,7 +185,7 @@ class SettleCall(LeasedView):
     def post(self, request: Request, thread_id: UUID) -> Response:
         """started -> done, failed or unknown."""
         body = self.body(SettleActivity)
-        row = external.settle(
+        row = reports.settle(
             self.actor,
             thread_id,
             self.lease,
@@ -224,7 +224,7 @@ class RecordCalls(LeasedView):
         """Record finished calls; one already recorded with this result stays as it is."""
         body = self.body(RecordActivities)
         records = [one.model_dump() | {"usage": _usage(one)} for one in body.records]
-        rows = external.record(
+        rows = reports.record(
             self.actor, thread_id, self.lease, after=body.checkpoint, records=records
         )
         return answer(
@@ -248,7 +248,7 @@ class UndoCall(LeasedView):
     def post(self, request: Request, thread_id: UUID, activity_id: UUID) -> Response:
         """Of an effect that `next/` lists under `undo`."""
         body = self.body(SettleUndo)
-        external.settle_undo(
+        reports.settle_undo(
             self.actor, thread_id, self.lease, activity_id, result=body.result, error=body.error
         )
         return answer(ReportKept(thread=self.now(thread_id)))
@@ -270,7 +270,7 @@ class AskForAnswers(LeasedView):
         """running -> waiting, unless all of it is answered."""
         body = self.body(AskPeople)
         questions = [_question(one) for one in body.ask]
-        do, results = external.ask(self.actor, thread_id, self.lease, questions, step=body.step)
+        do, results = reports.ask(self.actor, thread_id, self.lease, questions, step=body.step)
         answers = [_answered(one, result) for one, result in zip(body.ask, results, strict=True)]
         requests = [] if do == "answer" else queries.for_thread(thread_id, open_only=True)
         return answer(
@@ -312,7 +312,7 @@ def _answered(one: Any, result: Answer) -> AnswerOne:
 def report_events(view: LeasedView, thread_id: UUID) -> Response:
     """Thoughts and progress, under the lease of the view."""
     body = view.body(ReportEvents)
-    external.note(
+    reports.note(
         view.actor,
         thread_id,
         view.lease,

@@ -1,1 +1,0 @@
-"""The calls of agents that work elsewhere."""
