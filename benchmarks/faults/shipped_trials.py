@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from benchmarks.report import tidy
+from dashboard.threads.cancel import cancel
 
 from .charged_server import Charging, Fault
 from .trials import ARMS, Field, Trial
@@ -172,12 +173,11 @@ class Shipped(Field):
         return {**self.kind.wishes, **refs}
 
     def _give_up(self, thread: UUID) -> None:
-        from dashboard import actions
         from dashboard.errors import Conflict
 
         for _ in range(RACES):
             try:
-                actions.cancel(self._operator, thread, "saving is off", undo_effects=True)
+                cancel(self._operator, thread, "saving is off", undo_effects=True)
                 return
             except Conflict:
                 time.sleep(0.01)  # it moved meanwhile

@@ -7,8 +7,6 @@ calls the floors below; errors of those come out as ActionError. Database errors
 from dashboard.identity.permissions import RIGHTS, Actor, Allowance, actor_of, allowed_actions, may
 
 from .audit.exports import export_records
-from .cancellation import cancel, preview_cancel
-from .encrypted_channels import reveal
 from .endpoints import (
     change_endpoint,
     make_endpoint,
@@ -24,7 +22,6 @@ from .fleet.subscriptions import (
     remove_subscription,
     set_quiet_hours,
 )
-from .forks import fork, fork_point, preview_fork
 from .mcp_servers import (
     accept_mcp_tools,
     add_mcp_server,
@@ -72,21 +69,7 @@ from .people.users import (
     set_user_password,
 )
 from .policies import edit_policy, make_policy, preview_policy, set_cap, try_policy
-from .starts import start_or_continue, start_thread
-from .stopped.code_choice import choose_code, choose_code_many
-from .stopped.unknown_effects import settle
-from .threads import (
-    check_upload_size,
-    edit,
-    export,
-    import_thread,
-    preview_edit,
-    preview_roll_back,
-    refuse_preview,
-    roll_back,
-    upload,
-    verify,
-)
+from .uploads import check_upload_size, upload
 
 __all__ = [
     "RIGHTS",
@@ -98,29 +81,21 @@ __all__ = [
     "add_mcp_server",
     "add_second_factor",
     "allowed_actions",
-    "cancel",
     "change_endpoint",
     "change_mcp_server",
     "change_own_password",
     "change_subscription",
     "check_upload_size",
-    "choose_code",
-    "choose_code_many",
     "confirm_access_change",
     "confirm_by_code",
     "confirm_sign_in",
-    "edit",
     "edit_policy",
     "edit_user",
     "end_other_sign_ins",
     "end_sign_in",
     "end_token",
-    "export",
     "export_records",
-    "fork",
-    "fork_point",
     "hand_over",
-    "import_thread",
     "link_user",
     "list_access_changes",
     "list_mcp_tools",
@@ -137,14 +112,9 @@ __all__ = [
     "name_deputy",
     "name_workspace",
     "passkeys",
-    "preview_cancel",
-    "preview_edit",
-    "preview_fork",
     "preview_policy",
-    "preview_roll_back",
     "propose_second_factor",
     "refuse_access_change",
-    "refuse_preview",
     "remove_deputy",
     "remove_device",
     "remove_factor_of",
@@ -154,8 +124,6 @@ __all__ = [
     "remove_subscription",
     "require_factor",
     "required_factor",
-    "reveal",
-    "roll_back",
     "rotate_endpoint",
     "second_factor",
     "set_budget",
@@ -163,13 +131,9 @@ __all__ = [
     "set_mcp_tool_mode",
     "set_quiet_hours",
     "set_user_password",
-    "settle",
     "sign_out_user",
-    "start_or_continue",
-    "start_thread",
     "switch_endpoint",
     "try_endpoint",
     "try_policy",
     "upload",
-    "verify",
 ]

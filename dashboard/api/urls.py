@@ -31,6 +31,8 @@ from dashboard.external.report_calls import (
     AskForAnswers,
     BeginCall,
     CheckCall,
+    Checkpoints,
+    Events,
     RecordCalls,
     SettleCall,
     UndoCall,
@@ -40,11 +42,31 @@ from dashboard.kit.call import call
 from dashboard.records.erase import DECIDE_ERASURE, ERASE
 from dashboard.records.erasures import Erasures, OneErasure
 from dashboard.records.legal_holds import HOLD, LIFT_HOLD, Holds
+from dashboard.threads.code_call import CodeThread, CodeThreads
 from dashboard.threads.input import INPUT
+from dashboard.threads.one_thread import OneThread
+from dashboard.threads.past import (
+    RevealThread,
+    ThreadActivities,
+    ThreadAnatomy,
+    ThreadCapsule,
+    ThreadDiff,
+    ThreadState,
+)
 from dashboard.threads.pause import PAUSE, RESUME
 from dashboard.threads.rename import RENAME
 from dashboard.threads.retry import RETRY
+from dashboard.threads.settle_call import SettleThread
 from dashboard.threads.skip import SKIP
+from dashboard.threads.thread_list import (
+    CancelThread,
+    EditThread,
+    ForkThread,
+    RollBackThread,
+    ThreadCounts,
+    Threads,
+    VerifyThread,
+)
 
 from .account.access_changes import AccessChanges, ConfirmAccessChange, RefuseAccessChange
 from .account.second_factor import (
@@ -69,7 +91,6 @@ from .account.workspace import OwnWorkspace, PasswordOfUser, RevokeOneToken, Tok
 from .agents import Agents, OneAgent
 from .artifacts import Artifacts
 from .caps import Caps
-from .code import CodeThread, CodeThreads
 from .endpoints import (
     ChangeOneEndpoint,
     Endpoints,
@@ -107,30 +128,9 @@ from .hooks.changes import (
     RotateOneHook,
     SwitchOneHook,
 )
-from .one_thread import OneThread
-from .past import (
-    RevealThread,
-    ThreadActivities,
-    ThreadAnatomy,
-    ThreadCapsule,
-    ThreadCheckpoints,
-    ThreadDiff,
-    ThreadEvents,
-    ThreadState,
-)
 from .policies import OnePolicy, Policies, TryPolicies
 from .protocol.base import Nowhere
 from .records.search import ExportRecords, Records
-from .threads import (
-    CancelThread,
-    EditThread,
-    ForkThread,
-    RollBackThread,
-    ThreadCounts,
-    Threads,
-    VerifyThread,
-)
-from .unknown_effects import SettleThread
 from .users import LinkedUser, OneUser, UnlinkedUser, Users
 
 app_name = "api"
@@ -140,8 +140,8 @@ _thread: list[URLPattern] = [
     path("state/", ThreadState.as_view(), name="state"),
     path("reveal/", RevealThread.as_view(), name="reveal"),
     path("anatomy/", ThreadAnatomy.as_view(), name="anatomy"),
-    path("checkpoints/", ThreadCheckpoints.as_view(), name="checkpoints"),
-    path("events/", ThreadEvents.as_view(), name="events"),
+    path("checkpoints/", Checkpoints.as_view(), name="checkpoints"),
+    path("events/", Events.as_view(), name="events"),
     path("activities/", ThreadActivities.as_view(), name="activities"),
     path("diff/", ThreadDiff.as_view(), name="diff"),
     path("capsule/", ThreadCapsule.as_view(), name="capsule"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -15,27 +15,17 @@ from checkpoints import leases, queries, store
 from checkpoints.agent_versions import is_of_gateway
 from checkpoints.postgres import reads
 from checkpoints.records import Work
-from checkpoints.states import EventKind, Status
+from checkpoints.states import Status
 from checkpoints.views import ThreadRow
-from dashboard.actions.starts import enter_announcement
 from dashboard.errors import Conflict, Leased, LeaseLost, NotAllowedNow, translated
 from dashboard.fields.credentials import check_credentials, without_credentials
 from dashboard.identity.permissions import Actor, require
+from dashboard.threads.start import enter_announcement
 from workers.external.announcement import Announcement
+from workers.external.bounds import LEAVING, SECONDS_MAX
 from workers.external.reported import stop_before
 from workers.external.settled import go_back_if_undone
 from workers.external.unsettled import refuse_unsettled, stop_at_unsettled
-
-SECONDS_MIN, SECONDS_MAX, SECONDS_DEFAULT = 5, 3_600, 60
-REPORTER_MAX: Final = 80
-# How a thread is left, by the word that the agent says.
-LEAVING: Final = {
-    "queued": EventKind.THREAD_HANDED_BACK,
-    "succeeded": EventKind.THREAD_SUCCEEDED,
-    "failed": EventKind.THREAD_FAILED,
-    "paused": EventKind.THREAD_PAUSED,
-    "sleeping": EventKind.THREAD_SLEPT,
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from checkpoints.limits import NAME_MAX, TITLE_MAX
 from checkpoints.state import deltas
 from checkpoints.states import FINISHED
 from checkpoints.views import ThreadRow
-from dashboard.actions.starts import start_or_continue
 from dashboard.errors import translated
 from dashboard.identity.permissions import Actor, require
+from dashboard.threads.start import start_or_continue
 from workers.external.announcement import Announcement
 from workers.external.committed import Report
 

@@ -37,6 +37,7 @@ from dashboard.external.requests import (
     SettleActivity,
     SettleUndo,
 )
+from dashboard.threads.past import ThreadCheckpoints, ThreadEvents
 from workers.authoring.graph import Gate
 from workers.external.committed import Report
 from workers.external.reported import Answer
@@ -321,3 +322,21 @@ def report_events(view: LeasedView, thread_id: UUID) -> Response:
         progress=None if body.progress is None else body.progress.model_dump(exclude_none=True),
     )
     return answer(ReportKept(thread=view.now(thread_id)))
+
+
+class Checkpoints(LeasedView, ThreadCheckpoints):
+    """The checkpoints."""
+
+    @COMMIT
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """By an agent that works elsewhere, under its lease."""
+        return commit_checkpoint(self, thread_id)
+
+
+class Events(LeasedView, ThreadEvents):
+    """The events."""
+
+    @NOTE
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """By an agent that works elsewhere, under its lease."""
+        return report_events(self, thread_id)

@@ -21,14 +21,14 @@ from dashboard.api.shapes.requests import (
     Tool,
 )
 from dashboard.api.shapes.texts import Id, NotBlank, OneOf, Reason
-from dashboard.external.leases import (
+from workers.external.bounds import (
+    BUCKET,
     LEAVING,
     REPORTER_MAX,
     SECONDS_DEFAULT,
     SECONDS_MAX,
     SECONDS_MIN,
 )
-from dashboard.external.saved_states import BUCKET
 
 KEY_MAX = 190
 RECORDS_MAX, QUESTIONS_MAX = 200, 20

@@ -15,7 +15,7 @@ from dashboard.documents.state_shape import State
 from dashboard.errors import Invalid
 from dashboard.external.answers import CheckpointKept, KeptCheckpoint
 from dashboard.external.requests import SaveState
-from dashboard.external.saved_states import BUCKET
+from workers.external.bounds import BUCKET
 
 from . import saved_states
 from .leased_view import ExternalView

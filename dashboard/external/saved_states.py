@@ -12,17 +12,17 @@ from checkpoints import queries
 from checkpoints.limits import AGENT_MAX, NAME_MAX
 from checkpoints.state import deltas
 from checkpoints.views import CheckpointRow, ThreadRow
-from dashboard.actions.starts import start_or_continue
 from dashboard.errors import Invalid, Missing, Stale, translated
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
+from dashboard.threads.start import start_or_continue
 from workers.external.announcement import Announcement
+from workers.external.bounds import BUCKET, SECONDS_DEFAULT
 from workers.external.committed import Report
 
-from .leases import SECONDS_DEFAULT, release, take
+from .leases import release, take
 from .reports import commit
 
-BUCKET: Final = "saved-states"
 NODE: Final = "save"
 ANNOUNCED: Final = Announcement(framework="saved states", nodes=(NODE,))
 

@@ -11,6 +11,8 @@ from django.views.decorators.http import require_http_methods
 from checkpoints import queries
 from dashboard import actions, errors
 from dashboard.identity.permissions import require
+from dashboard.threads.cancel import cancel as cancel_thread
+from dashboard.threads.cancel import preview_cancel
 from dashboard.views import forms
 from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.wording.interruptions import children_words, interrupted
@@ -30,7 +32,7 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     children = bool(request.POST.get("children"))
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
-        plan = actions.preview_cancel(who, thread.id)
+        plan = preview_cancel(who, thread.id)
         maybe = [f for f in plan.effects if f.fate == "unknown" and f.activity.undo]
         if not maybe and "undo_unknown" in problems:
             # Its box is not on this page, so the message stands above the form.
@@ -58,7 +60,7 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     if not posted:
         return form({}, 200)
     try:
-        plan = actions.cancel(
+        plan = cancel_thread(
             *(who, thread.id, reason, undo, undo_unknown),
             children=children,
             expected_version=version_of(request),

@@ -12,8 +12,8 @@ from checkpoints import queries
 from checkpoints.errors import ContentAway, NotFound
 from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard import errors
-from dashboard.actions.previews.expected_calls import AGAIN, MAYBE, REUSED, Expected
 from dashboard.identity.permissions import require
+from dashboard.threads.plans.expected_calls import AGAIN, MAYBE, REUSED, Expected
 from dashboard.views.base import actor
 from dashboard.wording.savings import dollars
 

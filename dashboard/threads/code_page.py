@@ -8,9 +8,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from checkpoints import queries
-from dashboard import actions, errors
-from dashboard.actions.stopped.code_choice import WORDS, Chosen, changed_parts, choices_for
+from dashboard import errors
 from dashboard.identity.permissions import lacks
+from dashboard.threads.code import Chosen, choose_code_many
+from dashboard.threads.page.code_question import WORDS, changed_parts, choices_for
 from dashboard.views.base import actor
 
 TEMPLATE = "thread/actions/code.html"
@@ -53,4 +54,4 @@ def choose(request: HttpRequest, thread_id: UUID, choice: str) -> HttpResponse:
         raise errors.Invalid("$.thread", "is not the id of a thread") from None
     if choice not in WORDS:
         raise errors.Invalid("$.choice", "is not one of the buttons")
-    return page(request, thread_id, actions.choose_code_many(actor(request), threads, choice))
+    return page(request, thread_id, choose_code_many(actor(request), threads, choice))

@@ -10,12 +10,12 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from checkpoints.views import ThreadRow
-from dashboard import actions, errors
-from dashboard.actions.forks import checkpoint_before, exchangeable
+from dashboard import errors
 from dashboard.fields import form as fields
 from dashboard.fields.shapes import ForkPreview
 from dashboard.fields.state_text import SHOWN_BYTES
 from dashboard.threads.checkpoint_forms import ahead_of
+from dashboard.threads.fork import checkpoint_before, exchangeable, fork, preview_fork
 from dashboard.threads.state_form import Budget
 from dashboard.views import forms
 from dashboard.views.base import SeeOther, actor, flash
@@ -38,9 +38,7 @@ def counterfactual(request: HttpRequest, thread: ThreadRow, call_id: UUID) -> Ht
     budget = Budget.of(request)
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
-        plan = actions.preview_fork(
-            who, thread.id, target.id, instead_of=call.id, output=call.result
-        )
+        plan = preview_fork(who, thread.id, target.id, instead_of=call.id, output=call.result)
         context = {
             "thread": thread,
             "checkpoint": target,
@@ -70,7 +68,7 @@ def counterfactual(request: HttpRequest, thread: ThreadRow, call_id: UUID) -> Ht
     if problems:
         return form(problems, 422)
     try:
-        born = actions.fork(
+        born = fork(
             *(who, thread.id, target.id, None, title, "ask", reason),
             budget=limits or None,
             instead_of=call.id,

@@ -25,6 +25,8 @@ from dashboard.threads.checkpoint_forms import (
     thread_for,
     values_at,
 )
+from dashboard.threads.edit import edit as edit_thread
+from dashboard.threads.edit import preview_edit
 from dashboard.threads.state_form import BY_JSON, StateForm, digest_of
 from dashboard.views import forms
 from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
@@ -142,7 +144,7 @@ class EditPage:
             unseen = act == SAVE and self.state.by == BY_JSON and known != seen
             if act == PREVIEW or unseen:
                 return self._preview(changes, version, seen=seen, again=unseen and known != "")
-            actions.edit(self.who, self.thread.id, changes, self.reason, version)
+            edit_thread(self.who, self.thread.id, changes, self.reason, version)
         except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
             raise
         except errors.ActionError as error:
@@ -160,7 +162,7 @@ class EditPage:
 
     def _preview(self, changes: dict[str, Any], version: int | None, **more: Any) -> HttpResponse:
         """The form below what would differ; refused where the thread moved on meanwhile."""
-        plan = actions.preview_edit(self.who, self.thread.id, changes, version)
+        plan = preview_edit(self.who, self.thread.id, changes, version)
         shown = {
             "plan": plan,
             "old_state": self.values,

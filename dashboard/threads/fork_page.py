@@ -13,9 +13,7 @@ from django.shortcuts import render
 
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, ThreadRow
-from dashboard import actions, errors
-from dashboard.actions.previews.expected_calls import AGAIN, MAYBE
-from dashboard.actions.previews.plans import ForkPlan
+from dashboard import errors
 from dashboard.fields import state_text
 from dashboard.fields.parameters import ID, NUMBER_OR_ID
 from dashboard.fields.shapes import ForkPreview
@@ -28,6 +26,10 @@ from dashboard.threads.checkpoint_forms import (
     values_at,
 )
 from dashboard.threads.counterfactual_page import counterfactual
+from dashboard.threads.fork import fork as fork_thread
+from dashboard.threads.fork import preview_fork
+from dashboard.threads.plans.changes import ForkPlan
+from dashboard.threads.plans.expected_calls import AGAIN, MAYBE
 from dashboard.threads.state_form import Budget, StateForm, digest_of
 from dashboard.views import forms
 from dashboard.views.addresses import takes
@@ -75,7 +77,7 @@ class ForkPage:
         post = request.POST
         self.request, self.who = request, actor(request)
         self.thread, self.target, self.schema, self.values = thread, target, schema, values
-        self.plan = actions.preview_fork(self.who, thread.id, target.id)
+        self.plan = preview_fork(self.who, thread.id, target.id)
         self.state = StateForm.of(request, schema, values)
         self.budget = Budget.of(request)
         self.title = post.get("title", f"{thread.title} (fork)"[:300]).strip()
@@ -124,7 +126,7 @@ class ForkPage:
                 if act != CREATE or known != seen:
                     again = act == CREATE and known != ""
                     return self._preview(changes, other, limits, seen=seen, again=again)
-            born = actions.fork(
+            born = fork_thread(
                 *(self.who, self.thread.id, self.target.id, changes, self.title, self.effects),
                 *(self.reason, other),
                 budget=limits or None,
@@ -142,7 +144,7 @@ class ForkPage:
     ) -> HttpResponse:
         """The form below what would differ, and what that is expected to cost."""
         former = self.plan.config
-        self.plan = actions.preview_fork(
+        self.plan = preview_fork(
             self.who, self.thread.id, self.target.id, changes, other, budget=limits or None
         )
         shown = {

@@ -12,13 +12,13 @@ from pydantic import Field
 from checkpoints import queries, store
 from checkpoints.limits import NODE_MAX
 from checkpoints.states import EventKind
-from dashboard.actions.threads import thread_for
 from dashboard.api.shapes.requests import RequestShape
 from dashboard.api.shapes.rows import ThreadDetail
 from dashboard.api.shapes.texts import Reason
 from dashboard.fields.validation import check_node
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
+from dashboard.threads.target import thread_for
 
 from .target import THREAD
 

@@ -13,6 +13,7 @@ from dashboard import actions, errors
 from dashboard.drawing import lineage
 from dashboard.fields.parameters import NUMBER_OR_ID
 from dashboard.fields.shapes import Ahead
+from dashboard.threads.roll_back import preview_roll_back, roll_back
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
@@ -35,7 +36,7 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     children = bool(request.POST.get("children"))
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
-        plan = actions.preview_roll_back(who, thread.id, target.id)
+        plan = preview_roll_back(who, thread.id, target.id)
         context = {
             "thread": plan.thread,
             "checkpoint": target,
@@ -62,15 +63,14 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     if not reason:
         problems["reason"] = "Enter a reason; it is kept in the log."
     if not known and any(
-        fate.fate != "undoable"
-        for fate in actions.preview_roll_back(who, thread.id, target.id).effects
+        fate.fate != "undoable" for fate in preview_roll_back(who, thread.id, target.id).effects
     ):
         problems["known"] = "Confirm that you know what can’t be undone."
     if problems:
         return form(problems, 422)
     try:
         version = version_of(request)
-        actions.roll_back(
+        roll_back(
             *(who, thread.id, target.id, reason, version, run_on),
             compensate=not keep_effects,
             children=children,

@@ -11,8 +11,10 @@ from django.views.decorators.http import require_http_methods
 from checkpoints import queries
 from checkpoints.states import Status
 from dashboard import actions, errors
-from dashboard.actions.stopped import unknown_effects
 from dashboard.identity.permissions import require
+from dashboard.threads.page import effect_question
+from dashboard.threads.settle import result_given
+from dashboard.threads.settle import settle as settle_effect
 from dashboard.views import forms
 from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 
@@ -28,11 +30,11 @@ def settle(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     reason = request.POST.get("f-reason", "").strip()
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
-        query = unknown_effects.effect_question_of(thread)
+        query = effect_question.effect_question_of(thread)
         inputs = (
             ()
             if query is None
-            else unknown_effects.inputs_of(
+            else effect_question.inputs_of(
                 query.question, result=text, reason=reason, errors=problems
             )
         )
@@ -47,8 +49,8 @@ def settle(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return form({}, 200)
     try:
         verdict = request.POST.get("verdict", "")
-        value = unknown_effects.result_given(text) if verdict == "happened" else None
-        status = actions.settle(
+        value = result_given(text) if verdict == "happened" else None
+        status = settle_effect(
             who,
             thread.id,
             _activity(request),

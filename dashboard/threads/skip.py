@@ -12,7 +12,6 @@ from approvals import gates
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
 from checkpoints.views import AgentRow, ThreadRow
-from dashboard.actions.threads import thread_for
 from dashboard.api.shapes.requests import Node, RequestShape
 from dashboard.api.shapes.rows import ThreadDetail
 from dashboard.api.shapes.texts import NotBlank
@@ -20,6 +19,7 @@ from dashboard.errors import Conflict
 from dashboard.fields.validation import REASON_MAX, check_node
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
+from dashboard.threads.target import thread_for
 from workers.authoring.joins import Joins
 
 from .target import THREAD

@@ -10,9 +10,10 @@ from django.views.decorators.http import require_http_methods
 
 from checkpoints import queries
 from checkpoints.views import AgentRow
-from dashboard import actions, errors
+from dashboard import errors
 from dashboard.fields.parameters import TEXT
 from dashboard.identity.permissions import require
+from dashboard.threads.start import start_thread
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, member, thread_url
@@ -42,7 +43,7 @@ def new(request: HttpRequest) -> HttpResponse:
     if problems:
         return _form(request, agents, agent, problems, status=422)
     try:
-        thread_id = actions.start_thread(
+        thread_id = start_thread(
             who,
             agent=agent.agent,
             input=values,

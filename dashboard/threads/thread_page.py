@@ -14,19 +14,22 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from checkpoints import queries
 from checkpoints.states import EventKind
 from checkpoints.views import ThreadRow, VerificationRow
-from dashboard import actions, errors
+from dashboard import errors
 from dashboard.capsules import downloads
 from dashboard.fields.parameters import ID, NUMBER, NUMBER_OR_ID, one_of
 from dashboard.kit.action import Action, read
 from dashboard.kit.inputs import from_texts
 from dashboard.pages.rights import rights_of
 from dashboard.threads import children_dialog, code_page
+from dashboard.threads.capsule import export
+from dashboard.threads.code import choose_code
 from dashboard.threads.page import errors as errors_only
 from dashboard.threads.page import published
 from dashboard.threads.page.thread import NOUNS, TABS, ThreadPage
 from dashboard.threads.pause import PAUSE, RESUME
 from dashboard.threads.rename import RENAME
 from dashboard.threads.retry import RETRY
+from dashboard.threads.verify import verify as verify_thread
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.artifacts import download
@@ -57,7 +60,7 @@ CHOSEN = {
 @member
 def capsule(request: HttpRequest, thread_id: UUID) -> HttpResponseBase:
     """The thread as one file to take elsewhere."""
-    return downloads.download(request, actions.export(actor(request), thread_id))
+    return downloads.download(request, export(actor(request), thread_id))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -215,7 +218,7 @@ def code(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return code_page.choose(request, thread_id, choice)
     if request.method == "POST" and choice == "fork":
         try:
-            born = actions.choose_code(
+            born = choose_code(
                 actor(request), thread_id, choice, expected_version=version_of(request)
             )
         except errors.Missing:
@@ -230,9 +233,7 @@ def code(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     return _control(
         request,
         thread_id,
-        lambda version: actions.choose_code(
-            actor(request), thread_id, choice, expected_version=version
-        ),
+        lambda version: choose_code(actor(request), thread_id, choice, expected_version=version),
         lambda _: CHOSEN[choice],
     )
 
@@ -242,7 +243,7 @@ def code(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 def verify(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Compute its past again and say whether anything was altered."""
     return _control(
-        request, thread_id, lambda _version: actions.verify(actor(request), thread_id), _verified
+        request, thread_id, lambda _version: verify_thread(actor(request), thread_id), _verified
     )
 
 

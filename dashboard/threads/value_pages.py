@@ -13,11 +13,12 @@ from django.views.decorators.vary import vary_on_headers
 
 from checkpoints import queries
 from checkpoints.views import CheckpointRow
-from dashboard import actions, errors
-from dashboard.actions.encrypted_channels import EncryptedChannel, encrypted_channels
+from dashboard import errors
 from dashboard.fields.parameters import NUMBER, NUMBER_OR_ID, PART, POINT, POINTER, TEXT
 from dashboard.threads.checkpoint_forms import checkpoint_of, head_of
+from dashboard.threads.page.encrypted_channels import EncryptedChannel, encrypted_channels
 from dashboard.threads.page.values import ValuePage
+from dashboard.threads.reveal import reveal as reveal_channel
 from dashboard.views.addresses import takes
 from dashboard.views.base import actor, member, number_in
 from dashboard.wording.text import prose
@@ -62,7 +63,7 @@ def reveal(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     name = request.POST.get("channel") or request.GET.get("channel", "")
     revealed = None
     if request.method == "POST":
-        revealed = actions.reveal(who, thread_id, name, point.id)
+        revealed = reveal_channel(who, thread_id, name, point.id)
     channel = _channel(point, name) if revealed is None else revealed.channel
     context = {
         "thread": thread,

@@ -17,6 +17,7 @@ from dashboard import actions
 from dashboard.operate.embedded.arguments import from_command_line
 from dashboard.operate.embedded.parts import Web
 from dashboard.operate.embedded.process import processes
+from dashboard.threads.start import start_thread
 from tests.faults.bench import Case, Field
 from tests.support import decisions
 from tests.support.cast import Cast
@@ -96,7 +97,7 @@ class House:
     def start(self, agent: str = "market-research", title: str = "", **values: Any) -> Case:
         """Start a thread as the operator, past the browser."""
         who = self.cast.actor("operator")
-        thread = actions.start_thread(who, agent=agent, input=values, title=title or agent)
+        thread = start_thread(who, agent=agent, input=values, title=title or agent)
         return self.case(thread)
 
     def case(self, thread: UUID | str) -> Case:

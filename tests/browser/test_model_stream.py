@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from dashboard import actions
+from dashboard.threads.start import start_thread
 from tests.support.cast import make_cast
 from tests.support.site import started_site
 from tests.unit.workers.language.model_server import Say, serving_models
@@ -33,7 +33,7 @@ def test_tokens_reach_the_page_while_they_come(real_db: str, settings: Any, page
         key = cast.client("operator").cookies["sessionid"].value
         page.context.add_cookies([{"name": "sessionid", "value": key, "url": site.url}])
         query = {"goal": "How is the weather?"}
-        thread = actions.start_thread(cast.actor("operator"), agent="chatting", input=query)
+        thread = start_thread(cast.actor("operator"), agent="chatting", input=query)
         page.goto(f"{site.url}/threads/{thread}/")
         words = page.locator("[data-stream=model] [data-stream-text]")
         words.wait_for(timeout=20_000)

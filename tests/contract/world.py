@@ -21,6 +21,8 @@ from dashboard.board.incidents.take import TAKE
 from dashboard.external import leases, reports, saved_states
 from dashboard.kit.action import read
 from dashboard.threads.pause import PAUSE, Pause
+from dashboard.threads.roll_back import roll_back
+from dashboard.threads.start import start_or_continue
 from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
@@ -185,7 +187,7 @@ def _elsewhere(cast: Cast) -> UUID:
     """A thread of an agent that works elsewhere."""
     tools = {"charge": {"undo": "refund", "idempotent": True}, "mail": {}}
     made = Announcement(framework="python", tools=tools)
-    return actions.start_or_continue(
+    return start_or_continue(
         cast.actor("operator"), agent="elsewhere", input={"n": 1}, external=made
     )[0]
 
@@ -225,7 +227,7 @@ def _undoing(cast: Cast) -> tuple[UUID, UUID, UUID]:
     reports.commit(operator, thread, token, report)
     leases.release(operator, thread, token, "succeeded", "", None)
     first = queries.checkpoint_by_number(thread, 0).id
-    actions.roll_back(operator, thread, first, "wrong")
+    roll_back(operator, thread, first, "wrong")
     return thread, leases.take(operator, thread, "host-1", 60).work.token, effect
 
 

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from checkpoints.agent_versions import CAN
-from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
-from checkpoints.log.fork_budgets import COST, NUMBER_MAX
+from checkpoints.limits import NAME_MAX, NODE_MAX
 from checkpoints.state.deltas import LIMITS
 from checkpoints.state.searchable import CHANNELS_MAX, VALUE_BYTES_MAX
-from checkpoints.verdicts import Verdict
-from dashboard.actions.forks import OUTPUT_MAX_BYTES
-from dashboard.actions.stopped import code_choice
-from dashboard.actions.stopped.unknown_effects import RESULT_MAX_BYTES
 from dashboard.errors import FAULTS_MAX
 from dashboard.fields.validation import (
     CONFIG_BYTES,
@@ -27,7 +22,7 @@ from dashboard.fields.validation import (
 )
 from workers.external.announcement import REDUCERS, Announcement
 
-from .texts import Id, NotBlank, OneOf, Reason, Title
+from .texts import NotBlank, OneOf
 
 Changes = Annotated[
     dict[str, Any],
@@ -176,152 +171,8 @@ class ExternalAgent(RequestShape):
         )
 
 
-class StartThread(RequestShape):
-    """A new thread, or the continuation of the one of that name."""
-
-    agent: Annotated[str, NotBlank(AGENT_MAX)]
-    input: dict[str, Any] = Field(
-        default_factory=dict,
-        description="Values by channel, which the agent's state takes; the state may have "
-        f"{LIMITS.state_bytes:,} bytes.",
-    )
-    name: Annotated[str, NotBlank(NAME_MAX)] | None = None
-    title: Title = ""
-    labels: Labels = Field(default_factory=dict)
-    pause_at: Annotated[str, Field(max_length=NODE_MAX)] = Field(
-        "", description="A node to stop before."
-    )
-    config: Config = Field(default_factory=dict)
-    external: ExternalAgent | None = Field(
-        None,
-        description="Of an agent that works elsewhere and reports: what it says of itself. The "
-        "agent is announced with it.",
-    )
-
-
-class Reveal(RequestShape):
-    """Which encrypted channel to read, and at which checkpoint; without one at the head."""
-
-    channel: Annotated[str, Field(min_length=1, max_length=NAME_MAX)]
-    checkpoint: Id | None = None
-
-
 class Nothing(RequestShape):
     """An empty body."""
-
-
-class Settle(RequestShape):
-    """The answer to what a thread asks about one effect."""
-
-    activity: Id = Field(description="The effect: `why_waiting.facts.activity`.")
-    verdict: Annotated[str, OneOf(Verdict)] = Field(
-        description="`happened` (with `result`), `not_happened` or `undo` for one whose outcome is "
-        "unknown; `keep`, `again` or `undo_again` for one that is asked with other arguments."
-    )
-    result: Any = Field(
-        None,
-        description="What it answered, if it happened: any JSON, "
-        f"at most {RESULT_MAX_BYTES:,} bytes.",
-    )
-    reason: Reason = ""
-
-
-class ChooseCode(RequestShape):
-    """A choice for a thread whose agent's code changed."""
-
-    choice: Annotated[str, OneOf(code_choice.CHOICES)]
-
-
-class ChooseCodeMany(RequestShape):
-    """The same choice for several threads, each separately."""
-
-    choice: Annotated[str, OneOf(code_choice.CHOICES)]
-    threads: Annotated[list[Id], Field(min_length=1, max_length=code_choice.AT_ONCE)]
-
-
-class Cancel(RequestShape):
-    """The end of a thread."""
-
-    reason: Reason = ""
-    undo: bool = Field(
-        False, description="Undo its effects, most recent first, before it is cancelled."
-    )
-    undo_unknown: bool = Field(
-        False, description="With `undo`: also what may have happened, where it has an undo."
-    )
-    children: bool = Field(False, description="Let it reach the threads that it started as well.")
-
-
-class Edit(RequestShape):
-    """New values over the head; `reason` is required unless it is a preview."""
-
-    changes: Changes
-    reason: Reason = ""
-
-
-class ForkBudget(RequestShape):
-    """The limits at which a fork pauses; what it starts counts. Resuming grants them once more."""
-
-    cost: Annotated[str, Field(max_length=16, pattern=f"^(?:{COST.pattern})$")] | None = Field(
-        None, description="Dollars as text, such as `0.50`."
-    )
-    tokens: Annotated[int, Field(ge=1, le=NUMBER_MAX)] | None = None
-    steps: Annotated[int, Field(ge=1, le=NUMBER_MAX)] | None = Field(
-        None, description="Finished steps of the fork itself."
-    )
-
-
-class InsteadOf(RequestShape):
-    """A finished call of the thread, and the output that it had in the fork."""
-
-    activity: Id
-    output: Any = Field(
-        description="Of the same JSON type as what was recorded; at most "
-        f"{OUTPUT_MAX_BYTES:,} bytes."
-    )
-
-
-class Fork(RequestShape):
-    """A new thread from a checkpoint of this one."""
-
-    checkpoint: Id | None = Field(
-        None,
-        description="Left out: the head; with `instead_of` the one that its step began from.",
-    )
-    changes: Changes = Field(default_factory=dict)
-    title: Title = ""
-    effects: Literal["ask", "run"] = "ask"
-    reason: Reason = ""
-    config: Config = Field(
-        default_factory=dict,
-        description="What differs from the thread's own configuration; null takes a member away. "
-        f"{CONFIG_SIZE}",
-    )
-    budget: ForkBudget | None = None
-    instead_of: InsteadOf | None = Field(
-        None,
-        description="A counterfactual: only this output differs, so `changes` and `config` are "
-        "empty and `effects` is `ask`. GET `diff/` says whether the ending flips.",
-    )
-
-    def more(self) -> dict[str, Any]:
-        """The arguments of the action that most forks have not."""
-        budget = self.budget and self.budget.model_dump(exclude_none=True)
-        other = self.instead_of
-        more = {} if other is None else {"instead_of": other.activity, "output": other.output}
-        return more | ({"budget": budget} if budget else {})
-
-
-class RollBack(RequestShape):
-    """The head moved back; `reason` is required unless it is a preview."""
-
-    checkpoint: Id
-    reason: Reason = ""
-    compensate: bool = Field(True, description="Undo the effects after it; false leaves them done.")
-    run_on: bool = False
-    children: bool = Field(
-        False, description="Cancel the threads that it started after the checkpoint."
-    )
 
 
 HASH_MAX = 100

@@ -19,11 +19,11 @@ from checkpoints.views import (
     ThreadRow,
     Why,
 )
-from dashboard.actions.stopped.code_choice import open_choices
 from dashboard.documents.closed_shape import Erased
 from dashboard.documents.ending_shape import Ending
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import HasRoles, allowed_actions
+from dashboard.threads.page.code_question import open_choices
 from dashboard.threads.page.outcome import UndoOutcome
 
 from .savings import Saved

@@ -12,6 +12,7 @@ from sesame.utils import get_query_string
 from checkpoints import store
 from checkpoints.states import WorkspaceEventKind
 from dashboard import actions
+from dashboard.threads.start import start_thread
 
 # name: role
 PEOPLE = {
@@ -107,4 +108,4 @@ def seed() -> None:
         return
     actor = actions.actor_of(user)
     for name, (agent, title, value) in THREADS.items():
-        actions.start_thread(actor, agent=agent, input=value, title=title, name=name)
+        start_thread(actor, agent=agent, input=value, title=title, name=name)

@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from checkpoints import queries
 from checkpoints.states import FINISHED
-from dashboard import actions
 from dashboard.errors import Conflict, Stale
+from dashboard.threads.start import start_thread
 
 from .cast import Cast
 from .rules import make_rules
@@ -58,7 +58,7 @@ class Fleet:
         return ""
 
     def _start(self, scene: Scene, name: str) -> None:
-        actions.start_thread(
+        start_thread(
             self.cast.operator,
             agent=scene.agent,
             input=scene.input,

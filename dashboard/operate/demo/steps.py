@@ -18,9 +18,10 @@ from approvals.gates.operations import KIND as OPERATION
 from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
-from dashboard import actions
 from dashboard.approvals import decide
 from dashboard.errors import NeedsSecondPerson
+from dashboard.threads.fork import fork
+from dashboard.threads.roll_back import roll_back
 
 from .cast import Cast
 
@@ -72,7 +73,7 @@ class Fork:
         if thread.status is not Status.SUCCEEDED:
             return False
         target = queries.checkpoint_by_number(thread.id, self.at)
-        actions.fork(
+        fork(
             cast.operator,
             thread.id,
             target.id,
@@ -108,7 +109,7 @@ class RollBack:
             bank.post(settings.GATEPOST_BANK_URL, "faults", fault, key="demo")
         target = queries.checkpoint_by_number(thread.id, self.at)
         try:
-            actions.roll_back(cast.operator, thread.id, target.id, self.reason)
+            roll_back(cast.operator, thread.id, target.id, self.reason)
         except NeedsSecondPerson:
             pass  # The request is what the demo wants to show.
         return True

@@ -13,11 +13,11 @@ from approvals.rules.verdicts import GATES
 from checkpoints import queries
 from checkpoints.states import FINISHED, Status
 from checkpoints.views import ThreadRow, WorkerRow
-from dashboard.actions.stopped.code_choice import WORDS, open_choices
-from dashboard.actions.stopped.unknown_effects import effect_question_of
-from dashboard.api.shapes.answers import thread_detail
 from dashboard.api.shapes.rows import Event, Reason
 from dashboard.identity.permissions import Actor, allowed_actions
+from dashboard.threads.answers import thread_detail
+from dashboard.threads.page.code_question import WORDS, open_choices
+from dashboard.threads.page.effect_question import effect_question_of
 from gatepost_command import COMMAND, START
 
 START_WORKER = START

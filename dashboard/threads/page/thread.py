@@ -24,8 +24,6 @@ from checkpoints.views import (
     ThreadRow,
     Why,
 )
-from dashboard.actions.stopped.code_choice import choices_for
-from dashboard.actions.stopped.unknown_effects import EffectQuestion, effect_question_of
 from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_reads import Read, read, unreadable
@@ -39,6 +37,8 @@ from dashboard.pages.rights import Class, Roles, actions_of, rights_of
 from dashboard.records.integrity.damage import damage_of
 from dashboard.threads.page import errors
 from dashboard.threads.page.abilities import abilities
+from dashboard.threads.page.code_question import choices_for
+from dashboard.threads.page.effect_question import EffectQuestion, effect_question_of
 from dashboard.threads.page.failure import KINDS, Failure, failure_of
 from dashboard.threads.page.family import FamilyPage
 from dashboard.threads.page.forks import forks_of

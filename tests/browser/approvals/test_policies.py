@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from dashboard import actions
+from dashboard.threads.cancel import cancel
 from tests.browser.conftest import People
 from tests.browser.house import House
 from tests.browser.pages.test_accessible import faults
@@ -84,4 +84,4 @@ def test_a_policy_edited_in_the_admin_changes_the_next_request(
     expect(page.locator(".policy.off")).to_contain_text("switched off")
     last: Any = house.play("shout last")
     last.wait_status("succeeded")
-    actions.cancel(house.cast.actor("operator"), saved.id)
+    cancel(house.cast.actor("operator"), saved.id)

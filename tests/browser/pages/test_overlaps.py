@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from checkpoints import queries
-from dashboard import actions
+from dashboard.threads.fork import fork as fork_thread
 from tests.browser.conftest import People
 from tests.browser.house import House
 from tests.browser.screens import PHONE, WIDE, Screen
@@ -151,7 +151,7 @@ def test_a_fork_beside_its_base_fits_three_screens(house: House, people: People)
     base.wait_status("waiting", seconds=60)
     point = queries.checkpoint_by_number(base.id, 1)
     changes = {"measure": "humid"}
-    fork = house.case(actions.fork(house.cast.actor("manager"), base.id, point.id, changes))
+    fork = house.case(fork_thread(house.cast.actor("manager"), base.id, point.id, changes))
     fork.wait_status("waiting", seconds=60)
     screen = people("manager")
     screen.open(f"/threads/compare/?left={base.id}&right={fork.id}")

@@ -28,8 +28,13 @@ from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import ActionError
 from dashboard.records.erase import DECIDE_ERASURE, DecideErasure
 from dashboard.records.legal_holds import HOLD, ChangeHold
+from dashboard.threads.cancel import cancel
+from dashboard.threads.edit import edit
+from dashboard.threads.fork import fork
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.retry import RETRY
+from dashboard.threads.roll_back import roll_back
+from dashboard.threads.settle import settle as settle_effect
 from dashboard.threads.skip import SKIP, Skip
 from tests.support import decisions
 from tests.support.cast import Cast, make_cast
@@ -80,11 +85,11 @@ def of_thread(cast: Cast, thread: UUID) -> dict[str, Made]:
     operator = cast.actor("operator")
     first = queries.checkpoint_by_number(thread, 0).id
     return {
-        "fork": partial(actions.fork, operator, thread, first),
-        "roll back": partial(actions.roll_back, operator, thread, first, "wrong data"),
-        "cancel": partial(actions.cancel, operator, thread, "no need"),
-        "cancel and undo": partial(actions.cancel, operator, thread, "no need", True),
-        "edit": partial(actions.edit, operator, thread, {"goal": "weather"}, "typo"),
+        "fork": partial(fork, operator, thread, first),
+        "roll back": partial(roll_back, operator, thread, first, "wrong data"),
+        "cancel": partial(cancel, operator, thread, "no need"),
+        "cancel and undo": partial(cancel, operator, thread, "no need", True),
+        "edit": partial(edit, operator, thread, {"goal": "weather"}, "typo"),
         "pause": partial(PAUSE.run, operator, Pause(), thread),
         "resume": partial(RESUME.run, operator, Resume(), thread),
         "retry": partial(RETRY.run, operator, Nothing(), thread),
@@ -180,7 +185,7 @@ def asking(cast: Cast, agent: UUID) -> Subject:
     """A thread that asks whether an effect happened."""
     thread, effect = scene.asking(cast.workspace, agent)
     subject = idle(cast, thread, ["retry", "roll back", "cancel", "cancel and undo"])
-    settle = partial(actions.settle, cast.actor("operator"), thread, effect)
+    settle = partial(settle_effect, cast.actor("operator"), thread, effect)
     answers = {verdict: partial(settle, verdict) for verdict in ("happened", "not_happened")}
     return replace(subject, verbs={**subject.verbs, **answers})
 

@@ -22,20 +22,45 @@ from dashboard.external import leases, next_steps, observed_threads, reports, sa
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor
 from dashboard.kit import action as kit
-from dashboard.threads import many
+from dashboard.threads import (
+    cancel,
+    capsule,
+    code,
+    edit,
+    fork,
+    many,
+    reveal,
+    roll_back,
+    settle,
+    start,
+    target,
+    verify,
+)
 from tests.contract.starts import noticed
 from tests.contract.world import World
 from tests.support.cast import PEOPLE as CAST
 
+# Verbs of threads that are written by hand.
+BY_HAND: dict[str, Callable[..., Any]] = {
+    one.__name__: one
+    for one in (
+        *(cancel.cancel, cancel.preview_cancel, capsule.export, capsule.import_thread),
+        *(code.choose_code, code.choose_code_many, edit.edit, edit.preview_edit),
+        *(fork.fork, fork.fork_point, fork.preview_fork, many.act_on_many, many.preview_many),
+        *(reveal.reveal, roll_back.preview_roll_back, roll_back.roll_back, settle.settle),
+        *(start.start_or_continue, start.start_thread, target.refuse_preview, verify.verify),
+    )
+}
 # Modules whose functions are the choke point: what `actions` offers, and what stands beside it.
 CHOKE = {
     getattr(actions, name).__module__
     for name in actions.__all__
     if callable(getattr(actions, name)) and not isinstance(getattr(actions, name), type)
 } - {"dashboard.identity.permissions"}
-CHOKE |= {administration.__name__, hooks.__name__, provisioned.__name__, many.__name__}
+CHOKE |= {administration.__name__, hooks.__name__, provisioned.__name__}
 EXTERNAL = (leases, next_steps, observed_threads, reports, saved_states, spans)
 CHOKE |= {module.__name__ for module in EXTERNAL}
+CHOKE |= {one.__module__ for one in BY_HAND.values()}
 # Declared actions: the kit asks for the right, the functions beside a declaration act.
 import_module(settings.ROOT_URLCONF)
 CHOKE |= {kit.__name__, *(one.perform.__module__ for one in kit.ACTIONS.values())}

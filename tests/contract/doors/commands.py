@@ -16,6 +16,7 @@ from django.core.management import call_command
 from dashboard import actions
 from dashboard.actions import hooks
 from dashboard.administration import retention
+from dashboard.threads.capsule import export
 from tests.contract.example_calls import next_node
 from tests.contract.things import ISSUER, linked
 from tests.contract.world import World
@@ -247,7 +248,7 @@ THE_OPERATORS |= dict.fromkeys(
 
 def _exported(world: World) -> str:
     path = _file()
-    capsule = actions.export(world.cast.actor("operator"), world.ended)
+    capsule = export(world.cast.actor("operator"), world.ended)
     Path(path).write_bytes(b"".join(capsule.chunks()))
     return path
 

@@ -15,7 +15,6 @@ from dashboard import actions
 from dashboard.actions import hooks
 from dashboard.approvals.decide_many import decide_many
 from dashboard.kit.action import ACTIONS
-from dashboard.threads import many
 from tests.contract.calls import example, send
 from tests.contract.doors.choke_point import EXTERNAL
 from tests.contract.example_calls import next_node, version_of
@@ -25,6 +24,8 @@ from tests.contract.things import DEVICE, adding, code_of
 from tests.contract.world import World, make_world
 from tests.contract.written import taken_back
 from tests.support.cast import Cast
+
+from .choke_point import BY_HAND
 
 pytestmark = pytest.mark.requirement("D06")
 
@@ -214,7 +215,7 @@ def codes() -> dict[Any, str]:
         and name not in ("closed", "is_own", "lease_of", "owner_of")
     }
     results |= {name: getattr(hooks, name) for name in HOOKS}
-    results |= {name: getattr(many, name) for name in ("preview_many", "act_on_many")}
+    results |= BY_HAND
     results["decide_many"] = decide_many
     for action in ACTIONS.values():
         results[action.name] = action.perform

@@ -21,9 +21,10 @@ from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries, store
-from dashboard import actions
 from dashboard.identity import tokens
 from dashboard.records.integrity.proof import verify
+from dashboard.threads.edit import edit
+from dashboard.threads.fork import fork as fork_thread
 from dashboard.threads.pause import RESUME, Resume
 from tests.support.cast import Cast
 
@@ -66,7 +67,7 @@ def expired(a: Agent, cast: Cast) -> None:
 
 
 def withdrawn_by_an_edit(a: Agent, cast: Cast) -> None:
-    actions.edit(cast.actor("operator"), UUID(a.thread), {"n": 9}, "other")
+    edit(cast.actor("operator"), UUID(a.thread), {"n": 9}, "other")
 
 
 def approved_then_stricter(a: Agent, cast: Cast) -> None:
@@ -207,7 +208,7 @@ def an_old_snapshot(a: Agent, cast: Cast) -> list[Answer]:
 def in_a_fork(a: Agent, cast: Cast) -> list[Answer]:
     store.grant(cast.workspace, cast.users["second_manager"].pk, "operator", actor="user:0")
     head = queries.thread(UUID(a.thread), workspace=cast.workspace).head
-    fork = actions.fork(cast.actor("second_manager"), UUID(a.thread), head)
+    fork = fork_thread(cast.actor("second_manager"), UUID(a.thread), head)
     other = Agent(a.send, a.people, a.agent, thread=str(fork))
     other.take()
     return [begin(other), begin(other, gate=None)]

@@ -14,11 +14,13 @@ from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries, store
-from dashboard import actions
 from dashboard.errors import FourEyes
 from dashboard.identity import tokens
 from dashboard.records.integrity.proof import verify
+from dashboard.threads.fork import fork as fork_thread
 from dashboard.threads.pause import RESUME, Resume
+from dashboard.threads.roll_back import roll_back
+from dashboard.threads.start import start_thread
 from tests.support import decisions
 from tests.support.cast import Cast
 
@@ -80,7 +82,7 @@ def after_a_step_back(a: Agent, cast: Cast) -> Any:
 
 def in_a_fork(a: Agent, cast: Cast) -> Any:
     head = queries.thread(_id(a), workspace=cast.workspace).head
-    fork = actions.fork(cast.actor("manager"), _id(a), head)
+    fork = fork_thread(cast.actor("manager"), _id(a), head)
     other = Agent(a.send, a.people, a.agent, thread=str(fork))
     other.take()
     return other.begin("charge#0", args=ARGS)
@@ -89,7 +91,7 @@ def in_a_fork(a: Agent, cast: Cast) -> Any:
 def after_a_rollback(a: Agent, cast: Cast) -> Any:
     first = queries.checkpoint_by_number(_id(a), 0).id
     a.commit(1, delta={"set": {"n": 1}})
-    actions.roll_back(cast.actor("manager"), _id(a), first, "wrong")
+    roll_back(cast.actor("manager"), _id(a), first, "wrong")
     RESUME.run(cast.actor("operator"), Resume(), _id(a))
     a.take()
     return a.begin("charge#0", args=ARGS, gate=GATE)
@@ -194,7 +196,7 @@ def test_four_eyes_keep_out_the_person_as_whom_the_agent_reports(agent: Agent, c
     store.grant(cast.workspace, user.pk, "reviewer", actor="user:0")
     store.grant(cast.workspace, cast.users["manager"].pk, "operator", actor="user:0")
     agent.start()
-    thread = actions.start_thread(cast.actor("manager"), agent=agent.agent, input={})
+    thread = start_thread(cast.actor("manager"), agent=agent.agent, input={})
     agent.thread = str(thread)
     agent.take()
     (request,) = agent.begin("charge#0", args=ARGS)["approvals"]

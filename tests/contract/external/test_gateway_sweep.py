@@ -32,6 +32,7 @@ from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
 from dashboard.identity.permissions import actor_of
 from dashboard.records.integrity.proof import verify
+from dashboard.threads.start import start_thread
 from tests.support import decisions
 from tests.unit.dashboard.mcp import listing
 from workers.external.announcement import Announcement
@@ -229,9 +230,7 @@ def a_thread_made_to_look_like_it(g: Gateway, thread: UUID) -> Tried:
     started = []
     for agent in ("mcp:adders", "mcp-adders"):
         try:
-            started.append(
-                actions.start_thread(starting, agent=agent, input=forged, external=ANNOUNCED)
-            )
+            started.append(start_thread(starting, agent=agent, input=forged, external=ANNOUNCED))
         except ActionError:
             continue
     assert len(started) == 1

@@ -13,8 +13,8 @@ from approvals.policies.drafts import Draft
 from approvals.policies.matches import Facts
 from checkpoints import queries
 from checkpoints.names import name_fault
-from dashboard import actions
 from dashboard.external import reports
+from dashboard.threads.fork import fork
 from tests.support.cast import Cast
 
 from .door import Agent
@@ -196,7 +196,7 @@ def test_a_fork_of_such_a_thread_goes_on_like_it(
     operator, thread = cast.actor("operator"), UUID(agent.thread)
     for step in (2, 3):  # the fork of a fork as well
         head = queries.thread(thread, workspace=cast.workspace).head
-        thread = actions.fork(operator, thread, head, effects="run")
+        thread = fork(operator, thread, head, effects="run")
         forked = Agent(agent.send, agent.people, agent.agent)
         forked.thread = str(thread)
         forked.take()

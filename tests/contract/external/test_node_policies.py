@@ -10,8 +10,9 @@ import pytest
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import queries
-from dashboard import actions
 from dashboard.records.integrity.proof import verify
+from dashboard.threads.edit import edit
+from dashboard.threads.fork import fork as fork_thread
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from tests.support.cast import Cast
 
@@ -91,7 +92,7 @@ def test_an_edit_after_the_decision_asks_again(held: Agent, cast: Cast) -> None:
     held.commit(1, nodes=["look"], next_nodes=["pay"], delta={"set": {"n": 1}})
     held.decide()
     PAUSE.run(cast.actor("operator"), Pause(), UUID(held.thread))
-    actions.edit(cast.actor("operator"), UUID(held.thread), {"n": 2}, "more")
+    edit(cast.actor("operator"), UUID(held.thread), {"n": 2}, "more")
     RESUME.run(cast.actor("operator"), Resume(), UUID(held.thread))
     assert held.call("POST", "lease/", {"name": "host-1"}).code == "not-allowed-now"
     assert held.get("next/")["do"] == "wait"
@@ -101,7 +102,7 @@ def test_a_fork_before_the_node_asks_on_its_own(held: Agent, cast: Cast) -> None
     held.commit(1, nodes=["look"], next_nodes=["pay"], delta={})
     head = queries.thread(UUID(held.thread), workspace=cast.workspace).head
     held.decide()
-    fork = actions.fork(cast.actor("manager"), UUID(held.thread), head)
+    fork = fork_thread(cast.actor("manager"), UUID(held.thread), head)
     other = Agent(held.send, held.people, held.agent, thread=str(fork))
     assert other.call("POST", "lease/", {"name": "host-1"}).code == "not-allowed-now"
     assert other.get("next/")["do"] == "wait"

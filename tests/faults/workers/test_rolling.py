@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from checkpoints import queries, store
-from dashboard.actions.stopped.code_choice import open_choices
+from dashboard.threads.page.code_question import open_choices
 from tests.faults.bench import AGENTS, SWEEP, Case, Field, Worker, wait_until, workers
 
 pytestmark = [pytest.mark.nightly, pytest.mark.hazard]

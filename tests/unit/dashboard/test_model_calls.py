@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from checkpoints import queries
-from dashboard import actions
+from dashboard.threads.start import start_thread
 from tests.faults.embedded.helpers import wait_until
 from tests.support.cast import make_cast
 from tests.support.site import started_site
@@ -25,7 +25,7 @@ def test_the_worker_asks_the_model_that_the_settings_name(real_db: str, settings
     with started_site(GATEPOST_AGENTS=agent, GATEPOST_MODEL=f"{agent}:answer"):
         cast = make_cast()
         actor = cast.actor("operator")
-        thread = actions.start_thread(actor, agent="bare", input={}, config={"model": "small"})
+        thread = start_thread(actor, agent="bare", input={}, config={"model": "small"})
         results: dict[str, Any] = {}
 
         def ended() -> bool:

@@ -21,11 +21,11 @@ from agents.published import report_tool
 from approvals.gates.verdict.tallies import tally_all
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
-from dashboard import actions
 from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import Invalid
 from dashboard.identity.permissions import Actor
 from dashboard.records.integrity.proof import verify
+from dashboard.threads.edit import edit
 from dashboard.threads.retry import RETRY
 from tests.unit.checkpoints.builders import one
 from tests.unit.workers.conftest import Bench
@@ -249,8 +249,8 @@ def test_what_failed_then_is_mended_in_its_own_form_before_a_worker_looks(
     person = operator(bench)
     if history.version == 1:
         with pytest.raises(Invalid, match="no such channel"):
-            actions.edit(person, thread, {"ignore": ["price"]}, "The form is the old one still.")
-    actions.edit(person, thread, {channel: ["price"]}, "Prices come from another list.")
+            edit(person, thread, {"ignore": ["price"]}, "The form is the old one still.")
+    edit(person, thread, {channel: ["price"]}, "Prices come from another list.")
     RETRY.run(person, Nothing(), thread)
     assert bench.advance(thread).status is Status.WAITING
     assert called == dict.fromkeys(["clean", "analyse", "draw", "draft"], 1)
@@ -309,7 +309,7 @@ def test_a_state_of_before_the_upgrade_is_edited_in_its_own_form(
     bench.roll_back(thread, 1)
     channel = "ignore_columns" if history.version == 1 else "ignore"
     for columns in (["day"], ["pieces"]):
-        actions.edit(operator(bench), thread, {channel: columns}, "Try another one.")
+        edit(operator(bench), thread, {channel: columns}, "Try another one.")
     bench.resume(thread)
     assert bench.advance(thread).status is Status.WAITING
     assert bench.state(thread)["ignore"] == ["pieces"]

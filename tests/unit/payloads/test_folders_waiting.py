@@ -19,11 +19,11 @@ from checkpoints import queries, store
 from checkpoints.capsules import folder as folders
 from checkpoints.capsules import layout
 from checkpoints.states import Status
-from dashboard import actions
 from dashboard.capsules import folders as keeping
 from dashboard.capsules.waiting_folders import AWAY_SECONDS, write_due
 from dashboard.operate.doctor import lag
 from dashboard.operate.doctor.findings import Seen
+from dashboard.threads.edit import edit
 from tests.faults.bench import SHORT, Worker, wait_until, workers
 from tests.support.cast import make_cast
 from tests.unit.checkpoints.builders import rows
@@ -171,7 +171,7 @@ def test_an_edit_leaves_its_note_with_the_change(
 
     with monkeypatch.context() as patched:
         patched.setattr(keeping.tempfile, "mkdtemp", full)
-        actions.edit(cast.actor("operator"), case.id, {"text": "by hand " * 500}, "Better.")
+        edit(cast.actor("operator"), case.id, {"text": "by hand " * 500}, "Better.")
     assert waits() == [f"folder:{case.id}"]
     case.check_folder(3)
     later()

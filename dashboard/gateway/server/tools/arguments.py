@@ -14,8 +14,10 @@ from dashboard.api.protocol.parameters import LIMIT_MAX, SEQ_MAX, TEXT_MAX
 from dashboard.api.shapes import requests
 from dashboard.api.shapes.texts import Id, NotBlank, Title
 from dashboard.external import requests as external
-from dashboard.external.leases import SECONDS_MAX, SECONDS_MIN
-from dashboard.external.saved_states import BUCKET
+from dashboard.threads.fork import Fork as ForkInput
+from dashboard.threads.reveal import Reveal as RevealInput
+from dashboard.threads.roll_back import RollBack as RollBackInput
+from workers.external.bounds import BUCKET, SECONDS_MAX, SECONDS_MIN
 
 AGENT: Final = "mcp-requests"
 LEASE_SECONDS: Final = 600
@@ -120,18 +122,18 @@ class Wait(OneThread):
     seconds: Annotated[int, Field(ge=1, le=WAIT_MAX)] = 30
 
 
-class Reveal(OneThread, requests.Reveal):
+class Reveal(OneThread, RevealInput):
     """An encrypted channel, and at which checkpoint; without one at the head."""
 
 
-class Fork(OneThread, requests.Fork):
+class Fork(OneThread, ForkInput):
     """A new thread from a checkpoint of this one."""
 
     preview: Preview = False
     idempotency_key: Key = None
 
 
-class RollBack(OneThread, requests.RollBack):
+class RollBack(OneThread, RollBackInput):
     """The head moved back; `reason` is required unless it is a preview."""
 
     preview: Preview = False

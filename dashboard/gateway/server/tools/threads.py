@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from dashboard.api.shapes.answers import RevealedChannel
-from dashboard.api.shapes.previews import ForkPreview, RollBackPreview, SecondPersonAsked
+from dashboard.api.shapes.previews import SecondPersonAsked
 from dashboard.api.shapes.rows import EventList, ThreadDetail, ThreadList
+from dashboard.threads.fork import ForkPreview
 from dashboard.threads.input import INPUT
+from dashboard.threads.reveal import RevealedChannel
+from dashboard.threads.roll_back import RollBackPreview
 
 from . import arguments
 from .calls import Api, ApiAnswer, ApiCall

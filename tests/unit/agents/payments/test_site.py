@@ -16,7 +16,7 @@ from checkpoints import queries
 from checkpoints.chain import verify_thread
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
-from dashboard import actions
+from dashboard.threads.start import start_thread
 from tests.faults.bench import wait_until
 from tests.support import decisions
 from tests.support.cast import make_cast
@@ -66,7 +66,7 @@ def test_approved_is_paid_once_and_a_rollback_refunds_once_and_leaves_the_mails(
         form = cast.client("operator").get("/threads/new/?agent=payments").content.decode()
         for label in ("Your invoices", "Due by", "Limit per invoice", "Confirmed accounts"):
             assert label in form
-        thread = actions.start_thread(
+        thread = start_thread(
             cast.actor("operator"),
             agent="payments",
             input={"due_by": DUE},

@@ -26,8 +26,14 @@ from dashboard.errors import (
 )
 from dashboard.fields.validation import clean_name
 from dashboard.kit.action import read
+from dashboard.threads.cancel import cancel
+from dashboard.threads.edit import edit, preview_edit
+from dashboard.threads.fork import fork as fork_thread
+from dashboard.threads.fork import preview_fork
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.retry import RETRY
+from dashboard.threads.roll_back import preview_roll_back, roll_back
+from dashboard.threads.start import start_or_continue, start_thread
 from dashboard.wording.events import event_sentence
 from tests.support import decisions
 from tests.support.cast import Cast
@@ -42,7 +48,7 @@ HASH = "0" * 64
 @pytest.mark.nightly
 def test_start_and_continue_by_name(cast: Cast, agent: UUID) -> None:
     who = cast.actor("operator")
-    first, new = actions.start_or_continue(
+    first, new = start_or_continue(
         who,
         agent="research",
         input={"goal": "delays"},
@@ -51,9 +57,7 @@ def test_start_and_continue_by_name(cast: Cast, agent: UUID) -> None:
         labels={"team": "ops"},
         pause_at="publish",
     )
-    again, newer = actions.start_or_continue(
-        who, agent="research", input={"goal": "delays"}, name="daily"
-    )
+    again, newer = start_or_continue(who, agent="research", input={"goal": "delays"}, name="daily")
     assert (new, newer) == (True, False)
     assert first == again
     row = queries.thread(first, workspace=cast.workspace)
@@ -84,7 +88,7 @@ def test_start_refuses_values_at_their_path(
     cast: Cast, agent: UUID, input: dict[str, Any], path: str, text: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
-        actions.start_thread(cast.actor("operator"), agent="research", input=input)
+        start_thread(cast.actor("operator"), agent="research", input=input)
     assert caught.value.path == path
     assert caught.value.request_path == f"$.input{path[1:]}"
     assert text in caught.value.reason
@@ -93,9 +97,7 @@ def test_start_refuses_values_at_their_path(
 
 def test_start_names_all_faults(cast: Cast, agent: UUID) -> None:
     with pytest.raises(Invalid) as caught:
-        actions.start_thread(
-            cast.actor("operator"), agent="research", input={"limit": "x", "report": 1}
-        )
+        start_thread(cast.actor("operator"), agent="research", input={"limit": "x", "report": 1})
     assert [f.path for f in caught.value.faults] == ["$.goal", "$.limit", "$.report"]
 
 
@@ -116,7 +118,7 @@ def test_start_refuses_bad_parameters(
 ) -> None:
     values = {"agent": "research", "input": {"goal": "abc"}, **more}
     with pytest.raises(Invalid) as caught:
-        actions.start_thread(cast.actor("operator"), **values)
+        start_thread(cast.actor("operator"), **values)
     assert caught.value.request_path == path
 
 
@@ -139,10 +141,10 @@ def test_pause_resume_cancel(cast: Cast, agent: UUID) -> None:
     scene.lease(thread)
     assert PAUSE.run(who, Pause(), thread) == "requested"
     assert PAUSE.run(who, Pause(), thread) == "requested"
-    actions.cancel(who, thread, "no need")
+    cancel(who, thread, "no need")
     assert status() == Status.CANCELLED
     with pytest.raises(Conflict):
-        actions.cancel(who, thread)
+        cancel(who, thread)
     with pytest.raises(Conflict):
         PAUSE.run(who, Pause(), thread)
 
@@ -194,9 +196,9 @@ def test_versions_are_compared(cast: Cast, agent: UUID, action: str) -> None:
         "pause": partial(PAUSE.run, who, Pause(), row.thread),
         "resume": partial(RESUME.run, who, Resume(), row.thread),
         "retry": partial(RETRY.run, who, Nothing(), row.thread),
-        "cancel": partial(actions.cancel, who, row.thread),
-        "edit": partial(actions.edit, who, row.thread, {"goal": "abc"}, "because"),
-        "roll_back": partial(actions.roll_back, who, row.thread, first, "because"),
+        "cancel": partial(cancel, who, row.thread),
+        "edit": partial(edit, who, row.thread, {"goal": "abc"}, "because"),
+        "roll_back": partial(roll_back, who, row.thread, first, "because"),
     }
     with pytest.raises(Stale) as caught:
         acts[action](expected_version=thread.version - 1)
@@ -207,7 +209,7 @@ def test_versions_are_compared(cast: Cast, agent: UUID, action: str) -> None:
 
 def test_cancel_withdraws_open_requests(cast: Cast, agent: UUID) -> None:
     row = scene.waiting(cast.workspace, agent)
-    actions.cancel(cast.actor("operator"), row.thread)
+    cancel(cast.actor("operator"), row.thread)
     assert gates.approval(row.id, workspace=cast.workspace).status == "withdrawn"
 
 
@@ -218,10 +220,10 @@ def test_edit_writes_a_checkpoint_and_withdraws(cast: Cast, agent: UUID) -> None
     row = scene.waiting(cast.workspace, agent)
     who = cast.actor("operator")
     before = queries.thread(row.thread, workspace=cast.workspace)
-    plan = actions.preview_edit(who, row.thread, {"goal": "weather"})
+    plan = preview_edit(who, row.thread, {"goal": "weather"})
     assert [a.id for a in plan.approvals] == [row.id]
     assert plan.patch == ({"op": "replace", "path": "/goal", "value": "weather"},)
-    made = actions.edit(who, row.thread, {"goal": "weather"}, "typo", before.version)
+    made = edit(who, row.thread, {"goal": "weather"}, "typo", before.version)
     after = queries.thread(row.thread, workspace=cast.workspace)
     assert (after.head, after.status, after.step) == (made, Status.PAUSED, before.step)
     assert queries.state_at(row.thread, made)["goal"] == "weather"
@@ -247,7 +249,7 @@ def test_edit_refuses(
     row = scene.waiting(cast.workspace, agent)
     before = queries.thread(row.thread, workspace=cast.workspace)
     with pytest.raises(Invalid) as caught:
-        actions.edit(cast.actor("operator"), row.thread, changes, reason)
+        edit(cast.actor("operator"), row.thread, changes, reason)
     assert caught.value.request_path == path
     assert queries.thread(row.thread, workspace=cast.workspace) == before
     assert gates.approval(row.id, workspace=cast.workspace).open
@@ -257,7 +259,7 @@ def test_edit_waits_for_the_worker(cast: Cast, agent: UUID) -> None:
     thread = scene.start(cast.workspace, agent)
     scene.lease(thread)
     with pytest.raises(NotAllowedNow, match="running"):
-        actions.edit(cast.actor("operator"), thread, {"goal": "abc"}, "because")
+        edit(cast.actor("operator"), thread, {"goal": "abc"}, "because")
 
 
 # --- fork and roll back ---------------------------------------------------------------------------
@@ -270,14 +272,14 @@ def test_fork_with_changes(cast: Cast, agent: UUID) -> None:
     scene.step(work, report="two", leave_by=EventKind.THREAD_SUCCEEDED)
     first = queries.checkpoint_by_number(work.thread, 0).id
     who = cast.actor("manager")
-    plan = actions.preview_fork(who, work.thread, first, {"goal": "weather"})
+    plan = preview_fork(who, work.thread, first, {"goal": "weather"})
     ahead = plan.expected
     fate = "maybe"  # Unknown until run: the goal is another one.
     assert (ahead.count(fate), ahead.tokens(fate), ahead.cost(fate)) == (1, 12, "0.25")
     assert plan.first_effect == "publish"
     assert plan.next_nodes == ("analyse",)
     before = queries.thread(work.thread, workspace=cast.workspace)
-    new = actions.fork(who, work.thread, first, {"goal": "weather"}, title="What if")
+    new = fork_thread(who, work.thread, first, {"goal": "weather"}, title="What if")
     row = queries.thread(new, workspace=cast.workspace)
     assert (row.base, row.forked_from, row.effects) == (work.thread, first, "ask")
     assert (row.title, row.started_by) == ("What if", who.id)
@@ -289,14 +291,14 @@ def test_fork_refuses_a_bad_value_at_its_field(cast: Cast, agent: UUID) -> None:
     thread = scene.start(cast.workspace, agent)
     head = queries.thread(thread, workspace=cast.workspace).head
     who = cast.actor("operator")
-    for call in (actions.fork, actions.preview_fork):
+    for call in (fork_thread, preview_fork):
         with pytest.raises(Invalid) as caught:
             call(who, thread, head, {"findings": "no list"})
         assert caught.value.path == "$.findings"
     with pytest.raises(Invalid, match="ask or run"):
-        actions.fork(who, thread, head, effects="perhaps")
+        fork_thread(who, thread, head, effects="perhaps")
     with pytest.raises(Missing):
-        actions.fork(who, thread, uuid4())
+        fork_thread(who, thread, uuid4())
 
 
 def test_roll_back_does_what_the_preview_shows(cast: Cast, agent: UUID) -> None:
@@ -307,28 +309,28 @@ def test_roll_back_does_what_the_preview_shows(cast: Cast, agent: UUID) -> None:
     scene.step(work, report="two")
     unknown = scene.effect(work, done=False)
     who = cast.actor("manager")
-    plan = actions.preview_roll_back(who, work.thread, target)
+    plan = preview_roll_back(who, work.thread, target)
     assert {e.activity.id: e.fate for e in plan.effects} == {
         unknown: "unknown", stays: "stays", undoable: "undoable",
     }  # fmt: skip
     assert plan.effects[0].activity.id == unknown
     assert (plan.undo, plan.steps, plan.target.id) == ((undoable,), 1, target)
-    actions.roll_back(who, work.thread, target, "wrong data", plan.version)
+    roll_back(who, work.thread, target, "wrong data", plan.version)
     row = queries.thread(work.thread, workspace=cast.workspace)
     assert row.status == Status.ROLLING_BACK
     assert row.rollback is not None
     assert row.rollback["undo"] == [str(undoable)]
     assert row.rollback["reason"] == "wrong data"
     with pytest.raises(Conflict):
-        actions.roll_back(who, work.thread, target, "again")
+        roll_back(who, work.thread, target, "again")
 
 
 def test_roll_back_withdraws_open_requests(cast: Cast, agent: UUID) -> None:
     row = scene.waiting(cast.workspace, agent)
     first = queries.checkpoint_by_number(row.thread, 0).id
     who = cast.actor("manager")
-    assert [a.id for a in actions.preview_roll_back(who, row.thread, first).approvals] == [row.id]
-    actions.roll_back(who, row.thread, first, "because")
+    assert [a.id for a in preview_roll_back(who, row.thread, first).approvals] == [row.id]
+    roll_back(who, row.thread, first, "because")
     assert gates.approval(row.id, workspace=cast.workspace).status == "withdrawn"
 
 
@@ -337,13 +339,13 @@ def test_roll_back_refuses(cast: Cast, agent: UUID) -> None:
     who = cast.actor("manager")
     thread = queries.thread(row.thread, workspace=cast.workspace)
     first = queries.checkpoint_by_number(row.thread, 0).id
-    fork = actions.fork(who, row.thread, first)
+    fork = fork_thread(who, row.thread, first)
     with pytest.raises(Conflict, match="already at this checkpoint"):
-        actions.roll_back(who, row.thread, thread.head, "because")
+        roll_back(who, row.thread, thread.head, "because")
     with pytest.raises(Missing, match="fork that one"):
-        actions.roll_back(who, fork, first, "because")
+        roll_back(who, fork, first, "because")
     with pytest.raises(Invalid) as caught:
-        actions.roll_back(who, row.thread, first, "")
+        roll_back(who, row.thread, first, "")
     assert caught.value.path == "$.reason"
     assert gates.approval(row.id, workspace=cast.workspace).open
 
@@ -409,7 +411,7 @@ def test_upload(cast: Cast, agent: UUID, settings: Any) -> None:
     assert ref["name"] == "Flüge 2013.csv"
     assert (ref["media_type"], ref["size"]) == ("text/csv", 8)
     assert queries.artifact(ref["$artifact"], workspace=cast.workspace).size == 8
-    thread = actions.start_thread(who, agent="research", input={"goal": "abc", "file": ref})
+    thread = start_thread(who, agent="research", input={"goal": "abc", "file": ref})
     assert thread
     settings.GATEPOST_UPLOAD_MAX_BYTES = 3
     with pytest.raises(Invalid) as caught:

@@ -15,7 +15,8 @@ from checkpoints import queries, store
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ThreadRow
-from dashboard import actions, errors
+from dashboard import errors
+from dashboard.threads.cancel import cancel, preview_cancel
 from dashboard.wording.events import event_sentence
 from dashboard.wording.why import why_waiting
 from tests.support.cast import Cast
@@ -162,16 +163,16 @@ def test_by_command(cast: Cast, busy: Work) -> None:
 def test_a_plan_holds_for_the_head_it_was_made_for(cast: Cast, busy: Work) -> None:
     """Between the sheet and the click the worker did more: the version says so."""
     who = cast.actor("operator")
-    version = actions.preview_cancel(who, busy.thread).version
+    version = preview_cancel(who, busy.thread).version
     scene.step(busy, report="three")
     with pytest.raises(errors.Stale):
-        actions.cancel(who, busy.thread, undo_effects=True, expected_version=version)
+        cancel(who, busy.thread, undo_effects=True, expected_version=version)
     assert row_of(cast, busy).status is Status.RUNNING
 
 
 def test_the_way_out_of_an_undo_that_never_works(cast: Cast, busy: Work, operator: Client) -> None:
     """Taken back by hand: a rollback that calls no undo, or a cancel that leaves it."""
-    actions.cancel(cast.actor("operator"), busy.thread, undo_effects=True)
+    cancel(cast.actor("operator"), busy.thread, undo_effects=True)
     work = scene.lease(busy.thread)
     (effect,) = (work.rollback or {})["undo"]
     waits = {"kind": "undo", "activities": [effect]}
@@ -200,7 +201,7 @@ def test_a_rollback_may_leave_everything_done(cast: Cast, busy: Work) -> None:
 
 
 def test_a_resting_undo_says_when_it_is_tried_again(cast: Cast, busy: Work) -> None:
-    actions.cancel(cast.actor("operator"), busy.thread, undo_effects=True)
+    cancel(cast.actor("operator"), busy.thread, undo_effects=True)
     work = scene.lease(busy.thread)
     (effect,) = (work.rollback or {})["undo"]
     store.record_compensation(

@@ -13,9 +13,11 @@ from checkpoints import queries, store
 from checkpoints.queries.states import materialized
 from checkpoints.state import deltas
 from checkpoints.views import AgentRow
-from dashboard import actions
 from dashboard.errors import Invalid
 from dashboard.fields.validation import check_changes, resulting_state
+from dashboard.threads.edit import edit
+from dashboard.threads.fork import fork
+from dashboard.threads.start import start_or_continue
 from tests.support.cast import Cast
 
 STATE = {"goal": "tea", "limit": 3, "findings": ["one"], "file": None, "report": ""}
@@ -97,17 +99,17 @@ def test_a_changed_fork_and_an_edit_read_no_state(
     cast: Cast, agent: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     who = cast.actor("operator")
-    thread, _ = actions.start_or_continue(who, agent="research", input={"goal": "delays"})
+    thread, _ = start_or_continue(who, agent="research", input={"goal": "delays"})
     head = queries.thread(thread, workspace=cast.workspace).head
     store.pause(thread, actor=who.id)
     with monkeypatch.context() as patched:
         patched.setattr(materialized, "materialise", never)
         patched.setattr(queries, "state_at", never)
-        plain = actions.fork(who, thread, head)
-        changed = actions.fork(who, thread, head, {"limit": 7})
-        edited = actions.edit(who, thread, {"limit": 9}, "too few")
+        plain = fork(who, thread, head)
+        changed = fork(who, thread, head, {"limit": 7})
+        edited = edit(who, thread, {"limit": 9}, "too few")
         with pytest.raises(Invalid) as caught:
-            actions.fork(who, thread, head, {"limit": "many"})
+            fork(who, thread, head, {"limit": "many"})
     assert [fault.path for fault in caught.value.faults] == ["$.limit"]
     limits = [
         queries.state_at(which, at or queries.thread(which, workspace=cast.workspace).head)["limit"]
@@ -121,9 +123,9 @@ def test_where_there_is_no_room_left_the_state_is_asked(cast: Cast, agent: UUID)
     """What is replaced gives its room back."""
     who = cast.actor("operator")
     most = "x" * (deltas.LIMITS.state_bytes - 1_000)
-    thread, _ = actions.start_or_continue(who, agent="research", input={"goal": most})
+    thread, _ = start_or_continue(who, agent="research", input={"goal": most})
     head = queries.thread(thread, workspace=cast.workspace).head
-    assert actions.fork(who, thread, head, {"goal": most[::-1]})
+    assert fork(who, thread, head, {"goal": most[::-1]})
     with pytest.raises(Invalid) as caught:
-        actions.fork(who, thread, head, {"report": most})
+        fork(who, thread, head, {"report": most})
     assert [fault.path for fault in caught.value.faults] == ["$.report"]

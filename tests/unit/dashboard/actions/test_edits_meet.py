@@ -17,8 +17,8 @@ from approvals import queries as requests
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries, store
-from dashboard import actions
 from dashboard.fields import form as fields
+from dashboard.threads.edit import edit
 from dashboard.views import forms
 from tests.support import decisions
 from tests.support.cast import Cast
@@ -69,7 +69,7 @@ def test_every_pair_of_edits(cast: Cast, client: Client, mine: tuple[str, ...]) 
         opened = _inputs(client.get(url).content.decode())
         assert "checkpoint" in opened
         written = {name: THEIRS[name] for name in theirs}
-        actions.edit(cast.actor("operator"), thread, written, "r")
+        edit(cast.actor("operator"), thread, written, "r")
         late = client.post(url, _type(opened, mine))
         page = late.content.decode()
         assert late.status_code == 412
@@ -145,7 +145,7 @@ def test_nothing_typed_is_nothing_changed_though_the_state_moved(
     thread = scene.waiting(cast.workspace, scene.make_agent()).thread
     url = f"/threads/{thread}/edit/"
     opened = _inputs(client.get(url).content.decode()) | {"reason": "typo"}
-    actions.edit(cast.actor("operator"), thread, {"goal": "their goal"}, "r")
+    edit(cast.actor("operator"), thread, {"goal": "their goal"}, "r")
     answer = client.post(url, opened)
     assert answer.status_code == 422
     assert "Change at least one value." in answer.content.decode()

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dashboard.actions import forks
 from dashboard.errors import Invalid
+from dashboard.threads import fork
 
 ODD: list[dict[str, Any]] = [
     {"texts": "x"},
@@ -22,10 +22,10 @@ ODD: list[dict[str, Any]] = [
 @pytest.mark.parametrize("output", ODD, ids=str)
 def test_the_members_are_named(output: dict[str, Any]) -> None:
     with pytest.raises(Invalid) as error:
-        forks._check_answer(output)
+        fork._check_answer(output)
     message = error.value.faults[0].message
     assert message.startswith("is not an answer of a model as it is recorded; its members are text")
 
 
 def test_an_answer_is_taken() -> None:
-    forks._check_answer({"text": "x"})
+    fork._check_answer({"text": "x"})

@@ -21,12 +21,17 @@ from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints.chain import verify_thread
 from checkpoints.states import EventKind, Status
-from dashboard import actions, second_person
+from dashboard import second_person
 from dashboard.errors import ActionError, BlockedByPolicy, Invalid, NeedsSecondPerson, Stale
 from dashboard.kit.action import Action, read
 from dashboard.records.integrity import proof
+from dashboard.threads.code import choose_code
+from dashboard.threads.edit import edit
+from dashboard.threads.fork import fork as fork_thread
 from dashboard.threads.pause import RESUME, Resume
 from dashboard.threads.retry import RETRY
+from dashboard.threads.roll_back import roll_back
+from dashboard.threads.settle import settle
 from dashboard.threads.skip import SKIP
 from tests.contract.world import make_world
 from tests.support import decisions
@@ -78,12 +83,10 @@ def test_an_edit_waits_for_a_second_person_and_is_carried_out_as_it_was_asked(
     demand(cast, "operation == 'edit' && has(args.changes.goal)", note="goals are agreed")
     thread, operator = paused(cast, agent), cast.actor("operator")
     before = threads.thread(thread, workspace=cast.workspace)
-    actions.edit(operator, thread, {"report": "free"}, "typo")  # not what the policy is about
+    edit(operator, thread, {"report": "free"}, "typo")  # not what the policy is about
     now = threads.thread(thread, workspace=cast.workspace)
     assert now.head != before.head
-    ident = second_request(
-        lambda: actions.edit(operator, thread, {"goal": "other goal"}, "new goal")
-    )
+    ident = second_request(lambda: edit(operator, thread, {"goal": "other goal"}, "new goal"))
     row = request_of(cast, ident)
     assert (row.kind, row.tool, row.status) == ("operation", "edit", "pending")
     assert row.args["arguments"] == {
@@ -116,7 +119,7 @@ def test_a_fork_is_made_once_and_rejecting_makes_none(cast: Cast, agent: UUID) -
     thread, manager = paused(cast, agent), cast.actor("manager")
     head = threads.thread(thread, workspace=cast.workspace).head
     n = len(threads.threads(workspace=cast.workspace).rows)
-    first = second_request(lambda: actions.fork(manager, thread, head, {"goal": "trains"}, "Fork"))
+    first = second_request(lambda: fork_thread(manager, thread, head, {"goal": "trains"}, "Fork"))
     assert len(threads.threads(workspace=cast.workspace).rows) == n
     approve(cast, first, "second_manager")
     result = queries_policies.carried_out(first)
@@ -127,7 +130,7 @@ def test_a_fork_is_made_once_and_rejecting_makes_none(cast: Cast, agent: UUID) -
     row = threads.thread(born, workspace=cast.workspace)
     assert threads.state_at(born, row.head)["goal"] == "trains"
     assert row.started_by == manager.person
-    second = second_request(lambda: actions.fork(manager, thread, head))
+    second = second_request(lambda: fork_thread(manager, thread, head))
     approve(cast, second, "second_manager", "reject")
     assert queries_policies.carried_out(second) is None
     assert len(threads.threads(workspace=cast.workspace).rows) == n + 1
@@ -139,16 +142,16 @@ def test_a_rollback_waits_and_a_thread_that_moved_on_is_told_honestly(
     demand(cast, "operation == 'roll_back'")
     thread, operator = paused(cast, agent), cast.actor("operator")
     first = threads.checkpoint_by_number(thread, 0).id
-    good = second_request(lambda: actions.roll_back(operator, thread, first, "wrong data"))
+    good = second_request(lambda: roll_back(operator, thread, first, "wrong data"))
     title = threads.thread(thread, workspace=cast.workspace).title
     assert request_of(cast, good).title == f"Roll back “{title}”"
-    stale = second_request(lambda: actions.roll_back(operator, thread, first, "wrong data too"))
+    stale = second_request(lambda: roll_back(operator, thread, first, "wrong data too"))
     name = threads.thread(thread, workspace=cast.workspace).title
     assert request_of(cast, good).title == f"Roll back “{name}”"
-    actions.edit(operator, thread, {"report": "meanwhile"}, "meanwhile")  # withdraws both
+    edit(operator, thread, {"report": "meanwhile"}, "meanwhile")  # withdraws both
     assert request_of(cast, good).status == "withdrawn"
     assert request_of(cast, stale).status == "withdrawn"
-    again = second_request(lambda: actions.roll_back(operator, thread, first, "still wrong"))
+    again = second_request(lambda: roll_back(operator, thread, first, "still wrong"))
     RESUME.run(operator, Resume(), thread)
     approve(cast, again)
     row = request_of(cast, again)
@@ -160,7 +163,7 @@ def test_a_rollback_waits_and_a_thread_that_moved_on_is_told_honestly(
     assert kinds(thread)[-1] == "operation.failed"
     now = threads.thread(thread, workspace=cast.workspace)
     assert now.status == Status.QUEUED
-    last = second_request(lambda: actions.roll_back(operator, thread, first, "now"))
+    last = second_request(lambda: roll_back(operator, thread, first, "now"))
     approve(cast, last)
     assert threads.thread(thread, workspace=cast.workspace).status == Status.ROLLING_BACK
 
@@ -175,7 +178,7 @@ def test_what_came_of_an_approved_rollback_are_the_effects_that_it_undoes(
     scene.step(work, report="published", leave_by=EventKind.THREAD_PAUSED)
     operator = cast.actor("operator")
     first = threads.checkpoint_by_number(work.thread, 0).id
-    ident = second_request(lambda: actions.roll_back(operator, work.thread, first, "wrong data"))
+    ident = second_request(lambda: roll_back(operator, work.thread, first, "wrong data"))
     assert outcomes_of([ident], workspace=cast.workspace) == {ident: Outcomes()}
     approve(cast, ident)
     (row,) = outcomes_of([ident], workspace=cast.workspace)[ident].rows
@@ -188,7 +191,7 @@ def test_what_came_of_an_approved_fork_are_the_effects_that_it_made(
     demand(cast, "operation == 'fork'")
     thread, manager = paused(cast, agent), cast.actor("manager")
     head = threads.thread(thread, workspace=cast.workspace).head
-    ident = second_request(lambda: actions.fork(manager, thread, head, {"goal": "trains"}, "Fork"))
+    ident = second_request(lambda: fork_thread(manager, thread, head, {"goal": "trains"}, "Fork"))
     approve(cast, ident, "second_manager")
     result = queries_policies.carried_out(ident)
     assert result is not None
@@ -205,7 +208,7 @@ def test_an_answer_about_an_unknown_effect_can_need_two(cast: Cast, agent: UUID)
     thread, effect = scene.asking(cast.workspace, agent)
     operator = cast.actor("operator")
     ident = second_request(
-        lambda: actions.settle(operator, thread, effect, "not_happened", reason="looked")
+        lambda: settle(operator, thread, effect, "not_happened", reason="looked")
     )
     assert threads.thread(thread, workspace=cast.workspace).status == Status.ATTENTION
     approve(cast, ident)
@@ -249,9 +252,9 @@ def test_nobody_is_asked_for_what_is_not_possible(cast: Cast, agent: UUID) -> No
     thread, operator = paused(cast, agent), cast.actor("operator")
     before = threads.thread(thread, workspace=cast.workspace)
     with pytest.raises(Invalid):
-        actions.edit(operator, thread, {"goal": 7}, "because")
+        edit(operator, thread, {"goal": 7}, "because")
     with pytest.raises(Stale):
-        actions.edit(operator, thread, {"goal": "fine"}, "because", before.version + 5)
+        edit(operator, thread, {"goal": "fine"}, "because", before.version + 5)
     assert queries.for_thread(thread) == []
     assert threads.thread(thread, workspace=cast.workspace) == before
 
@@ -260,7 +263,7 @@ def test_rights_lost_meanwhile_let_nothing_happen(cast: Cast, agent: UUID) -> No
     demand(cast, "operation == 'edit'")
     thread, operator = paused(cast, agent), cast.actor("operator")
     head = threads.thread(thread, workspace=cast.workspace).head
-    ident = second_request(lambda: actions.edit(operator, thread, {"goal": "other"}, "because"))
+    ident = second_request(lambda: edit(operator, thread, {"goal": "other"}, "because"))
     store.withdraw(cast.workspace, operator.user_id, "operator", actor="user:0")
     approve(cast, ident)
     result = queries_policies.carried_out(ident)
@@ -274,7 +277,7 @@ def test_allow_lets_it_happen_and_other_workspaces_are_not_asked(cast: Cast, age
     policies.make(cast.elsewhere, Draft("All", "operation != ''"), actor="user:9")
     thread = paused(cast, agent)
     head = threads.thread(thread, workspace=cast.workspace).head
-    assert actions.fork(cast.actor("operator"), thread, head)
+    assert fork_thread(cast.actor("operator"), thread, head)
 
 
 def test_the_call_answers_202_once_with_the_request(cast: Cast, agent: UUID) -> None:
@@ -328,7 +331,7 @@ def test_the_request_says_what_became_of_it(cast: Cast, agent: UUID) -> None:
     thread, operator = paused(cast, agent), cast.actor("operator")
     head = threads.thread(thread, workspace=cast.workspace).head
     first = threads.checkpoint_by_number(thread, 0).id
-    good = second_request(lambda: actions.fork(operator, thread, head))
+    good = second_request(lambda: fork_thread(operator, thread, head))
     client = cast.client("manager")
     row = request_of(cast, good)
     form = {"verdict": "approve", "confirmed": "1", "proposal_hash": row.standing_hash}
@@ -337,7 +340,7 @@ def test_the_request_says_what_became_of_it(cast: Cast, agent: UUID) -> None:
     message = queries_policies.carried_out(good)
     assert message is not None
     assert message[1].rstrip(".").rpartition(" ")[2] in answer.content.decode()
-    bad = second_request(lambda: actions.roll_back(operator, thread, first, "wrong"))
+    bad = second_request(lambda: roll_back(operator, thread, first, "wrong"))
     RESUME.run(operator, Resume(), thread)
     form["proposal_hash"] = request_of(cast, bad).standing_hash
     page = client.post(f"/approvals/{bad}/decide/", form, follow=True).content.decode()
@@ -361,7 +364,7 @@ def test_what_became_of_an_operation_is_compared_with_the_log(
     demand(cast, "operation == 'fork'")
     thread, operator = paused(cast, agent), cast.actor("operator")
     head = threads.thread(thread, workspace=cast.workspace).head
-    request = second_request(lambda: actions.fork(operator, thread, head))
+    request = second_request(lambda: fork_thread(operator, thread, head))
     seen = request_of(cast, request).standing_hash
     form = {"verdict": "approve", "confirmed": "1", "proposal_hash": seen}
     cast.client("manager").post(f"/approvals/{request}/decide/", form)
@@ -379,7 +382,7 @@ def test_whoever_asked_may_not_approve_and_the_try_is_logged(cast: Cast, agent: 
     store.grant(cast.workspace, cast.users["operator"].pk, "reviewer", actor="user:0")
     demand(cast, "operation == 'edit'")
     thread, operator = paused(cast, agent), cast.actor("operator")
-    ident = second_request(lambda: actions.edit(operator, thread, {"goal": "other"}, "because"))
+    ident = second_request(lambda: edit(operator, thread, {"goal": "other"}, "because"))
     with pytest.raises(ActionError):
         approve(cast, ident, "operator")
     assert request_of(cast, ident).status == "pending"
@@ -392,7 +395,7 @@ def test_whoever_asked_may_not_approve_and_the_try_is_logged(cast: Cast, agent: 
 def test_two_stages_carry_out_with_the_last_vote(cast: Cast, agent: UUID) -> None:
     demand(cast, "operation == 'edit'", terms=Terms(stages=(Seat(count=2),)))
     thread, operator = paused(cast, agent), cast.actor("operator")
-    ident = second_request(lambda: actions.edit(operator, thread, {"goal": "other"}, "because"))
+    ident = second_request(lambda: edit(operator, thread, {"goal": "other"}, "because"))
     approve(cast, ident)
     assert request_of(cast, ident).status == "pending"
     assert queries_policies.carried_out(ident) is None
@@ -404,22 +407,20 @@ def test_two_stages_carry_out_with_the_last_vote(cast: Cast, agent: UUID) -> Non
 def test_a_fork_under_other_code_asks_too(cast: Cast) -> None:
     demand(cast, "operation == 'fork'")
     world = make_world(cast)
-    ident = second_request(
-        lambda: actions.choose_code(cast.actor("operator"), world.changed, "fork")
-    )
+    ident = second_request(lambda: choose_code(cast.actor("operator"), world.changed, "fork"))
     assert request_of(cast, ident).tool == "choose_code"
     approve(cast, ident)
     result = queries_policies.carried_out(ident)
     assert result is not None
     assert result[0] == "done"
-    assert actions.choose_code(cast.actor("operator"), world.changed, "pin") == world.changed
+    assert choose_code(cast.actor("operator"), world.changed, "pin") == world.changed
 
 
 def test_what_a_capsule_says_was_approved_is_not_carried_out(cast: Cast, agent: UUID) -> None:
     demand(cast, "operation == 'edit'")
     thread, operator = paused(cast, agent), cast.actor("operator")
     before = threads.thread(thread, workspace=cast.workspace)
-    ident = second_request(lambda: actions.edit(operator, thread, {"goal": "other"}, "new goal"))
+    ident = second_request(lambda: edit(operator, thread, {"goal": "other"}, "new goal"))
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE gp_approval SET status = 'settled', outcome = 'approve', imported = true, "
@@ -447,7 +448,7 @@ def test_a_blocked_operation_is_refused_on_record_and_nobody_is_asked(
     made = demand(cast, "operation == 'edit'", action="block", note="goals are agreed")
     thread, operator = paused(cast, agent), cast.actor("operator")
     before = threads.thread(thread, workspace=cast.workspace).head
-    ident = blocked(lambda: actions.edit(operator, thread, {"goal": "other"}, "new goal"))
+    ident = blocked(lambda: edit(operator, thread, {"goal": "other"}, "new goal"))
     row = request_of(cast, ident)
     assert (row.kind, row.status, row.outcome) == ("operation", "settled", "reject")
     assert (row.policy_version, row.decided_by) == (made.label, f"policy:{made.label}")
@@ -499,7 +500,7 @@ def test_what_a_second_person_approves_after_a_policy_blocks_it_is_not_done(
     demand(cast, "operation == 'edit'")
     thread, operator = paused(cast, agent), cast.actor("operator")
     head = threads.thread(thread, workspace=cast.workspace).head
-    ident = second_request(lambda: actions.edit(operator, thread, {"goal": "other"}, "new goal"))
+    ident = second_request(lambda: edit(operator, thread, {"goal": "other"}, "new goal"))
     draft = Draft("Frozen", "operation == 'edit'", action="block")
     policies.make(cast.workspace, draft, actor="user:9")
     approve(cast, ident)

@@ -12,9 +12,9 @@ from django.core.management import call_command
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ThreadRow
-from dashboard import actions
 from dashboard.errors import Invalid
 from dashboard.identity.permissions import Grant, actor_of
+from dashboard.threads.start import start_or_continue
 from tests.support.cast import Cast
 from tests.unit.checkpoints.racing import race
 from tests.unit.dashboard import scene
@@ -25,7 +25,7 @@ INPUT = {"goal": "delays"}
 
 def start(cast: Cast, name: str = "daily", *, who: Any = None, **more: Any) -> ThreadRow:
     value = {"agent": "research", "input": INPUT, "name": name} | more
-    ident, _ = actions.start_or_continue(who or cast.actor("operator"), **value)
+    ident, _ = start_or_continue(who or cast.actor("operator"), **value)
     return queries.thread(ident, workspace=cast.workspace)
 
 
@@ -152,7 +152,7 @@ def test_other_names_are_refused(cast: Cast, agent: UUID, name: Any) -> None:
 def test_a_name_is_unique_per_workspace_and_agent(cast: Cast, agent: UUID) -> None:
     scene.make_agent("other")
     first = start(cast)
-    elsewhere, new = actions.start_or_continue(
+    elsewhere, new = start_or_continue(
         cast.actor("stranger"), agent="research", input=INPUT, name="daily"
     )
     other = start(cast, agent="other")
@@ -214,7 +214,7 @@ def test_twenty_at_once_on_real_connections(real_db: str) -> None:
     who = cast.actor("operator")
 
     def begin(number: int) -> tuple[UUID, bool]:
-        return actions.start_or_continue(who, agent="research", input=INPUT, name=f"race {number}")
+        return start_or_continue(who, agent="research", input=INPUT, name=f"race {number}")
 
     for answers in race(10, *[begin] * 20):
         assert len({ident for ident, _ in answers}) == 1

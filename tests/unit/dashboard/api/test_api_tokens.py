@@ -369,7 +369,7 @@ def test_a_token_costs_two_queries(cast: Cast, token: Make, row: gates.ApprovalR
         assert script.get(path).status_code == 200
     actor = cast.actor("operator")
     with CaptureQueriesContext(connection) as work:
-        from dashboard.api.shapes.answers import thread_detail
+        from dashboard.threads.answers import thread_detail
 
         thread_detail(actor, row.thread)
     assert len(whole) - len(work) == 2

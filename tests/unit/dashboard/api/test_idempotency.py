@@ -25,13 +25,13 @@ from checkpoints.encryption.digests import fits_digest, keyed_digest
 from checkpoints.models import Event, Membership, Thread
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
-from dashboard.api import threads as api_threads
 from dashboard.api.protocol import idempotency
 from dashboard.api.protocol.base import MemberView
 from dashboard.api.urls import urlpatterns
 from dashboard.identity import tokens
 from dashboard.identity.permissions import RIGHTS, THREAD_ACTIONS
 from dashboard.models import IdempotencyKey
+from dashboard.threads import thread_list as api_threads
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.calls import V1, post, refused

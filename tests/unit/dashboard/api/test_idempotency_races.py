@@ -25,9 +25,9 @@ from checkpoints import queries
 from checkpoints.models import Event, Thread
 from checkpoints.signals import thread_queued
 from checkpoints.states import Status
-from dashboard.api import threads as api_threads
 from dashboard.identity import tokens
 from dashboard.models import IdempotencyKey
+from dashboard.threads import thread_list as api_threads
 from tests.faults.web import Web
 from tests.support.cast import Cast, make_cast
 from tests.unit.dashboard import scene

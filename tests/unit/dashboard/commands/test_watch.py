@@ -15,16 +15,20 @@ import pytest
 from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
-from dashboard import actions
 from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import Conflict
 from dashboard.external import observed_threads
 from dashboard.identity.permissions import THREAD_ACTIONS, allowed_actions
 from dashboard.operate.agents.watched_files import Folder, Seen
 from dashboard.records.integrity.proof import verify
+from dashboard.threads.cancel import cancel
+from dashboard.threads.edit import edit
+from dashboard.threads.fork import fork
 from dashboard.threads.input import INPUT, SendInput
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.retry import RETRY
+from dashboard.threads.roll_back import roll_back
+from dashboard.threads.settle import settle
 from dashboard.threads.skip import SKIP, Skip
 from tests.faults.bench import wait_until
 from tests.support.cast import Cast, make_cast
@@ -160,12 +164,12 @@ def test_they_are_watched_and_not_controlled_and_say_so(folder: Folder, cast: Ca
         lambda: RESUME.run(operator, Resume(), thread),
         lambda: RETRY.run(operator, Nothing(), thread),
         lambda: SKIP.run(operator, Skip(node="work", reason="not needed"), thread),
-        lambda: actions.cancel(operator, thread),
-        lambda: actions.edit(operator, thread, {"step": "x"}, "why"),
-        lambda: actions.fork(operator, thread, row.head),
-        lambda: actions.roll_back(operator, thread, row.head, "why"),
+        lambda: cancel(operator, thread),
+        lambda: edit(operator, thread, {"step": "x"}, "why"),
+        lambda: fork(operator, thread, row.head),
+        lambda: roll_back(operator, thread, row.head, "why"),
         lambda: INPUT.run(operator, SendInput(message="x"), thread),
-        lambda: actions.settle(operator, thread, UUID(int=1), "happened"),
+        lambda: settle(operator, thread, UUID(int=1), "happened"),
     ]
     refusals = 0
     for attempt in attempts:

@@ -10,9 +10,9 @@ import pytest
 from django.template import Context, Template
 
 from checkpoints.state import marked
-from dashboard.commands.terminal.descriptions import short
 from dashboard.drawing import conversation, model_calls, trees
 from dashboard.drawing.comparison import endings
+from dashboard.threads.descriptions import short
 from workers.step import rules
 
 pytestmark = pytest.mark.requirement("F03")

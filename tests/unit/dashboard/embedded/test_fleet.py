@@ -15,7 +15,6 @@ from approvals import queries as approvals
 from approvals.policies import queries as policies
 from checkpoints import queries
 from checkpoints.states import Status
-from dashboard import actions
 from dashboard.actions.fleet import budgets
 from dashboard.errors import Missing
 from dashboard.operate.demo import demo, demo_guide, rules
@@ -23,6 +22,7 @@ from dashboard.operate.demo.cast import demo_cast
 from dashboard.operate.demo.fleet import Fleet
 from dashboard.operate.demo.scenes import SCENES, Scene
 from dashboard.operate.demo.steps import Decide, Fork, RollBack
+from dashboard.threads.cancel import cancel
 from tests.support.cast import Cast
 from tests.unit.workers.conftest import Bench
 from tests.unit.workers.graphs import samples
@@ -123,7 +123,7 @@ def test_a_scene_that_shows_work_is_started_again_when_it_has_ended(
         assert fleet.started == started
         work_on(bench)
     (thread,) = queries.threads(workspace=bench.workspace, limit=50).rows
-    actions.cancel(fleet.cast.operator, thread.id, "Enough.")
+    cancel(fleet.cast.operator, thread.id, "Enough.")
     for started in (["left-2"], []):
         fleet.started.clear()
         fleet.start()

@@ -13,8 +13,9 @@ import pytest
 from approvals import queries as requests
 from checkpoints import queries, store
 from checkpoints.state.encrypted import is_envelope
-from dashboard import actions
 from dashboard.errors import Invalid, NeedsSecondPerson
+from dashboard.threads.edit import edit
+from dashboard.threads.fork import fork
 from tests.contract.secrets import grep
 from tests.support.cast import Cast
 from tests.unit.dashboard.actions.test_second_person import approve, demand
@@ -150,7 +151,7 @@ def test_a_second_person_decides_on_ciphertext(
     head = queries.thread(paused, workspace=cast.workspace).head
     arguments = (changes, "new result") if operation == "edit" else (head, changes)
     with pytest.raises(NeedsSecondPerson) as refusal:
-        getattr(actions, operation)(operator, paused, *arguments)
+        {"edit": edit, "fork": fork}[operation](operator, paused, *arguments)
     ident = UUID(refusal.value.facts["approval"])
     row = requests.approval(ident, workspace=cast.workspace)
     assert is_envelope(row.args["arguments"]["changes"]["diagnosis"])
@@ -167,4 +168,4 @@ def test_a_second_person_decides_on_ciphertext(
 def test_an_edit_that_the_schema_refuses_asks_nobody(cast: Cast, paused: UUID) -> None:
     demand(cast, "operation == 'edit'")
     with pytest.raises(Invalid):
-        actions.edit(cast.actor("operator"), paused, {"diagnosis": 7}, "typo")
+        edit(cast.actor("operator"), paused, {"diagnosis": 7}, "typo")

@@ -12,9 +12,9 @@ from django.db import connection
 from checkpoints import queries, store
 from checkpoints.errors import CannotDecrypt, InvalidValue
 from checkpoints.states import Status
-from dashboard import actions
 from dashboard.errors import ActionError, Conflict
 from dashboard.records.integrity.proof import verify
+from dashboard.threads.reveal import reveal
 from tests.contract.secrets import grep
 from tests.support.cast import Cast
 from tests.unit.dashboard import carried
@@ -47,8 +47,8 @@ def test_erasure_deletes_the_keys_of_what_it_erases(
     with pytest.raises(CannotDecrypt, match="erased or lost"):
         store.reading_cipher(fork).open("diagnosis", stored)
     with pytest.raises(ActionError):
-        actions.reveal(cast.actor("auditor"), fork, "diagnosis")
-    assert actions.reveal(cast.actor("auditor"), thread, "diagnosis").value == WORD
+        reveal(cast.actor("auditor"), fork, "diagnosis")
+    assert reveal(cast.actor("auditor"), thread, "diagnosis").value == WORD
     row = erase(cast, thread, django_capture_on_commit_callbacks)
     assert keys() == {beside}
     assert verify(thread).intact
@@ -67,7 +67,7 @@ def test_a_capsule_brings_ciphertext_and_no_key(cast: Cast, thread: UUID, tmp_pa
     html = cast.client("auditor").get(f"/threads/{thread}/?tab=state").content.decode()
     assert "(readable by auditor and admin)" in html
     with pytest.raises(Conflict, match="the value is of another thread or installation"):
-        actions.reveal(cast.actor("auditor"), thread, "diagnosis")
+        reveal(cast.actor("auditor"), thread, "diagnosis")
     with pytest.raises(InvalidValue, match="this tape cannot be played"):
         Harness(graph_of()).play(tape=capsule)
     page = cast.client("auditor").post(f"/threads/{thread}/reveal/", {"channel": "diagnosis"})

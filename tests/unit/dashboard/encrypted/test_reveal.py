@@ -10,10 +10,10 @@ import pytest
 from django.db import connection
 
 from checkpoints import queries
-from dashboard import actions
 from dashboard.errors import Conflict, Forbidden, Missing
 from dashboard.identity import tokens
 from dashboard.records.integrity.proof import workspace_report
+from dashboard.threads.reveal import reveal
 from tests.contract.secrets import grep
 from tests.contract.written import taken_back
 from tests.support.cast import Cast
@@ -148,9 +148,9 @@ def test_a_token_reads_with_the_scope_only(cast: Cast, thread: UUID) -> None:
 def test_what_cannot_be_read_is_said(cast: Cast, bench: Bench, thread: UUID, settings: Any) -> None:
     auditor = cast.actor("auditor")
     with pytest.raises(Missing):
-        actions.reveal(auditor, thread, "patient")
+        reveal(auditor, thread, "patient")
     with pytest.raises(Forbidden, match="Needs the role auditor"):
-        actions.reveal(cast.actor("admin"), thread, "findings")
+        reveal(cast.actor("admin"), thread, "findings")
     other = bench.start(patient="Bob", diagnosis="other words of Bob")
     with taken_back():  # past all doors: the ciphertext of another thread
         with connection.cursor() as cursor:
@@ -162,8 +162,8 @@ def test_what_cannot_be_read_is_said(cast: Cast, bench: Bench, thread: UUID, set
                 (thread, other),
             )
         with pytest.raises(Conflict, match="Its key is not here"):
-            actions.reveal(auditor, other, "diagnosis")
+            reveal(auditor, other, "diagnosis")
     settings.SECRET_KEY = "another" * 10
     with pytest.raises(Conflict, match="GATEPOST_ENCRYPTION_KEYS"):
-        actions.reveal(auditor, thread, "diagnosis")
+        reveal(auditor, thread, "diagnosis")
     assert readings(cast) == []

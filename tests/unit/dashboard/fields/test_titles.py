@@ -17,9 +17,9 @@ from checkpoints.chain import verify_thread
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 from checkpoints.store.statement.moves import Move, perform
-from dashboard import actions
 from dashboard.fields.titles import LONGEST, title_from
 from dashboard.threads.rename import RENAME, Rename
+from dashboard.threads.start import start_thread
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import drive, rows
 
@@ -119,7 +119,7 @@ def test_a_title_that_somebody_gave_stays(cast: Cast) -> None:
     announce_asked()
     who = cast.actor("operator")
     for named, title in (("", "Why?"), ("Mine", "Mine"), ("Why?", "Why?")):
-        ident = actions.start_thread(who, agent="asked", input={"question": "Why?"}, title=named)
+        ident = start_thread(who, agent="asked", input={"question": "Why?"}, title=named)
         assert queries.thread(ident, workspace=cast.workspace).title == title
         driver = drive(ident)
         data = {"node": "work", "title": "Known now"}
@@ -139,7 +139,7 @@ def test_a_title_that_somebody_gave_stays(cast: Cast) -> None:
 
 @pytest.mark.django_db
 def test_former_code_renames_a_thread_with_an_automatic_title(cast: Cast, agent: UUID) -> None:
-    ident = actions.start_thread(cast.actor("operator"), agent="research", input={"goal": "tea"})
+    ident = start_thread(cast.actor("operator"), agent="research", input={"goal": "tea"})
     driver = drive(ident)
     # As the code of before does it: it knows no automatic titles.
     move = Move(ident, events=[NewEvent(EventKind.THREAD_RENAMED, {"title": "Mine"}, "user:2")])

@@ -31,11 +31,21 @@ from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor, may
 from dashboard.records.erase import DECIDE_ERASURE, ERASE, DecideErasure, RequestErasure
 from dashboard.records.legal_holds import HOLD, ChangeHold
+from dashboard.threads.cancel import cancel
+from dashboard.threads.capsule import export, import_thread
+from dashboard.threads.code import choose_code
+from dashboard.threads.edit import edit
+from dashboard.threads.fork import fork
 from dashboard.threads.input import INPUT, SendInput
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.rename import RENAME, Rename
 from dashboard.threads.retry import RETRY
+from dashboard.threads.reveal import reveal
+from dashboard.threads.roll_back import roll_back
+from dashboard.threads.settle import settle
 from dashboard.threads.skip import SKIP, Skip
+from dashboard.threads.start import start_thread
+from dashboard.threads.verify import verify
 from tests.support import decisions
 from tests.support.cast import PEOPLE, Cast
 from tests.unit.dashboard import scene
@@ -48,7 +58,7 @@ ELSEWHERE = {"read", "confirm", "decide_high", "scim"}
 def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Actor], Any]]:
     """Every action that changes something, as a call by somebody."""
     return {
-        "start": lambda who: actions.start_thread(who, agent="research", input={"goal": "abc"}),
+        "start": lambda who: start_thread(who, agent="research", input={"goal": "abc"}),
         "upload": lambda who: actions.upload(who, SimpleUploadedFile("a.csv", b"a")),
         "work": lambda who: leases.take(who, thread, "host-1", 60),
         "pause": lambda who: PAUSE.run(who, Pause(), thread),
@@ -56,18 +66,18 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "resume": lambda who: RESUME.run(who, Resume(), thread),
         "retry": lambda who: RETRY.run(who, Nothing(), thread),
         "skip": lambda who: SKIP.run(who, Skip(node="analyse", reason="because"), thread),
-        "settle": lambda who: actions.settle(who, thread, head, "happened"),
-        "code": lambda who: actions.choose_code(who, thread, "pin"),
+        "settle": lambda who: settle(who, thread, head, "happened"),
+        "code": lambda who: choose_code(who, thread, "pin"),
         "input": lambda who: INPUT.run(who, SendInput(message="more"), thread),
-        "edit": lambda who: actions.edit(who, thread, {"goal": "abc"}, "because"),
-        "cancel": lambda who: actions.cancel(who, thread, "because"),
-        "fork": lambda who: actions.fork(who, thread, head),
-        "roll_back": lambda who: actions.roll_back(who, thread, head, "because"),
+        "edit": lambda who: edit(who, thread, {"goal": "abc"}, "because"),
+        "cancel": lambda who: cancel(who, thread, "because"),
+        "fork": lambda who: fork(who, thread, head),
+        "roll_back": lambda who: roll_back(who, thread, head, "because"),
         "decide": lambda who: decisions.decide(who, approval, "approve", HASH),
-        "verify": lambda who: actions.verify(who, thread),
-        "reveal": lambda who: actions.reveal(who, thread, "none"),
-        "export": lambda who: actions.export(who, thread).close(),
-        "import": lambda who: actions.import_thread(who, Path("there is none")),
+        "verify": lambda who: verify(who, thread),
+        "reveal": lambda who: reveal(who, thread, "none"),
+        "export": lambda who: export(who, thread).close(),
+        "import": lambda who: import_thread(who, Path("there is none")),
         "policy": lambda who: actions.edit_policy(who, approval, active=False),
         "notify": lambda who: actions.make_endpoint(who, "email", Wanted(name=str(uuid4()))),
         "hook": lambda who: hooks.disable_hook(who, approval),

@@ -19,7 +19,6 @@ from approvals import queries as approval_queries
 from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
-from dashboard import actions
 from dashboard.identity.permissions import Actor, actor_of
 from dashboard.operate import health, migration_history
 from dashboard.operate.doctor import lag
@@ -27,6 +26,7 @@ from dashboard.operate.doctor.findings import Seen
 from dashboard.operate.embedded.process.folders import EmbeddedError
 from dashboard.operate.embedded.start import _migrate
 from dashboard.records.integrity.proof import verify
+from dashboard.threads.fork import fork as fork_thread
 from tests.conftest import real_database
 from tests.support import decisions
 from tests.unit.checkpoints.builders import rows
@@ -113,7 +113,7 @@ def test_its_threads_are_whole_and_go_on(former_db: None, monkeypatch: pytest.Mo
     assert set(threads) == {"succeeded", "waiting", "cancelled"}
     done = threads["succeeded"]
     base = queries.checkpoint_by_number(done, 1).id
-    fork = actions.fork(person("operator"), done, base)
+    fork = fork_thread(person("operator"), done, base)
     assert thread_row(fork).forked_from == base
     assert queries.state_at(fork, thread_row(fork).head)["lines"] == ["pens pens"]
 

@@ -19,10 +19,12 @@ from checkpoints import queries as past
 from checkpoints.records import Position
 from checkpoints.states import EventKind
 from checkpoints.views import CheckpointRow
-from dashboard import actions, errors
+from dashboard import errors
 from dashboard.approvals import evidence
 from dashboard.approvals.reviewers import progress_of
+from dashboard.threads.fork import fork
 from dashboard.threads.rename import RENAME, Rename
+from dashboard.threads.roll_back import roll_back
 from dashboard.wording.parties import recognised
 from tests.support import decisions
 from tests.support.cast import Cast
@@ -145,7 +147,7 @@ def requested_rollback(cast: Cast) -> tuple[ApprovalRow, CheckpointRow]:
     scene.step(work, report="paid", leave_by=EventKind.THREAD_SUCCEEDED)
     target = past.checkpoint_by_number(work.thread, 1)
     with pytest.raises(errors.NeedsSecondPerson):
-        actions.roll_back(cast.actor("operator"), work.thread, target.id, reason="wrong")
+        roll_back(cast.actor("operator"), work.thread, target.id, reason="wrong")
     (row,) = queries.for_thread(work.thread, open_only=True)
     return row, target
 
@@ -182,7 +184,7 @@ def test_a_fork_that_needs_a_second_person_is_asked_for_and_told(cast: Cast) -> 
     first = past.checkpoint_by_number(work.thread, 0).id
     asker = cast.actor("operator")
     with pytest.raises(errors.NeedsSecondPerson):
-        actions.fork(asker, work.thread, first, {"goal": "weather"}, reason="compare")
+        fork(asker, work.thread, first, {"goal": "weather"}, reason="compare")
     (row,) = queries.for_thread(work.thread, open_only=True)
     shown = look(cast, row)
     for words in (

@@ -19,6 +19,8 @@ from django.urls import reverse
 from dashboard import actions
 from dashboard.records.exports.rows import FORMS
 from dashboard.records.integrity import record_integrity
+from dashboard.threads.capsule import export as export_thread
+from dashboard.threads.verify import verify as verify_thread
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard.records.exports.population import populate, verify_all
@@ -177,7 +179,7 @@ def test_report_and_capsule_name_the_damage(
     assert (report["verified"], bool(report["damage"])) == (False, True)
     for row in report["proof"]:
         assert bool(row["damage"]) == (row["seq"] >= first)
-    capsule = actions.export(cast.actor("auditor"), one.thread)
+    capsule = export_thread(cast.actor("auditor"), one.thread)
     path = tmp_path / "capsule.zip"
     path.write_bytes(b"".join(capsule.chunks()))
     with zipfile.ZipFile(path) as packed:
@@ -205,7 +207,7 @@ def test_what_is_too_long_for_a_page_is_unchecked_until_a_verification(
     assert answer["checked"] == {"now": 0, "earlier": 0, "never": 1, "damaged": 0}
     assert {row["integrity"] for row in answer["results"]} == {"unchecked"}
     assert "not checked" in client.get("/admin/search/?kind=all").content.decode()
-    actions.verify(cast.actor("auditor"), one.thread)
+    verify_thread(cast.actor("auditor"), one.thread)
     answer = client.get(query).json()
     assert answer["checked"] == {"now": 0, "earlier": 1, "never": 0, "damaged": 0}
     assert {row["integrity"] for row in answer["results"]} == {"intact"}

@@ -13,8 +13,8 @@ from django.utils.html import strip_tags
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind
-from dashboard import actions
 from dashboard.drawing.comparison.changes import changed_values
+from dashboard.threads.fork import fork as fork_thread
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import drive, make_agent, make_thread, rows
 from tests.unit.dashboard import scene
@@ -268,7 +268,7 @@ def test_forks_have_the_colours_of_their_lanes_on_every_page(cast: Cast) -> None
     store.leave(work, EventKind.THREAD_FAILED, reason="no bank")
     point = queries.checkpoint_by_number(work.thread, 1)
     forks = [
-        actions.fork(cast.actor("manager"), work.thread, point.id, {"goal": goal}, f"To {goal}")
+        fork_thread(cast.actor("manager"), work.thread, point.id, {"goal": goal}, f"To {goal}")
         for goal in ("trains", "ships")
     ]
     client = cast.client("viewer")

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 from checkpoints import queries
-from dashboard import actions
+from dashboard.threads.edit import edit
 from dashboard.views import forms
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
@@ -105,7 +105,7 @@ def test_json_of_the_second_of_two_people_undoes_nothing_of_the_first(
     url = f"/threads/{thread}/edit/"
     form, before = opened(client, url), state_of(thread)
     theirs = {"goal": "their goal", "limit": 9}
-    actions.edit(cast.actor("operator"), thread, theirs, "r")
+    edit(cast.actor("operator"), thread, theirs, "r")
 
     # A text that is no JSON stays as it is, and stays based on what it was written over.
     html = page(client.post(url, form | {"whole_state": "{", "act": "save"}), 422)

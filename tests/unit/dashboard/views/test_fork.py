@@ -12,8 +12,9 @@ from django.test import Client
 from checkpoints import queries
 from checkpoints.queries.overview.fork_budgets import fork_budget
 from checkpoints.views import ActivityRow
-from dashboard import actions
 from dashboard.errors import Invalid
+from dashboard.threads.fork import fork as fork_thread
+from dashboard.threads.fork import fork_point
 from tests.support.cast import Cast
 from tests.unit.dashboard.calls import hidden, page, post
 from tests.unit.dashboard.carried import run
@@ -215,7 +216,7 @@ def test_the_api_and_the_command_do_the_same(
 @pytest.mark.django_db
 def test_outputs_hold_no_credentials(cast: Cast, base: UUID, bench: Bench) -> None:
     who, call = cast.actor("manager"), call_of(bench, base, "model")
-    point = actions.fork_point(who, base, None, call.id)
+    point = fork_point(who, base, None, call.id)
     with pytest.raises(Invalid, match="GitHub token"):
-        actions.fork(who, base, point, instead_of=call.id, output="ghp_" + "C4n4ry" * 6)
+        fork_thread(who, base, point, instead_of=call.id, output="ghp_" + "C4n4ry" * 6)
     assert queries.forks_of(base) == []

@@ -19,7 +19,7 @@ from checkpoints.errors import NotAllowedNow, StaleVersion
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ThreadRow
-from dashboard.actions.stopped.code_choice import open_choices
+from dashboard.threads.page.code_question import open_choices
 from workers.authoring.graph import END, Append, Graph, State
 from workers.broker.own_queue import own_queue
 from workers.code import registry

@@ -13,10 +13,11 @@ from approvals import queries as approval_queries
 from approvals.policies import caps
 from approvals.policies.queries import CapRow
 from checkpoints import queries, store
-from dashboard import actions
 from dashboard.errors import NotAllowedNow
 from dashboard.identity.permissions import actor_of
+from dashboard.threads.cancel import cancel, preview_cancel
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
+from dashboard.threads.roll_back import preview_roll_back
 from workers.slot import reached
 from workers.testing.harness import Harness, Reply
 
@@ -122,16 +123,16 @@ def test_an_action_reaches_children_and_says_so_before(fleet: Fleet, line: list[
     user = get_user_model().objects.create_user("conductor")
     store.grant(fleet.workspace, user.pk, "operator", actor="user:0")
     actor = actor_of(user)
-    assert actions.preview_cancel(actor, line[0]).children == {"waiting": 2}
+    assert preview_cancel(actor, line[0]).children == {"waiting": 2}
     first = queries.checkpoint_by_number(line[0], 0)
     with pytest.raises(NotAllowedNow):  # it has made no step yet: nothing to go back over
-        actions.preview_roll_back(actor, line[0], first.id)
+        preview_roll_back(actor, line[0], first.id)
     PAUSE.run(actor, Pause(children=True), line[0])
     carry_out()
     assert statuses(fleet, line) == ["paused"] * 3
     RESUME.run(actor, Resume(children=True), line[0])
     carry_out()
-    actions.cancel(actor, line[0], "enough", children=True)
+    cancel(actor, line[0], "enough", children=True)
     carry_out()
     assert statuses(fleet, line) == ["cancelled"] * 3
 

@@ -8,12 +8,12 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from dashboard import actions
 from dashboard.commands.terminal.arguments import checkpoint_named
 from dashboard.commands.terminal.console import PersonalCommand, Usage, add_common_arguments
 from dashboard.commands.terminal.new_files import write_new
 from dashboard.commands.terminal.tables import facts
-from dashboard.commands.threads.reads import thread_argument, thread_of
+from dashboard.threads.capsule import export
+from dashboard.threads.reads_command import thread_argument, thread_of
 
 
 class Exported(BaseModel):
@@ -74,7 +74,7 @@ class Command(PersonalCommand):
         if children and checkpoint:
             raise Usage("--children", "one checkpoint comes without children")
         number = checkpoint_named(thread.id, checkpoint).number if checkpoint else None
-        capsule = actions.export(actor, thread.id, number, children=children)
+        capsule = export(actor, thread.id, number, children=children)
         try:
             path: Path = self.options["to"]
             target = path / capsule.name if path.is_dir() else path

@@ -10,11 +10,11 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from checkpoints import queries
-from dashboard import actions
 from dashboard.commands.terminal.console import PersonalCommand, add_common_arguments
 from dashboard.commands.terminal.tables import facts
 from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor
+from dashboard.threads.capsule import import_thread
 
 
 class Imported(BaseModel):
@@ -60,7 +60,7 @@ class Command(PersonalCommand):
         actor = self.actor("import")
         if self.options["workspace"]:
             actor = _in_workspace(actor, self.options["workspace"])
-        done = actions.import_thread(actor, self.options["file"], name=self.options["name"])
+        done = import_thread(actor, self.options["file"], name=self.options["name"])
         row = queries.thread(done.thread, workspace=actor.workspace)
         imported = Imported(
             thread=done.thread,

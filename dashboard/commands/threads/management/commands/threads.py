@@ -1,12 +1,12 @@
 """`./manage.py threads ...`: look at threads and control them from a terminal."""
 
+from dashboard.board.many_command import MANY
 from dashboard.commands.terminal.console import VerbsCommand
-from dashboard.commands.threads.changes import CHANGING
-from dashboard.commands.threads.control import DOING
-from dashboard.commands.threads.many import MANY
-from dashboard.commands.threads.reads import LOOKING
-from dashboard.commands.threads.reveal import REVEALING
-from dashboard.commands.threads.unknown_effects import SETTLING
+from dashboard.threads.changes_command import CHANGING
+from dashboard.threads.command import DOING
+from dashboard.threads.reads_command import LOOKING
+from dashboard.threads.reveal_command import REVEALING
+from dashboard.threads.settle_command import SETTLING
 
 
 class Command(VerbsCommand):

@@ -17,6 +17,7 @@ from checkpoints import queries, store
 from checkpoints.records import NewActivity, Position
 from checkpoints.states import EventKind
 from dashboard import actions
+from dashboard.threads.capsule import export
 from dashboard.wire import hints, progress
 from tests.contract.secrets.grep import forms
 from tests.support.cast import Cast
@@ -114,7 +115,7 @@ def plant(cast: Cast, word: Words) -> tuple[UUID, UUID]:
         },
         **{"Idempotency-Key": f"decide {thread}"},
     )
-    actions.export(cast.actor("operator"), thread).close()
+    export(cast.actor("operator"), thread).close()
     fork = UUID(
         post(
             cast,

@@ -6,8 +6,8 @@ from django.db import connection
 
 from checkpoints import queries
 from checkpoints.states import Status
-from dashboard import actions
 from dashboard.external import saved_states
+from dashboard.threads.roll_back import roll_back
 from tests.support.cast import Cast
 
 
@@ -18,7 +18,7 @@ def test_the_head_moves_at_once_and_the_commit_waits_for_the_flush(cast: Cast) -
     thread = saved_states.save_state(operator, "x", {"turn": 2}).thread
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL synchronous_commit = on")
-        actions.roll_back(operator, thread, first.id, "the second turn was wrong")
+        roll_back(operator, thread, first.id, "the second turn was wrong")
         cursor.execute("SHOW synchronous_commit")
         assert cursor.fetchone() == ("on",)
     row = queries.thread(thread, workspace=cast.workspace)

@@ -7,9 +7,9 @@ from django.db import connection
 
 from checkpoints import queries
 from checkpoints.states import Status
-from dashboard import actions
 from dashboard.errors import ActionError, Conflict, Invalid, NotAllowedNow, Stale
 from dashboard.external import leases, saved_states
+from dashboard.threads.cancel import cancel
 from dashboard.threads.pause import PAUSE, Pause
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
@@ -53,7 +53,7 @@ def test_what_a_person_stopped_takes_nothing(cast: Cast, verb: str) -> None:
     if verb == "pause":
         PAUSE.run(operator, Pause(), thread)
     else:
-        actions.cancel(operator, thread)
+        cancel(operator, thread)
     with pytest.raises(NotAllowedNow):
         saved_states.save_state(operator, "x", {"turn": 2})
 

@@ -17,7 +17,6 @@ from checkpoints import leases, queries, store
 from checkpoints.agent_versions import OURS
 from checkpoints.states import LIVE as UNFINISHED
 from checkpoints.states import Status
-from dashboard import actions
 from dashboard.board.board import BoardPage
 from dashboard.board.breaker_actions import (
     RELEASE,
@@ -31,6 +30,7 @@ from dashboard.errors import Invalid, Missing, NotAllowedNow
 from dashboard.identity.permissions import may
 from dashboard.kit.action import read
 from dashboard.threads.pause import PAUSE, Pause
+from dashboard.threads.start import start_or_continue
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import populations, scene
@@ -242,7 +242,7 @@ def test_an_agent_elsewhere_is_told_to_wait(cast: Cast) -> None:
 
     operator = cast.actor("operator")
     made = Announcement(framework="python")
-    thread, _ = actions.start_or_continue(operator, agent="elsewhere", input={}, external=made)
+    thread, _ = start_or_continue(operator, agent="elsewhere", input={}, external=made)
     held = leases.take(operator, thread, "host-1", 60)
     breaker = tripped(cast)
     # Its lease is its own until it reports; what it reports ends it.

@@ -14,9 +14,9 @@ from approvals.incidents.sweep import sweep_incidents
 from checkpoints import queries, store
 from checkpoints.queries.states import materialized
 from checkpoints.states import EventKind, Status
-from dashboard import actions
 from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import Forbidden, Invalid
+from dashboard.threads.edit import edit
 from dashboard.threads.many import AT_ONCE, BULK_ACTIONS, BulkAction, act_on_many, preview_many
 from dashboard.threads.retry import RETRY
 from tests.support.cast import Cast
@@ -55,7 +55,7 @@ def test_a_thread_that_moved_since_the_look_is_left_alone(cast: Cast, agent: UUI
     who = cast.actor("operator")
     one, other = failed(cast, agent), failed(cast, agent)
     seen = {i: queries.thread(i, workspace=cast.workspace).version for i in (one, other)}
-    actions.edit(who, other, {"goal": "weather"}, "somebody was quicker")
+    edit(who, other, {"goal": "weather"}, "somebody was quicker")
     done = act_on_many(who, BulkAction("retry"), [one, other], seen)
     assert [not outcome.why for outcome in done] == [True, False]
     assert status_of(other, cast) == Status.FAILED
@@ -125,7 +125,7 @@ def test_one_value_is_edited_in_all_of_them_and_they_go_on(cast: Cast, agent: UU
     good = [failed(cast, agent) for _ in range(3)]
     other, queued = failed(cast, scene.make_agent("other")), scene.start(cast.workspace, agent)
     same = failed(cast, agent)
-    actions.edit(who, same, {"goal": "weather"}, "before")
+    edit(who, same, {"goal": "weather"}, "before")
     many = [*good, other, queued, same]
     action = BulkAction("edit", reason="wrong goal", changes={"goal": "weather"}, then_retry=True)
     plan = preview_many(who, action, many)

@@ -17,8 +17,10 @@ from checkpoints import queries as threads
 from checkpoints.chain import verify_workspace
 from checkpoints.errors import StaleVersion
 from checkpoints.states import EventKind
-from dashboard import actions, second_person
+from dashboard import second_person
 from dashboard.errors import AlreadyDecided, NeedsSecondPerson
+from dashboard.threads.edit import edit
+from dashboard.threads.fork import fork
 from tests.support import decisions
 from tests.support.cast import Cast, make_cast
 from tests.unit.checkpoints.racing import outcomes, race
@@ -38,7 +40,7 @@ def open_request(cast: Cast, agent: UUID) -> ApprovalRow:
     work = scene.lease(scene.start(cast.workspace, agent))
     scene.step(work, report="draft", leave_by=EventKind.THREAD_PAUSED)
     with pytest.raises(NeedsSecondPerson) as error:
-        actions.edit(cast.actor("operator"), work.thread, {"goal": "other"}, "because")
+        edit(cast.actor("operator"), work.thread, {"goal": "other"}, "because")
     return queries.approval(UUID(error.value.facts["approval"]), workspace=cast.workspace)
 
 
@@ -72,7 +74,7 @@ def test_carrying_out_again_and_again_does_it_once(cast: Cast) -> None:
     settled = []
     for _ in range(20):
         with pytest.raises(NeedsSecondPerson) as error:
-            actions.fork(cast.actor("operator"), work.thread, head)
+            fork(cast.actor("operator"), work.thread, head)
         row = queries.approval(UUID(error.value.facts["approval"]), workspace=cast.workspace)
         who = gates.Reviewer(manager.id, manager.name, user="manager")
         settled.append(

@@ -12,7 +12,8 @@ from django.db import transaction
 from approvals import gates
 from checkpoints import queries, store
 from checkpoints.states import Status
-from dashboard import actions
+from dashboard.threads.cancel import preview_cancel
+from dashboard.threads.roll_back import preview_roll_back
 from tests.support.cast import Cast
 from tests.support.reviewers import reviewer_in
 from tests.unit.checkpoints.builders import rows
@@ -101,9 +102,7 @@ def test_the_lists_of_every_preview_are_those_of_the_tables(bench: Bench, cast: 
             on_branch = [c.number for c in bench.checkpoints(thread) if c.branch == head.branch]
             numbers = [n for n in on_branch if n < head.number]
             for number in numbers:
-                plan = actions.preview_roll_back(
-                    operator, thread, bench.checkpoint(thread, number).id
-                )
+                plan = preview_roll_back(operator, thread, bench.checkpoint(thread, number).id)
                 assert ids(plan.effects) == after(thread, number)
                 previews += 1
             if not numbers:
@@ -116,7 +115,7 @@ def test_the_lists_of_every_preview_are_those_of_the_tables(bench: Bench, cast: 
             number = bench.row(thread).number
             roll_back(bench, thread, max(0, number - 1), undo=False)
             bench.advance(thread)
-        plan = actions.preview_cancel(operator, thread)
+        plan = preview_cancel(operator, thread)
         assert ids(plan.all_effects) == all_done(thread)
         assert len(plan.all_effects) == len(all_done(thread))
         assert not ids(plan.left) & set(plan.undo)

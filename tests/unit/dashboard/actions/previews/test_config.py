@@ -13,7 +13,7 @@ from django.test import Client
 
 from checkpoints import queries, store
 from checkpoints.chain import verify_thread
-from dashboard import actions
+from dashboard.threads.fork import preview_fork
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.calls import V1, post, refused
@@ -126,7 +126,5 @@ def test_the_commands_take_it(cast: Cast, base: UUID, capsys: pytest.CaptureFixt
     assert queries.config_of(UUID(made["id"]))["model"] == "large"
     with pytest.raises(SystemExit):
         call_command("threads", "fork", str(base), "--config", "7")
-    plan = actions.preview_fork(
-        cast.actor("operator"), base, UUID(head_of(base)), None, {"model": None}
-    )
+    plan = preview_fork(cast.actor("operator"), base, UUID(head_of(base)), None, {"model": None})
     assert "model" not in plan.config

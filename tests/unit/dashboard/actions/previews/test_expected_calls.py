@@ -11,8 +11,10 @@ from django.core.management import call_command
 from django.test import Client
 
 from checkpoints import queries
-from dashboard import actions
-from dashboard.actions.previews.expected_calls import Expected
+from dashboard.threads.fork import fork as fork_thread
+from dashboard.threads.fork import preview_fork
+from dashboard.threads.plans.expected_calls import Expected
+from dashboard.threads.roll_back import preview_roll_back
 from tests.support.cast import Cast
 from tests.unit.dashboard.calls import post
 from tests.unit.workers.conftest import Bench
@@ -69,7 +71,7 @@ def test_what_a_fork_is_told_comes_true(
     tokens: tuple[int, int, int],
 ) -> None:
     who = cast.actor("operator")
-    plan = actions.preview_fork(who, base, first(base), changes, config)
+    plan = preview_fork(who, base, first(base), changes, config)
     expected = plan.expected
     tools = ("load", "tone_of", "model", "reuse.send")
     assert fates(expected) == dict(zip(tools, expected_fates, strict=True))
@@ -77,7 +79,7 @@ def test_what_a_fork_is_told_comes_true(
     assert plan.first_effect == "reuse.send"
     assert CALLS == [], "nobody works the agent to find out"
 
-    fork = actions.fork(who, base, first(base), changes, config=config)
+    fork = fork_thread(who, base, first(base), changes, config=config)
     row = bench.advance(fork)
     assert row.status == "waiting"
     done = {a.tool: "reused_from" in (a.usage or {}) for a in bench.activities(fork)}
@@ -90,27 +92,27 @@ def test_what_a_fork_is_told_comes_true(
 
 def test_what_a_rollback_is_told_comes_true(cast: Cast, bench: Bench, base: UUID) -> None:
     who = cast.actor("manager")
-    plan = actions.preview_roll_back(who, base, first(base))
+    plan = preview_roll_back(who, base, first(base))
     assert fates(plan.expected) == {
         "load": "reused",
         "tone_of": "reused",
         "model": "reused",
         "reuse.send": "again",
     }
-    later = actions.preview_roll_back(who, base, queries.checkpoint_by_number(base, 1).id)
+    later = preview_roll_back(who, base, queries.checkpoint_by_number(base, 1).id)
     assert fates(later.expected) == {"model": "reused", "reuse.send": "again"}
     bench.roll_back(base, 0)
     bench.resume(base)
     assert bench.advance(base).status == "waiting"
     assert CALLS == []
     # And once more, over both branches.
-    again = actions.preview_roll_back(who, base, queries.checkpoint_by_number(base, 5).id)
+    again = preview_roll_back(who, base, queries.checkpoint_by_number(base, 5).id)
     assert fates(again.expected) == {"model": "reused"}
 
 
 def test_what_other_code_recorded_is_called_again(cast: Cast, bench: Bench, base: UUID) -> None:
     bench.install(MODULE.graph, MODULE.TOOLS, SimpleNamespace(__name__="changed", __file__=None))
-    plan = actions.preview_fork(cast.actor("operator"), base, first(base))
+    plan = preview_fork(cast.actor("operator"), base, first(base))
     assert set(fates(plan.expected).values()) == {"maybe"}
     why = "the agent's code has changed since"
     effect = f"{why}; if it is reached, it is called: effects are never reused"
@@ -125,7 +127,7 @@ def test_after_an_edit_or_a_decision_nothing_is_certain(
     bench.edit(thread, {"goal": "ink"}, "on second thought")
     bench.resume(thread)
     bench.advance(thread)
-    plan = actions.preview_fork(cast.actor("operator"), thread, first(thread))
+    plan = preview_fork(cast.actor("operator"), thread, first(thread))
     assert fates(plan.expected)["load"] == "reused"
     bench.roll_back(thread, 0)
     bench.edit(thread, {"goal": "coffee"}, "on third thought")
@@ -135,7 +137,7 @@ def test_after_an_edit_or_a_decision_nothing_is_certain(
     rolled = next(
         c for c in queries.checkpoints(thread).rows if c.source == "rollback" and c.number < number
     )
-    plan = actions.preview_fork(cast.actor("operator"), thread, rolled.id)
+    plan = preview_fork(cast.actor("operator"), thread, rolled.id)
     assert set(fates(plan.expected).values()) == {"maybe"}
     why = "people's values joined the state before it"
     assert {call.why.partition(";")[0] for call in plan.expected.calls} == {why}
@@ -223,7 +225,7 @@ def test_children_start_anew(cast: Cast) -> None:
     bench = Bench(announce(families, {}, code), cast.workspace)
     thread = bench.start()
     assert bench.advance(thread).status == "succeeded"
-    plan = actions.preview_fork(cast.actor("operator"), thread, first(thread))
+    plan = preview_fork(cast.actor("operator"), thread, first(thread))
     by_order = [(call.activity.tool, call.fate) for call in plan.expected.calls]
     assert by_order == [("size_of", "reused"), ("spawn", "again"), ("size_of", "maybe")]
     fork = bench.fork(thread, 0, {})

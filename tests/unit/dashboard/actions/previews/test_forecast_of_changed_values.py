@@ -17,8 +17,10 @@ from uuid import UUID
 import pytest
 
 from checkpoints import queries
-from dashboard import actions
-from dashboard.actions.previews.expected_calls import Expected
+from dashboard.threads.fork import fork as fork_thread
+from dashboard.threads.fork import preview_fork
+from dashboard.threads.plans.expected_calls import Expected
+from dashboard.threads.roll_back import preview_roll_back
 from tests.support.cast import Cast
 from tests.unit.workers.conftest import Bench
 from workers.authoring.graph import END, Gate, Graph, State, tool
@@ -199,8 +201,8 @@ def test_no_claim_of_a_forecast_is_wrong(cast: Cast) -> None:
                 continue
             changes = dice.choice(({}, {dice.choice(CHANNELS): dice.randrange(5)}, {"turn": 0}))
             config = dice.choice(({}, {}, {"tone": "short"}, {"model": "large"}))
-            plan = actions.preview_fork(who, thread, target.id, changes, config)
-            fork = actions.fork(who, thread, target.id, changes, effects="run", config=config)
+            plan = preview_fork(who, thread, target.id, changes, config)
+            fork = fork_thread(who, thread, target.id, changes, effects="run", config=config)
             work(bench, fork)
             counts += compare(plan.expected, bench, fork, 0)
         row = bench.row(thread)
@@ -209,7 +211,7 @@ def test_no_claim_of_a_forecast_is_wrong(cast: Cast) -> None:
         target = queries.checkpoint_by_number(thread, number)
         if target.id == row.head:
             continue
-        plan_back = actions.preview_roll_back(who, thread, target.id)
+        plan_back = preview_roll_back(who, thread, target.id)
         bench.roll_back(thread, number)
         if bench.row(thread).status != "paused":
             continue

@@ -13,8 +13,8 @@ from django.core.management import call_command
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
-from dashboard import actions
 from dashboard.errors import Conflict, Forbidden, Stale
+from dashboard.threads.code import choose_code
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 
@@ -104,14 +104,14 @@ def test_who_may_not_and_what_is_not_in_question(cast: Cast) -> None:
     thread = parked(cast)
     for name in ("auditor", "viewer", "manager"):
         with pytest.raises(Forbidden):
-            actions.choose_code(cast.actor(name), thread, "pin")
+            choose_code(cast.actor(name), thread, "pin")
     with pytest.raises(Conflict, match="possible is: pin, accept, fork"):
-        actions.choose_code(cast.actor("operator"), thread, "unpin")
+        choose_code(cast.actor("operator"), thread, "unpin")
     with pytest.raises(Stale):
-        actions.choose_code(cast.actor("operator"), thread, "fork", expected_version=1)
+        choose_code(cast.actor("operator"), thread, "fork", expected_version=1)
     plain = scene.start(cast.workspace, scene.make_agent())
     with pytest.raises(Conflict, match="its code is not in question"):
-        actions.choose_code(cast.actor("operator"), plain, "accept")
+        choose_code(cast.actor("operator"), plain, "accept")
 
 
 def test_by_api(cast: Cast) -> None:

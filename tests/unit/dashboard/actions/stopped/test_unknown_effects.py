@@ -17,6 +17,7 @@ from checkpoints.verdicts import Verdict
 from dashboard import actions
 from dashboard.errors import Conflict, Forbidden, Invalid
 from dashboard.operate.doctor.standstill import standstill
+from dashboard.threads.settle import settle
 from dashboard.wording import event_phrases
 from dashboard.wording.events import event_sentence
 from tests.support.cast import Cast
@@ -119,7 +120,7 @@ def test_nothing_is_asked_of_other_threads(cast: Cast, agent: UUID) -> None:
     store.leave(work, EventKind.THREAD_PARKED, reason="something else")
     actor = cast.actor("operator")
     with pytest.raises(Conflict, match="Nothing is asked about this effect"):
-        actions.settle(actor, work.thread, effect, "happened")
+        settle(actor, work.thread, effect, "happened")
     row = queries.thread(work.thread, workspace=cast.workspace)
     payload = actions.allowed_actions(actor, row)["settle"]
     assert (payload.allowed, payload.why) == (
@@ -134,7 +135,7 @@ def test_parked_by_older_code_is_answered_as_well(cast: Cast, agent: UUID) -> No
     effect = scene.effect(work, done=False)
     query = {"kind": "unknown", "activity": str(effect)}
     store.leave(work, EventKind.THREAD_PARKED, reason="unknown", waiting_on=query)
-    actions.settle(cast.actor("operator"), work.thread, effect, "happened", "r")
+    settle(cast.actor("operator"), work.thread, effect, "happened", "r")
     assert (queries.activity(effect).state, queries.activity(effect).result) == ("done", "r")
     assert verify_thread(work.thread).intact
 
@@ -147,21 +148,21 @@ def test_parked_by_older_code_with_other_arguments_can_be_undone(cast: Cast, age
     actor = cast.actor("operator")
     for verdict in ("keep", "again"):  # they were not bound to any arguments
         with pytest.raises(Conflict, match="possible: undo_again"):
-            actions.settle(actor, work.thread, effect, verdict)
-    assert actions.settle(actor, work.thread, effect, "undo_again") is Status.ROLLING_BACK
+            settle(actor, work.thread, effect, verdict)
+    assert settle(actor, work.thread, effect, "undo_again") is Status.ROLLING_BACK
 
 
 def test_only_operators_settle(cast: Cast, lost: tuple[UUID, UUID]) -> None:
     for name in ("manager", "auditor", "viewer", "admin"):
         with pytest.raises(Forbidden, match="Needs the role operator"):
-            actions.settle(cast.actor(name), *lost, "happened")
+            settle(cast.actor(name), *lost, "happened")
 
 
 def test_a_result_that_cannot_be_kept_is_refused_with_its_path(
     cast: Cast, lost: tuple[UUID, UUID]
 ) -> None:
     with pytest.raises(Invalid) as caught:
-        actions.settle(cast.actor("operator"), *lost, "happened", {"n": 2**60})
+        settle(cast.actor("operator"), *lost, "happened", {"n": 2**60})
     assert caught.value.path == "$.result.n"
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from checkpoints.states import Status
-from dashboard import actions
 from dashboard.gateway.upstream.streamable_http import is_answer
+from dashboard.threads.settle import settle
 
 from .bench import Gate, gate, last, text_of
 from .scripted import Message, scripted
@@ -79,7 +79,7 @@ def test_a_call_in_doubt_stops_the_very_same_call_and_no_other(
         assert len(server.calls) == 3
         actor = at.cast.actor("operator")
         (effect,) = [e for e in at.effects() if e.state == "unknown"]
-        actions.settle(actor, thread.id, effect.id, "not_happened", reason="looked")
+        settle(actor, thread.id, effect.id, "not_happened", reason="looked")
         assert at.call("say", {"n": 1}) == RESULT
 
 

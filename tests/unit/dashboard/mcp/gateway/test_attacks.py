@@ -13,6 +13,7 @@ from checkpoints import store
 from dashboard import actions
 from dashboard.errors import Invalid
 from dashboard.identity import tokens
+from dashboard.threads.start import start_thread
 from tests.faults.embedded.helpers import wait_until
 from workers.external.announcement import Announcement
 
@@ -202,7 +203,7 @@ def test_nobody_else_begins_a_thread_of_the_gateway(gateway: Gate) -> None:
     actor = gateway.cast.actor("operator")
     for external in (None, Announcement()):
         with pytest.raises(Invalid) as refused:
-            actions.start_thread(actor, agent="mcp:mail", name="a/b", input={}, external=external)
+            start_thread(actor, agent="mcp:mail", name="a/b", input={}, external=external)
         assert refused.value.path == "$.agent"
     assert list(gateway.threads()) == []
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from approvals import queries as requests
-from dashboard import actions
+from dashboard.threads.start import start_thread
 from gatepost import Gate, Reply, Request, react, tool
 from tests.support import decisions
 from tests.support.cast import Cast, make_cast
@@ -61,9 +61,7 @@ class Talks:
     fleet: Fleet
 
     def start(self, agent: str, **values: Any) -> UUID:
-        thread = actions.start_thread(
-            self.cast.actor("operator"), agent=agent, input=values, title=agent
-        )
+        thread = start_thread(self.cast.actor("operator"), agent=agent, input=values, title=agent)
         self.fleet.work()
         return thread
 

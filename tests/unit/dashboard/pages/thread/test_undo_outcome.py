@@ -11,7 +11,7 @@ import pytest
 
 from checkpoints import queries
 from checkpoints.states import Status
-from dashboard import actions
+from dashboard.threads.roll_back import roll_back
 from tests.support.cast import Cast
 from tests.unit.agents.testbank.bank import started_bank
 from tests.unit.dashboard.commands.test_commands import output_of
@@ -39,7 +39,7 @@ def test_a_rollback_says_what_it_undid_and_what_stays(
         client = cast.client("operator")
         assert lines_of(client.get(f"/threads/{thread}/").content.decode()) == []
         target = queries.checkpoint_by_number(thread, 8)
-        actions.roll_back(cast.actor("operator"), thread, target.id, "wrong month")
+        roll_back(cast.actor("operator"), thread, target.id, "wrong month")
         assert bench.advance(thread).status is Status.PAUSED
         assert bank.done()[-2:] == ["refund", "release"]
         shown = lines_of(client.get(f"/threads/{thread}/").content.decode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from approvals import gates
-from dashboard import actions
+from dashboard.threads.verify import verify
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
@@ -27,7 +27,7 @@ def decide(cast: Cast, row: Any, verdict: Any, comment: str, **more: Any) -> Non
 def verify_all(cast: Cast) -> None:
     """Verify each thread of the workspace, as the sweep does."""
     for (thread,) in rows("SELECT id FROM gp_thread WHERE workspace_id = %s", (cast.workspace,)):
-        actions.verify(cast.actor("auditor"), thread)
+        verify(cast.actor("auditor"), thread)
 
 
 def populate(cast: Cast) -> list[Any]:

@@ -9,11 +9,10 @@ from uuid import UUID
 from pydantic import Field
 
 from checkpoints.code_parts import Change
-from dashboard.actions.stopped.code_choice import Chosen
+from dashboard.api.shapes.problems import of_action
+from dashboard.api.shapes.rows import Problem
 from dashboard.documents.state_shape import Shape
-
-from .problems import of_action
-from .rows import Problem
+from dashboard.threads.code import Chosen
 
 
 class CodeChange(Shape):

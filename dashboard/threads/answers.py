@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
-
-from pydantic import BaseModel
 
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.queries.why import why_waiting
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
-from dashboard.actions.encrypted_channels import Revealed
+from dashboard.api.shapes.rows import Diff, Event, EventList, Place, ThreadDetail
 from dashboard.drawing.comparison.compare import Comparison
 from dashboard.drawing.comparison.endings import Ending
 from dashboard.identity.permissions import Actor
 from dashboard.threads.page.outcome import outcome_of_undo
-
-from .rows import Diff, Event, EventList, Place, ThreadDetail
-
-
-class RevealedChannel(BaseModel):
-    """The value of an encrypted channel at a checkpoint; `readers` are the roles that may read."""
-
-    thread: UUID
-    checkpoint: UUID
-    number: int
-    channel: str
-    readers: list[str]
-    value: Any
 
 
 def thread_detail(
@@ -60,18 +44,6 @@ def thread_detail(
         undo_outcome=outcome_of_undo(row, head),
     )
     return row, payload, open_ones
-
-
-def revealed_answer(revealed: Revealed) -> RevealedChannel:
-    """The value that somebody read of an encrypted channel."""
-    return RevealedChannel(
-        thread=revealed.thread.id,
-        checkpoint=revealed.checkpoint.id,
-        number=revealed.checkpoint.number,
-        channel=revealed.channel.name,
-        readers=list(revealed.channel.readers),
-        value=revealed.value,
-    )
 
 
 def events_answer(rows: list[EventRow], *, after: int, limit: int) -> EventList:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from dashboard import actions
-from dashboard.api.shapes.answers import revealed_answer
 from dashboard.commands.terminal.arguments import checkpoint_named
 from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.descriptions import short
 from dashboard.commands.terminal.tables import facts
-
-from .reads import on_thread, thread_of
+from dashboard.threads.descriptions import short
+from dashboard.threads.reads_command import on_thread, thread_of
+from dashboard.threads.reveal import reveal as reveal_channel
+from dashboard.threads.reveal import revealed_answer
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +23,7 @@ def reveal(command: PersonalCommand) -> None:
     o = command.options
     actor, thread = thread_of(command, "reveal")
     point = checkpoint_named(thread.id, o["checkpoint"] or str(thread.head))
-    revealed = actions.reveal(actor, thread.id, o["channel"], point.id)
+    revealed = reveal_channel(actor, thread.id, o["channel"], point.id)
     title = f"{revealed.channel.name} at checkpoint {point.number}, {revealed.channel.words}"
     rows = [(revealed.channel.name, short(revealed.value, 100_000))]
     command.tell(revealed_answer(revealed), facts(title, rows))

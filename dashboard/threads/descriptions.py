@@ -8,17 +8,16 @@ from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.views import EffectFate, ThreadRow
-from dashboard.actions.cancellation import CancelPlan
-from dashboard.actions.previews.expected_calls import AGAIN, MAYBE, REUSED, Expected
-from dashboard.actions.previews.plans import EditPlan, ForkPlan, RollBackPlan
-from dashboard.api.shapes.answers import thread_detail
 from dashboard.api.shapes.rows import RollbackOutcome
+from dashboard.commands.terminal.console import PersonalCommand
+from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.identity.permissions import Actor
+from dashboard.threads.answers import thread_detail
+from dashboard.threads.cancel import CancelPlan
+from dashboard.threads.plans.changes import EditPlan, ForkPlan, RollBackPlan
+from dashboard.threads.plans.expected_calls import AGAIN, MAYBE, REUSED, Expected
 from dashboard.wording.savings import dollars
 from dashboard.wording.sentences import as_text
-
-from .console import PersonalCommand
-from .tables import Table, facts, table
 
 SHORT = 300
 

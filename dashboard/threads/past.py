@@ -14,8 +14,20 @@ from rest_framework.response import Response
 
 from checkpoints import queries
 from checkpoints.views import Page, ThreadRow
-from dashboard import actions
+from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.api.protocol.event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
+from dashboard.api.protocol.event_stream import EventStreamRenderer, Followed, event_stream
+from dashboard.api.protocol.parameters import choice, flag, ident, rows, whole, words
+from dashboard.api.protocol.renderers import YAMLRenderer, ZipRenderer
 from dashboard.api.shapes.django_request import django_request
+from dashboard.api.shapes.rows import (
+    Activity,
+    ActivityList,
+    Checkpoint,
+    CheckpointList,
+    Diff,
+    EventList,
+)
 from dashboard.capsules.downloads import MEDIA_TYPE, download
 from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.anatomy_shape import Anatomy
@@ -25,21 +37,13 @@ from dashboard.documents.state_shape import State
 from dashboard.drawing.comparison.compare import compare
 from dashboard.drawing.comparison.endings import ending_of
 from dashboard.errors import Invalid
-from dashboard.external.leased_view import LeasedView
-from dashboard.external.report_calls import COMMIT, NOTE, commit_checkpoint, report_events
 from dashboard.identity.senders import login_headers
+from dashboard.threads.answers import diff_answer, events_answer
+from dashboard.threads.capsule import export
+from dashboard.threads.reveal import Reveal, RevealedChannel, reveal, revealed_answer
+from dashboard.threads.thread_list import LIMIT
 from gatepost_command import COMMAND
 from workers.external.settled import recorded
-
-from .protocol.base import MemberView, answer, refusals
-from .protocol.event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
-from .protocol.event_stream import EventStreamRenderer, Followed, event_stream
-from .protocol.parameters import choice, flag, ident, rows, whole, words
-from .protocol.renderers import YAMLRenderer, ZipRenderer
-from .shapes.answers import RevealedChannel, diff_answer, events_answer, revealed_answer
-from .shapes.requests import Reveal
-from .shapes.rows import Activity, ActivityList, Checkpoint, CheckpointList, Diff, EventList
-from .threads import LIMIT
 
 NUMBER_MAX = 2**31 - 1
 NUMBER = whole("number", "Only the checkpoint of this number, with its files.", high=NUMBER_MAX)
@@ -115,7 +119,7 @@ class RevealThread(Past):
     def post(self, request: Request, thread_id: UUID) -> Response:
         """At the head, or at any checkpoint of the thread's own."""
         body = self.body(Reveal)
-        revealed = actions.reveal(self.actor, thread_id, body.channel, body.checkpoint)
+        revealed = reveal(self.actor, thread_id, body.channel, body.checkpoint)
         return answer(revealed_answer(revealed), Cache_Control="no-store")
 
 
@@ -138,7 +142,7 @@ class ThreadAnatomy(Past):
         return answer(anatomy_of(row, point, shown.state))
 
 
-class ThreadCheckpoints(LeasedView, Past):
+class ThreadCheckpoints(Past):
     """The checkpoints."""
 
     @extend_schema(
@@ -171,13 +175,8 @@ class ThreadCheckpoints(LeasedView, Past):
         results = [Checkpoint.of(row, shown.get(row.id, {})) for row in page.rows]
         return answer(CheckpointList(results=results, next_cursor=page.next_cursor))
 
-    @COMMIT
-    def post(self, request: Request, thread_id: UUID) -> Response:
-        """By an agent that works elsewhere, under its lease."""
-        return commit_checkpoint(self, thread_id)
 
-
-class ThreadEvents(LeasedView, Past):
+class ThreadEvents(Past):
     """The events."""
 
     renderer_classes = (JSONRenderer, EventStreamRenderer)
@@ -214,11 +213,6 @@ class ThreadEvents(LeasedView, Past):
             return event_stream(followed, max(after, seen))
         rows = queries.events_after(thread_id, after, limit=limit + 1, kinds=kinds)
         return answer(events_answer(rows, after=after, limit=limit))
-
-    @NOTE
-    def post(self, request: Request, thread_id: UUID) -> Response:
-        """By an agent that works elsewhere, under its lease."""
-        return report_events(self, thread_id)
 
 
 class ThreadActivities(Past):
@@ -286,5 +280,5 @@ class ThreadCapsule(Past):
         """Rows as of one moment; bases of forks and files come with it, children by choice."""
         number = self.number(NUMBER, -1)
         point, children = None if number < 0 else number, self.flag("children")
-        capsule = actions.export(self.actor, thread_id, point, children=children)
+        capsule = export(self.actor, thread_id, point, children=children)
         return download(django_request(request), capsule)

@@ -9,10 +9,6 @@ from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, ThreadRow
-from dashboard import actions
-from dashboard.actions.stopped.code_choice import CHOICES, RIGHT, alike
-from dashboard.api.shapes.code import ChosenMany
-from dashboard.api.shapes.previews import EditPreview, ForkPreview, RollBackPreview
 from dashboard.commands.terminal.arguments import (
     add_version_argument,
     checkpoint_named,
@@ -27,7 +23,13 @@ from dashboard.commands.terminal.console import (
     Verb,
     add_yes_argument,
 )
-from dashboard.commands.terminal.descriptions import (
+from dashboard.commands.terminal.state_files import Changed, changed_in
+from dashboard.commands.terminal.tables import table
+from dashboard.identity.permissions import Actor
+from dashboard.threads.code import choose_code, choose_code_many
+from dashboard.threads.code_changes import ChosenMany
+from dashboard.threads.command import config_of, takes_config, takes_reason, takes_values
+from dashboard.threads.descriptions import (
     edit_table,
     fork_table,
     patch_table,
@@ -35,12 +37,14 @@ from dashboard.commands.terminal.descriptions import (
     short,
     tell_thread,
 )
-from dashboard.commands.terminal.state_files import Changed, changed_in
-from dashboard.commands.terminal.tables import table
-from dashboard.identity.permissions import Actor
-
-from .control import config_of, takes_config, takes_reason, takes_values
-from .reads import on_thread, thread_of
+from dashboard.threads.edit import EditPreview, preview_edit
+from dashboard.threads.edit import edit as edit_thread
+from dashboard.threads.fork import ForkPreview, fork_point, preview_fork
+from dashboard.threads.fork import fork as fork_thread
+from dashboard.threads.page.code_question import CHOICES, RIGHT, alike
+from dashboard.threads.reads_command import on_thread, thread_of
+from dashboard.threads.roll_back import RollBackPreview, preview_roll_back, roll_back
+from dashboard.threads.target import refuse_preview
 
 
 def _preview_option(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +102,7 @@ def edit(command: PersonalCommand) -> None:
             return
         changes = changed.changes
         if not o["preview"]:
-            plan = actions.preview_edit(actor, thread.id, changes)
+            plan = preview_edit(actor, thread.id, changes)
             if not _agreed(command, plan.patch, "Write this over the head?"):
                 return
             # Exactly what was shown is done, or nothing.
@@ -106,11 +110,11 @@ def edit(command: PersonalCommand) -> None:
     else:
         changes = _changes(command, actor, thread)
     if o["preview"]:
-        plan = actions.preview_edit(actor, thread.id, changes, version, o["reason"])
-        actions.refuse_preview(actor, "edit", thread.id, version)
+        plan = preview_edit(actor, thread.id, changes, version, o["reason"])
+        refuse_preview(actor, "edit", thread.id, version)
         command.tell(EditPreview.of(plan), edit_table(plan), patch_table(plan.patch))
         return
-    actions.edit(actor, thread.id, changes, o["reason"], version)
+    edit_thread(actor, thread.id, changes, o["reason"], version)
     tell_thread(command, actor, thread.id)
 
 
@@ -167,24 +171,24 @@ def fork(command: PersonalCommand) -> None:
     value = checkpoint_named(thread.id, o["checkpoint"]) if o["checkpoint"] else None
     more, config = _more(command), config_of(command)
     named = value.id if value else None
-    target = actions.fork_point(actor, thread.id, named, more.get("instead_of"))
+    target = fork_point(actor, thread.id, named, more.get("instead_of"))
     if o["from_file"]:
         changed = _from_file(command, thread, value)
         if changed is None:
             return
         target, changes = changed.point.id, changed.changes
         if not o["preview"]:
-            shown = actions.preview_fork(actor, thread.id, target, changes, config, **more)
+            shown = preview_fork(actor, thread.id, target, changes, config, **more)
             if not _agreed(command, shown.patch, "Fork with this?"):
                 return
     else:
         changes = _changes(command, actor, thread)
     if o["preview"]:
         more |= {name: o[name] for name in ("title", "effects", "reason")}
-        plan = actions.preview_fork(actor, thread.id, target, changes, config, **more)
+        plan = preview_fork(actor, thread.id, target, changes, config, **more)
         command.tell(ForkPreview.of(plan), fork_table(plan))
         return
-    new = actions.fork(
+    new = fork_thread(
         *(actor, thread.id, target, changes, o["title"], o["effects"], o["reason"], config),
         **more,
     )
@@ -204,8 +208,8 @@ def rollback(command: PersonalCommand) -> None:
     target = checkpoint_named(thread.id, o["checkpoint"]).id
     version = o["version"]
     if o["preview"] or not o["yes"]:
-        plan = actions.preview_roll_back(actor, thread.id, target, o["reason"])
-        actions.refuse_preview(actor, "roll_back", thread.id, version)
+        plan = preview_roll_back(actor, thread.id, target, o["reason"])
+        refuse_preview(actor, "roll_back", thread.id, version)
         if o["preview"]:
             command.tell(RollBackPreview.of(plan), *roll_back_tables(plan))
             return
@@ -219,7 +223,7 @@ def rollback(command: PersonalCommand) -> None:
         # Exactly what was shown is done, or nothing.
         version = plan.version if version is None else version
     undo = not o["keep_effects"]
-    actions.roll_back(actor, thread.id, target, o["reason"], version, o["run_on"], compensate=undo)
+    roll_back(actor, thread.id, target, o["reason"], version, o["run_on"], compensate=undo)
     tell_thread(command, actor, thread.id)
 
 
@@ -236,14 +240,14 @@ def code(command: PersonalCommand) -> None:
     choice = o["choice"]
     actor, thread = thread_of(command, RIGHT[choice])
     if o["alike"]:
-        done = actions.choose_code_many(actor, alike(actor, thread) or [thread.id], choice)
+        done = choose_code_many(actor, alike(actor, thread) or [thread.id], choice)
         rows = ((c.thread, c.goes_on or "-", c.error.detail if c.error else choice) for c in done)
         columns = ("thread", "continues", "outcome")
         command.tell(ChosenMany.from_row(done), table("", columns, rows))
         if any(c.error for c in done):
             raise SystemExit(REFUSED)
         return
-    result = actions.choose_code(actor, thread.id, choice, expected_version=o["version"])
+    result = choose_code(actor, thread.id, choice, expected_version=o["version"])
     tell_thread(command, actor, result)
 
 

@@ -11,14 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints import queries
+from dashboard.api.protocol.base import MemberView, refusals
+from dashboard.api.protocol.long_poll import WAIT_MAX, answer_after
+from dashboard.api.protocol.parameters import version, whole
+from dashboard.api.shapes.rows import ThreadDetail
 from dashboard.identity.permissions import Actor
-
-from .protocol.base import MemberView, refusals
-from .protocol.long_poll import WAIT_MAX, answer_after
-from .protocol.parameters import version, whole
-from .shapes.answers import thread_detail
-from .shapes.rows import ThreadDetail
-from .threads import detail
+from dashboard.threads.answers import thread_detail
+from dashboard.threads.thread_list import detail
 
 WAIT = whole(
     "wait",

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
+from pydantic import BaseModel, Field
+
 from checkpoints import queries, store
+from checkpoints.limits import NAME_MAX
 from checkpoints.state.encrypted import is_envelope, readers_of
 from checkpoints.states import WorkspaceEventKind
 from checkpoints.views import CheckpointRow, ThreadRow
+from dashboard.api.shapes.requests import RequestShape
+from dashboard.api.shapes.texts import Id
 from dashboard.errors import Forbidden, Missing, NotAllowedNow, translated
 from dashboard.identity.permissions import Actor, closed, either, require
-
-
-@dataclass(frozen=True, slots=True)
-class EncryptedChannel:
-    """A channel that is encrypted at a checkpoint, and the roles that may read it."""
-
-    name: str
-    readers: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        """The roles that may read it, as the end of a sentence."""
-        return f"readable by {either(self.readers).replace(' or ', ' and ')}"
-
-    def is_readable(self, roles: frozenset[str]) -> bool:
-        """Tell whether one of these roles may read it."""
-        return not roles.isdisjoint(self.readers)
+from dashboard.threads.page.encrypted_channels import EncryptedChannel
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +28,6 @@ class Revealed:
     checkpoint: CheckpointRow
     channel: EncryptedChannel
     value: Any
-
-
-def encrypted_channels(channels: dict[str, Any], state: dict[str, Any]) -> list[EncryptedChannel]:
-    """Those of a state that are ciphertext; `channels` as the agent version declares them."""
-    declared = readers_of(channels)
-    names = [name for name, value in state.items() if name in declared and is_envelope(value)]
-    return [EncryptedChannel(name, declared[name]) for name in names]
 
 
 @translated()
@@ -86,3 +68,33 @@ def reveal(
     kind = WorkspaceEventKind.CHANNEL_REVEALED
     store.log_export(actor.workspace, data=data, actor=actor.id, kind=kind)
     return Revealed(thread, point, result, value)
+
+
+class Reveal(RequestShape):
+    """Which encrypted channel to read, and at which checkpoint; without one at the head."""
+
+    channel: Annotated[str, Field(min_length=1, max_length=NAME_MAX)]
+    checkpoint: Id | None = None
+
+
+class RevealedChannel(BaseModel):
+    """The value of an encrypted channel at a checkpoint; `readers` are the roles that may read."""
+
+    thread: UUID
+    checkpoint: UUID
+    number: int
+    channel: str
+    readers: list[str]
+    value: Any
+
+
+def revealed_answer(revealed: Revealed) -> RevealedChannel:
+    """The value that somebody read of an encrypted channel."""
+    return RevealedChannel(
+        thread=revealed.thread.id,
+        checkpoint=revealed.checkpoint.id,
+        number=revealed.checkpoint.number,
+        channel=revealed.channel.name,
+        readers=list(revealed.channel.readers),
+        value=revealed.value,
+    )

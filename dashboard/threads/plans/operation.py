@@ -11,9 +11,8 @@ from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.views import CheckpointRow, EffectFate, ThreadRow
 from dashboard import errors
+from dashboard.threads.plans.changes import roll_back_plan
 from dashboard.wording.operations import arguments_of
-
-from .plans import roll_back_plan
 
 MOVED: Final = "The thread has changed since this was requested. Reject it, and request it again."
 

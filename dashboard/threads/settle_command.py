@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 
 from checkpoints.verdicts import Verdict
-from dashboard import actions
-from dashboard.actions.stopped import unknown_effects
 from dashboard.commands.terminal.arguments import add_version_argument, json_given
 from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
-from dashboard.commands.terminal.descriptions import tell_thread
 from dashboard.errors import NotAllowedNow
-
-from .control import takes_reason
-from .reads import on_thread, thread_of
+from dashboard.threads.command import takes_reason
+from dashboard.threads.descriptions import tell_thread
+from dashboard.threads.page import effect_question
+from dashboard.threads.reads_command import on_thread, thread_of
+from dashboard.threads.settle import settle as settle_effect
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -27,14 +26,14 @@ def settle(command: PersonalCommand) -> None:
     """Answer exactly the question that stands now."""
     o = command.options
     actor, thread = thread_of(command, "settle")
-    request = unknown_effects.effect_question_of(thread)
+    request = effect_question.effect_question_of(thread)
     if request is None:
         raise NotAllowedNow(
             "The thread has no open question about an effect.", status=str(thread.status)
         )
     if o["result"] is not None and o["verdict"] != "happened":
         raise Usage("--result", "goes with happened only")
-    actions.settle(
+    settle_effect(
         actor,
         thread.id,
         request.effect.id,

@@ -14,32 +14,31 @@ from rest_framework.response import Response
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.states import Status
-from dashboard import actions
+from dashboard.api.protocol.base import PREVIEW, TRACEPARENT, MemberView, answer, refusals
+from dashboard.api.protocol.parameters import (
+    FRAMEWORK,
+    IF_MATCH,
+    LIMIT_MAX,
+    flag,
+    ident,
+    rows,
+    whole,
+    words,
+)
+from dashboard.api.shapes.previews import SecondPersonAsked
+from dashboard.api.shapes.requests import Nothing
+from dashboard.api.shapes.rows import Counts, Thread, ThreadDetail, ThreadList, Verification
+from dashboard.api.shapes.savings import Saved
 from dashboard.errors import Invalid
+from dashboard.threads.answers import thread_detail
+from dashboard.threads.cancel import Cancel, CancelAnswer, CancelPreview, cancel, preview_cancel
+from dashboard.threads.edit import Edit, EditAnswer, EditPreview, edit, preview_edit
+from dashboard.threads.fork import Fork, ForkPreview, fork, fork_point, preview_fork
+from dashboard.threads.roll_back import RollBack, RollBackPreview, preview_roll_back, roll_back
+from dashboard.threads.start import StartThread, start_or_continue
+from dashboard.threads.target import refuse_preview
+from dashboard.threads.verify import verify
 from gatepost_command import COMMAND
-
-from .protocol.base import PREVIEW, TRACEPARENT, MemberView, answer, refusals
-from .protocol.parameters import FRAMEWORK, IF_MATCH, LIMIT_MAX, flag, ident, rows, whole, words
-from .shapes.answers import thread_detail
-from .shapes.previews import (
-    CancelAnswer,
-    CancelPreview,
-    EditAnswer,
-    EditPreview,
-    ForkPreview,
-    RollBackPreview,
-    SecondPersonAsked,
-)
-from .shapes.requests import (
-    Cancel,
-    Edit,
-    Fork,
-    Nothing,
-    RollBack,
-    StartThread,
-)
-from .shapes.rows import Counts, Thread, ThreadDetail, ThreadList, Verification
-from .shapes.savings import Saved
 
 _ONE = "|".join(Status)
 STATUSES = re.compile(rf"^(?:{_ONE})(?:,(?:{_ONE}))*$")
@@ -119,7 +118,7 @@ class Threads(MemberView):
         own = body.model_dump(exclude={"external"})
         external = None if body.external is None else body.external.announcement()
         own["traceparent"] = request.headers.get("traceparent", "")
-        thread, new = actions.start_or_continue(self.actor, **own, external=external)
+        thread, new = start_or_continue(self.actor, **own, external=external)
         location = reverse("api:thread", args=[thread])
         return detail(self, thread, status=201 if new else 200, Location=location)
 
@@ -187,10 +186,10 @@ class CancelThread(MemberView):
         body = self.body(Cancel)
         if self.flag("preview"):
             how = {"undo_effects": body.undo, "undo_unknown": body.undo_unknown}
-            plan = actions.preview_cancel(self.actor, thread_id, body.reason, **how)
-            actions.refuse_preview(self.actor, "cancel", thread_id, self.expected_version())
+            plan = preview_cancel(self.actor, thread_id, body.reason, **how)
+            refuse_preview(self.actor, "cancel", thread_id, self.expected_version())
             return answer(CancelPreview.of(plan), ETag=f'"{plan.version}"')
-        undone = actions.cancel(
+        undone = cancel(
             self.actor,
             thread_id,
             body.reason,
@@ -219,12 +218,12 @@ class EditThread(MemberView):
         """A checkpoint by a person; open requests are withdrawn."""
         body = self.body(Edit)
         if self.flag("preview"):
-            plan = actions.preview_edit(
+            plan = preview_edit(
                 *(self.actor, thread_id, body.changes, self.expected_version(), body.reason)
             )
-            actions.refuse_preview(self.actor, "edit", thread_id, self.expected_version())
+            refuse_preview(self.actor, "edit", thread_id, self.expected_version())
             return answer(EditPreview.of(plan), ETag=f'"{plan.version}"')
-        actions.edit(self.actor, thread_id, body.changes, body.reason, self.expected_version())
+        edit(self.actor, thread_id, body.changes, body.reason, self.expected_version())
         return detail(self, thread_id)
 
 
@@ -246,13 +245,13 @@ class ForkThread(MemberView):
         body = self.body(Fork)
         more = body.more()
         call = more.get("instead_of")
-        point = actions.fork_point(self.actor, thread_id, body.checkpoint, call)
+        point = fork_point(self.actor, thread_id, body.checkpoint, call)
         where = (self.actor, thread_id, point, body.changes)
         if self.flag("preview"):
             more |= {"title": body.title, "effects": body.effects, "reason": body.reason}
-            plan = actions.preview_fork(*where, body.config, **more)
+            plan = preview_fork(*where, body.config, **more)
             return answer(ForkPreview.of(plan))
-        new = actions.fork(*where, body.title, body.effects, body.reason, body.config, **more)
+        new = fork(*where, body.title, body.effects, body.reason, body.config, **more)
         return detail(self, new, status=201, Location=reverse("api:thread", args=[new]))
 
 
@@ -273,7 +272,7 @@ class VerifyThread(MemberView):
     def post(self, request: Request, thread_id: UUID) -> Response:
         """200 also where something is broken: `intact` says so."""
         self.body(Nothing)
-        return answer(Verification.model_validate(actions.verify(self.actor, thread_id)))
+        return answer(Verification.model_validate(verify(self.actor, thread_id)))
 
 
 class RollBackThread(MemberView):
@@ -296,10 +295,10 @@ class RollBackThread(MemberView):
         """With `run_on` the thread is queued instead of paused afterwards."""
         body = self.body(RollBack)
         if self.flag("preview"):
-            plan = actions.preview_roll_back(self.actor, thread_id, body.checkpoint, body.reason)
-            actions.refuse_preview(self.actor, "roll_back", thread_id, self.expected_version())
+            plan = preview_roll_back(self.actor, thread_id, body.checkpoint, body.reason)
+            refuse_preview(self.actor, "roll_back", thread_id, self.expected_version())
             return answer(RollBackPreview.of(plan), ETag=f'"{plan.version}"')
-        actions.roll_back(
+        roll_back(
             self.actor,
             thread_id,
             body.checkpoint,

@@ -10,16 +10,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints import queries
-from dashboard import actions
-from dashboard.actions.stopped.code_choice import alike, changed_parts
+from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.api.protocol.parameters import IF_MATCH
+from dashboard.api.shapes.rows import ThreadDetail
 from dashboard.identity.permissions import require
-
-from .protocol.base import MemberView, answer, refusals
-from .protocol.parameters import IF_MATCH
-from .shapes.code import ChosenMany, CodeChanges
-from .shapes.requests import ChooseCode, ChooseCodeMany
-from .shapes.rows import ThreadDetail
-from .threads import REFUSED, detail
+from dashboard.threads.code import ChooseCode, ChooseCodeMany, choose_code, choose_code_many
+from dashboard.threads.code_changes import ChosenMany, CodeChanges
+from dashboard.threads.page.code_question import alike, changed_parts
+from dashboard.threads.thread_list import REFUSED, detail
 
 
 class CodeThread(MemberView):
@@ -50,7 +48,7 @@ class CodeThread(MemberView):
     def post(self, request: Request, thread_id: UUID) -> Response:
         """200: this thread; 201: the fork that goes on with the new code."""
         choice = self.body(ChooseCode).choice
-        result = actions.choose_code(
+        result = choose_code(
             self.actor, thread_id, choice, expected_version=self.expected_version()
         )
         if result == thread_id:
@@ -74,6 +72,4 @@ class CodeThreads(MemberView):
     def post(self, request: Request) -> Response:
         """One result per thread, in their order; one that is refused stops no other."""
         body = self.body(ChooseCodeMany)
-        return answer(
-            ChosenMany.from_row(actions.choose_code_many(self.actor, body.threads, body.choice))
-        )
+        return answer(ChosenMany.from_row(choose_code_many(self.actor, body.threads, body.choice)))

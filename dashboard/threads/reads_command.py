@@ -12,7 +12,6 @@ from django.db import InterfaceError, OperationalError, connection
 
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
-from dashboard.api.shapes.answers import diff_answer, events_answer
 from dashboard.api.shapes.rows import (
     Activity,
     ActivityList,
@@ -30,7 +29,6 @@ from dashboard.commands.terminal.arguments import (
     thread_named,
 )
 from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
-from dashboard.commands.terminal.descriptions import patch_table, short, tell_thread
 from dashboard.commands.terminal.tables import facts, table
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import state_answer
@@ -39,6 +37,8 @@ from dashboard.drawing.comparison.compare import compare
 from dashboard.drawing.comparison.endings import ending_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
+from dashboard.threads.answers import diff_answer, events_answer
+from dashboard.threads.descriptions import patch_table, short, tell_thread
 from dashboard.wording.events import event_sentence
 from dashboard.wording.text import span
 from dashboard.wording.usages import seconds_taken

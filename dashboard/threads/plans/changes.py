@@ -17,8 +17,7 @@ from checkpoints import queries, store
 from checkpoints.errors import NotFound
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, ThreadRow
 from dashboard.errors import Missing, NotAllowedNow
-
-from .expected_calls import Expected, after_edit, after_fork, after_roll_back
+from dashboard.threads.plans.expected_calls import Expected, after_edit, after_fork, after_roll_back
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,27 +5,37 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, Self
 from uuid import UUID
 
 from django.db import transaction
+from pydantic import Field
 
 from checkpoints import queries, store
 from checkpoints.errors import ContentAway, InvalidValue, NotFound
 from checkpoints.limits import TITLE_MAX
 from checkpoints.log import fork_budgets
+from checkpoints.log.fork_budgets import COST, NUMBER_MAX
 from checkpoints.state import deltas
 from checkpoints.views import ActivityRow, CheckpointRow, ThreadRow
 from dashboard import second_person
+from dashboard.api.shapes.requests import CONFIG_SIZE, Changes, Config, RequestShape
+from dashboard.api.shapes.rows import Checkpoint
+from dashboard.api.shapes.texts import Id, Reason, Title
 from dashboard.errors import Invalid, Missing, NotAllowedNow, translated
 from dashboard.fields.credentials import check_credentials, exempt_of
-from dashboard.fields.validation import REASON_MAX, check_config, check_text
+from dashboard.fields.validation import (
+    REASON_MAX,
+    check_config,
+    check_text,
+)
 from dashboard.identity.permissions import Actor
+from dashboard.threads.edit import changed_states, check_changed
+from dashboard.threads.plans.changes import ForkPlan, fork_plan
+from dashboard.threads.preview_shapes import ExpectedCalls
+from dashboard.threads.target import thread_for
 from dashboard.wire.hints import look_again
 from workers.authoring.messages import ModelAnswer
-
-from .previews.plans import ForkPlan, fork_plan
-from .threads import changed_states, check_changed, thread_for
 
 OUTPUT_MAX_BYTES: Final = 1024 * 1024
 _OUTPUT: Final = "$.instead_of.output"
@@ -227,3 +237,78 @@ def _check_budget(thread: ThreadRow, budget: Mapping[str, Any] | None) -> None:
         raise Invalid(error.path, error.reason) from error
     if thread.external is not None:
         raise Invalid("$.budget", "holds only for agents that workers of this installation run")
+
+
+class ForkBudget(RequestShape):
+    """The limits at which a fork pauses; what it starts counts. Resuming grants them once more."""
+
+    cost: Annotated[str, Field(max_length=16, pattern=f"^(?:{COST.pattern})$")] | None = Field(
+        None, description="Dollars as text, such as `0.50`."
+    )
+    tokens: Annotated[int, Field(ge=1, le=NUMBER_MAX)] | None = None
+    steps: Annotated[int, Field(ge=1, le=NUMBER_MAX)] | None = Field(
+        None, description="Finished steps of the fork itself."
+    )
+
+
+class InsteadOf(RequestShape):
+    """A finished call of the thread, and the output that it had in the fork."""
+
+    activity: Id
+    output: Any = Field(
+        description="Of the same JSON type as what was recorded; at most "
+        f"{OUTPUT_MAX_BYTES:,} bytes."
+    )
+
+
+class Fork(RequestShape):
+    """A new thread from a checkpoint of this one."""
+
+    checkpoint: Id | None = Field(
+        None,
+        description="Left out: the head; with `instead_of` the one that its step began from.",
+    )
+    changes: Changes = Field(default_factory=dict)
+    title: Title = ""
+    effects: Literal["ask", "run"] = "ask"
+    reason: Reason = ""
+    config: Config = Field(
+        default_factory=dict,
+        description="What differs from the thread's own configuration; null takes a member away. "
+        f"{CONFIG_SIZE}",
+    )
+    budget: ForkBudget | None = None
+    instead_of: InsteadOf | None = Field(
+        None,
+        description="A counterfactual: only this output differs, so `changes` and `config` are "
+        "empty and `effects` is `ask`. GET `diff/` says whether the ending flips.",
+    )
+
+    def more(self) -> dict[str, Any]:
+        """The arguments of the action that most forks have not."""
+        budget = self.budget and self.budget.model_dump(exclude_none=True)
+        other = self.instead_of
+        more = {} if other is None else {"instead_of": other.activity, "output": other.output}
+        return more | ({"budget": budget} if budget else {})
+
+
+class ForkPreview(ExpectedCalls):
+    """The plan of a fork: its changes, and the calls it would make again."""
+
+    checkpoint: Checkpoint
+    patch: list[dict[str, Any]]
+    next_nodes: list[str]
+    first_effect: str
+    config: dict[str, Any]
+
+    @classmethod
+    def of(cls, plan: ForkPlan) -> Self:
+        """The plan for the wire."""
+        return cls(
+            checkpoint=Checkpoint.model_validate(plan.target),
+            patch=list(plan.patch),
+            next_nodes=list(plan.next_nodes),
+            first_effect=plan.first_effect,
+            config=plan.config,
+            **cls.as_json(plan.expected),
+        )

@@ -1,31 +1,16 @@
-"""Effects on which a person decides: what a thread asks, the choices, and the answer.
-
-The answer is an action like all others, offered by the room above.
-"""
+"""The question of a thread about one effect: its choices and the inputs beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
-from uuid import UUID
+from typing import Final
 
-from checkpoints import queries, store
-from checkpoints.errors import AlreadySettled, InvalidValue, NotFound
-from checkpoints.state import deltas
-from checkpoints.states import Status
-from checkpoints.verdicts import MEANING, Question, Verdict, question_of
+from checkpoints import queries
+from checkpoints.errors import NotFound
+from checkpoints.verdicts import Question, Verdict, question_of
 from checkpoints.views import ActivityRow, ThreadRow
-from dashboard.errors import Conflict, Invalid, translated
-from dashboard.fields.credentials import check_credentials
 from dashboard.fields.shapes import Field
-from dashboard.fields.validation import REASON_MAX, check_text
-from dashboard.identity.people import people
-from dashboard.identity.permissions import Actor, refuse_beyond, require
-from dashboard.second_person import guarded
-from dashboard.wording.sentences import person
-
-RESULT_MAX_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,60 +105,3 @@ def inputs_of(
         )
     )
     return tuple(inputs)
-
-
-def result_given(text: str) -> Any:
-    """Parse a typed result; an empty text is null. Raises Invalid with `$.result`."""
-    if not text.strip():
-        return None
-    try:
-        return deltas.decode_request(text.encode())
-    except InvalidValue as error:
-        raise Invalid("$.result", f"is not JSON that can be stored: {error.reason}") from error
-
-
-@guarded("retry")
-@translated()
-def settle(
-    actor: Actor,
-    thread_id: UUID,
-    activity: UUID,
-    verdict: str,
-    result: Any = None,
-    reason: str = "",
-    *,
-    expected_version: int | None = None,
-) -> Status:
-    """Answer what a thread asks about one effect; the status it has then.
-
-    `result` is recorded where the verdict is that it happened, and refused with any other.
-    Conflict for the second one, with the name and the answer of the first.
-    """
-    require(actor, "settle")
-    refuse_beyond(queries.thread(thread_id, workspace=actor.workspace), "settle")
-    check_text("$.reason", reason, REASON_MAX)
-    if verdict not in list(Verdict):
-        raise Invalid("$.verdict", f"must be one of {', '.join(Verdict)}")
-    if result is not None and verdict != Verdict.HAPPENED:
-        raise Invalid("$.result", f"is not taken with the verdict {verdict}")
-    deltas.check(result, "$.result")
-    if len(deltas.canonical(result)) > RESULT_MAX_BYTES:
-        raise Invalid("$.result", f"has more than {RESULT_MAX_BYTES:,} bytes")
-    check_credentials("$.result", result)
-    try:
-        return store.settle(
-            thread_id,
-            activity=activity,
-            verdict=Verdict(verdict),
-            actor=actor.id,
-            result=result,
-            reason=reason,
-            expected_version=expected_version,
-        )
-    except AlreadySettled as error:
-        first = str(error.facts["actor"])
-        message = MEANING[Verdict(error.facts["verdict"])]
-        raise Conflict(
-            f"{person(first, people([first]))} has answered this already: {message}.",
-            status=str(error.facts["status"]),
-        ) from error

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 from uuid import UUID
 
 from django.db import transaction
+from pydantic import Field, RootModel
 
 from approvals import gates
 from approvals import queries as requests
@@ -14,9 +16,18 @@ from approvals.queries import ApprovalRow
 from checkpoints import queries, store, undo
 from checkpoints.errors import StaleVersion
 from checkpoints.views import CheckpointRow, EffectFate, ThreadRow
+from dashboard.api.shapes.requests import RequestShape
+from dashboard.api.shapes.rows import Checkpoint, ThreadDetail
+from dashboard.api.shapes.texts import Reason
+from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, translated
-from dashboard.fields.validation import REASON_MAX, check_text
+from dashboard.fields.validation import (
+    REASON_MAX,
+    check_text,
+)
 from dashboard.identity.permissions import Actor, refuse_beyond, require
+from dashboard.threads.preview_shapes import BELOW
+from dashboard.threads.preview_shapes import EffectFate as FateShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +153,49 @@ def _cancellable(
     if undo_unknown and not undo_effects:
         raise Invalid("$.undo_unknown", "goes with undo only")
     return thread
+
+
+class Cancel(RequestShape):
+    """The end of a thread."""
+
+    reason: Reason = ""
+    undo: bool = Field(
+        False, description="Undo its effects, most recent first, before it is cancelled."
+    )
+    undo_unknown: bool = Field(
+        False, description="With `undo`: also what may have happened, where it has an undo."
+    )
+    children: bool = Field(False, description="Let it reach the threads that it started as well.")
+
+
+class CancelPreview(Shape):
+    """Effects that cancelling would undo, in this order, or leave, and the new head.
+
+    `checkpoint` is null if nothing is undone: the head stays. Effects on branches that rollbacks
+    left are included: they stay.
+    """
+
+    checkpoint: Checkpoint | None
+    head: UUID
+    version: int
+    effects: list[FateShape]
+    undo: list[UUID]
+    withdrawn_approvals: list[UUID]
+    children: dict[str, int] = Field(description=BELOW)
+
+    @classmethod
+    def of(cls, plan: CancelPlan) -> Self:
+        """The plan for the wire."""
+        return cls(
+            checkpoint=None if plan.target is None else Checkpoint.model_validate(plan.target),
+            head=plan.head,
+            version=plan.version,
+            effects=[FateShape.model_validate(e) for e in plan.all_effects],
+            undo=list(plan.undo),
+            withdrawn_approvals=[a.id for a in plan.approvals],
+            children=dict(plan.children),
+        )
+
+
+class CancelAnswer(RootModel[ThreadDetail | CancelPreview]):
+    """The thread as it is afterwards; with `?preview=1` what cancelling would do."""

@@ -7,8 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from checkpoints import queries
-from dashboard import actions
-from dashboard.api.shapes.previews import CancelPreview
 from dashboard.commands.terminal.arguments import (
     add_version_argument,
     json_given,
@@ -21,16 +19,19 @@ from dashboard.commands.terminal.console import (
     Verb,
     add_yes_argument,
 )
-from dashboard.commands.terminal.descriptions import cancel_tables, tell_thread
 from dashboard.identity.permissions import Actor
 from dashboard.kit.command import verb
+from dashboard.threads.cancel import CancelPreview, preview_cancel
+from dashboard.threads.cancel import cancel as cancel_thread
+from dashboard.threads.descriptions import cancel_tables, tell_thread
 from dashboard.threads.input import INPUT
 from dashboard.threads.pause import PAUSE, RESUME
+from dashboard.threads.reads_command import on_thread, thread_of
 from dashboard.threads.rename import RENAME
 from dashboard.threads.retry import RETRY
 from dashboard.threads.skip import SKIP
-
-from .reads import on_thread, thread_of
+from dashboard.threads.start import start_or_continue
+from dashboard.threads.target import refuse_preview
 
 
 def print_target(command: PersonalCommand, actor: Actor, _: Any, thread: UUID) -> None:
@@ -89,7 +90,7 @@ def start(command: PersonalCommand) -> None:
     if o["set"] or o["file"]:
         agent = queries.agent(o["agent"], workspace=actor.workspace)
         value |= values(actor, agent, o["set"], o["file"])
-    thread, new = actions.start_or_continue(
+    thread, new = start_or_continue(
         actor,
         agent=o["agent"],
         input=value,
@@ -133,8 +134,8 @@ def cancel(command: PersonalCommand) -> None:
     how = {"undo_effects": o["undo"], "undo_unknown": o["undo_unknown"]}
     version = o["version"]
     if o["preview"] or (o["undo"] and not o["yes"]):
-        plan = actions.preview_cancel(actor, thread.id, o["reason"], **how)
-        actions.refuse_preview(actor, "cancel", thread.id, version)
+        plan = preview_cancel(actor, thread.id, o["reason"], **how)
+        refuse_preview(actor, "cancel", thread.id, version)
         if o["preview"]:
             command.tell(CancelPreview.of(plan), *cancel_tables(plan))
             return
@@ -146,7 +147,7 @@ def cancel(command: PersonalCommand) -> None:
             return
         # Exactly what was shown is done, or nothing.
         version = plan.version if version is None else version
-    undone = actions.cancel(actor, thread.id, o["reason"], **how, expected_version=version)
+    undone = cancel_thread(actor, thread.id, o["reason"], **how, expected_version=version)
     if undone:
         n, all_of_them = len(undone.undo), len(undone.effects)
         command.say(f"A worker undoes {n} of {all_of_them} effects, most recent first.")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.db import transaction
+from pydantic import Field
 
 from checkpoints import queries, store
 from checkpoints.agent_versions import EXTERNAL_QUEUE, GATEWAY_AGENT, is_of_gateway
@@ -17,12 +18,15 @@ from checkpoints.errors import (
     NotAllowedNow,
     NotFound,
 )
-from checkpoints.limits import AGENT_MAX, NAME_MAX, TITLE_MAX
+from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX, TITLE_MAX
 from checkpoints.log.traces import read_traceparent
 from checkpoints.names import escaped
 from checkpoints.state import deltas
+from checkpoints.state.deltas import LIMITS
 from checkpoints.states import Status
 from checkpoints.views import AgentRow, ThreadRow
+from dashboard.api.shapes.requests import Config, ExternalAgent, Labels, RequestShape
+from dashboard.api.shapes.texts import NotBlank, Title
 from dashboard.errors import Conflict, Invalid, translated
 from dashboard.fields.faults import check_schema
 from dashboard.fields.searchable import check_announced
@@ -199,3 +203,26 @@ def _defaults(version: AgentRow) -> dict[str, Any]:
     return {
         channel: spec["default"] for channel, spec in version.channels.items() if "default" in spec
     }
+
+
+class StartThread(RequestShape):
+    """A new thread, or the continuation of the one of that name."""
+
+    agent: Annotated[str, NotBlank(AGENT_MAX)]
+    input: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Values by channel, which the agent's state takes; the state may have "
+        f"{LIMITS.state_bytes:,} bytes.",
+    )
+    name: Annotated[str, NotBlank(NAME_MAX)] | None = None
+    title: Title = ""
+    labels: Labels = Field(default_factory=dict)
+    pause_at: Annotated[str, Field(max_length=NODE_MAX)] = Field(
+        "", description="A node to stop before."
+    )
+    config: Config = Field(default_factory=dict)
+    external: ExternalAgent | None = Field(
+        None,
+        description="Of an agent that works elsewhere and reports: what it says of itself. The "
+        "agent is announced with it.",
+    )

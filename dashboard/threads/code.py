@@ -5,41 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from pydantic import Field
 
 from checkpoints import queries, store
-from checkpoints.code_parts import Change, changes
 from checkpoints.errors import StaleVersion
-from checkpoints.states import Status
 from checkpoints.views import AgentRow, ThreadRow
+from dashboard.api.shapes.requests import RequestShape
+from dashboard.api.shapes.texts import Id, OneOf
 from dashboard.errors import ActionError, Conflict, Invalid, translated
-from dashboard.identity.permissions import Actor, HasRoles, lacks, require
+from dashboard.identity.permissions import Actor, require
 from dashboard.second_person import guarded
+from dashboard.threads.page.code_question import CHOICES, RIGHT, WORDS, open_choices
 from dashboard.wire.hints import look_again
 
 AT_ONCE: Final = 200
-CHOICES: Final = ("pin", "accept", "fork", "unpin")
-# Which right each needs; a fork is a fork, whatever the reason.
-RIGHT: Final = {"pin": "code", "accept": "code", "unpin": "code", "fork": "fork"}
-WORDS: Final = {
-    "pin": ("Keep the old code", "It waits until a worker with that code is available."),
-    "accept": ("Continue with the new code", "It continues from where it stopped."),
-    "fork": ("Fork with the new code", "A new thread continues with it; this one doesn't change."),
-    "unpin": ("Unpin", "Any code that the agent's rule allows may continue it."),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A button of the banner: `reason` says what is missing where it may not be pressed."""
-
-    name: str
-    word: str
-    about: str
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +32,6 @@ class Chosen:
     thread: UUID
     goes_on: UUID | None = None
     error: ActionError | None = None
-
-
-def open_choices(thread: ThreadRow) -> tuple[str, ...]:
-    """List the code choices that the thread offers in its current status."""
-    request = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
-    named = [str(c) for c in request.get("choices") or ()]
-    if thread.status is Status.ATTENTION and thread.rollback is None:
-        offered = [c for c in CHOICES if c in named]
-    elif thread.status is Status.QUEUED and thread.pinned:
-        offered = [c for c in CHOICES if c in named and c != "pin"]
-    else:
-        offered = []
-    return (*offered, *(["unpin"] if thread.pinned else []))
-
-
-def choices_for(actor: HasRoles, thread: ThreadRow) -> list[Choice]:
-    """The buttons for a person."""
-    return [Choice(c, *WORDS[c], lacks(actor, RIGHT[c])) for c in open_choices(thread)]
 
 
 @guarded("fork", right="fork", when=lambda value: value["choice"] == "fork")
@@ -118,25 +83,6 @@ def choose_code_many(actor: Actor, threads: Sequence[UUID], choice: str) -> list
     return results
 
 
-def alike(actor: Actor, thread: ThreadRow) -> list[UUID]:
-    """The threads that ask the very same: with the same code before and offered."""
-    request = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
-    if request.get("kind") != "code" or "version" not in request:
-        return []
-    offered = UUID(str(request["version"]))
-    result = queries.asking_alike(thread.agent_version_id, offered, workspace=actor.workspace)
-    return [row.id for row in result]
-
-
-def changed_parts(thread: ThreadRow) -> list[Change]:
-    """The parts in which the code that is offered differs from the one it stopped with."""
-    request = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
-    if request.get("kind") != "code" or "version" not in request:
-        return []
-    before = queries.code_of_version(thread.agent_version_id)
-    return changes(before, queries.code_of_version(UUID(str(request["version"]))))
-
-
 def _forked(actor: Actor, thread: ThreadRow, new: AgentRow, expected_version: int | None) -> UUID:
     if expected_version is not None and expected_version != thread.version:
         raise StaleVersion(version=thread.version, status=str(thread.status))
@@ -162,3 +108,16 @@ def _not_now(thread: ThreadRow, choice: str) -> str:
     possible = ", ".join(open_choices(thread))
     can = f"possible is: {possible}" if possible else "its code is not in question"
     return f"{WORDS[choice][0]}: not possible now; {can}."
+
+
+class ChooseCode(RequestShape):
+    """A choice for a thread whose agent's code changed."""
+
+    choice: Annotated[str, OneOf(CHOICES)]
+
+
+class ChooseCodeMany(RequestShape):
+    """The same choice for several threads, each separately."""
+
+    choice: Annotated[str, OneOf(CHOICES)]
+    threads: Annotated[list[Id], Field(min_length=1, max_length=AT_ONCE)]

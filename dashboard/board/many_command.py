@@ -15,9 +15,8 @@ from dashboard.commands.terminal.console import (
     add_yes_argument,
 )
 from dashboard.commands.terminal.tables import table
+from dashboard.threads.command import takes_reason
 from dashboard.threads.many import AT_ONCE, BULK_ACTIONS, BulkAction, act_on_many, preview_many
-
-from .control import takes_reason
 
 COLUMNS: Final = ("thread", "status", "result", "title")
 

@@ -8,14 +8,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard import actions
-
-from .protocol.base import MemberView
-from .protocol.parameters import IF_MATCH
-from .shapes.previews import SecondPersonAsked
-from .shapes.requests import Settle
-from .shapes.rows import ThreadDetail
-from .threads import REFUSED, detail
+from dashboard.api.protocol.base import MemberView
+from dashboard.api.protocol.parameters import IF_MATCH
+from dashboard.api.shapes.previews import SecondPersonAsked
+from dashboard.api.shapes.rows import ThreadDetail
+from dashboard.threads.settle import Settle, settle
+from dashboard.threads.thread_list import REFUSED, detail
 
 
 class SettleThread(MemberView):
@@ -35,7 +33,7 @@ class SettleThread(MemberView):
     def post(self, request: Request, thread_id: UUID) -> Response:
         """attention -> queued, or rolling_back while a worker undoes."""
         body = self.body(Settle)
-        actions.settle(
+        settle(
             self.actor,
             thread_id,
             body.activity,

@@ -1,1 +1,0 @@
-"""Previews of changes, computed before they are made; reads only."""

@@ -1,1 +1,0 @@
-"""Decisions on a thread that stopped: other code, unknown effects, nodes to skip."""
