@@ -8,6 +8,7 @@ from dashboard.http import violations
 from dashboard.operate import metrics, probes
 from dashboard.views import artifacts, keyboard, login, workspaces
 
+from .administration import budgets, devices, subscriptions
 from .approvals import edit as editing
 from .approvals import inbox_views as inbox
 from .approvals import report_page as reports
@@ -33,7 +34,6 @@ from .threads import (
 )
 from .views.account import access_changes, password, second_factor, sign_ins
 from .views.approvals import deputies
-from .views.incidents import devices, subscriptions
 
 # Here and not when Django starts: commands and workers have no use for the records.
 admin.autodiscover()
@@ -90,10 +90,10 @@ urlpatterns = [
     path("views/<uuid:view_id>/", saved_views.change, name="view"),
     path("views/<uuid:view_id>/remove/", saved_views.remove, name="view_remove"),
     path("subscriptions/devices/", devices.add, name="device_add"),
-    path("subscriptions/devices/<uuid:device_id>/remove/", devices.remove, name="device_remove"),
+    path("subscriptions/devices/<uuid:device_id>/remove/", devices.drop, name="device_remove"),
     path("push-worker.js", devices.worker, name="push_worker"),
     path("overview/", overview.overview, name="overview"),
-    path("overview/budgets/", overview.budgets, name="budgets"),
+    path("overview/budgets/", budgets.page, name="budgets"),
     path("overview/<str:name>.csv", overview.table, name="overview_csv"),
     path("approvals/", inbox.inbox, name="approvals"),
     path("approvals/decide/", inbox.together, name="approvals_decide"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
 from django.db import models
 from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
@@ -128,7 +131,10 @@ class IncidentNotice(models.Model):
 
 
 class QuietHours(models.Model):
-    """The hours of each day in which news of incidents waits for a person; in their time zone."""
+    """The hours of each day in which news of incidents waits for a person.
+
+    From `begins` to `ends` by the clock of `zone`, past midnight where `ends` is earlier.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
@@ -143,3 +149,26 @@ class QuietHours(models.Model):
         constraints = (
             models.UniqueConstraint(fields=("workspace_id", "person"), name="gp_quiet_hours_once"),
         )
+
+    def end_after(self, now: datetime) -> datetime | None:
+        """The end of the quiet hours that hold at this moment; None outside of them.
+
+        Where a clock is put back they last from the first `begins` to the second `ends`; a time
+        that a clock put forward leaves out counts by the clock before.
+        """
+        zone = ZoneInfo(self.zone)
+        today = now.astimezone(zone).date()
+        for day in (today - timedelta(days=1), today):
+            last = day if self.begins < self.ends else day + timedelta(days=1)
+            # Compared in UTC: times of one time zone compare by what their clocks show.
+            begin = datetime.combine(day, self.begins, tzinfo=zone).astimezone(UTC)
+            end = _second(last, self.ends, zone)
+            if begin <= now.astimezone(UTC) < end:
+                return end
+        return None
+
+
+def _second(day: date, clock: time, zone: ZoneInfo) -> datetime:
+    """The instant at which a clock shows a time on a day; the second where it does so twice."""
+    first, second = (datetime.combine(day, clock.replace(fold=n), tzinfo=zone) for n in (0, 1))
+    return max(first.astimezone(UTC), second.astimezone(UTC))

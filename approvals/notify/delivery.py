@@ -24,8 +24,8 @@ from ..queries import ApprovalRow
 from . import devices
 from .channels import addresses, chat, mail, push, webhook
 from .channels import signature as signing
-from .devices import DeviceRow
 from .due_deliveries import Claim
+from .models import PushDevice
 from .texts import bodies, letters
 from .texts.access_letters import access_letter
 from .texts.budget_letters import BUDGETS_PATH, budget_letter, news_data
@@ -123,9 +123,9 @@ def _push(claimed: Claim, written: Letter) -> Callable[[], int]:
     return send
 
 
-def _send_to(device: DeviceRow, message: bytes, *, now: datetime) -> int:
+def _send_to(device: PushDevice, message: bytes, *, now: datetime) -> int:
     try:
-        keys = device.opened()
+        keys = devices.opened(device)
         target = addresses.parse(keys.address)
     except CannotDecrypt as error:
         # Tried again later: the key may come back with a restart.

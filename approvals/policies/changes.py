@@ -23,9 +23,11 @@ from checkpoints.log import recorded
 from checkpoints.log.recorded import RowChange
 from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
+from checkpoints.store.installation import recorded_rows
 
 from . import node_policies, queries
 from .drafts import Draft, check
+from .models import SpendCap
 from .queries import CapRow, VersionRow
 
 POLICIES_MAX = 200
@@ -138,26 +140,13 @@ def set_cap(
 ) -> CapRow:
     """Make or change the cap of this scope, agent and span; raises InvalidValue."""
     cost = _checked_cap(scope, per, max_cost, agent)
+    key = {"scope": scope, "agent": agent, "per": per}
+    values = {**key, "max_cost": cost, "active": active}
     with transaction.atomic():
-        _lock(workspace)
-        there = any(
-            (cap.scope, cap.agent, cap.per) == (scope, agent, per)
-            for cap in queries.caps(workspace)
-        )
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO gp_spend_cap (id, workspace_id, scope, agent, per, max_cost, active) "
-                "VALUES (%s::uuid, %s::uuid, %s::varchar, %s::varchar, %s::varchar, %s::numeric, "
-                "%s::boolean) ON CONFLICT (workspace_id, scope, agent, per) DO UPDATE SET "
-                "max_cost = EXCLUDED.max_cost, active = EXCLUDED.active RETURNING id",
-                (uuid7(), workspace, scope, agent, per, cost, active),
-            )
-            ident = cursor.fetchone()[0]
-        payload = {"scope": scope, "agent": agent, "per": per, "max_cost": f"{cost:f}"}
-        columns = ("max_cost", "active") if there else None
-        changed = RowChange({"gp_spend_cap": [ident]}, columns=columns)
-        _log(K.CAP_CHANGED, workspace, payload | {"active": active}, actor, changed)
-        return queries.cap(ident, workspace=workspace)
+        row = recorded_rows.lock(SpendCap, workspace, **key) or SpendCap(workspace_id=workspace)
+        data = values | {"max_cost": f"{cost:f}"}
+        recorded_rows.save(row, values, K.CAP_CHANGED, actor=actor, data=data)
+        return queries.cap(row.id, workspace=workspace)
 
 
 def draft_of(row: VersionRow) -> Draft:

@@ -14,14 +14,6 @@ from .endpoints import (
     switch_endpoint,
     try_endpoint,
 )
-from .fleet.budgets import set_budget
-from .fleet.devices import add_device, remove_device
-from .fleet.subscriptions import (
-    change_subscription,
-    make_subscription,
-    remove_subscription,
-    set_quiet_hours,
-)
 from .mcp_servers import (
     accept_mcp_tools,
     add_mcp_server,
@@ -68,7 +60,7 @@ from .people.users import (
     name_workspace,
     set_user_password,
 )
-from .policies import edit_policy, make_policy, preview_policy, set_cap, try_policy
+from .policies import edit_policy, make_policy, preview_policy, try_policy
 from .uploads import check_upload_size, upload
 
 __all__ = [
@@ -77,14 +69,12 @@ __all__ = [
     "Allowance",
     "accept_mcp_tools",
     "actor_of",
-    "add_device",
     "add_mcp_server",
     "add_second_factor",
     "allowed_actions",
     "change_endpoint",
     "change_mcp_server",
     "change_own_password",
-    "change_subscription",
     "check_upload_size",
     "confirm_access_change",
     "confirm_by_code",
@@ -104,7 +94,6 @@ __all__ = [
     "list_users",
     "make_endpoint",
     "make_policy",
-    "make_subscription",
     "make_user",
     "may",
     "mcp_server",
@@ -116,20 +105,15 @@ __all__ = [
     "propose_second_factor",
     "refuse_access_change",
     "remove_deputy",
-    "remove_device",
     "remove_factor_of",
     "remove_mcp_server",
     "remove_passkey",
     "remove_second_factor",
-    "remove_subscription",
     "require_factor",
     "required_factor",
     "rotate_endpoint",
     "second_factor",
-    "set_budget",
-    "set_cap",
     "set_mcp_tool_mode",
-    "set_quiet_hours",
     "set_user_password",
     "sign_out_user",
     "switch_endpoint",

@@ -19,7 +19,7 @@ from approvals.policies import queries as queries_policies
 from approvals.policies.affected_requests import Touched, changed, touched
 from approvals.policies.drafts import ACTIONS, Draft, check
 from approvals.policies.preview import Tried, against_the_past
-from approvals.policies.queries import CapRow, VersionRow
+from approvals.policies.queries import VersionRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries
 from dashboard.errors import Conflict, Invalid, Missing, translated
@@ -174,24 +174,6 @@ def try_policy(actor: Actor, condition: str, action: str = "ask") -> Tried:
     if action not in ACTIONS:
         raise Invalid("$.action", f"must be one of {', '.join(ACTIONS)}")
     return against_the_past(actor.workspace, condition, action=action)
-
-
-@translated()
-def set_cap(
-    actor: Actor, scope: str, per: str, max_cost: str, agent: str = "", active: bool = True
-) -> CapRow:
-    """Make or change a spend cap, or switch it off."""
-    require(actor, "policy")
-    check_credentials("$.agent", agent)
-    return policies.set_cap(
-        actor.workspace,
-        scope=scope,
-        per=per,
-        max_cost=max_cost,
-        agent=agent,
-        active=active,
-        actor=actor.id,
-    )
 
 
 @translated()

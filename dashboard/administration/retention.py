@@ -108,7 +108,7 @@ def set_retention(actor: Actor, wanted: SetRetention) -> RetentionRule:
         row = row or RuleRow(workspace_id=actor.workspace)
         data = {"rule": str(row.id), **values}
         kind = WorkspaceEventKind.RETENTION_CHANGED
-        recorded_rows.save(row, values | who, kind, actor=actor.id, data=data)
+        recorded_rows.save(row, values, kind, actor=actor.id, data=data, also=who)
         announce_board(actor.workspace)
     return RetentionRule.model_validate(row)
 

@@ -6,7 +6,7 @@ from django.contrib.auth.decorators import login_required
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from dashboard.administration import retention
+from dashboard.administration import budgets, caps, devices, quiet_hours, retention, subscriptions
 from dashboard.approvals.approval_detail import OneApproval
 from dashboard.approvals.approvals import Approvals
 from dashboard.approvals.decide import DECIDE
@@ -90,7 +90,6 @@ from .account.sign_ins import (
 from .account.workspace import OwnWorkspace, PasswordOfUser, RevokeOneToken, Tokens
 from .agents import Agents, OneAgent
 from .artifacts import Artifacts
-from .caps import Caps
 from .endpoints import (
     ChangeOneEndpoint,
     Endpoints,
@@ -99,16 +98,7 @@ from .endpoints import (
     SwitchOneEndpoint,
     TestOneEndpoint,
 )
-from .fleet.budgets import Budgets
 from .fleet.deputies import Deputies, HandOverApproval, RemoveOneDeputy
-from .fleet.devices import Devices, RemoveOneDevice
-from .fleet.subscriptions import (
-    ChangeOneSubscription,
-    OneSubscription,
-    OwnQuietHours,
-    RemoveOneSubscription,
-    Subscriptions,
-)
 from .gateway.servers import (
     AcceptToolsOfMcpServer,
     ChangeOneMcpServer,
@@ -209,9 +199,9 @@ _incident: list[URLPattern] = [
 ]
 
 _subscription: list[URLPattern] = [
-    path("", OneSubscription.as_view(), name="subscription"),
-    path("change/", ChangeOneSubscription.as_view(), name="subscription_change"),
-    path("remove/", RemoveOneSubscription.as_view(), name="subscription_remove"),
+    path("", subscriptions.ONE.as_view(), name="subscription"),
+    path("change/", call(subscriptions.CHANGE), name="subscription_change"),
+    path("remove/", call(subscriptions.REMOVE), name="subscription_remove"),
 ]
 
 _view: list[URLPattern] = [
@@ -237,8 +227,8 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/<uuid:approval_id>/hand-over/", HandOverApproval.as_view(), name="hand_over"),
     path("deputies/", Deputies.as_view(), name="deputies"),
     path("deputies/<uuid:deputy_id>/remove/", RemoveOneDeputy.as_view(), name="deputy_remove"),
-    path("devices/", Devices.as_view(), name="devices"),
-    path("devices/<uuid:device_id>/remove/", RemoveOneDevice.as_view(), name="device_remove"),
+    path("devices/", devices.Devices.as_view(), name="devices"),
+    path("devices/<uuid:device_id>/remove/", call(devices.REMOVE), name="device_remove"),
     path("states/", SavedStates.as_view(), name="states"),
     path("erasures/", Erasures.as_view(), name="erasures"),
     path("erasures/<uuid:erasure_id>/", OneErasure.as_view(), name="erasure"),
@@ -250,13 +240,17 @@ _v1: list[URLPattern | URLResolver] = [
     path("breakers/<uuid:breaker_id>/release/", call(RELEASE), name="breaker_release"),
     path("incidents/", Incidents.as_view(), name="incidents"),
     path("incidents/<uuid:incident_id>/", include(_incident)),
-    path("subscriptions/", Subscriptions.as_view(), name="subscriptions"),
+    path(
+        "subscriptions/",
+        call(subscriptions.MAKE, subscriptions.Subscriptions),
+        name="subscriptions",
+    ),
     path("subscriptions/<uuid:subscription_id>/", include(_subscription)),
-    path("quiet-hours/", OwnQuietHours.as_view(), name="quiet_hours"),
+    path("quiet-hours/", call(quiet_hours.SET, quiet_hours.OWN), name="quiet_hours"),
     path("views/", SavedViews.as_view(), name="views"),
     path("views/<uuid:view_id>/", include(_view)),
-    path("budgets/", Budgets.as_view(), name="budgets"),
-    path("caps/", Caps.as_view(), name="caps"),
+    path("budgets/", call(budgets.SET, budgets.BUDGETS), name="budgets"),
+    path("caps/", call(caps.SET, caps.CAPS), name="caps"),
     path("overview/", OverviewFigures.as_view(), name="overview"),
     path("policies/", Policies.as_view(), name="policies"),
     path("policies/try/", TryPolicies.as_view(), name="policies_try"),

@@ -105,6 +105,8 @@ def _add_options(
             [more["metavar"]] = shown
         if word.startswith("--"):
             more |= {"dest": name, "default": None, "required": field.is_required()}
+        elif not field.is_required():
+            more["nargs"] = "?"
         adds.add_argument(word, **more)
 
 

@@ -53,7 +53,7 @@ def from_texts(shape: type[RequestShape], texts: Mapping[str, str]) -> dict[str,
             continue
         kind = kind_of(field)
         if kind is int:
-            if not (text.isascii() and text.isdecimal() and len(text) < 10):
+            if not (text.isascii() and text.isdecimal() and len(text) < 19):
                 raise Invalid(f"$.{option}", "must be a whole number")
             values[name] = int(text)
         elif kind is dict:

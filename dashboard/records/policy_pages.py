@@ -27,9 +27,11 @@ from approvals.policies.surprises import warnings
 from checkpoints.errors import NotFound
 from dashboard import actions
 from dashboard.actions.policies import WAITING
+from dashboard.administration import caps
 from dashboard.errors import ActionError, Conflict, Forbidden, Invalid, Malformed, Missing
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
+from dashboard.kit.action import read
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, flash, flash_refusal
 
@@ -231,18 +233,9 @@ def move(request: HttpRequest, policy_id: UUID) -> str:
 @_button
 def cap(request: HttpRequest) -> str:
     """Make or change a spend cap."""
-    value = request.POST
-    result = actions.set_cap(
-        _actor(request),
-        value.get("scope", ""),
-        value.get("per", ""),
-        value.get("max_cost", "").strip(),
-        value.get("agent", "").strip(),
-        value.get("active") == "1",
-    )
-    if not result.active:
-        return "The spend cap is switched off."
-    return f"The spend cap is {result.shown} now."
+    texts = {name: request.POST.get(name, "").strip() for name in caps.SetCap.model_fields}
+    wanted = read(caps.SetCap, texts | {"active": texts["active"] == "1"})
+    return caps.SET.done(wanted, caps.SET.run(_actor(request), wanted))
 
 
 def _actor(request: HttpRequest) -> Actor:

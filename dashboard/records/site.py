@@ -28,10 +28,10 @@ from django.utils.decorators import method_decorator
 from approvals.policies.coverage import held_tools
 from checkpoints import queries
 from dashboard.actions.endpoints import Endpoints
-from dashboard.actions.fleet.subscriptions import SubscriptionForms
 from dashboard.actions.people import administration
 from dashboard.actions.people.administration import Administrator
 from dashboard.administration import retention
+from dashboard.administration.subscriptions import SubscriptionForms
 from dashboard.errors import ActionError, Forbidden, Missing, NeedsSecondAdmin
 from dashboard.fields.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
 from dashboard.identity.logins.page_workspace import refuse_other

@@ -99,7 +99,7 @@ SHOTS = {
 FLEET = {
     "fleet": Shot("operator", "/", "thread/list.html", "Board"),
     "overview": Shot("operator", "/overview/?period=24h", "overview/page.html", "Overview"),
-    "budgets": Shot("admin", "/overview/budgets/", "overview/budgets.html", "Budgets"),
+    "budgets": Shot("admin", "/overview/budgets/", "administration/budgets.html", "Budgets"),
     "compare": Shot(
         "operator",
         "/threads/compare/?left={demo-weather}&right={fork}",

@@ -11,7 +11,6 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 from uuid_utils.compat import uuid7
 
-from approvals.incidents.subscriptions import Choice
 from approvals.notify import endpoints
 from approvals.notify.endpoints import Wanted
 from checkpoints import store
@@ -19,6 +18,8 @@ from dashboard import actions
 from dashboard.actions import hooks
 from dashboard.actions.people import administration
 from dashboard.actions.people.administration import Administrator
+from dashboard.administration.devices import AddDevice, add_device
+from dashboard.administration.subscriptions import MAKE, MakeSubscription
 from dashboard.board.saved_views import changes as views
 from dashboard.board.saved_views import view_actions
 from dashboard.errors import NeedsSecondAdmin
@@ -106,8 +107,8 @@ def make_mail(workspace: UUID) -> UUID:
 
 def make_subscription(cast: Cast, name: str, mail: UUID) -> UUID:
     """A subscription of a person by such an endpoint."""
-    choice = Choice(endpoint=mail, kinds=["thread.failed"])
-    return actions.make_subscription(cast.actor(name), choice).id
+    wanted = MakeSubscription(endpoint=mail, kinds=["thread.failed"])
+    return MAKE.run(cast.actor(name), wanted).id
 
 
 def make_view(cast: Cast, name: str) -> UUID:
@@ -127,7 +128,8 @@ DEVICE = {
 def make_device(cast: Cast, name: str) -> UUID:
     """A device of somebody."""
     address = f"https://push.example/{uuid4().hex}"
-    return actions.add_device(cast.actor(name), "phone", address=address, **DEVICE).id
+    added = AddDevice(name="phone", address=address, **DEVICE)
+    return add_device(cast.actor(name), added).id
 
 
 def make_deputy(cast: Cast, person: str, deputy: str) -> UUID:

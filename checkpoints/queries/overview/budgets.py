@@ -44,9 +44,7 @@ class BudgetRow:
     @property
     def whose(self) -> str:
         """The owner of the spending that counts, in words."""
-        return {"workspace": "the workspace", "agent": self.name, "team": f"team {self.name}"}[
-            self.scope
-        ]
+        return whose(self.scope, self.name)
 
     def covers(self, one: Spent) -> bool:
         """Answer True where this spending counts."""
@@ -127,6 +125,11 @@ class ReachedBudget:
     name: str
     band: int
     stopped: bool
+
+
+def whose(scope: str, name: str) -> str:
+    """The owner of a budget in words."""
+    return {"workspace": "the workspace", "agent": name, "team": f"team {name}"}[scope]
 
 
 def budgets(workspace: UUID) -> list[BudgetRow]:

@@ -45,16 +45,19 @@ def save(
     *,
     actor: str,
     data: Mapping[str, Any],
+    also: Mapping[str, Any] | None = None,
 ) -> bool:
     """Make a row with these values, or give a stored one those that differ; False if none does.
 
-    Only `values` are written, compared with the row as it is under its lock. `data` is for people
-    and never holds a secret.
+    Only `values` are written, compared with the row as it is under its lock, and beside a change
+    what it takes along: `also`, such as who made it and when. `data` is for people and never holds
+    a secret.
     """
     is_new = row._state.adding
     changed = dict(values) if is_new else _differences(row, values)
     if not changed:
         return False
+    changed |= also or {}
     for name, value in changed.items():
         setattr(row, name, value)
     row.save(force_insert=is_new, update_fields=None if is_new else list(changed))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from decimal import Decimal
-from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -19,13 +18,14 @@ from uuid_utils.compat import uuid7
 from checkpoints.errors import InvalidValue
 from checkpoints.limits import AGENT_MAX
 from checkpoints.log.recorded import RowChange
+from checkpoints.models import Budget
 from checkpoints.queries.overview import budgets as queries
 from checkpoints.queries.overview.budgets import BudgetRow, BudgetStanding
-from checkpoints.signals import Store, board_changed
+from checkpoints.signals import announce_board
 from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
 
-from ..installation import breakers
+from ..installation import breakers, recorded_rows
 from ..installation.workspaces import append, lock_workspaces
 from ..statement.moves import NewEvent
 
@@ -54,44 +54,19 @@ def set_budget(
     One that says what stands already is left as it is.
     """
     cost = _checked(scope, name, max_tokens, max_cost, at_full)
+    values = {"max_tokens": max_tokens, "max_cost": cost, "at_full": at_full, "active": active}
     with transaction.atomic():
-        lock_workspaces([workspace])
-        there = {(row.scope, row.name): row for row in queries.budgets(workspace)}
-        former = there.get((scope, name))
-        if former is None and len(there) >= BUDGETS_MAX:
-            raise InvalidValue("name", f"there are {BUDGETS_MAX} budgets already")
-        if former and (former.max_tokens, former.max_cost, former.at_full, former.active) == (
-            max_tokens,
-            cost,
-            at_full,
-            active,
-        ):
-            return former
-        ident: UUID = former.id if former else uuid7()
-        _do(
-            "INSERT INTO gp_budget (id, workspace_id, scope, name, max_tokens, max_cost, at_full, "
-            "active, number) VALUES (%s::uuid, %s::uuid, %s::varchar, %s::varchar, %s::bigint, "
-            "%s::numeric, %s::varchar, %s::boolean, 1) ON CONFLICT (workspace_id, scope, name) "
-            "DO UPDATE SET max_tokens = EXCLUDED.max_tokens, max_cost = EXCLUDED.max_cost, "
-            "at_full = EXCLUDED.at_full, active = EXCLUDED.active, number = gp_budget.number + 1",
-            (ident, workspace, scope, name, max_tokens, cost, at_full, active),
-        )
-        data = {
-            "scope": scope,
-            "name": name,
-            "max_tokens": max_tokens,
-            "max_cost": None if cost is None else _plain(cost),
-            "at_full": at_full,
-            "active": active,
-        }
-        changed = ("max_tokens", "max_cost", "at_full", "active", "number") if former else None
-        append(
-            workspace,
-            [NewEvent(K.BUDGET_CHANGED, data, actor)],
-            RowChange({"gp_budget": [ident]}, columns=changed),
-        )
-        _announce(workspace)
-        return queries.budget(ident, workspace=workspace)
+        row = recorded_rows.lock(Budget, workspace, scope=scope, name=name)
+        also: dict[str, Any] = {"number": row.number + 1} if row else {}
+        if row is None:
+            if Budget.objects.filter(workspace_id=workspace).count() >= BUDGETS_MAX:
+                raise InvalidValue("name", f"there are {BUDGETS_MAX} budgets already")
+            row = Budget(workspace_id=workspace, scope=scope, name=name)
+        data = {"scope": scope, "name": name, **values}
+        data["max_cost"] = None if cost is None else _plain(cost)
+        if recorded_rows.save(row, values, K.BUDGET_CHANGED, actor=actor, data=data, also=also):
+            announce_board(workspace)
+        return queries.budget(row.id, workspace=workspace)
 
 
 def reach_bands(usage: BudgetStanding, *, actor: str) -> tuple[int, UUID | None]:
@@ -129,7 +104,7 @@ def reach_bands(usage: BudgetStanding, *, actor: str) -> tuple[int, UUID | None]
                 [NewEvent(K.BUDGET_REACHED, data, actor)],
                 RowChange({"gp_budget_band": [ident]}),
             )
-            _announce(row.workspace)
+            announce_board(row.workspace)
         highest = band
     return highest, breaker
 
@@ -196,11 +171,6 @@ def _plain(amount: Decimal) -> str:
     """An amount without trailing zeros or exponent."""
     text = f"{amount:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _announce(workspace: UUID) -> None:
-    payload = {"sender": Store, "workspace": workspace}
-    transaction.on_commit(partial(board_changed.send_robust, **payload), robust=True)
 
 
 def _do(sql: str, params: Sequence[Any]) -> int:

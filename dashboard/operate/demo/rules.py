@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from approvals.incidents.subscriptions import Choice
 from approvals.notify.endpoints import Wanted
 from approvals.policies import queries as policies
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Terms
 from dashboard import actions
 from dashboard.actions import endpoints
-from dashboard.actions.fleet import budgets, subscriptions
+from dashboard.administration import budgets, subscriptions
+from dashboard.administration.budgets import SetBudget
 
 from .cast import Cast
 from .scenes import TREASURY
@@ -40,9 +40,10 @@ def _policy(cast: Cast) -> None:
 
 def _budgets(cast: Cast) -> None:
     """Tokens, not money: agents of the demo ask a model only where one answers."""
-    if not budgets.budgets(cast.admin):
-        actions.set_budget(cast.admin, "workspace", max_tokens=10 * TOKENS)
-        actions.set_budget(cast.admin, "agent", "deep-research", max_tokens=TOKENS)
+    if not budgets.standings(cast.admin):
+        budgets.SET.run(cast.admin, SetBudget(scope="workspace", max_tokens=10 * TOKENS))
+        agent = SetBudget(scope="agent", name="deep-research", max_tokens=TOKENS)
+        budgets.SET.run(cast.admin, agent)
 
 
 def _mail(cast: Cast) -> None:
@@ -53,4 +54,5 @@ def _mail(cast: Cast) -> None:
     row, _ = actions.make_endpoint(cast.admin, "email", Wanted(name=ENDPOINT))
     for person in (cast.operator, cast.manager):
         if not subscriptions.list_subscriptions(person):
-            actions.make_subscription(person, Choice(endpoint=row.id, kinds=KINDS))
+            wanted = subscriptions.MakeSubscription(endpoint=row.id, kinds=[*KINDS])
+            subscriptions.MAKE.run(person, wanted)

@@ -22,6 +22,7 @@ from dashboard import actions
 from dashboard.actions.directory import arrivals, provisioned
 from dashboard.actions.people import administration
 from dashboard.actions.people.administration import Administrator
+from dashboard.administration.devices import AddDevice, add_device
 from dashboard.errors import ActionError, NeedsSecondAdmin
 from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import permissions, tokens
@@ -112,7 +113,8 @@ def test_nobody_who_is_let_go_keeps_a_device_that_was_added_meanwhile(cast_: Cas
     directory = replace(admin_of(cast_), superuser=True)
     user, actor = cast_.users["operator"], cast_.actor("operator")
     identities.link(user, identities.SCIM, "op", actor="user:0")
-    add = partial(actions.add_device, actor, "phone", "https://push.example/1", **DEVICE)
+    added = AddDevice(name="phone", address="https://push.example/1", **DEVICE)
+    add = partial(add_device, actor, added)
 
     def let_go() -> None:
         provisioned.change_person(directory, user.pk, {"is_active": False})

@@ -12,6 +12,7 @@ import pytest
 from django.db import connection
 
 from dashboard import actions
+from dashboard.administration import subscriptions
 from dashboard.board.saved_views import view_actions
 from dashboard.board.saved_views.changes import Choice
 from tests.contract import things
@@ -58,8 +59,8 @@ def subscription(cast: Cast) -> tuple[str, Call]:
 
 def changed_subscription(cast: Cast) -> tuple[str, Call]:
     made = things.make_subscription(cast, "operator", things.make_mail(cast.workspace))
-    choice = things.Choice(kinds=["thread.stuck"])
-    change = partial(actions.change_subscription, cast.actor("operator"), made, choice)
+    wanted = subscriptions.ChangeSubscription(kinds=["thread.stuck"])
+    change = partial(subscriptions.CHANGE.run, cast.actor("operator"), wanted, made)
     return "gp_subscription", change
 
 

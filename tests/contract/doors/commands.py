@@ -13,9 +13,8 @@ from uuid import uuid4
 
 from django.core.management import call_command
 
-from dashboard import actions
 from dashboard.actions import hooks
-from dashboard.administration import retention
+from dashboard.administration import budgets, caps, retention
 from dashboard.threads.capsule import export
 from tests.contract.example_calls import next_node
 from tests.contract.things import ISSUER, linked
@@ -94,7 +93,8 @@ def _unconfirmed(world: World) -> str:
 
 
 def _capped(world: World) -> list[Any]:
-    actions.set_cap(world.cast.actor("admin"), "agent", "total", "9")
+    wanted = caps.SetCap(scope="agent", per="total", max_cost="9")
+    caps.SET.run(world.cast.actor("admin"), wanted)
     return ["agent", "total"]
 
 
@@ -104,7 +104,8 @@ def _retained(world: World) -> list[Any]:
 
 
 def _budgeted(world: World) -> list[Any]:
-    actions.set_budget(world.cast.actor("admin"), "agent", "door", max_cost="9")
+    wanted = budgets.SetBudget(scope="agent", name="door", max_cost="9")
+    budgets.SET.run(world.cast.actor("admin"), wanted)
     return ["agent", "door"]
 
 

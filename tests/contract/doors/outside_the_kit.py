@@ -6,14 +6,12 @@ from typing import Final
 
 OUTSIDE: Final[dict[str, list[str]]] = {
     "Settings: they become ordinary models with one recorded writer first, then the kit's.": [
-        *("budgets_set", "caps_set", "quiet_hours_set"),
-        *("deputies_name", "deputies_remove", "devices_add", "devices_remove"),
+        *("deputies_name", "deputies_remove"),
         *("endpoints_change", "endpoints_make", "endpoints_rotate", "endpoints_switch"),
         *("endpoints_test", "hooks_make", "hooks_map", "hooks_rotate", "hooks_switch"),
         *("hooks_unmap", "identities_confirm", "mcp_servers_accept", "mcp_servers_add"),
         *("mcp_servers_change", "mcp_servers_mode", "mcp_servers_remove", "mcp_servers_tools"),
         *("policies_change", "policies_make", "policies_try"),
-        *("subscriptions_change", "subscriptions_make", "subscriptions_remove"),
         *("tokens_revoke", "views_change", "views_remove", "views_save"),
         *("workspace_rename", "workspace_second_factor_require"),
     ],
@@ -29,6 +27,7 @@ OUTSIDE: Final[dict[str, list[str]]] = {
         *("external_note", "external_record", "external_release", "external_renew"),
         *("external_settle", "external_take", "external_undo", "otlp_traces", "states_save"),
     ],
+    "A browser registers itself for web push; no command can.": ["devices_add"],
     "Each verdict of its list is `approval.decide`, with a result of its own beside the others.": [
         "approvals_decide_many"
     ],

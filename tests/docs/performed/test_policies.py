@@ -10,7 +10,7 @@ import pytest
 
 from approvals.policies import queries as policies
 from checkpoints import leases, store
-from dashboard import actions
+from dashboard.administration.caps import SET, SetCap
 from tests.contract.world import make_world
 from tests.docs.performing import Performance
 from tests.support.cast import Cast
@@ -255,11 +255,11 @@ def test_the_examples_about_people_and_nodes(cast: Cast, bench: Bench) -> None:
 
 def test_a_thread_that_meets_a_cap_pauses_and_says_why(cast: Cast, bench: Bench) -> None:
     assert "A thread that meets a cap pauses" in Performance("policies", cast).text
-    actions.set_cap(cast.actor("admin"), "thread", "total", "20")
+    SET.run(cast.actor("admin"), SetCap(scope="thread", per="total", max_cost="20"))
     assert "20" in cast.client("admin").get("/admin/policies/").content.decode()
     row = bench.row(spent(bench))
     row = bench.advance(row.id)
     assert (row.status, "20" in row.status_reason) == ("paused", True), row
-    actions.set_cap(cast.actor("admin"), "thread", "total", "30")
+    SET.run(cast.actor("admin"), SetCap(scope="thread", per="total", max_cost="30"))
     store.resume(row.id, actor="user:1")
     assert bench.advance(row.id).status == "succeeded"

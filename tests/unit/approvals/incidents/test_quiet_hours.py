@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, time, timedelta
-from uuid import uuid4
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from approvals.incidents.quiet_hours import QuietRow
+from approvals.incidents.models import QuietHours
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "UTC")
 
 
-def hours(begins: str, ends: str, zone: str) -> QuietRow:
-    return QuietRow(uuid4(), "user:7", time.fromisoformat(begins), time.fromisoformat(ends), zone)
+def hours(begins: str, ends: str, zone: str) -> QuietHours:
+    return QuietHours(begins=time.fromisoformat(begins), ends=time.fromisoformat(ends), zone=zone)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +52,7 @@ def test_news_waits_for_a_moment_to_come_at_which_the_hours_are_over(
     zone: str, begins: int, length: int, now: int
 ) -> None:
     first, last = (time(*divmod(n % 1_440, 60)) for n in (begins, begins + length))
-    quiet = QuietRow(uuid4(), "user:7", first, last, zone)
+    quiet = QuietHours(begins=first, ends=last, zone=zone)
     moment = datetime(2025, 12, 1, tzinfo=UTC) + timedelta(minutes=now)
     end = quiet.end_after(moment)
     if end is None:

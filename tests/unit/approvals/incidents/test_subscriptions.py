@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import Group
 from django.db import connection
 
 from approvals.incidents import queries, quiet_hours, responses, subscriptions
-from approvals.incidents.quiet_hours import QuietRow
+from approvals.incidents.models import QuietHours
 from approvals.incidents.subscriptions import Choice
 from approvals.incidents.sweep import sweep_incidents
 from approvals.notify.sender import Sender
@@ -109,10 +109,10 @@ def test_another_workspace_hears_nothing(people: Cast) -> None:
     ],
 )
 def test_quiet_hours_go_past_midnight_by_the_clock_of_the_person(now: str, end: str | None) -> None:
-    hours = QuietRow(uuid4(), "user:7", time(22), time(7), "Europe/Berlin")
+    hours = QuietHours(begins=time(22), ends=time(7), zone="Europe/Berlin")
     result = hours.end_after(datetime.fromisoformat(now))
     assert result == (None if end is None else datetime.fromisoformat(end))
-    noon = QuietRow(uuid4(), "user:7", time(12), time(13, 30), "UTC")
+    noon = QuietHours(begins=time(12), ends=time(13, 30), zone="UTC")
     assert noon.end_after(datetime(2026, 3, 1, 12, 5, tzinfo=UTC)) == datetime(
         2026, 3, 1, 13, 30, tzinfo=UTC
     )

@@ -20,7 +20,7 @@ from checkpoints.states import ROLES as ROLES_OF_TABLE
 from dashboard import actions
 from dashboard.actions import hooks
 from dashboard.actions.people.administration import Administrator
-from dashboard.administration import retention
+from dashboard.administration import retention, subscriptions
 from dashboard.api.shapes.requests import Nothing
 from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
 from dashboard.board.incidents.take import TAKE
@@ -88,7 +88,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "hold": lambda who: HOLD.run(who, ChangeHold(reason="case 17"), thread),
         "retention": lambda who: retention.SET.run(who, retention.SetRetention(agent="a", days=30)),
         "incident": lambda who: TAKE.run(who, Nothing(), approval),
-        "subscribe": lambda who: actions.remove_subscription(who, approval),
+        "subscribe": lambda who: subscriptions.REMOVE.run(who, Nothing(), approval),
         "save_view": lambda who: view_actions.remove_view(who, approval),
         "delegate": lambda who: actions.remove_deputy(who, approval),
         "access": lambda who: actions.refuse_access_change(who, approval),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.commands.people.devices import VERBS
+from dashboard.administration.devices import VERBS
 from dashboard.commands.terminal.console import VerbsCommand
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.commands.fleet.budgets import VERBS
+from dashboard.administration.budgets import VERBS
 from dashboard.commands.terminal.console import VerbsCommand
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.commands.fleet.caps import VERBS
+from dashboard.administration.caps import VERBS
 from dashboard.commands.terminal.console import VerbsCommand
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.commands.people.subscriptions import VERBS
+from dashboard.administration.subscriptions import VERBS
 from dashboard.commands.terminal.console import VerbsCommand
 
 

@@ -1,0 +1,640 @@
+"""Subscriptions: what news of incidents a person or a team gets, by which endpoint, and when not.
+
+Everybody chooses for themselves; admins choose for everybody, and alone for teams, chats, webhooks
+and fixed addresses.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Annotated, Any, Final, Self
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from drf_spectacular.utils import extend_schema
+from pydantic import Field
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from approvals.incidents import queries, subscriptions
+from approvals.incidents.queries import SubscriptionRow
+from approvals.incidents.subscriptions import Choice
+from approvals.notify import queries as endpoints
+from approvals.notify.texts.incident_kinds import ESCALATE_MAX, LABEL_MAX, TROUBLES
+from approvals.notify.texts.kinds import PERSON_MAX
+from checkpoints.limits import AGENT_MAX
+from checkpoints.queries import agents
+from checkpoints.states import WorkspaceEventKind
+from dashboard import errors
+from dashboard.actions.people.administration import Administrator
+from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.api.protocol.parameters import flag
+from dashboard.api.shapes.requests import Nothing, RequestShape
+from dashboard.api.shapes.texts import Id, NotBlank, OneOf
+from dashboard.commands.terminal.console import PersonalCommand, Verb
+from dashboard.commands.terminal.tables import Table, table
+from dashboard.documents.state_shape import Shape
+from dashboard.errors import Forbidden, Invalid, Missing, translated
+from dashboard.fields.parameters import FLAG
+from dashboard.identity.people import people
+from dashboard.identity.permissions import Actor, may, require
+from dashboard.identity.seats import seat_of
+from dashboard.kit.action import Action, Target, read
+from dashboard.kit.command import verb
+from dashboard.kit.inputs import from_texts
+from dashboard.kit.resource import reading
+from dashboard.views import forms
+from dashboard.views.addresses import takes
+from dashboard.views.base import SeeOther, actor, flash, member, refused
+from dashboard.wording.fleet.incidents import LOOKS
+
+from . import devices, quiet_hours
+from .usable_endpoints import usable_endpoints, writes_to_people
+
+LABEL: Final = "^$|="
+LIST, FORM = "administration/subscriptions.html", "administration/subscription.html"
+HOME: Final = "subscriptions"
+ADMINS_ONLY = "Only admins choose for others, for teams, and chats, webhooks or fixed addresses."
+
+
+class Subscription(Shape):
+    """A subscription of a person (`user:7`) or a team, by an endpoint.
+
+    Without `kinds` it only gets what others escalate to it. `active` is whether anything can come.
+    """
+
+    id: UUID
+    person: str
+    team: str
+    endpoint: UUID
+    endpoint_name: str
+    channel: str
+    active: bool
+    kinds: list[str]
+    agent: str
+    label: str
+    urgent: bool
+    escalate_to: UUID | None
+    escalate_minutes: int
+    made_by: str
+    created_at: datetime
+
+    @classmethod
+    def of(cls, row: SubscriptionRow) -> Self:
+        """The row for the wire."""
+        return cls(**{name: getattr(row, name) for name in cls.model_fields})
+
+
+class SubscriptionList(Shape):
+    """Subscriptions, the oldest first."""
+
+    results: list[Subscription]
+
+
+class ChangeSubscription(RequestShape):
+    """Other values of a subscription; what is left out stays."""
+
+    endpoint: Id | None = Field(default=None, description="The endpoint that notifications go to.")
+    kinds: list[Annotated[str, OneOf(TROUBLES)]] | None = Field(
+        default=None, description="The problems; empty: only what other subscriptions escalate."
+    )
+    agent: Annotated[str, Field(max_length=AGENT_MAX)] | None = Field(
+        default=None, description="Only of this agent; empty: of all."
+    )
+    label: Annotated[str, Field(max_length=LABEL_MAX, pattern=LABEL)] | None = Field(
+        default=None, description="Only of threads with this label, `key=value`; empty: of all."
+    )
+    urgent: bool | None = Field(default=None, description="During quiet hours as well.")
+    escalate_to: Id | None = Field(
+        default=None,
+        description="The subscription that is notified when nobody is assigned to an incident.",
+    )
+    escalate_minutes: int | None = Field(
+        default=None, ge=0, le=ESCALATE_MAX, description="Minutes until then; 0: never."
+    )
+
+    def choice(self) -> Choice:
+        """For the floor below."""
+        return Choice(**{name: getattr(self, name) for name in ChangeSubscription.model_fields})
+
+
+class MakeSubscription(ChangeSubscription):
+    """A new subscription: of the caller, unless a person or a team is named."""
+
+    endpoint: Id
+    person: Annotated[str, NotBlank(PERSON_MAX)] | None = Field(
+        default=None, description="A user name; admins only."
+    )
+    team: Annotated[str, NotBlank(PERSON_MAX)] | None = Field(
+        default=None, description="The name of a team; admins only."
+    )
+
+
+@translated()
+def list_subscriptions(actor: Actor, *, everybody: bool = False) -> list[SubscriptionRow]:
+    """Those of the person and of their teams; with `everybody` all, for auditors and admins."""
+    require(actor, "read")
+    if everybody:
+        if actor.roles.isdisjoint(("auditor", "admin")):
+            raise Forbidden("Needs the role auditor or admin.")
+        return queries.subscriptions(workspace=actor.workspace)
+    return queries.subscriptions(
+        workspace=actor.workspace, person=actor.person, teams=_teams(actor)
+    )
+
+
+@translated()
+def one_subscription(actor: Actor, subscription_id: UUID) -> SubscriptionRow:
+    """One subscription; of others only for auditors and admins."""
+    require(actor, "read")
+    row = queries.subscription(subscription_id, workspace=actor.workspace)
+    if actor.roles.isdisjoint(("auditor", "admin")) and not _concerns(actor, row):
+        raise Missing("There is no such subscription in this workspace.")
+    return row
+
+
+def make_subscription(actor: Actor, wanted: MakeSubscription) -> Subscription:
+    """A new one, of the person who asks unless a user name or a team is given."""
+    whose = "" if wanted.team else actor.person
+    if wanted.person:
+        whose = _person_named(wanted.person)
+    choice = wanted.choice()
+    _check(actor, whose, choice)
+    with transaction.atomic():
+        made = subscriptions.make(
+            actor.workspace, choice, actor=actor.id, person=whose, team=wanted.team or ""
+        )
+        return Subscription.of(queries.subscription(made, workspace=actor.workspace))
+
+
+def change_subscription(
+    actor: Actor, wanted: ChangeSubscription, subscription_id: UUID
+) -> Subscription:
+    """Other values; None leaves one as it is."""
+    row, choice = _theirs(actor, subscription_id), wanted.choice()
+    _check(actor, row.person, choice)
+    with transaction.atomic():
+        subscriptions.change(subscription_id, choice, workspace=actor.workspace, actor=actor.id)
+        return Subscription.of(queries.subscription(subscription_id, workspace=actor.workspace))
+
+
+def remove_subscription(actor: Actor, _: Nothing, subscription_id: UUID) -> Subscription:
+    """Send nothing more for it; what it was."""
+    row = _theirs(actor, subscription_id)
+    subscriptions.remove(subscription_id, workspace=actor.workspace, actor=actor.id)
+    return Subscription.of(row)
+
+
+def _theirs(actor: Actor, subscription_id: UUID) -> SubscriptionRow:
+    """A subscription that the person may change."""
+    row = one_subscription(actor, subscription_id)
+    if row.person != actor.person and not may(actor, "notify"):
+        raise Forbidden(ADMINS_ONLY)
+    return row
+
+
+def _check(actor: Actor, whose: str, choice: Choice) -> None:
+    """Refuse what is for admins only, and credentials; raises Forbidden, Invalid."""
+    if may(actor, "notify"):
+        return
+    if whose != actor.person:
+        raise Forbidden(ADMINS_ONLY)
+    if choice.endpoint is not None:
+        known = {row.id: row for row in endpoints.endpoints(workspace=actor.workspace)}
+        row = known.get(choice.endpoint)
+        if row is not None and not writes_to_people(row):
+            raise Forbidden(ADMINS_ONLY)
+    if choice.escalate_to is not None:
+        try:
+            one_subscription(actor, choice.escalate_to)
+        except Missing:
+            message = "there is no such subscription of you or your teams"
+            raise Invalid("$.escalate_to", message) from None
+
+
+def _concerns(actor: Actor, row: SubscriptionRow) -> bool:
+    return row.person == actor.person or row.team in _teams(actor)
+
+
+def _teams(actor: Actor) -> tuple[str, ...]:
+    return seat_of(actor)[1]
+
+
+def _person_named(name: str) -> str:
+    user = get_user_model()._default_manager.filter(username=name).first()
+    if user is None:
+        raise Invalid("$.person", f"nobody is called {name}")
+    return f"user:{user.pk}"
+
+
+def _subscription_named(_: Actor, text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise Missing("There is no such subscription; `subscription list` shows them.") from None
+
+
+SUBSCRIPTION: Final = Target(name="subscription", find=_subscription_named, metavar="ID")
+MAKE: Final = Action(
+    name="subscription.make",
+    right="subscribe",
+    takes=MakeSubscription,
+    answers=Subscription,
+    status=201,
+    perform=make_subscription,
+    events=(WorkspaceEventKind.SUBSCRIPTION_MADE,),
+    summary="Subscribe to incidents",
+    description="People subscribe themselves by endpoints that write to people. Admins "
+    "subscribe everybody, and teams, by every endpoint.",
+    help="subscribes you to incidents",
+    done=lambda *_: "Subscribed.",
+    examples="subscription create --endpoint mail --kind thread.failed --agent payments",
+)
+CHANGE: Final = Action(
+    name="subscription.change",
+    right="subscribe",
+    target=SUBSCRIPTION,
+    takes=ChangeSubscription,
+    answers=Subscription,
+    perform=change_subscription,
+    events=(WorkspaceEventKind.SUBSCRIPTION_CHANGED,),
+    summary="Change a subscription",
+    description="Values that are left out stay.",
+    help="changes a subscription; what is not named stays",
+    done=lambda *_: "Changed.",
+)
+REMOVE: Final = Action(
+    name="subscription.remove",
+    right="subscribe",
+    target=SUBSCRIPTION,
+    takes=Nothing,
+    answers=Subscription,
+    perform=remove_subscription,
+    events=(WorkspaceEventKind.SUBSCRIPTION_REMOVED,),
+    summary="Remove a subscription",
+    description="The subscription as it was; 409 while another one escalates to it.",
+    help="removes a subscription",
+    done=lambda *_: "Removed.",
+)
+ONE: Final = reading(
+    "subscriptions_retrieve",
+    Subscription,
+    lambda actor, ident: Subscription.of(one_subscription(actor, ident)),
+    summary="A subscription",
+    description="Of the caller or their teams; of others for auditors and admins.",
+    refused=(404,),
+)
+
+
+class Subscriptions(MemberView):
+    """Those of the caller, or a new one."""
+
+    @extend_schema(
+        operation_id="subscriptions_list",
+        responses={200: SubscriptionList, **refusals(422)},
+        parameters=[flag("everybody", "Those of everybody; for auditors and admins.")],
+        summary="List your subscriptions and those of your teams",
+    )
+    def get(self, request: Request) -> Response:
+        """The oldest first."""
+        rows = list_subscriptions(self.actor, everybody=self.flag("everybody"))
+        return answer(SubscriptionList(results=[Subscription.of(row) for row in rows]))
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionForms:
+    """The same for the forms of the records: `who` acts in `workspace`, in their own for None."""
+
+    who: Administrator
+    workspace: UUID | None
+
+    @property
+    def actor(self) -> Actor:
+        """A superuser may act in every workspace."""
+        if not self.who.superuser or self.workspace is None:
+            return self.who.actor
+        return replace(self.who.actor, workspace=self.workspace)
+
+    def make(self, values: Mapping[str, Any], *, person: str, team: str) -> UUID:
+        """A new one: its id."""
+        require(self.actor, "notify")
+        whose = {"person": person or None, "team": team or None}
+        return MAKE.run(self.actor, read(MakeSubscription, {**values, **whose})).id
+
+    def change(self, subscription_id: UUID, values: Mapping[str, Any]) -> None:
+        """Other values."""
+        require(self.actor, "notify")
+        CHANGE.run(self.actor, read(ChangeSubscription, values), subscription_id)
+
+    def remove(self, subscription_id: UUID) -> None:
+        """Nothing more is sent."""
+        require(self.actor, "notify")
+        REMOVE.run(self.actor, Nothing(), subscription_id)
+
+
+# --- command --------------------------------------------------------------------------------------
+
+
+def _list(command: PersonalCommand) -> None:
+    rows = list_subscriptions(command.actor("read"), everybody=command.options["everybody"])
+    shown = SubscriptionList(results=[Subscription.of(row) for row in rows])
+    command.tell(shown, _table(shown.results))
+    if not rows:
+        command.say("Nobody is subscribed.")
+
+
+def _create(command: PersonalCommand) -> None:
+    o, actor = command.options, command.actor(MAKE.right)
+    whose = {"person": o["person"], "team": o["team"]}
+    made = MAKE.run(actor, read(MakeSubscription, _options_of(actor, o) | whose))
+    _show(command, actor, made)
+
+
+def _change(command: PersonalCommand) -> None:
+    o, actor = command.options, command.actor(CHANGE.right)
+    ident = _subscription_named(actor, o["subscription"])
+    wanted = read(ChangeSubscription, _options_of(actor, o))
+    _show(command, actor, CHANGE.run(actor, wanted, ident))
+
+
+def _options_of(actor: Actor, options: dict[str, Any]) -> dict[str, Any]:
+    """Values that the command line names; None leaves one as it is."""
+    to, escalate_to = options["endpoint"], options["escalate_to"]
+    values: dict[str, Any] = {
+        "endpoint": _endpoint(actor, to) if to else None,
+        "kinds": [] if options["only_escalated"] else options["kind"] or None,
+        "escalate_to": _subscription_named(actor, escalate_to) if escalate_to else None,
+    }
+    named = {name: options[name] for name in ("agent", "label", "urgent", "escalate_minutes")}
+    return {name: value for name, value in (values | named).items() if value is not None}
+
+
+def _endpoint(actor: Actor, name: str) -> UUID:
+    for row in usable_endpoints(actor):
+        if name in (row.name, str(row.id)):
+            return row.id
+    raise Missing(f"There is no endpoint {name} that you may choose.")
+
+
+def _show(command: PersonalCommand, _: Actor, shown: Subscription, *__: UUID) -> None:
+    command.tell(shown, _table([shown]))
+
+
+def _table(rows: Sequence[Subscription]) -> Table:
+    names = people({row.person for row in rows if row.person})
+    return table(
+        "",
+        ("subscription", "whose", "by", "of", "agent", "label", "escalates"),
+        (
+            (
+                str(row.id),
+                row.team or names.get(row.person, row.person),
+                row.endpoint_name,
+                "all" if len(row.kinds) == len(TROUBLES) else ", ".join(row.kinds),
+                row.agent,
+                row.label,
+                f"after {row.escalate_minutes} min" if row.escalate_to else "",
+            )
+            for row in rows
+        ),
+    )
+
+
+def _list_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--everybody", action="store_true", help="for auditors and admins")
+
+
+def _change_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--endpoint", metavar="NAME", help="the endpoint that notifications go to")
+    parser.add_argument(
+        "--kind", action="append", default=[], choices=TROUBLES, metavar="KIND", help="once each"
+    )
+    parser.add_argument(
+        "--only-escalated", action="store_true", help="only what others escalate to it"
+    )
+    parser.add_argument("--agent", help="only of this agent")
+    parser.add_argument("--label", metavar="KEY=VALUE", help="only of threads with this label")
+    parser.add_argument(
+        "--urgent", action=argparse.BooleanOptionalAction, help="during quiet hours as well"
+    )
+    parser.add_argument(
+        "--escalate-to", metavar="ID", help="the subscription to notify if nobody is assigned"
+    )
+    parser.add_argument(
+        "--escalate-minutes", type=int, metavar="N", help="minutes until then; 0: never"
+    )
+
+
+def _create_options(parser: argparse.ArgumentParser) -> None:
+    whose = parser.add_mutually_exclusive_group()
+    whose.add_argument("--person", metavar="USER", help="admins only; else yourself")
+    whose.add_argument("--team", help="admins only")
+    _change_options(parser)
+
+
+def _change_named(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("subscription", metavar="ID")
+    _change_options(parser)
+
+
+# An endpoint is named by its name, which only who asks can read: written by hand.
+VERBS: Final = (
+    Verb("list", "lists your subscriptions", _list, _list_options),
+    Verb("create", MAKE.help, _create, _create_options, MAKE.examples, MAKE.name),
+    Verb("change", CHANGE.help, _change, _change_named, declared=CHANGE.name),
+    verb(REMOVE, _show),
+    quiet_hours.QUIET,
+)
+
+
+# --- page -----------------------------------------------------------------------------------------
+
+
+@require_safe
+@member
+@takes(everybody=FLAG)
+def index(request: HttpRequest) -> HttpResponse:
+    """One's own subscriptions and quiet hours; ?everybody=1 shows auditors and admins all."""
+    return _page(request, bool(request.GET.get("everybody", "")))
+
+
+@require_http_methods(["GET", "POST"])
+@member
+def make(request: HttpRequest) -> HttpResponse:
+    """Subscribe; what is refused comes back as it was written."""
+    who = actor(request)
+    if request.method != "POST":
+        return _form(request, None, _usual(who), {}, 200)
+    whose = {
+        name: request.POST.get(name, "").strip() or None
+        for name in ("person", "team")
+        if may(who, "notify")
+    }
+    try:
+        MAKE.run(who, read(MakeSubscription, _texts(request.POST) | whose))
+    except (errors.Forbidden, errors.Missing):
+        raise
+    except errors.ActionError as error:
+        return _form(request, None, request.POST, forms.problems_of(error), error.status)
+    flash(request, "Subscribed.")
+    return SeeOther(reverse(HOME))
+
+
+@require_http_methods(["GET", "POST"])
+@member
+def change(request: HttpRequest, subscription_id: UUID) -> HttpResponse:
+    """Change one; what is refused comes back as it was written."""
+    who = actor(request)
+    row = one_subscription(who, subscription_id)
+    if request.method != "POST":
+        return _form(request, row, _values(row), {}, 200)
+    try:
+        CHANGE.run(who, read(ChangeSubscription, _texts(request.POST)), subscription_id)
+    except (errors.Forbidden, errors.Missing):
+        raise
+    except errors.ActionError as error:
+        return _form(request, row, request.POST, forms.problems_of(error), error.status)
+    flash(request, "Changed.")
+    return SeeOther(reverse(HOME))
+
+
+@require_POST
+@member
+def remove(request: HttpRequest, subscription_id: UUID) -> HttpResponse:
+    """Get nothing more for it."""
+    try:
+        REMOVE.run(actor(request), Nothing(), subscription_id)
+    except errors.Conflict as error:
+        return refused(request, error, back=reverse(HOME), label="To your notifications")
+    flash(request, "Removed.")
+    return SeeOther(reverse(HOME))
+
+
+@require_POST
+@member
+def quiet(request: HttpRequest) -> HttpResponse:
+    """Set quiet hours, or end them."""
+    who, query = actor(request), request.POST
+    texts = {name: query.get(name, "").strip() for name in quiet_hours.Hours.model_fields}
+    try:
+        hours = None if query.get("do", "") == "end" else quiet_hours.hours_of(texts)
+        wanted = quiet_hours.SetQuietHours(hours=hours)
+        flash(request, quiet_hours.SET.done(wanted, quiet_hours.SET.run(who, wanted)))
+    except errors.Invalid as error:
+        return _page(request, False, forms.problems_of(error), query, error.status)
+    return SeeOther(reverse(HOME))
+
+
+def _page(
+    request: HttpRequest,
+    everybody: bool,
+    problems: Mapping[str, str] | None = None,
+    draft: Mapping[str, str] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    who = actor(request)
+    rows = list_subscriptions(who, everybody=everybody)
+    hours = quiet_hours.own_quiet_hours(who)
+    stored = {
+        "begins": hours.begins or "22:00",
+        "ends": hours.ends or "07:00",
+        "zone": hours.zone or "UTC",
+    }
+    pushed = devices.list_devices(who)
+    known = {row.id: row for row in rows}
+    context = {
+        "rows": [_shown(who, row, known) for row in rows],
+        "people": people({row.person for row in rows if row.person}),
+        "everybody": everybody,
+        "oversees": not who.roles.isdisjoint(("auditor", "admin")),
+        "endpoints": usable_endpoints(who),
+        "devices": pushed.results,
+        "push_key": pushed.public_key,
+        "hours": hours,
+        "quiet": stored if draft is None else draft,
+        "errors": dict(problems or {}),
+    }
+    return render(request, LIST, context, status=status)
+
+
+def _shown(
+    who: Actor, row: SubscriptionRow, known: Mapping[UUID, SubscriptionRow]
+) -> dict[str, Any]:
+    """A row as the list shows it."""
+    every = len(row.kinds) == len(TROUBLES)
+    words = "Everything" if every else ", ".join(LOOKS[kind].word for kind in row.kinds)
+    target = known.get(row.escalate_to) if row.escalate_to else None
+    return {
+        "row": row,
+        "what": words or "Only what other subscriptions escalate",
+        "target": target,
+        "mine": row.person == who.person,
+        "may_change": row.person == who.person or may(who, "notify"),
+    }
+
+
+def _form(
+    request: HttpRequest,
+    row: SubscriptionRow | None,
+    values: Any,
+    problems: dict[str, str],
+    status: int,
+) -> HttpResponse:
+    who = actor(request)
+    others = [
+        one
+        for one in list_subscriptions(who, everybody=may(who, "notify"))
+        if row is None or one.id != row.id
+    ]
+    chosen = values.getlist("kinds") if hasattr(values, "getlist") else values["kinds"]
+    context = {
+        "row": row,
+        "values": values,
+        "kinds": [(kind, LOOKS[kind].word, kind in chosen) for kind in TROUBLES],
+        "endpoints": usable_endpoints(who),
+        "agents": sorted({one.agent for one in agents(workspace=who.workspace)}),
+        "others": others,
+        "people": people({one.person for one in others if one.person}),
+        "for_others": row is None and may(who, "notify"),
+        "errors": problems,
+    }
+    return render(request, FORM, context, status=status)
+
+
+def _usual(who: Actor) -> dict[str, Any]:
+    usable = usable_endpoints(who)
+    return {"kinds": list(TROUBLES), "endpoint": str(usable[0].id) if usable else ""}
+
+
+def _values(row: SubscriptionRow) -> dict[str, Any]:
+    return {
+        "endpoint": str(row.endpoint),
+        "kinds": row.kinds,
+        "agent": row.agent,
+        "label": row.label,
+        "urgent": "1" if row.urgent else "",
+        "escalate_to": str(row.escalate_to or ""),
+        "escalate_minutes": str(row.escalate_minutes or ""),
+    }
+
+
+def _texts(query: Any) -> dict[str, Any]:
+    """The input that a form gives; raises Invalid."""
+    names = ChangeSubscription.model_fields.keys() - {"kinds"}
+    texts = {name: query.get(name, "").strip() for name in names}
+    texts["escalate_minutes"] = texts["escalate_minutes"] or "0"
+    kinds = [kind for kind in query.getlist("kinds") if kind]
+    empty = {"agent": "", "label": "", "urgent": False}
+    return empty | from_texts(ChangeSubscription, texts) | {"kinds": kinds}
+
+
+for _view, _action in ((make, MAKE), (change, CHANGE), (remove, REMOVE), (quiet, quiet_hours.SET)):
+    vars(_view)["action"] = _action
