@@ -29,10 +29,11 @@ from checkpoints import queries
 from checkpoints.admin.filters import ident, since
 from checkpoints.admin.lists import Logged, Records
 from checkpoints.admin.paging import Walk
+from dashboard.people import second_factor, sign_ins
+from dashboard.people.accounts import administration
+from dashboard.people.accounts.accounts import FIELDS
 from gatepost_command import COMMAND
 
-from .actions.people import administration, second_factor, sign_ins
-from .actions.people.accounts import FIELDS
 from .errors import Conflict
 from .identity import tokens
 from .identity.permissions import ROLES

@@ -33,8 +33,9 @@ class DashboardConfig(AppConfig):
         from .api.protocol.idempotency import ERASED_PART
 
         remains.register(ERASED_PART)
+        from dashboard.people.logins import listeners
+
         from .identity import user_changes
-        from .identity.logins import listeners
         from .identity.second_factor.records import register_columns
 
         user_changes.listen()

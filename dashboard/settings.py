@@ -243,7 +243,7 @@ INSTALLED_APPS = [
     "dashboard.board",
     "dashboard.commands.audit",
     "dashboard.commands.fleet",
-    "dashboard.commands.people",
+    "dashboard.people",
     "dashboard.commands.threads",
     "dashboard.operate",
     "dashboard.operate.agents",
@@ -357,7 +357,7 @@ CELERY_TASK_PUBLISH_RETRY = False
 # --- people --------------------------------------------------------------------------------------
 AUTHENTICATION_BACKENDS = sign_in.backends(GATEPOST_OIDC)
 SOCIALACCOUNT_PROVIDERS = sign_in.providers(GATEPOST_OIDC)
-SOCIALACCOUNT_ADAPTER = "dashboard.identity.sso.provider.Adapter"
+SOCIALACCOUNT_ADAPTER = "dashboard.people.sso.provider.Adapter"
 MIGRATION_MODULES = {"account": None, "socialaccount": None}  # stores nothing of its own
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/"
@@ -375,7 +375,7 @@ AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "dashboard.identity.client_address.client_address"
 AXES_VERBOSE = False
 AXES_ENABLE_ADMIN = False  # its rows belong to no workspace
-AXES_LOCKOUT_CALLABLE = "dashboard.views.login.locked"
+AXES_LOCKOUT_CALLABLE = "dashboard.people.login_page.locked"
 
 # --- the browser ---------------------------------------------------------------------------------
 HTTPS = env.bool("GATEPOST_HTTPS", default=False)

@@ -6,7 +6,13 @@ from django.urls import include, path
 
 from dashboard.http import violations
 from dashboard.operate import metrics, probes
-from dashboard.views import artifacts, keyboard, login, workspaces
+from dashboard.people import access_change_pages as access_changes
+from dashboard.people import login_page as login
+from dashboard.people import password_page as password
+from dashboard.people import second_factor_pages as second_factor
+from dashboard.people import sign_in_pages as sign_ins
+from dashboard.people import workspace_page as workspaces
+from dashboard.views import artifacts, keyboard
 
 from .administration import budgets, devices, subscriptions
 from .approvals import edit as editing
@@ -32,7 +38,6 @@ from .threads import (
     thread_page,
     value_pages,
 )
-from .views.account import access_changes, password, second_factor, sign_ins
 from .views.approvals import deputies
 
 # Here and not when Django starts: commands and workers have no use for the records.
@@ -141,12 +146,12 @@ urlpatterns = [
     path("healthz", probes.healthz, name="healthz"),
     path("readyz", probes.readyz, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
-    path("scim/v2/", include("dashboard.api.scim.urls")),
+    path("scim/v2/", include("dashboard.people.scim.urls")),
     path("admin/", admin.site.urls),
 ]
 
 if settings.GATEPOST_OIDC:
-    from .views import single_sign_on  # of the extra `sso`
+    from dashboard.people.directory import single_sign_on  # of the extra `sso`
 
     urlpatterns += [
         path("sso/", single_sign_on.begin, name="sso"),

@@ -5,6 +5,41 @@ calls the floors below; errors of those come out as ActionError. Database errors
 """
 
 from dashboard.identity.permissions import RIGHTS, Actor, Allowance, actor_of, allowed_actions, may
+from dashboard.people.accounts.access_changes import (
+    confirm_access_change,
+    list_access_changes,
+    refuse_access_change,
+)
+from dashboard.people.accounts.users import (
+    edit_user,
+    end_token,
+    link_user,
+    list_tokens,
+    list_users,
+    make_user,
+    name_workspace,
+    set_user_password,
+)
+from dashboard.people.own_password import change_own_password
+from dashboard.people.second_factor import (
+    add_second_factor,
+    confirm_by_code,
+    passkeys,
+    propose_second_factor,
+    remove_factor_of,
+    remove_passkey,
+    remove_second_factor,
+    require_factor,
+    required_factor,
+    second_factor,
+)
+from dashboard.people.sign_ins import (
+    confirm_sign_in,
+    end_other_sign_ins,
+    end_sign_in,
+    list_sign_ins,
+    sign_out_user,
+)
 
 from .audit.exports import export_records
 from .endpoints import (
@@ -24,42 +59,7 @@ from .mcp_servers import (
     remove_mcp_server,
     set_mcp_tool_mode,
 )
-from .people.access_changes import (
-    confirm_access_change,
-    list_access_changes,
-    refuse_access_change,
-)
 from .people.deputies import hand_over, name_deputy, remove_deputy
-from .people.own_password import change_own_password
-from .people.second_factor import (
-    add_second_factor,
-    confirm_by_code,
-    passkeys,
-    propose_second_factor,
-    remove_factor_of,
-    remove_passkey,
-    remove_second_factor,
-    require_factor,
-    required_factor,
-    second_factor,
-)
-from .people.sign_ins import (
-    confirm_sign_in,
-    end_other_sign_ins,
-    end_sign_in,
-    list_sign_ins,
-    sign_out_user,
-)
-from .people.users import (
-    edit_user,
-    end_token,
-    link_user,
-    list_tokens,
-    list_users,
-    make_user,
-    name_workspace,
-    set_user_password,
-)
 from .policies import edit_policy, make_policy, preview_policy, try_policy
 from .uploads import check_upload_size, upload
 

@@ -16,8 +16,7 @@ from approvals.notify.endpoints import OVERLAP_SECONDS, Wanted
 from approvals.notify.queries import EndpointRow
 from dashboard.errors import translated
 from dashboard.identity.permissions import Actor, require
-
-from .people.administration import Administrator, require_audit
+from dashboard.people.accounts.administration import Administrator, require_audit
 
 
 @translated()

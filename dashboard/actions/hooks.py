@@ -18,10 +18,9 @@ from checkpoints import queries
 from dashboard.errors import Invalid, Missing, clip, translated
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
-
-from .people.access_changes import Gift, guarded, notify
-from .people.accounts import roles_of
-from .people.administration import name_of, require_audit
+from dashboard.people.accounts.access_changes import Gift, guarded, notify
+from dashboard.people.accounts.accounts import roles_of
+from dashboard.people.accounts.administration import name_of, require_audit
 
 KEEP_MAX: Final = timedelta(days=30)
 # Of a hook by its id: its sender posts decisions here.

@@ -23,7 +23,6 @@ from approvals.notify.devices import KEY_MAX, NAME_MAX, Subscribed
 from approvals.notify.texts.kinds import ADDRESS_MAX
 from checkpoints.states import WorkspaceEventKind
 from dashboard import errors
-from dashboard.actions.people.accounts import locked_account
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.shapes.requests import Nothing, RequestShape
 from dashboard.api.shapes.texts import NotBlank
@@ -36,6 +35,7 @@ from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action, Target, read
 from dashboard.kit.command import verb
+from dashboard.people.accounts.accounts import locked_account
 from dashboard.views.base import SeeOther, actor, flash, member, refused
 
 from .usable_endpoints import usable_endpoints

@@ -34,7 +34,6 @@ from checkpoints.limits import AGENT_MAX
 from checkpoints.queries import agents
 from checkpoints.states import WorkspaceEventKind
 from dashboard import errors
-from dashboard.actions.people.administration import Administrator
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.parameters import flag
 from dashboard.api.shapes.requests import Nothing, RequestShape
@@ -51,6 +50,7 @@ from dashboard.kit.action import Action, Target, read
 from dashboard.kit.command import verb
 from dashboard.kit.inputs import from_texts
 from dashboard.kit.resource import reading
+from dashboard.people.accounts.administration import Administrator
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, member, refused

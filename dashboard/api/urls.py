@@ -39,6 +39,31 @@ from dashboard.external.report_calls import (
 )
 from dashboard.external.saved_state_calls import SavedStates
 from dashboard.kit.call import call
+from dashboard.people.access_change_calls import (
+    AccessChanges,
+    ConfirmAccessChange,
+    RefuseAccessChange,
+)
+from dashboard.people.second_factor_calls import (
+    ConfirmByCode,
+    OwnSecondFactor,
+    Passkeys,
+    ProposeSecondFactor,
+    RemoveOnePasskey,
+    RemoveOwnSecondFactor,
+    RemoveSecondFactorOfUser,
+    RequiredSecondFactor,
+)
+from dashboard.people.sign_in_calls import (
+    ConfirmSignIn,
+    EndOneSignIn,
+    EndOtherSignIns,
+    OwnPassword,
+    SignIns,
+    SignOutUser,
+)
+from dashboard.people.user_calls import LinkedUser, OneUser, UnlinkedUser, Users
+from dashboard.people.workspace_calls import OwnWorkspace, PasswordOfUser, RevokeOneToken, Tokens
 from dashboard.records.erase import DECIDE_ERASURE, ERASE
 from dashboard.records.erasures import Erasures, OneErasure
 from dashboard.records.legal_holds import HOLD, LIFT_HOLD, Holds
@@ -68,26 +93,6 @@ from dashboard.threads.thread_list import (
     VerifyThread,
 )
 
-from .account.access_changes import AccessChanges, ConfirmAccessChange, RefuseAccessChange
-from .account.second_factor import (
-    ConfirmByCode,
-    OwnSecondFactor,
-    Passkeys,
-    ProposeSecondFactor,
-    RemoveOnePasskey,
-    RemoveOwnSecondFactor,
-    RemoveSecondFactorOfUser,
-    RequiredSecondFactor,
-)
-from .account.sign_ins import (
-    ConfirmSignIn,
-    EndOneSignIn,
-    EndOtherSignIns,
-    OwnPassword,
-    SignIns,
-    SignOutUser,
-)
-from .account.workspace import OwnWorkspace, PasswordOfUser, RevokeOneToken, Tokens
 from .agents import Agents, OneAgent
 from .artifacts import Artifacts
 from .endpoints import (
@@ -121,7 +126,6 @@ from .hooks.changes import (
 from .policies import OnePolicy, Policies, TryPolicies
 from .protocol.base import Nowhere
 from .records.search import ExportRecords, Records
-from .users import LinkedUser, OneUser, UnlinkedUser, Users
 
 app_name = "api"
 

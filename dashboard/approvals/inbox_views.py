@@ -14,11 +14,11 @@ from approvals.inbox import boxes as inbox_floor
 from approvals.inbox import reviewers
 from approvals.inbox import rows as inbox_rows
 from dashboard import errors
-from dashboard.actions.people.administration import AUDIT
 from dashboard.fields.parameters import CURSOR, ID
 from dashboard.identity.people import people
 from dashboard.identity.permissions import may
 from dashboard.identity.seats import person_of
+from dashboard.people.accounts.administration import AUDIT
 from dashboard.views.addresses import takes
 from dashboard.views.base import (
     SeeOther,

@@ -22,13 +22,13 @@ from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ActivityRow, AgentRow, EffectFate, EventRow, ThreadRow
-from dashboard.actions.people.administrator import AUDIT
 from dashboard.drawing import differences
 from dashboard.fields.answer import answer_fields
 from dashboard.fields.shapes import Field
 from dashboard.identity.people import people
 from dashboard.identity.permissions import may, needs
 from dashboard.pages.rights import Class, Roles, rights_of
+from dashboard.people.accounts.administrator import AUDIT
 from dashboard.records.integrity.damage import damage_of
 from dashboard.threads.plans.operation import operation_plan
 from dashboard.wording.operations import OUTCOMES, carried_out, operation

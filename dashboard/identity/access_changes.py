@@ -1,6 +1,6 @@
 """The table of changes of access that wait for a second admin; each change of it is an event.
 
-Who may ask and decide, and what follows, is `actions.people.access_changes`'s.
+Who may ask and decide, and what follows, is `people.accounts.access_changes`'s.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from django.http import HttpRequest
 
 from approvals import queries as gates
 from checkpoints import queries
-from dashboard.actions.people.administration import AUDIT
 from dashboard.errors import Forbidden
 from dashboard.identity.permissions import actor_of, may
+from dashboard.people.accounts.administration import AUDIT
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from uuid import UUID
 from django.http import HttpRequest
 
 from dashboard.actions import hooks
-from dashboard.actions.people.administration import Administrator
 from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor
+from dashboard.people.accounts.administration import Administrator
 
 
 class HookAdminService:

@@ -28,13 +28,13 @@ from django.utils.decorators import method_decorator
 from approvals.policies.coverage import held_tools
 from checkpoints import queries
 from dashboard.actions.endpoints import Endpoints
-from dashboard.actions.people import administration
-from dashboard.actions.people.administration import Administrator
 from dashboard.administration import retention
 from dashboard.administration.subscriptions import SubscriptionForms
 from dashboard.errors import ActionError, Forbidden, Missing, NeedsSecondAdmin
 from dashboard.fields.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
-from dashboard.identity.logins.page_workspace import refuse_other
+from dashboard.identity.page_workspace import refuse_other
+from dashboard.people.accounts import administration
+from dashboard.people.accounts.administration import Administrator
 from dashboard.views import addresses
 from dashboard.views.base import SeeOther, refused, to_set_up
 from dashboard.wording.sentences import steps_limit

@@ -9,7 +9,7 @@ from django.template.defaulttags import CsrfTokenNode
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from dashboard.identity.logins.page_workspace import FIELD, workspace_of
+from dashboard.identity.page_workspace import FIELD, workspace_of
 
 register = template.Library()
 

@@ -23,7 +23,7 @@ from checkpoints.errors import GatepostError
 from dashboard import errors
 from dashboard.fields.faults import named
 from dashboard.fields.undo import tags_of
-from dashboard.identity.logins.page_workspace import refuse_other
+from dashboard.identity.page_workspace import refuse_other
 from dashboard.identity.permissions import Actor, actor_of, require
 from dashboard.identity.second_factor import requirement
 from dashboard.live import regions

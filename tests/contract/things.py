@@ -16,8 +16,6 @@ from approvals.notify.endpoints import Wanted
 from checkpoints import store
 from dashboard import actions
 from dashboard.actions import hooks
-from dashboard.actions.people import administration
-from dashboard.actions.people.administration import Administrator
 from dashboard.administration.devices import AddDevice, add_device
 from dashboard.administration.subscriptions import MAKE, MakeSubscription
 from dashboard.board.saved_views import changes as views
@@ -25,8 +23,11 @@ from dashboard.board.saved_views import view_actions
 from dashboard.errors import NeedsSecondAdmin
 from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import permissions, tokens
-from dashboard.identity.second_factor import codes, proposals, records
-from dashboard.identity.sso import identities
+from dashboard.identity.second_factor import codes, records
+from dashboard.people.accounts import administration
+from dashboard.people.accounts.administration import Administrator
+from dashboard.people.logins import proposals
+from dashboard.people.sso import identities
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.mcp import listing

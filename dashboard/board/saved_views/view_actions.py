@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
-from dashboard.actions.people.administration import AUDIT
 from dashboard.errors import Forbidden, Missing, translated
 from dashboard.fields.credentials import check_credentials
 from dashboard.identity.permissions import Actor, require
+from dashboard.people.accounts.administration import AUDIT
 
 from . import changes, queries
 from .changes import OF_PERSON_MAX, SHARED_MAX, Choice

@@ -11,13 +11,13 @@ from pydantic import BaseModel, ConfigDict
 from approvals.hooks import changes as known
 from approvals.hooks.changes import HookRow, IdentityRow
 from dashboard.actions import hooks
-from dashboard.actions.people.administration import AUDIT
 from dashboard.commands.terminal.console import PersonalCommand, Verb, translated
 from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.errors import Forbidden, Missing
 from dashboard.identity import tokens
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
+from dashboard.people.accounts.administration import AUDIT
 
 
 class Shown(BaseModel):

@@ -14,11 +14,11 @@ from django.utils.safestring import SafeString
 from checkpoints import queries
 from checkpoints.queries.activities import troubled_activities, usage_by_step
 from checkpoints.views import ActivityRow, ArtifactRow, CheckpointRow
-from dashboard.actions.people.administrator import AUDIT
 from dashboard.drawing import lineage
 from dashboard.drawing.places import Sides
 from dashboard.drawing.time_bar import timebar
 from dashboard.pages.rights import Roles, rights_of
+from dashboard.people.accounts.administrator import AUDIT
 from dashboard.threads.page import errors, published
 from dashboard.threads.page.encrypted_channels import encrypted_channels
 from dashboard.threads.page.values import event_sides, point, sides_of

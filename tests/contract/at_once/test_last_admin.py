@@ -13,12 +13,12 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from checkpoints import store
-from dashboard.actions.directory import provisioned
-from dashboard.actions.people import administration
-from dashboard.actions.people.administration import Administrator
 from dashboard.errors import ActionError
 from dashboard.identity import permissions
-from dashboard.identity.sso import identities
+from dashboard.people.accounts import administration
+from dashboard.people.accounts.administration import Administrator
+from dashboard.people.directory import provisioned
+from dashboard.people.sso import identities
 from tests.unit.checkpoints.builders import rows
 
 from . import broken_logs, together

@@ -19,14 +19,14 @@ from approvals.notify import devices, endpoints
 from approvals.notify import queries as queries_of_endpoints
 from checkpoints import queries
 from dashboard import actions
-from dashboard.actions.directory import arrivals, provisioned
-from dashboard.actions.people import administration
-from dashboard.actions.people.administration import Administrator
 from dashboard.administration.devices import AddDevice, add_device
 from dashboard.errors import ActionError, NeedsSecondAdmin
 from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import permissions, tokens
-from dashboard.identity.sso import identities
+from dashboard.people.accounts import administration
+from dashboard.people.accounts.administration import Administrator
+from dashboard.people.directory import arrivals, provisioned
+from dashboard.people.sso import identities
 from tests.contract.things import DEVICE
 from tests.support.cast import Cast, make_cast
 

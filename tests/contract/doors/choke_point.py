@@ -16,12 +16,12 @@ from approvals import queries as requests
 from checkpoints import store
 from dashboard import actions
 from dashboard.actions import hooks
-from dashboard.actions.directory import provisioned
-from dashboard.actions.people import administration
 from dashboard.external import leases, next_steps, observed_threads, reports, saved_states, spans
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor
 from dashboard.kit import action as kit
+from dashboard.people.accounts import administration
+from dashboard.people.directory import provisioned
 from dashboard.threads import (
     cancel,
     capsule,

@@ -11,10 +11,10 @@ from uuid import uuid4
 from django.test import Client
 from django.urls import reverse
 
-from dashboard.actions.directory import provisioned
-from dashboard.actions.people import administration
-from dashboard.actions.people.accounts import change_account
-from dashboard.api.scim import urls as scim_urls
+from dashboard.people.accounts import administration
+from dashboard.people.accounts.accounts import change_account
+from dashboard.people.directory import provisioned
+from dashboard.people.scim import urls as scim_urls
 from tests.contract.world import World
 
 from .calls import tokens_of

@@ -58,7 +58,7 @@ def calls() -> Iterator[tuple[str, str, str]]:
         for method, spec in item.items():
             address = re.sub(r"\{[^}]*\}", lambda _: str(uuid4()), path)
             yield method, address, "hook" if spec["security"] == SIGNED else "call"
-    for one in get_resolver("dashboard.api.scim.urls").url_patterns:
+    for one in get_resolver("dashboard.people.scim.urls").url_patterns:
         assert isinstance(one, URLPattern)
         name = re.sub(r"\(\?P<\w+>.*?\)", "1", str(one.pattern)).strip("^").removesuffix("/?$")
         yield "get", f"/scim/v2/{name or 'nothing'}", "call"

@@ -29,8 +29,8 @@ from checkpoints.anchors.form import Anchor
 from checkpoints.errors import InvalidValue
 from checkpoints.outbound import addresses as rule
 from dashboard.identity import tokens
-from dashboard.identity.sso.provider_calls import ProviderCalls
 from dashboard.operate.packages import advisories, locked
+from dashboard.people.sso.provider_calls import ProviderCalls
 from tests.support.cast import Cast
 from tests.unit.dashboard.mcp.test_addresses import BRACKETED, SPELLINGS
 from workers.authoring.errors import StepFailed

@@ -14,9 +14,9 @@ from django.test import Client
 
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
-from dashboard.identity.sso import identities
 from dashboard.operate.configuration import sign_in
 from dashboard.operate.demo.demo import login_path
+from dashboard.people.sso import identities
 from tests.contract.things import adding, code_of, make_factor
 from tests.docs.performing import Performance
 from tests.docs.units import sections_of

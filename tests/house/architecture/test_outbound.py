@@ -22,7 +22,7 @@ JUDGED = {
     "approvals/notify/channels/addresses.py": "webhooks, devices for push",
     "approvals/notify/channels/webhook.py": "webhooks, devices for push",
     "dashboard/operate/embedded/local_models.py": "models",
-    "dashboard/identity/sso/provider_calls.py": "the sign-in's provider",
+    "dashboard/people/sso/provider_calls.py": "the sign-in's provider",
     "dashboard/gateway/registry/changes.py": "MCP servers",
     "dashboard/gateway/upstream/streamable_http.py": "MCP servers",
     "dashboard/operate/packages/advisories.py": "the database of advisories",
@@ -38,7 +38,7 @@ BUILT = {
         "socket.create_connection",
         "socket.socket.shutdown",
     },
-    "dashboard/identity/sso/provider_calls.py": {
+    "dashboard/people/sso/provider_calls.py": {
         "requests.Session",
         "requests.adapters.HTTPAdapter",
     },

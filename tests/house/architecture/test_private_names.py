@@ -74,7 +74,7 @@ def test_private_names_are_imported_only_where_they_are_listed() -> None:
     assert uses == IMPORTS
 
 
-SINGLE_SIGN_ON = {"dashboard.identity.sso.provider", "dashboard.views.single_sign_on"}
+SINGLE_SIGN_ON = {"dashboard.people.sso.provider", "dashboard.people.directory.single_sign_on"}
 
 
 def classes() -> Iterator[type]:

@@ -12,7 +12,6 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from approvals.states import ANSWERS, WHAT_NEXT
 from checkpoints.state import deltas
-from dashboard.actions.people.second_factor import checked_code
 from dashboard.api.shapes.requests import Nothing
 from dashboard.approvals.approval_detail import ApprovalDetail
 from dashboard.approvals.approvals import Approval, ApprovalList
@@ -22,9 +21,10 @@ from dashboard.approvals.target import approval_named
 from dashboard.commands.terminal.arguments import json_given
 from dashboard.commands.terminal.console import PersonalCommand, Usage, add_common_arguments
 from dashboard.commands.terminal.tables import Table, facts, table
-from dashboard.identity.logins.confirmation import verified
 from dashboard.identity.permissions import Actor, Login
 from dashboard.kit.action import read
+from dashboard.people.logins.confirmation import verified
+from dashboard.people.second_factor import checked_code
 from dashboard.wording.sentences import decider
 
 

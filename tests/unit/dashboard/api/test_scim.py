@@ -12,10 +12,10 @@ from django.test import Client
 
 from checkpoints import queries
 from checkpoints.chain import verify_workspace
-from dashboard.actions.people.accounts import change_account
 from dashboard.identity import tokens
-from dashboard.identity.sso import identities
 from dashboard.operate.configuration.sign_in import Access
+from dashboard.people.accounts.accounts import change_account
+from dashboard.people.sso import identities
 from dashboard.wire import hints
 from tests.support.cast import Cast
 

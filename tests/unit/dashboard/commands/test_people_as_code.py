@@ -17,7 +17,7 @@ from approvals.policies import queries as queries_policies
 from checkpoints import queries
 from checkpoints.chain.workspaces import verify_workspace
 from dashboard.identity import tokens
-from dashboard.identity.sso import identities
+from dashboard.people.sso import identities
 from tests.support.cast import Cast
 from tests.unit.dashboard.calls import V1, post, refused
 

@@ -80,7 +80,7 @@ def test_what_is_said_meanwhile_carries_the_id(
         logging.getLogger("elsewhere").warning("inside")
         raise ValueError(f"postgresql://me:{SECRET}@host/db")
 
-    monkeypatch.setattr("dashboard.views.login.SignIn.get", loud)
+    monkeypatch.setattr("dashboard.people.login_page.SignIn.get", loud)
     client = Client(raise_request_exception=False)
     answer = client.get("/login/", headers={"x-request-id": "abc"})
     assert answer.status_code == 500

@@ -17,8 +17,9 @@ from django.test import Client
 from checkpoints import queries
 from checkpoints.chain import verify_workspace
 from dashboard.errors import Conflict
-from dashboard.identity.second_factor import ceremonies, codes, passkeys, records
+from dashboard.identity.second_factor import codes, passkeys, records
 from dashboard.models import Passkey, SecondFactor
+from dashboard.people.logins import ceremonies
 from tests.support.cast import Cast
 from tests.unit.dashboard.authenticator import FLAGS, Authenticator
 
@@ -40,7 +41,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: Any) -> Clock:
     made = Clock()
-    monkeypatch.setattr("dashboard.identity.second_factor.ceremonies.time", made)
+    monkeypatch.setattr("dashboard.people.logins.ceremonies.time", made)
     return made
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from requests import RequestException
 
-from dashboard.identity.sso.provider_calls import ProviderCalls
+from dashboard.people.sso.provider_calls import ProviderCalls
 from tests.unit.approvals import post
 
 

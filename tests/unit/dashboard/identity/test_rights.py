@@ -19,7 +19,6 @@ from checkpoints import queries
 from checkpoints.states import ROLES as ROLES_OF_TABLE
 from dashboard import actions
 from dashboard.actions import hooks
-from dashboard.actions.people.administration import Administrator
 from dashboard.administration import retention, subscriptions
 from dashboard.api.shapes.requests import Nothing
 from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
@@ -29,6 +28,7 @@ from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.external import leases
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor, may
+from dashboard.people.accounts.administration import Administrator
 from dashboard.records.erase import DECIDE_ERASURE, ERASE, DecideErasure, RequestErasure
 from dashboard.records.legal_holds import HOLD, ChangeHold
 from dashboard.threads.cancel import cancel

@@ -14,8 +14,9 @@ from django.test import Client
 
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
-from dashboard.identity.second_factor import codes, proposals, records
+from dashboard.identity.second_factor import codes, records
 from dashboard.models import SecondFactor
+from dashboard.people.logins import proposals
 from tests.support.cast import Cast
 from tests.unit.dashboard.access import confirm_waiting
 
@@ -37,9 +38,9 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: Any) -> Clock:
     made = Clock()
-    for module in ("second_factor.records", "logins.attempts"):
-        monkeypatch.setattr(f"dashboard.identity.{module}.time", made)
-    monkeypatch.setattr("dashboard.actions.people.second_factor.time", made)
+    for module in ("identity.second_factor.records", "people.logins.attempts"):
+        monkeypatch.setattr(f"dashboard.{module}.time", made)
+    monkeypatch.setattr("dashboard.people.second_factor.time", made)
     return made
 
 

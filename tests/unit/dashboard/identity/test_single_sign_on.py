@@ -22,9 +22,9 @@ from websockets.typing import Origin
 
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
-from dashboard.actions.people.accounts import change_account
 from dashboard.identity import tokens
-from dashboard.identity.sso import identities
+from dashboard.people.accounts.accounts import change_account
+from dashboard.people.sso import identities
 from tests.conftest import real_database
 from tests.faults.web import Web
 from tests.support.cast import Cast, make_cast

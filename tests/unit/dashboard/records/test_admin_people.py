@@ -15,10 +15,10 @@ from django.utils.html import format_html
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
 from checkpoints.models import Membership, Workspace
-from dashboard.actions.people import administration
 from dashboard.errors import Conflict, Forbidden, Invalid, Missing
 from dashboard.identity import tokens
 from dashboard.models import Token
+from dashboard.people.accounts import administration
 from dashboard.templatetags.links import notice
 from tests.support.cast import Cast
 from tests.unit.dashboard.access import confirm_waiting

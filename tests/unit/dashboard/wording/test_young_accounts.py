@@ -13,8 +13,8 @@ from django.test import Client
 from approvals.models import Decision
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
-from dashboard.actions.people import administration
 from dashboard.identity.permissions import actor_of
+from dashboard.people.accounts import administration
 from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows

@@ -11,11 +11,11 @@ from django.contrib.auth.models import Group
 
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
-from dashboard.actions.directory.arrivals import Arrival, NoAccess, arrive
 from dashboard.errors import Conflict
-from dashboard.identity.sso import identities
 from dashboard.models import Identity
 from dashboard.operate.configuration.sign_in import Access
+from dashboard.people.directory.arrivals import Arrival, NoAccess, arrive
+from dashboard.people.sso import identities
 from tests.support.cast import Cast
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import RequestFactory
 
-from dashboard.identity.sso.claims import GROUPS_MAX, names, text
+from dashboard.people.sso.claims import GROUPS_MAX, names, text
 from dashboard.views.base import page_of_ours
 
 ODD: tuple[Any, ...] = (

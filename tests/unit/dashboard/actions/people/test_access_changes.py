@@ -15,11 +15,11 @@ from approvals.notify import endpoints, fan_out
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from checkpoints.chain.workspaces import verify_workspace
-from dashboard.actions.people import administration
 from dashboard.identity import tokens
 from dashboard.identity.passwords import given_hash, is_given
 from dashboard.identity.second_factor import codes, records
-from dashboard.identity.sso import identities
+from dashboard.people.accounts import administration
+from dashboard.people.sso import identities
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.calls import V1, post, refused

@@ -17,12 +17,12 @@ from django.test import Client
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
-from dashboard.actions.people import step_up
 from dashboard.errors import NeedsConfirmation
 from dashboard.identity import tokens
 from dashboard.identity.permissions import Grant, Login
 from dashboard.identity.second_factor import codes, records
 from dashboard.models import Passkey
+from dashboard.people import step_up
 from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import hooking, scene

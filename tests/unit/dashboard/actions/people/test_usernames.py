@@ -14,13 +14,13 @@ from django.db import connection
 from django.test import Client
 
 from checkpoints import queries
-from dashboard.actions.directory.arrivals import Arrival, arrive
-from dashboard.actions.people.accounts import add_account, change_account
-from dashboard.actions.people.usernames import alike, person_name
 from dashboard.errors import ActionError, Conflict, Invalid
 from dashboard.identity import tokens
-from dashboard.identity.sso.claims import Named, named_by
 from dashboard.operate.configuration.sign_in import Access
+from dashboard.people.accounts.accounts import add_account, change_account
+from dashboard.people.accounts.usernames import alike, person_name
+from dashboard.people.directory.arrivals import Arrival, arrive
+from dashboard.people.sso.claims import Named, named_by
 from tests.support.cast import Cast, make_cast
 from tests.unit.dashboard.api.test_scim import Directory
 from tests.unit.dashboard.calls import post

@@ -12,10 +12,10 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connection
 
-from dashboard.actions.directory import provisioned
-from dashboard.actions.directory.memberships import apply_groups
-from dashboard.actions.people.accounts import change_account
 from dashboard.identity import tokens
+from dashboard.people.accounts.accounts import change_account
+from dashboard.people.directory import provisioned
+from dashboard.people.directory.memberships import apply_groups
 from tests.support.cast import make_cast
 from tests.unit.dashboard.api.test_scim import GROUPS, V2, Directory, roles
 

@@ -12,11 +12,11 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from checkpoints import queries, store
-from dashboard.actions.directory.arrivals import Arrival, NoAccess, arrive
-from dashboard.actions.people.accounts import change_account
 from dashboard.errors import ActionError
 from dashboard.identity import tokens
-from dashboard.identity.sso import identities
+from dashboard.people.accounts.accounts import change_account
+from dashboard.people.directory.arrivals import Arrival, NoAccess, arrive
+from dashboard.people.sso import identities
 from tests.support.cast import Cast
 from tests.unit.dashboard.api.test_scim import Directory, account, directory, roles, sound
 

@@ -19,7 +19,6 @@ from approvals.policies.budgets import announce_budgets
 from approvals.policies.drafts import Draft
 from checkpoints import store
 from checkpoints.chain import verify_workspace
-from dashboard.actions.people import access_changes, administration
 from dashboard.administration import retention
 from dashboard.board.saved_views import changes as saved_views
 from dashboard.errors import NeedsSecondAdmin
@@ -27,7 +26,8 @@ from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import tokens
 from dashboard.identity.permissions import Login
 from dashboard.identity.second_factor import codes, records
-from dashboard.identity.sso import identities
+from dashboard.people.accounts import access_changes, administration
+from dashboard.people.sso import identities
 from dashboard.records.integrity.proof import (
     installation,
     left_behind,

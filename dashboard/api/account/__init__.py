@@ -1,1 +1,0 @@
-"""Calls about the caller's own account."""

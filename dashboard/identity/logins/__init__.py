@@ -1,1 +1,0 @@
-"""Events around a login: its begin and end, its confirmation, its pages' workspace."""

@@ -1,0 +1,1 @@
+"""People: users, roles, tokens, workspaces, sign-in, second factor, the directory."""

@@ -1,0 +1,82 @@
+"""Changes of what people may do: what waits for a second admin, confirmed or refused."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from dashboard.actions import hooks
+from dashboard.identity.people import people
+from dashboard.identity.permissions import may
+from dashboard.people.accounts.access_changes import (
+    confirm_access_change,
+    list_access_changes,
+    may_confirm,
+    refuse_access_change,
+)
+from dashboard.views.addresses import takes
+from dashboard.views.base import SeeOther, actor, flash, member
+
+HOME = "access_changes"
+
+
+@require_GET
+@member
+@takes()
+def index(request: HttpRequest) -> HttpResponse:
+    """List the words of hooks that stand for the person; for auditors and admins all changes."""
+    who = actor(request)
+    oversees = not who.roles.isdisjoint(("auditor", "admin"))
+    rows = list_access_changes(who) if oversees else []
+    names = people({row.asked_by for row in rows} | {row.decided_by for row in rows})
+    shown: list[dict[str, Any]] = [
+        {
+            "row": row,
+            "asked_by": names.get(row.asked_by, row.asked_by),
+            "decided_by": names.get(row.decided_by, row.decided_by),
+            "may_confirm": may_confirm(who, row),
+            "own": row.asked_by.partition("/")[0] == who.person,
+        }
+        for row in rows
+    ]
+    waiting = [one for one in shown if one["row"].state == "waiting"]
+    context = {
+        "waiting": waiting,
+        "ended": [one for one in shown if one not in waiting],
+        "may_decide": may(who, "access"),
+        "oversees": oversees,
+        "identities": hooks.own_identities(who),
+    }
+    return render(request, "account/access_changes.html", context)
+
+
+@require_POST
+@member
+def confirm(request: HttpRequest, change_id: UUID) -> HttpResponse:
+    """Carry out what another admin asked for."""
+    row = confirm_access_change(actor(request), change_id)
+    flash(request, f"Confirmed: {', '.join(row.gives)} for {row.name}.")
+    return SeeOther(reverse(HOME))
+
+
+@require_POST
+@member
+def confirm_identity(request: HttpRequest, identity_id: UUID) -> HttpResponse:
+    """Let a word of a hook stand for oneself."""
+    row = hooks.confirm_identity(actor(request), identity_id)
+    flash(request, f"Confirmed: {row.identity} in {row.hook_name} decides in your name.")
+    return SeeOther(reverse(HOME))
+
+
+@require_POST
+@member
+def refuse(request: HttpRequest, change_id: UUID) -> HttpResponse:
+    """Let it not happen."""
+    row = refuse_access_change(actor(request), change_id)
+    flash(request, f"Refused: nothing changes for {row.name}.")
+    return SeeOther(reverse(HOME))

@@ -1,0 +1,1 @@
+"""Accounts: who has one, with which roles, and which changes wait for a second admin."""

@@ -1,0 +1,1 @@
+"""A login: its begin and end, its confirmation, its second factor."""

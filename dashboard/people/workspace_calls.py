@@ -1,0 +1,162 @@
+"""Calls to administer the workspace itself, its tokens and its people's passwords."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Self
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from pydantic import Field
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.api.shapes.requests import Nothing, RequestShape
+from dashboard.api.shapes.texts import NotBlank
+from dashboard.documents.state_shape import Shape
+from dashboard.identity.tokens import TokenRow
+from dashboard.people.accounts.administration import Administrator
+from dashboard.people.accounts.users import (
+    LIMITS,
+    NAME_MAX,
+    end_token,
+    list_tokens,
+    name_workspace,
+    set_user_password,
+)
+
+
+class RenameWorkspace(RequestShape):
+    """Another name."""
+
+    name: Annotated[str, NotBlank(NAME_MAX)]
+
+
+class Workspace(Shape):
+    """The workspace that the caller acts in."""
+
+    id: UUID
+    name: str
+
+
+class Token(Shape):
+    """A token without its secret; `state` is active, expired or revoked."""
+
+    prefix: str
+    name: str
+    user: str
+    scopes: list[str]
+    state: str
+    made_by: str
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+    revoked_by: str
+
+    @classmethod
+    def of(cls, row: TokenRow) -> Self:
+        """The row for the wire."""
+        return cls(**{name: getattr(row, name) for name in cls.model_fields})
+
+
+class TokenList(Shape):
+    """Tokens of the workspace, newest first."""
+
+    results: list[Token]
+
+
+class SetPassword(RequestShape):
+    """Another password; null: none, so that only one-time links let the person in."""
+
+    password: Annotated[str, NotBlank(LIMITS["password"])] | None = Field(
+        description="Is stored as a hash and never answered."
+    )
+
+
+class PasswordSet(Shape):
+    """State of the password: whether there is one."""
+
+    has_password: bool
+
+
+class OwnWorkspace(MemberView):
+    """The workspace of the caller."""
+
+    changes = "people"
+
+    @extend_schema(
+        operation_id="workspace_retrieve",
+        responses={200: Workspace, **refusals()},
+        summary="The workspace that you act in",
+    )
+    def get(self, request: Request) -> Response:
+        """Of a token, that of the token."""
+        return answer(Workspace(id=self.actor.workspace, name=self.actor.workspace_name))
+
+    @extend_schema(
+        operation_id="workspace_rename",
+        request=RenameWorkspace,
+        responses={200: Workspace, **refusals(422)},
+        summary="Give your workspace another name",
+    )
+    def post(self, request: Request) -> Response:
+        """422 where another one has it."""
+        name = self.body(RenameWorkspace).name
+        name_workspace(Administrator(self.actor, superuser=False), name)
+        return answer(Workspace(id=self.actor.workspace, name=name.strip()))
+
+
+class Tokens(MemberView):
+    """The tokens of the workspace."""
+
+    @extend_schema(
+        operation_id="tokens_list",
+        responses={200: TokenList, **refusals()},
+        summary="The tokens of the workspace",
+    )
+    def get(self, request: Request) -> Response:
+        """Newest first; for auditors and admins."""
+        rows = list_tokens(Administrator(self.actor, superuser=False))
+        return answer(TokenList(results=[Token.of(row) for row in rows]))
+
+
+class RevokeOneToken(MemberView):
+    """One of them."""
+
+    changes = "people"
+
+    @extend_schema(
+        operation_id="tokens_revoke",
+        request=Nothing,
+        responses={200: Token, **refusals(404, 422)},
+        summary="End a token for good",
+    )
+    def post(self, request: Request, prefix: str) -> Response:
+        """A second time changes nothing."""
+        self.body(Nothing)
+        who = Administrator(self.actor, superuser=False)
+        return answer(Token.of(end_token(who, prefix)))
+
+
+class PasswordOfUser(MemberView):
+    """The password of a member."""
+
+    changes = "people"
+    # A stored call would be a stored password.
+    keyed = False
+
+    @extend_schema(
+        operation_id="users_password",
+        request=SetPassword,
+        responses={200: PasswordSet, **refusals(404, 422)},
+        summary="Give a user another password, or none",
+        description="Their sign-ins end.",
+    )
+    def post(self, request: Request, user_id: int) -> Response:
+        """403 for somebody who belongs to other workspaces too."""
+        password = self.body(SetPassword).password
+        who = Administrator(self.actor, superuser=False)
+        set_user_password(who, user_id, password)
+        return answer(PasswordSet(has_password=password is not None))

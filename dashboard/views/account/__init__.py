@@ -1,1 +1,0 @@
-"""Pages about one's own account."""
