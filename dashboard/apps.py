@@ -19,8 +19,8 @@ class DashboardConfig(AppConfig):
 
     def ready(self) -> None:
         from dashboard.operate.grants import after_migration
+        from dashboard.threads.capsules import receivers as _folders  # noqa: F401
 
-        from .capsules import receivers as _folders  # noqa: F401
         from .live import receivers  # noqa: F401
         from .recorded_tables import register
         from .records.background import retention as _retention  # noqa: F401

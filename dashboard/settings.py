@@ -244,7 +244,7 @@ INSTALLED_APPS = [
     "dashboard.commands.audit",
     "dashboard.commands.fleet",
     "dashboard.people",
-    "dashboard.commands.threads",
+    "dashboard.threads",
     "dashboard.operate",
     "dashboard.operate.agents",
     "dashboard.records",

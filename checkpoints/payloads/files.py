@@ -2,7 +2,7 @@
 
     threads/<thread id>/contents/<sha256>.json
 
-Beside them stands the newest state in full, see `dashboard.capsules.folders`.
+Beside them stands the newest state in full, see `dashboard.threads.capsules.folders`.
 """
 
 from __future__ import annotations

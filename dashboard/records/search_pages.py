@@ -25,13 +25,13 @@ from dashboard import actions
 from dashboard.actions.audit import questions
 from dashboard.approvals.report_outcomes import outcomes_in_words
 from dashboard.board.saved_views.questions import EVERYTHING, FILTERS, TEXT_MAX, named
-from dashboard.capsules.downloads import download
 from dashboard.errors import Invalid
 from dashboard.fields.parameters import CURSOR, TEXT, Values, one_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.records.exports.rows import FORMS
 from dashboard.records.integrity.record_integrity import ThreadIntegrity, summary_of
+from dashboard.threads.capsules.downloads import download
 from dashboard.views.addresses import refuse_value, takes
 from dashboard.wording import sentences
 from dashboard.wording.events import event_sentence

@@ -7,8 +7,6 @@ from uuid import UUID
 
 from checkpoints import queries, store
 from checkpoints.limits import NAME_MAX
-from dashboard.capsules.exports import Capsule, capsule_of, threads_in
-from dashboard.capsules.imports import Imported, import_capsule
 from dashboard.errors import Invalid, NotAllowedNow, translated
 from dashboard.fields.validation import (
     check_text,
@@ -19,6 +17,8 @@ from dashboard.identity.permissions import (
     require,
 )
 from dashboard.records.integrity.record_integrity import integrity_of
+from dashboard.threads.capsules.exports import Capsule, capsule_of, threads_in
+from dashboard.threads.capsules.imports import Imported, import_capsule
 from dashboard.threads.target import thread_for
 
 

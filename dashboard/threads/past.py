@@ -28,7 +28,6 @@ from dashboard.api.shapes.rows import (
     Diff,
     EventList,
 )
-from dashboard.capsules.downloads import MEDIA_TYPE, download
 from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_document import state_answer
@@ -40,6 +39,7 @@ from dashboard.errors import Invalid
 from dashboard.identity.senders import login_headers
 from dashboard.threads.answers import diff_answer, events_answer
 from dashboard.threads.capsule import export
+from dashboard.threads.capsules.downloads import MEDIA_TYPE, download
 from dashboard.threads.reveal import Reveal, RevealedChannel, reveal, revealed_answer
 from dashboard.threads.thread_list import LIMIT
 from gatepost_command import COMMAND

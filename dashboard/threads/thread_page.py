@@ -15,13 +15,13 @@ from checkpoints import queries
 from checkpoints.states import EventKind
 from checkpoints.views import ThreadRow, VerificationRow
 from dashboard import errors
-from dashboard.capsules import downloads
 from dashboard.fields.parameters import ID, NUMBER, NUMBER_OR_ID, one_of
 from dashboard.kit.action import Action, read
 from dashboard.kit.inputs import from_texts
 from dashboard.pages.rights import rights_of
 from dashboard.threads import children_dialog, code_page
 from dashboard.threads.capsule import export
+from dashboard.threads.capsules import downloads
 from dashboard.threads.code import choose_code
 from dashboard.threads.page import errors as errors_only
 from dashboard.threads.page import published

@@ -32,12 +32,12 @@ from dashboard.api.protocol.parameters import LIMIT_MAX, choice, ident, rows, wh
 from dashboard.api.protocol.renderers import ZipRenderer
 from dashboard.api.shapes.django_request import django_request
 from dashboard.board.saved_views.questions import FILTERS, STEP_MAX, TEXT_MAX
-from dashboard.capsules.downloads import MEDIA_TYPE, download
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.people import people
 from dashboard.records.exports.package import ROWS_DEFAULT, ROWS_MAX
 from dashboard.records.exports.rows import FORMS
 from dashboard.records.integrity.record_integrity import Integrity, ThreadIntegrity, summary_of
+from dashboard.threads.capsules.downloads import MEDIA_TYPE, download
 from dashboard.wording.parties import recognised
 
 # It names the transactions that were open when the first part began, as many as there are.

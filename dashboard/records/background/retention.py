@@ -26,7 +26,7 @@ from checkpoints.postgres.guarded_rows import handle_each
 from checkpoints.queries.erasures import requests, rules
 from checkpoints.queries.erasures.rules import DueRow
 from checkpoints.signals import retention_due
-from dashboard.capsules.exports import capsule_of
+from dashboard.threads.capsules.exports import capsule_of
 
 log = structlog.get_logger("gatepost.retention")
 AT_ONCE: Final = 20

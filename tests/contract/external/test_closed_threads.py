@@ -15,12 +15,12 @@ from django.test import override_settings
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import queries, store
-from dashboard.capsules.exports import capsule_of
-from dashboard.capsules.imports import import_capsule
 from dashboard.errors import ActionError
 from dashboard.external import observed_threads, saved_states, spans
 from dashboard.gateway.calls import Dispatch
 from dashboard.identity import tokens
+from dashboard.threads.capsules.exports import capsule_of
+from dashboard.threads.capsules.imports import import_capsule
 from tests.contract.calls import example
 from tests.contract.world import World
 from tests.contract.written import everything

@@ -42,7 +42,7 @@ def arm(point: str) -> None:
     """Set the trap; each of the first ones is met in the second step."""
     from checkpoints.payloads import disk
     from checkpoints.store import steps
-    from dashboard.capsules import folders
+    from dashboard.threads.capsules import folders
     from workers.step.ledger import DatabaseLedger
 
     def to(part: str) -> Callable[..., bool]:

@@ -24,8 +24,8 @@ from django.core.files.storage import default_storage
 from checkpoints import queries, store
 from checkpoints.capsules import folder as folders
 from checkpoints.states import EventKind, Status
-from dashboard.capsules.folders import keep
 from dashboard.records.integrity.proof import verify
+from dashboard.threads.capsules.folders import keep
 from tests.faults.embedded.helpers import ROOT
 from tests.unit.dashboard.carried import another_workspace, empty, run
 from tests.unit.workers.conftest import Bench

@@ -19,10 +19,10 @@ from checkpoints import queries, store
 from checkpoints.capsules import folder as folders
 from checkpoints.capsules import layout
 from checkpoints.states import Status
-from dashboard.capsules import folders as keeping
-from dashboard.capsules.waiting_folders import AWAY_SECONDS, write_due
 from dashboard.operate.doctor import lag
 from dashboard.operate.doctor.findings import Seen
+from dashboard.threads.capsules import folders as keeping
+from dashboard.threads.capsules.waiting_folders import AWAY_SECONDS, write_due
 from dashboard.threads.edit import edit
 from tests.faults.bench import SHORT, Worker, wait_until, workers
 from tests.support.cast import make_cast

@@ -15,7 +15,7 @@ from uuid import UUID
 import pytest
 
 from checkpoints.capsules import layout
-from dashboard.capsules.credentials import refuse_credentials
+from dashboard.threads.capsules.credentials import refuse_credentials
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard.carried import TABLES, another_workspace, brought, empty, export, run

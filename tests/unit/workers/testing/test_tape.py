@@ -13,7 +13,7 @@ import pytest
 
 from checkpoints.capsules import layout
 from checkpoints.errors import InvalidValue, NotAllowedNow
-from dashboard.capsules.exports import capsule_of
+from dashboard.threads.capsules.exports import capsule_of
 from tests.unit.workers.conftest import Bench, bench_of
 from workers.authoring.graph import END, Gate, Graph
 from workers.node.context import Context

@@ -14,10 +14,10 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import connection, connections
 
 from checkpoints import queries
-from dashboard.capsules import downloads
 from dashboard.http.handler import OneThread
 from dashboard.live.process import tidy
 from dashboard.records.exports.rows import FORMS
+from dashboard.threads.capsules import downloads
 from tests.support.cast import Cast, make_cast
 from tools.verify_export import verify
 

@@ -18,10 +18,9 @@ from django.db import DatabaseError, InterfaceError
 from checkpoints import store
 from checkpoints.errors import ContentAway, GatepostError
 from checkpoints.views import OwedFolder
+from dashboard.threads.capsules import folders
 from workers.slot import forks
 from workers.slot.side_threads import side_thread
-
-from . import folders
 
 log = structlog.get_logger("gatepost.folders")
 # A storage that is away is asked again soon; damage stays until somebody mends it.

@@ -35,9 +35,8 @@ from dashboard.documents.state_document import state_answer
 from dashboard.documents.yaml_text import yaml_of
 from dashboard.identity.permissions import Actor
 from dashboard.records.integrity.proof import verify
-
-from .credentials import AGENT_MAX, refuse_credentials
-from .lineages import lineages
+from dashboard.threads.capsules.credentials import AGENT_MAX, refuse_credentials
+from dashboard.threads.capsules.lineages import lineages
 
 log = structlog.get_logger("gatepost.capsules")
 

@@ -13,16 +13,16 @@ from checkpoints import store
 from checkpoints.signals import folders_due, state_settled
 
 if TYPE_CHECKING:
-    from .waiting_folders import Writer
+    from dashboard.threads.capsules.waiting_folders import Writer
 
 log = structlog.get_logger("gatepost.folders")
 
 
-@receiver(state_settled, dispatch_uid="dashboard.capsules.state_settled")
+@receiver(state_settled, dispatch_uid="dashboard.threads.capsules.state_settled")
 def keep_folder(*, thread_id: UUID, workspace: UUID, owed: str, **_kwargs: Any) -> None:
     """Write the folder; where that fails the former one stays, and `waiting` tries again."""
     # Only agents on `file` need what writes it.
-    from .folders import keep
+    from dashboard.threads.capsules.folders import keep
 
     try:
         keep(thread_id, workspace)
@@ -31,7 +31,7 @@ def keep_folder(*, thread_id: UUID, workspace: UUID, owed: str, **_kwargs: Any) 
         log.exception("folder.skipped", thread=str(thread_id))
 
 
-@receiver(folders_due, dispatch_uid="dashboard.capsules.folders_due")
+@receiver(folders_due, dispatch_uid="dashboard.threads.capsules.folders_due")
 def write_folders(**_kwargs: Any) -> None:
     """Write what others left behind, apart from the process that noticed it."""
     _writer().call()
@@ -39,6 +39,6 @@ def write_folders(**_kwargs: Any) -> None:
 
 @cache
 def _writer() -> Writer:
-    from .waiting_folders import Writer
+    from dashboard.threads.capsules.waiting_folders import Writer
 
     return Writer()

@@ -29,8 +29,7 @@ from checkpoints.capsules import folder as folders
 from checkpoints.capsules import layout
 from checkpoints.payloads import disk
 from checkpoints.views import ThreadRow
-
-from .exports import capsule_of
+from dashboard.threads.capsules.exports import capsule_of
 
 FILES = "files"
 _APART = ".new-"
