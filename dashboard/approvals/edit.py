@@ -14,9 +14,9 @@ from django.views.decorators.http import require_safe
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from dashboard import errors
-from dashboard.drawing.differences import same
 from dashboard.fields import form as fields
 from dashboard.fields.faults import beside, location, named, schema_faults, sentence
+from dashboard.html.differences import same
 from dashboard.identity.permissions import require
 from dashboard.kit.action import read
 from dashboard.views import forms

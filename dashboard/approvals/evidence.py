@@ -16,7 +16,7 @@ from checkpoints import queries
 from checkpoints.queries import why as standstill
 from checkpoints.state.schema_texts import with_definitions
 from checkpoints.views import ActivityRow, AgentRow, EventRow, ThreadRow, WorkerRow
-from dashboard.drawing import differences
+from dashboard.html import differences
 from dashboard.wording.sentences import worker
 
 SHOWN = 5

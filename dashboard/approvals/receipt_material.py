@@ -20,7 +20,7 @@ from checkpoints import payloads, queries
 from checkpoints.errors import GatepostError
 from checkpoints.queries import EntryRow, OutputRow
 from checkpoints.state import deltas
-from dashboard.drawing.differences import is_file
+from dashboard.html.differences import is_file
 
 FILE_BYTES: Final = 256 * 1024  # a larger file is not read
 FILES_BYTES: Final = 384 * 1024  # of all files together

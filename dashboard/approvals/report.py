@@ -22,8 +22,8 @@ from checkpoints import queries
 from checkpoints.addresses import thread_address
 from checkpoints.state.list_keys import Part
 from checkpoints.views import ActivityRow, VerificationRow
-from dashboard.drawing.differences import container, pairs_of, same
-from dashboard.drawing.list_pairs import MISSING
+from dashboard.html.differences import container, pairs_of, same
+from dashboard.html.list_pairs import MISSING
 from dashboard.identity.people import people
 from dashboard.records.integrity.record_integrity import ThreadIntegrity, integrity_of
 from dashboard.wording import sentences

@@ -22,9 +22,9 @@ from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ActivityRow, AgentRow, EffectFate, EventRow, ThreadRow
-from dashboard.drawing import differences
 from dashboard.fields.answer import answer_fields
 from dashboard.fields.shapes import Field
+from dashboard.html import differences
 from dashboard.identity.people import people
 from dashboard.identity.permissions import may, needs
 from dashboard.pages.rights import Class, Roles, rights_of

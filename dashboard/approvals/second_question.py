@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from approvals.states import ALLOWING
-from dashboard.drawing import differences
+from dashboard.html import differences
 from dashboard.wording.parties import recognised
 
 from .confirmation import NEVER_SENT_BACK

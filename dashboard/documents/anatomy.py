@@ -15,7 +15,7 @@ from checkpoints import queries
 from checkpoints.queries.anatomy.around import CALLS, THOUGHTS
 from checkpoints.queries.anatomy.rows import CallRow
 from checkpoints.views import AgentRow, CheckpointRow, ThreadRow
-from dashboard.drawing import graphs
+from dashboard.html import graphs
 
 from .anatomy_shape import (
     Anatomy,

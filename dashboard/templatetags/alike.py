@@ -8,8 +8,8 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from dashboard.drawing.tables.alike import Row, Rows, lists
-from dashboard.drawing.tables.payees import Payee, Payees, payees_of
+from dashboard.html.tables.alike import Row, Rows, lists
+from dashboard.html.tables.payees import Payee, Payees, payees_of
 from dashboard.wording.text import plain, visible
 
 register = template.Library()

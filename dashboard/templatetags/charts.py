@@ -10,7 +10,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.board.overview.figure import Figure
-from dashboard.drawing.charts.over_time import TimePlot
+from dashboard.html.charts.over_time import TimePlot
 from dashboard.wording.text import plain, visible
 
 register = template.Library()

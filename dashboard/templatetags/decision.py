@@ -13,9 +13,9 @@ from django.utils.safestring import SafeString, mark_safe
 
 from approvals.states import ALLOWING
 from dashboard.documents import json_lines as on_paper
-from dashboard.drawing import list_pairs, trees
-from dashboard.drawing.charts.symbols import symbol
-from dashboard.drawing.tables.receipt_marks import marks
+from dashboard.html import list_pairs, trees
+from dashboard.html.charts.symbols import symbol
+from dashboard.html.tables.receipt_marks import marks
 from dashboard.wording import text
 from dashboard.wording.sentences_of_decisions import VERBS
 

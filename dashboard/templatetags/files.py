@@ -8,7 +8,7 @@ from django import template
 
 from dashboard.documents.previews.pictures import MEDIA_TYPES as PICTURES
 from dashboard.documents.previews.preview import is_previewed
-from dashboard.drawing import file_links
+from dashboard.html import file_links
 
 register = template.Library()
 

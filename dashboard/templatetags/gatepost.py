@@ -19,17 +19,10 @@ from approvals.states import COMMENT_MAX
 from checkpoints.limits import TITLE_MAX
 from checkpoints.state import marked
 from checkpoints.views import ThreadRow
-from dashboard.drawing import (
-    blocking_policy,
-    differences,
-    file_links,
-    list_pairs,
-    step_times,
-    trees,
-)
-from dashboard.drawing.charts.symbols import address, symbol
-from dashboard.drawing.model_calls import model_call_of
 from dashboard.fields.validation import REASON_MAX
+from dashboard.html import blocking_policy, differences, file_links, list_pairs, step_times, trees
+from dashboard.html.charts.symbols import address, symbol
+from dashboard.html.model_calls import model_call_of
 from dashboard.wording import amounts, events, sentences, text
 from dashboard.wording.savings import counted
 from dashboard.wording.usages import seconds_taken

@@ -10,8 +10,8 @@ from checkpoints import queries
 from checkpoints.queries.why import why_waiting
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
 from dashboard.api.shapes.rows import Diff, Event, EventList, Place, ThreadDetail
-from dashboard.drawing.comparison.compare import Comparison
-from dashboard.drawing.comparison.endings import Ending
+from dashboard.html.comparison.compare import Comparison
+from dashboard.html.comparison.endings import Ending
 from dashboard.identity.permissions import Actor
 from dashboard.threads.page.outcome import outcome_of_undo
 

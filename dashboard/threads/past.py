@@ -33,9 +33,9 @@ from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.state_reads import read
 from dashboard.documents.state_shape import State
-from dashboard.drawing.comparison.compare import compare
-from dashboard.drawing.comparison.endings import ending_of
 from dashboard.errors import Invalid
+from dashboard.html.comparison.compare import compare
+from dashboard.html.comparison.endings import ending_of
 from dashboard.identity.senders import login_headers
 from dashboard.threads.answers import diff_answer, events_answer
 from dashboard.threads.capsule import export

@@ -33,8 +33,8 @@ from dashboard.commands.terminal.tables import facts, table
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.yaml_text import yaml_of
-from dashboard.drawing.comparison.compare import compare
-from dashboard.drawing.comparison.endings import ending_of
+from dashboard.html.comparison.compare import compare
+from dashboard.html.comparison.endings import ending_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 from dashboard.threads.answers import diff_answer, events_answer

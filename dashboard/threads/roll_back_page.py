@@ -10,9 +10,9 @@ from django.shortcuts import render
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard import actions, errors
-from dashboard.drawing import lineage
 from dashboard.fields.parameters import NUMBER_OR_ID
 from dashboard.fields.shapes import Ahead
+from dashboard.html import lineage
 from dashboard.threads.roll_back import preview_roll_back, roll_back
 from dashboard.views import forms
 from dashboard.views.addresses import takes

@@ -19,8 +19,8 @@ from django.views.decorators.http import require_safe
 from checkpoints import payloads, queries
 from checkpoints.views import ArtifactRow
 from dashboard.documents.previews.preview import READ, preview_of
-from dashboard.drawing import file_links
 from dashboard.fields.validation import clean_name
+from dashboard.html import file_links
 
 from .base import actor, member
 

@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Any
 
 from dashboard.documents.cells import as_cell
-from dashboard.drawing.charts.over_time import TimePlot
-from dashboard.drawing.charts.ranks import RankPlot
+from dashboard.html.charts.over_time import TimePlot
+from dashboard.html.charts.ranks import RankPlot
 from dashboard.wording.text import number, span
 
 type Value = str | int | float | Decimal | datetime | None

@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Final
 
 from checkpoints.queries import FigureRow
-from dashboard.drawing.charts.over_time import Series, over_time
-from dashboard.drawing.charts.ranks import ranks
+from dashboard.html.charts.over_time import Series, over_time
+from dashboard.html.charts.ranks import ranks
 
 from .figure import Column, Figure, money
 from .reads import NOTHING, Overview, Sum

@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
-from dashboard.drawing.charts.over_time import Series, TimePlot, over_time
+from dashboard.html.charts.over_time import Series, TimePlot, over_time
 from dashboard.wording.savings import counted
 from dashboard.wording.text import capped, number, span
 

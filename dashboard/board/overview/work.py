@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from approvals.queries.decided import BEFORE_DAYS
-from dashboard.drawing.charts.over_time import Series, over_time
-from dashboard.drawing.charts.ranks import ranks
+from dashboard.html.charts.over_time import Series, over_time
+from dashboard.html.charts.ranks import ranks
 from dashboard.wording.text import number, span
 
 from .figure import Column, Figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from checkpoints.states import STOPS_AHEAD, Status
-from dashboard.drawing import graphs
+from dashboard.html import graphs
 from dashboard.identity.permissions import may
 from dashboard.pages.rights import Class, Roles
 from dashboard.threads.page.thread import ThreadPage

@@ -11,13 +11,13 @@ from uuid import UUID
 from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
-from dashboard.drawing import differences, lineage
-from dashboard.drawing.comparison.changes import SHOWN, Changed, changed_values
-from dashboard.drawing.comparison.compare import Comparison, compare
-from dashboard.drawing.comparison.divergence import Difference
-from dashboard.drawing.comparison.endings import Ending, ending_of
-from dashboard.drawing.places import Places, Sides, pointer_to
 from dashboard.fields.parameters import SIDE
+from dashboard.html import differences, lineage
+from dashboard.html.comparison.changes import SHOWN, Changed, changed_values
+from dashboard.html.comparison.compare import Comparison, compare
+from dashboard.html.comparison.divergence import Difference
+from dashboard.html.comparison.endings import Ending, ending_of
+from dashboard.html.places import Places, Sides, pointer_to
 from dashboard.identity.people import people
 from dashboard.threads.page.forks import forks_of
 from dashboard.wording.events import CHANGE

@@ -13,7 +13,7 @@ from checkpoints import queries
 from checkpoints.addresses import thread_address
 from checkpoints.queries import SentRow
 from checkpoints.views import CheckpointRow
-from dashboard.drawing.conversation import Source, channel_of, lines, window
+from dashboard.html.conversation import Source, channel_of, lines, window
 from dashboard.identity.people import people
 from dashboard.wording.sentences import decider, person
 from dashboard.wording.text import number

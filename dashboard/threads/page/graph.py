@@ -8,8 +8,8 @@ from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.states import FINISHED, Status
-from dashboard.drawing import graphs
-from dashboard.drawing.summary import response_awaited, summarise
+from dashboard.html import graphs
+from dashboard.html.summary import response_awaited, summarise
 from workers.checking.source_calls import NodeCalls, calls_by_node
 
 _NONE: Final = NodeCalls()

@@ -14,9 +14,9 @@ from django.utils.safestring import SafeString
 from checkpoints import queries
 from checkpoints.queries.activities import troubled_activities, usage_by_step
 from checkpoints.views import ActivityRow, ArtifactRow, CheckpointRow
-from dashboard.drawing import lineage
-from dashboard.drawing.places import Sides
-from dashboard.drawing.time_bar import timebar
+from dashboard.html import lineage
+from dashboard.html.places import Sides
+from dashboard.html.time_bar import timebar
 from dashboard.pages.rights import Roles, rights_of
 from dashboard.people.accounts.administrator import AUDIT
 from dashboard.threads.page import errors, published

@@ -27,10 +27,10 @@ from checkpoints.views import (
 from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_reads import Read, read, unreadable
-from dashboard.drawing import lineage
-from dashboard.drawing.step_times import STATUS_KINDS, Times, times_of
 from dashboard.fields.message import message_field
 from dashboard.fields.shapes import Kind
+from dashboard.html import lineage
+from dashboard.html.step_times import STATUS_KINDS, Times, times_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import allowed_actions
 from dashboard.pages.rights import Class, Roles, actions_of, rights_of

@@ -15,18 +15,11 @@ from checkpoints.errors import NotFound
 from checkpoints.state.list_keys import Part
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
 from dashboard.documents.state_reads import Read, read
-from dashboard.drawing import trees
-from dashboard.drawing.differences import container
-from dashboard.drawing.list_pairs import MISSING
-from dashboard.drawing.places import (
-    Places,
-    Sides,
-    name_of,
-    parents,
-    part_at,
-    value_address,
-)
 from dashboard.fields.parameters import EVENT
+from dashboard.html import trees
+from dashboard.html.differences import container
+from dashboard.html.list_pairs import MISSING
+from dashboard.html.places import Places, Sides, name_of, parents, part_at, value_address
 from dashboard.threads.page.comparison import point_of
 
 LINES: Final = 350  # on a page of its own

@@ -14,8 +14,8 @@ import pytest
 from django.test import Client
 
 from checkpoints import store
-from dashboard.drawing.file_links import file_url
-from dashboard.drawing.trees import render
+from dashboard.html.file_links import file_url
+from dashboard.html.trees import render
 from tests.support.cast import Cast
 
 pytestmark = pytest.mark.requirement("B23")

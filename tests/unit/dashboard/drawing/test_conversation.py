@@ -8,15 +8,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from checkpoints.states import Status
-from dashboard.drawing.conversation import (
-    ROWS,
-    ROWS_MAX,
-    TEXT_MAX,
-    Line,
-    channel_of,
-    lines,
-    window,
-)
+from dashboard.html.conversation import ROWS, ROWS_MAX, TEXT_MAX, Line, channel_of, lines, window
 
 SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=8)
 CALLS = st.lists(

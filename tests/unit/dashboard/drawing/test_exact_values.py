@@ -10,8 +10,8 @@ import pytest
 from django.template import Context, Template
 
 from checkpoints.state import marked
-from dashboard.drawing import conversation, model_calls, trees
-from dashboard.drawing.comparison import endings
+from dashboard.html import conversation, model_calls, trees
+from dashboard.html.comparison import endings
 from dashboard.threads.descriptions import short
 from workers.step import rules
 

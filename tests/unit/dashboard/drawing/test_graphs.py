@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.drawing import graphs
+from dashboard.html import graphs
 
 
 def graph(entry: list[str], **then: list[str]) -> dict[str, Any]:

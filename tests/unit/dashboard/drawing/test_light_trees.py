@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from checkpoints.state.list_keys import Part
-from dashboard.drawing import trees
-from dashboard.drawing.list_pairs import MISSING
-from dashboard.drawing.places import Places, Sides, part_at
+from dashboard.html import trees
+from dashboard.html.list_pairs import MISSING
+from dashboard.html.places import Places, Sides, part_at
 
 NEW, OLD = "0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10:5", "0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10:4"
 KEYS = ("name", "a/b", "c~d", "ü", "<b>", "", "0", "total", "x y", "$artifact", "?of=&at=")

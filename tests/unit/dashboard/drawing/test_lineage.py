@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
-from dashboard.drawing import lineage
-from dashboard.drawing.step_times import Times
-from dashboard.drawing.time_bar import timebar
+from dashboard.html import lineage
+from dashboard.html.step_times import Times
+from dashboard.html.time_bar import timebar
 
 T0 = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 MINE, BASE = uuid4(), uuid4()

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.state.list_keys import list_key
-from dashboard.drawing import differences, list_pairs, trees
-from dashboard.drawing.differences import Changes
+from dashboard.html import differences, list_pairs, trees
+from dashboard.html.differences import Changes
 
 CALLS = st.randoms(use_true_random=False)
 KEYS = ("id", "invoice", "number", "odd name")

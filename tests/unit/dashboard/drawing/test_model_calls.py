@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from checkpoints import queries, store
-from dashboard.drawing.model_calls import MESSAGES_MAX, TEXT_MAX, model_call_of
+from dashboard.html.model_calls import MESSAGES_MAX, TEXT_MAX, model_call_of
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import acquired, make_thread, new_activity
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from checkpoints import queries
 from checkpoints.states import TRANSITIONS, Status
-from dashboard.drawing.step_times import TONES, Times, timeline
+from dashboard.html.step_times import TONES, Times, timeline
 from dashboard.wording.text import span
 from tests.unit.checkpoints.builders import rows
 from tests.unit.workers.conftest import Bench

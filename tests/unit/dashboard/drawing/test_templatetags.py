@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from checkpoints.states import EventKind, Status, WorkspaceEventKind
 from dashboard.board.board import OPERATORS_ORDER, ORDER
-from dashboard.drawing import differences, trees
-from dashboard.drawing.charts import symbols
+from dashboard.html import differences, trees
+from dashboard.html.charts import symbols
 from dashboard.templatetags import gatepost, gatepost_forms
 from dashboard.wording import events, sentences, text
 from dashboard.wording.events import event_sentence

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.drawing import trees
+from dashboard.html import trees
 from dashboard.templatetags.decision import EXACT_MAX, exact_json
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.drawing.lineage import COLOURS
+from dashboard.html.lineage import COLOURS
 
 TOKENS = Path(__file__).parents[4] / "dashboard/static/dashboard/css/tokens.css"
 STATUS = ("run", "wait", "stuck", "fail", "done", "idle")

@@ -13,7 +13,7 @@ from django.utils.html import strip_tags
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind
-from dashboard.drawing.comparison.changes import changed_values
+from dashboard.html.comparison.changes import changed_values
 from dashboard.threads.fork import fork as fork_thread
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import drive, make_agent, make_thread, rows

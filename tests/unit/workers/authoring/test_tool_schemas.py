@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict
 from pydantic import Field
 
 from approvals.rules.overlap import overlaps
-from dashboard.drawing import differences
+from dashboard.html import differences
 from workers.authoring.graph import tool
 
 

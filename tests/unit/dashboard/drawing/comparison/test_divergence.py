@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.queries.compared.steps import LoggedEvent, LoggedStep
-from dashboard.drawing.comparison.contents import HASH, ID, TIME, without_names
-from dashboard.drawing.comparison.divergence import Difference, Divergence, first_divergence
+from dashboard.html.comparison.contents import HASH, ID, TIME, without_names
+from dashboard.html.comparison.divergence import Difference, Divergence, first_divergence
 
 from .runs import PLANTED, logged, planted, script_of
 

@@ -10,7 +10,7 @@ import pytest
 
 from checkpoints import queries
 from checkpoints.queries.compared import steps
-from dashboard.drawing.comparison.compare import Comparison, compare
+from dashboard.html.comparison.compare import Comparison, compare
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import drive, make_agent, make_thread
 from tests.unit.checkpoints.old_statistics import forget_statistics, rows_read

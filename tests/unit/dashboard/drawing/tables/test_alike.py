@@ -10,7 +10,7 @@ from django.template import Context, Template
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.drawing.tables.alike import ROWS_MAX, lists
+from dashboard.html.tables.alike import ROWS_MAX, lists
 from dashboard.wording.amounts import GROUPED, grouped
 
 PAYMENTS = [

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.drawing.tables.payees import LINES_LEAST, MOST, payees_of
+from dashboard.html.tables.payees import LINES_LEAST, MOST, payees_of
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 

@@ -19,9 +19,9 @@ from dashboard.board.overview.figures import FIGURES
 from dashboard.board.overview.period import DAYS_MAX, period_of
 from dashboard.board.overview.reads import Overview
 from dashboard.board.overview.tiles import share, tiles, tone_of
-from dashboard.drawing.charts.over_time import STEP, Series, over_time
-from dashboard.drawing.charts.ranks import ranks
 from dashboard.errors import Invalid
+from dashboard.html.charts.over_time import STEP, Series, over_time
+from dashboard.html.charts.ranks import ranks
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 

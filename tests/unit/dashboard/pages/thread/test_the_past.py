@@ -7,7 +7,7 @@ import re
 import pytest
 
 from checkpoints import queries
-from dashboard.drawing import graphs
+from dashboard.html import graphs
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.examples import Examples, make_examples

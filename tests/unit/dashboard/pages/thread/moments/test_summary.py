@@ -11,8 +11,8 @@ from django.utils.html import strip_tags
 from approvals import gates
 from checkpoints import store
 from checkpoints.states import EventKind, Status
-from dashboard.drawing import graphs
-from dashboard.drawing.summary import LISTED, response_awaited, summarise
+from dashboard.html import graphs
+from dashboard.html.summary import LISTED, response_awaited, summarise
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import new_activity
 from tests.unit.dashboard import scene

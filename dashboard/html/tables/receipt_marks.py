@@ -14,9 +14,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from approvals.rules.receipts.leaves import under
-from dashboard.drawing.charts.symbols import symbol
-from dashboard.drawing.differences import container
-from dashboard.drawing.trees import Marks
+from dashboard.html.charts.symbols import symbol
+from dashboard.html.differences import container
+from dashboard.html.trees import Marks
 from dashboard.wording.text import number, plain, visible
 
 # (icon, tone) of each origin; the word is its own.

@@ -18,8 +18,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from approvals.rules.receipts.leaves import under
-from dashboard.drawing.list_pairs import text_of
-from dashboard.drawing.trees import scalar
+from dashboard.html.list_pairs import text_of
+from dashboard.html.trees import scalar
 from dashboard.wording.amounts import grouped
 from dashboard.wording.text import visible
 

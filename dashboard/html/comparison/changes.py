@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dashboard.drawing import differences
+from dashboard.html import differences
 from dashboard.wording.savings import counted
 from dashboard.wording.sentences import as_text
 from dashboard.wording.text import cut
