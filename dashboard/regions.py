@@ -15,7 +15,7 @@ from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.errors import NotFound
 from dashboard.approvals import inbox
-from dashboard.approvals import request_page as approvals
+from dashboard.approvals import request_reads as approvals
 from dashboard.board import board
 from dashboard.board.incidents import incident_reads, list_reads
 from dashboard.live.regions import LiveTopic, Region
@@ -23,7 +23,7 @@ from dashboard.threads.page import breakpoints, conversation, family, graph, pas
 from dashboard.wire.topics import FAMILY, INCIDENT, INCIDENTS, Topic
 
 BOARD, THREAD = "thread/list.html", "thread/detail.html"
-INBOX, APPROVAL = "inbox/list.html", "approval/detail.html"
+INBOX, APPROVAL = "approvals/inbox.html", "approvals/request.html"
 LIST, ONE = "incident/list.html", "incident/detail.html"
 
 

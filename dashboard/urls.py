@@ -15,10 +15,12 @@ from dashboard.people import workspace_page as workspaces
 from dashboard.views import artifacts, keyboard
 
 from .administration import budgets, devices, subscriptions
+from .approvals import decide_many_page, decide_page
 from .approvals import edit as editing
-from .approvals import inbox_views as inbox
+from .approvals import inbox_page as inbox
 from .approvals import report_page as reports
-from .approvals import request_views as approvals
+from .approvals import request_page as approvals
+from .approvals.hand_over import hand_over_page
 from .board import board_page, breaker_dialogs, many_page
 from .board.incidents import buttons as incident_buttons
 from .board.incidents import pages as incidents
@@ -101,15 +103,15 @@ urlpatterns = [
     path("overview/budgets/", budgets.page, name="budgets"),
     path("overview/<str:name>.csv", overview.table, name="overview_csv"),
     path("approvals/", inbox.inbox, name="approvals"),
-    path("approvals/decide/", inbox.together, name="approvals_decide"),
+    path("approvals/decide/", decide_many_page.together, name="approvals_decide"),
     path("approvals/ended/", inbox.ended, name="approvals_ended"),
     path("approvals/reviewers/", inbox.load, name="reviewers"),
     path(f"{APPROVAL}/", approvals.approval, name="approval"),
-    path(f"{APPROVAL}/decide/", approvals.decide, name="approval_decide"),
+    path(f"{APPROVAL}/decide/", decide_page.decide, name="approval_decide"),
     path(f"{APPROVAL}/edit/", editing.edit, name="approval_edit"),
     path(f"{APPROVAL}/report/", reports.report, name="approval_report"),
-    path(f"{APPROVAL}/take-back/", approvals.take_back, name="approval_take_back"),
-    path(f"{APPROVAL}/hand-over/", deputies.hand_over, name="approval_hand_over"),
+    path(f"{APPROVAL}/take-back/", decide_page.take_back, name="approval_take_back"),
+    path(f"{APPROVAL}/hand-over/", hand_over_page, name="approval_hand_over"),
     path("deputies/", deputies.index, name="deputies"),
     path("deputies/<uuid:deputy_id>/remove/", deputies.remove, name="deputy_remove"),
     path("artifacts/<str:sha256>/", artifacts.artifact, name="artifact"),

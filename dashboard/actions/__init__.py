@@ -59,7 +59,7 @@ from .mcp_servers import (
     remove_mcp_server,
     set_mcp_tool_mode,
 )
-from .people.deputies import hand_over, name_deputy, remove_deputy
+from .people.deputies import name_deputy, remove_deputy
 from .policies import edit_policy, make_policy, preview_policy, try_policy
 from .uploads import check_upload_size, upload
 
@@ -85,7 +85,6 @@ __all__ = [
     "end_sign_in",
     "end_token",
     "export_records",
-    "hand_over",
     "link_user",
     "list_access_changes",
     "list_mcp_tools",

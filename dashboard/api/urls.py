@@ -12,6 +12,7 @@ from dashboard.approvals.approvals import Approvals
 from dashboard.approvals.decide import DECIDE
 from dashboard.approvals.decide_by_hook import DecideHook
 from dashboard.approvals.decide_many import DecideApprovals
+from dashboard.approvals.hand_over import HAND_OVER
 from dashboard.approvals.report_shape import ReportOnApproval
 from dashboard.approvals.take_back import TAKE_BACK
 from dashboard.board.breaker_actions import RELEASE, TRIP
@@ -103,7 +104,7 @@ from .endpoints import (
     SwitchOneEndpoint,
     TestOneEndpoint,
 )
-from .fleet.deputies import Deputies, HandOverApproval, RemoveOneDeputy
+from .fleet.deputies import Deputies, RemoveOneDeputy
 from .gateway.servers import (
     AcceptToolsOfMcpServer,
     ChangeOneMcpServer,
@@ -228,7 +229,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/<uuid:approval_id>/", OneApproval.as_view(), name="approval"),
     path("approvals/<uuid:approval_id>/decide/", call(DECIDE), name="decide"),
     path("approvals/<uuid:approval_id>/report/", ReportOnApproval.as_view(), name="report"),
-    path("approvals/<uuid:approval_id>/hand-over/", HandOverApproval.as_view(), name="hand_over"),
+    path("approvals/<uuid:approval_id>/hand-over/", call(HAND_OVER), name="hand_over"),
     path("deputies/", Deputies.as_view(), name="deputies"),
     path("deputies/<uuid:deputy_id>/remove/", RemoveOneDeputy.as_view(), name="deputy_remove"),
     path("devices/", devices.Devices.as_view(), name="devices"),

@@ -2,56 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import Any
-from uuid import UUID
-
 from django.http import HttpRequest
 from django.urls import reverse
 
-from approvals import queries as gates
 from approvals.queries import ApprovalRow
-from approvals.rules.votes import person
 from approvals.states import ALLOWING, ROLL_BACK, STOP
-from checkpoints.errors import NotFound
-from dashboard.views.base import SeeOther, actor, flash
+from dashboard.views.base import SeeOther, flash
 
 from . import next_request as flow
-from .request_page import ApprovalPage
-from .reviewers import Viewer
+from .request_reads import ApprovalPage
 
 _NEXT = {
     STOP: "The thread stops.",
     ROLL_BACK: "The thread stops, and what it did is undone, most recent first.",
 }
-
-
-def page_for(request: HttpRequest, approval_id: UUID, *, seen: str = "") -> ApprovalPage:
-    """The page of a request as this person sees it, who has looked at the proposal `seen`."""
-    who = actor(request)
-    opened = flow.opened_from(request)
-    return ApprovalPage(
-        who.workspace,
-        approval_id,
-        viewer=Viewer(who),
-        seen=seen,
-        opened=opened,
-        wanted_next=request.GET.get(flow.NEXT, ""),
-        exact=bool(request.GET.get("exact")),
-        lines=request.GET.get("lines", ""),
-    )
-
-
-def context(request: HttpRequest, page: ApprovalPage) -> dict[str, Any]:
-    """The page's context beside its regions: the proposal seen, and a decision to take back."""
-    held: ApprovalRow | None = None
-    with suppress(ValueError, NotFound):
-        if raw := request.GET.get(flow.HELD, ""):
-            held = gates.approval(UUID(raw), workspace=page.workspace)
-    if held is not None:
-        mine = person(held.decided_by) == actor(request).person
-        held = held if mine and held.status == "held" else None
-    return {"seen": page.looked if page.approval.open else "", "held": held}
 
 
 def onward(

@@ -27,7 +27,7 @@ from . import evidence
 from .approvals import NAMES_VERDICTS, Approval
 from .receipt_shape import ProposalReceipts
 from .receipts import receipts_of
-from .repeats import repeat_of
+from .repeats import Repeated, repeat_of
 from .reviewers import RequestProgress, Stage, progress_of
 
 REPLIES = 200
@@ -94,47 +94,6 @@ class Former(Shape):
     status: str
     outcome: str
     why: str
-
-
-class RepeatedLine(Shape):
-    """One line of a list: what was done before and what would be done now; empty where absent."""
-
-    name: str
-    before: str
-    now: str
-    again: bool
-
-
-class RepeatedList(Shape):
-    """A list of the arguments, line by line; `twice` and `once` are sums with their currency."""
-
-    name: str
-    field: str
-    rows: list[RepeatedLine] = Field(description="Those done already first; at most 200.")
-    more: int
-    again: int
-    new: int
-    twice: str
-    once: str
-
-
-class Repeated(Shape):
-    """The earlier action that a request of the kind `repeat` would do again."""
-
-    at: datetime
-    state: str
-    thread: UUID
-    title: str
-    fork: bool
-    approval: str
-    approved_by: str
-    args: str
-    result: str
-    lists: list[RepeatedList]
-    only_new: dict[str, Any] | None = Field(
-        description="The arguments of an edit that leaves out what was done before; null where "
-        "all or none of it was."
-    )
 
 
 class Prior(Shape):
@@ -212,7 +171,7 @@ class ApprovalDetail(Approval):
             "votes": [_vote(vote, accounts) for vote in now.votes],
             "questions": _questions(row, now),
             "former": before,
-            "repeats": None if earlier is None else Repeated.model_validate(earlier),
+            "repeats": earlier,
             "done_before": [Prior.model_validate(one) for one in prior_effects(row).rows],
             "origin": row.origin or [],
             "receipts": receipts_of(row, queries.thread(row.thread, workspace=row.workspace)),

@@ -24,11 +24,12 @@ from dashboard.views.base import actor, member, refused
 
 from . import confirmation, second_question
 from . import next_request as flow
-from .after_verdict import notice, onward, page_for
+from .after_verdict import notice, onward
 from .decide import DECIDE, Decide
-from .request_page import ApprovalPage
+from .request_page import page_for
+from .request_reads import ApprovalPage
 
-PAGE = "approval/edit.html"
+PAGE = "approvals/edit.html"
 FORM, JSON = "form", "json"
 EDITED_MAX = 300_000  # characters of arguments that a page offers for an edit
 PREVIEW = "preview"

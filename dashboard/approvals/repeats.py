@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
+
+from pydantic import Field
 
 from approvals.queries import ApprovalRow
 from approvals.rules.overlap import Overlap, only_new, overlaps
 from checkpoints import queries
 from checkpoints.errors import NotFound
+from dashboard.documents.state_shape import Shape
 from dashboard.wording.amounts import AMOUNTS, currency_of, sum_of
 
 LINES_SHOWN = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line: its name, what was done before and what would be done now; empty where absent."""
+class RepeatedLine(Shape):
+    """One line of a list: what was done before and what would be done now; empty where absent."""
 
     name: str
     before: str
@@ -26,13 +27,12 @@ class Row:
     again: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A list of the arguments: its lines, and the sums that go out a second and a first time."""
+class RepeatedList(Shape):
+    """A list of the arguments, line by line; `twice` and `once` are sums with their currency."""
 
     name: str
     field: str
-    rows: tuple[Row, ...]
+    rows: list[RepeatedLine] = Field(description="Those done already first; at most 200.")
     more: int
     again: int
     new: int
@@ -45,9 +45,8 @@ class Listed:
         return self.again + self.new
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """The earlier action; `only_new` are the arguments without it, None if that is impossible."""
+class Repeated(Shape):
+    """The earlier action that a request of the kind `repeat` would do again."""
 
     at: datetime
     state: str
@@ -58,8 +57,11 @@ class Repeat:
     approved_by: str
     args: str
     result: str
-    lists: tuple[Listed, ...]
-    only_new: dict[str, Any] | None
+    lists: list[RepeatedList]
+    only_new: dict[str, Any] | None = Field(
+        description="The arguments of an edit that leaves out what was done before; null where "
+        "all or none of it was."
+    )
 
     @property
     def new(self) -> int:
@@ -67,7 +69,7 @@ class Repeat:
         return self.lists[0].new if self.lists else 0
 
 
-def repeat_of(row: ApprovalRow, *, workspace: UUID) -> Repeat | None:
+def repeat_of(row: ApprovalRow, *, workspace: UUID) -> Repeated | None:
     """Read the action that a repeat repeats, with its recorded arguments; None if no repeat."""
     payload = row.repeats
     if not row.repeat or not isinstance(payload, dict):
@@ -80,7 +82,7 @@ def repeat_of(row: ApprovalRow, *, workspace: UUID) -> Repeat | None:
         args = None  # it came with a capsule, without the thread that did it
     if isinstance(args, dict) and set(args) == {"args", "activity", "thread"}:
         args = args["args"]  # of a tool that acts once
-    return Repeat(
+    return Repeated(
         at=datetime.fromisoformat(payload["at"]),
         state=payload["state"],
         thread=UUID(payload["thread"]),
@@ -90,25 +92,28 @@ def repeat_of(row: ApprovalRow, *, workspace: UUID) -> Repeat | None:
         approved_by=payload["approved_by"],
         args=payload["args"],
         result=payload["result"],
-        lists=tuple(
-            _listed(one, row.shown_args) for one in overlaps(args, row.shown_args, row.schema)
-        ),
+        lists=[_listed(one, row.shown_args) for one in overlaps(args, row.shown_args, row.schema)],
         only_new=only_new(args, row.shown_args, row.schema) if row.open else None,
     )
 
 
-def _listed(one: Overlap, args: Any) -> Listed:
+def _listed(one: Overlap, args: Any) -> RepeatedList:
     amount = next((name for name in AMOUNTS if any(name in (x.now or {}) for x in one.lines)), "")
     # What would happen again comes first: it is what the person has to look at.
     lines = sorted(one.lines, key=lambda line: (not line.again, line.now is None))
     rows = [
-        Row(line.name, _value(line.before, amount), _value(line.now, amount), line.again)
+        RepeatedLine(
+            name=line.name,
+            before=_value(line.before, amount),
+            now=_value(line.now, amount),
+            again=line.again,
+        )
         for line in lines[:LINES_SHOWN]
     ]
-    return Listed(
+    return RepeatedList(
         name=one.list,
         field=one.field,
-        rows=tuple(rows),
+        rows=rows,
         more=len(lines) - len(rows),
         again=one.again,
         new=one.new,

@@ -22,6 +22,7 @@ from checkpoints import queries
 from checkpoints.addresses import thread_address
 from checkpoints.state.list_keys import Part
 from checkpoints.views import ActivityRow, VerificationRow
+from dashboard.documents.state_shape import Shape
 from dashboard.html.differences import container, pairs_of, same
 from dashboard.html.list_pairs import MISSING
 from dashboard.identity.people import people
@@ -32,15 +33,14 @@ from dashboard.wording.parties import Recognised, recognised
 from dashboard.wording.text import span
 
 from .report_outcomes import CUT, outcome_in_words
-from .request_page import ApprovalPage
+from .request_reads import ApprovalPage
 
 LINES_MAX: Final = 500
 FOUR_EYES: Final = "People who started, forked or edited the thread can’t approve"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One value that differs: where, before and now; None beside `added` or `removed`."""
+class ReportedDifference(Shape):
+    """A value that differs; `what` is added, changed or removed."""
 
     path: str
     before: Any
@@ -53,7 +53,7 @@ class Verdict:
     """One vote with what it changed in the arguments that stood before it."""
 
     vote: Vote
-    edits: list[Difference]
+    edits: list[ReportedDifference]
 
     @property
     def void(self) -> bool:
@@ -90,7 +90,7 @@ class DecisionReport:
         return recognised(self.approval.shown_args)
 
     @property
-    def last_time(self) -> list[Difference]:
+    def last_time(self) -> list[ReportedDifference]:
         """Differences from the last comparable action; empty where there is none."""
         last = self.page.last
         return (
@@ -254,27 +254,31 @@ def _data(row: RecordRow) -> Mapping[str, Any]:
     return row.data if isinstance(row.data, Mapping) else {}
 
 
-def differences(before: Any, now: Any, schema: Any = None) -> list[Difference]:
+def differences(before: Any, now: Any, schema: Any = None) -> list[ReportedDifference]:
     """The outermost values that differ, with their paths; at most LINES_MAX."""
     if not (container(before) and container(now) and type(before) is type(now)):
-        return [] if same(before, now) else [Difference("$", before, now, "changed")]
+        return (
+            []
+            if same(before, now)
+            else [ReportedDifference(path="$", before=before, now=now, what="changed")]
+        )
     return _walk(before, now, "$", Part.of(schema))[:LINES_MAX]
 
 
-def _walk(before: Any, now: Any, path: str, part: Part) -> list[Difference]:
-    result: list[Difference] = []
+def _walk(before: Any, now: Any, path: str, part: Part) -> list[ReportedDifference]:
+    result: list[ReportedDifference] = []
     for key, new, old in pairs_of(now, before, part):
         where = f"{path}.{key}"
         if old is MISSING:
-            result.append(Difference(where, None, new, "added"))
+            result.append(ReportedDifference(path=where, before=None, now=new, what="added"))
         elif new is MISSING:
-            result.append(Difference(where, old, None, "removed"))
+            result.append(ReportedDifference(path=where, before=old, now=None, what="removed"))
         elif same(new, old):
             continue
         elif container(new) and container(old) and type(new) is type(old):
             result += _walk(old, new, where, part.under(key))
         else:
-            result.append(Difference(where, old, new, "changed"))
+            result.append(ReportedDifference(path=where, before=old, now=new, what="changed"))
         if len(result) > LINES_MAX:
             break
     return result

@@ -19,7 +19,7 @@ from .report import DecisionReport
 def text_of(report: DecisionReport) -> str:
     """The file's text."""
     return render_to_string(
-        "approval/report/file.html", {**report.context(), "whole": True}
+        "approvals/report/file.html", {**report.context(), "whole": True}
     ).lstrip()
 
 
@@ -42,4 +42,4 @@ def report(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     result = DecisionReport(who.workspace, approval_id, by=who.id)
     if request.GET.get("form"):
         return attachment(result)
-    return render(request, "approval/report/page.html", dict(result.context()))
+    return render(request, "approvals/report/page.html", dict(result.context()))

@@ -19,24 +19,10 @@ from dashboard.api.records.search import CAME_OF_ALL, CameOf
 from dashboard.documents.state_shape import Shape
 
 from .approval_detail import Prior
-from .report import DecisionReport, Difference, Proved, Verdict
+from .report import DecisionReport, Proved, ReportedDifference, Verdict
 from .report_page import attachment
 
 HTML = "text/html"
-
-
-class ReportedDifference(Shape):
-    """A value that differs; `what` is added, changed or removed."""
-
-    path: str
-    before: Any
-    now: Any
-    what: str
-
-    @classmethod
-    def of(cls, row: Difference) -> Self:
-        """The row for the wire."""
-        return cls(path=row.path, before=row.before, now=row.now, what=row.what)
 
 
 class ReportedNotice(Shape):
@@ -84,7 +70,7 @@ class ReportedVote(Shape):
             at=vote.at,
             counts=vote.counts,
             proposal_hash=vote.proposal_hash,
-            edits=[ReportedDifference.of(one) for one in row.edits],
+            edits=row.edits,
         )
 
 
@@ -206,7 +192,7 @@ class Report(Shape):
             amount=about.amount,
             payee=about.payee,
             last_time=None if last is None else last.row.id,
-            differs=[ReportedDifference.of(one) for one in report.last_time],
+            differs=report.last_time,
             rule=report.page.progress.terms.rule,
             policy_version=row.policy_version,
             terms=report.terms,

@@ -12,9 +12,9 @@ from dashboard.html import differences
 from dashboard.wording.parties import recognised
 
 from .confirmation import NEVER_SENT_BACK
-from .request_page import ApprovalPage
+from .request_reads import ApprovalPage
 
-PAGE: Final = "approval/decision/second_page.html"
+PAGE: Final = "approvals/second_question.html"
 _OURS: Final = (*NEVER_SENT_BACK, "verdict", "confirmed")
 
 

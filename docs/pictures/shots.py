@@ -66,10 +66,10 @@ SHOTS = {
     "stream": Shot(
         "operator", "/threads/{stream}/", "thread/detail.html", "How long", "#thread-progress"
     ),
-    "inbox": Shot("manager", "/approvals/", "inbox/list.html", "Approvals"),
-    "approval": Shot("manager", "/approvals/{open}/", "approval/detail.html", "Publish “"),
+    "inbox": Shot("manager", "/approvals/", "approvals/inbox.html", "Approvals"),
+    "approval": Shot("manager", "/approvals/{open}/", "approvals/request.html", "Publish “"),
     "approval-decided": Shot(
-        "manager", "/approvals/{decided}/", "approval/detail.html", "Publish “"
+        "manager", "/approvals/{decided}/", "approvals/request.html", "Publish “"
     ),
     "fork": Shot(
         "manager",

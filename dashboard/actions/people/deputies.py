@@ -1,4 +1,4 @@
-"""Deputies: out of office, and single requests handed over; part of the door `actions`.
+"""Deputies of people who are away; part of the door `actions`.
 
 Reviewers choose for themselves; admins, who look after people, choose for everybody.
 """
@@ -83,24 +83,6 @@ def remove_deputy(actor: Actor, deputy_id: UUID) -> DeputyRow:
         raise Missing("There is no such deputy in this workspace.")
     changes.remove_deputy(deputy_id, workspace=actor.workspace, actor=actor.id)
     return row
-
-
-@translated()
-def hand_over(actor: Actor, approval_id: UUID, to: str, reason: str = "") -> DeputyRow:
-    """Let another reviewer (by user name) decide one open request in the person's place."""
-    require(actor, "decide")
-    check_text("$.to", to, PERSON_MAX, required=True)
-    _check_reason(reason)
-    with transaction.atomic():
-        made = changes.hand_over(
-            approval_id,
-            workspace=actor.workspace,
-            person=actor.person,
-            actor=actor.id,
-            to=to,
-            reason=reason,
-        )
-        return deputies.deputy(made, workspace=actor.workspace)
 
 
 def _reviewer(actor: Actor, path: str, name: str) -> str:

@@ -64,13 +64,6 @@ class NameDeputy(RequestShape):
     )
 
 
-class HandOver(RequestShape):
-    """To whom one request goes."""
-
-    to: Annotated[str, NotBlank(PERSON_MAX)] = Field(description="The user name of a reviewer.")
-    reason: Reason = Field("", description="For them to read; it is on record.")
-
-
 class Deputies(MemberView):
     """Those that concern the caller, or a new one."""
 
@@ -119,21 +112,3 @@ class RemoveOneDeputy(MemberView):
         """The deputy as it was."""
         self.body(Nothing)
         return answer(Deputy.of(actions.remove_deputy(self.actor, deputy_id)))
-
-
-class HandOverApproval(MemberView):
-    """One request for another reviewer."""
-
-    changes = "decide"
-
-    @extend_schema(
-        operation_id="approvals_hand_over",
-        request=HandOver,
-        responses={201: Deputy, **refusals(404, 409, 422)},
-        summary="Let another reviewer decide a request in your place",
-    )
-    def post(self, request: Request, approval_id: UUID) -> Response:
-        """They are told; you may still decide it yourself."""
-        body = self.body(HandOver)
-        row = actions.hand_over(self.actor, approval_id, body.to, body.reason)
-        return answer(Deputy.of(row), status=201)

@@ -11,10 +11,12 @@ from approvals.queries.deputies import DeputyRow
 from dashboard import actions
 from dashboard.actions.people import deputies
 from dashboard.api.fleet.deputies import Deputy, DeputyList
+from dashboard.approvals.hand_over import HAND_OVER
 from dashboard.commands.terminal.console import PersonalCommand, Verb
 from dashboard.commands.terminal.tables import Table, table
 from dashboard.errors import Invalid, Missing
 from dashboard.fields.typed_values import time_in_utc
+from dashboard.kit.command import verb
 
 
 def list_deputies(command: PersonalCommand) -> None:
@@ -41,12 +43,6 @@ def remove(command: PersonalCommand) -> None:
     actor = command.actor("delegate")
     _tell(command, actions.remove_deputy(actor, _ident(command.options["id"])))
     command.say("Removed.")
-
-
-def hand_over(command: PersonalCommand) -> None:
-    """Let another reviewer decide one request."""
-    o, actor = command.options, command.actor("decide")
-    _tell(command, actions.hand_over(actor, _ident(o["approval"]), o["to"], o["reason"]))
 
 
 def _time(option: str, text: str) -> datetime:
@@ -105,12 +101,6 @@ def _remove_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID")
 
 
-def _hand_over_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("approval", metavar="APPROVAL")
-    parser.add_argument("to", metavar="USER", help="who decides in your place")
-    _reason(parser)
-
-
 VERBS = (
     Verb("list", "lists your deputies, and whose deputy you are", list_deputies, _list_options),
     Verb(
@@ -126,5 +116,9 @@ VERBS = (
         remove,
         _remove_options,
     ),
-    Verb("hand-over", "lets another reviewer decide one request", hand_over, _hand_over_options),
+    verb(
+        HAND_OVER,
+        lambda command, _who, row, _id: _tell(command, row),
+        names={"to": ("to", "USER")},
+    ),
 )

@@ -1,4 +1,4 @@
-"""Out of office: a reviewer's deputies, and requests handed over."""
+"""Out of office: a reviewer's deputies."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from approvals import queries
 from dashboard import actions, errors
 from dashboard.actions.people import deputies
 from dashboard.fields.parameters import FLAG
-from dashboard.identity.permissions import may, require
+from dashboard.identity.permissions import may
 from dashboard.views import forms
 from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member, refused
+from dashboard.views.base import SeeOther, actor, flash, member
 
-LIST, HAND_OVER = "deputy/list.html", "approval/hand_over.html"
+LIST = "deputy/list.html"
 HOME = "deputies"
 
 
@@ -55,33 +54,6 @@ def remove(request: HttpRequest, deputy_id: UUID) -> HttpResponse:
     row = actions.remove_deputy(actor(request), deputy_id)
     flash(request, f"{row.deputy_name} no longer acts for {row.person_name}.")
     return SeeOther(reverse(HOME))
-
-
-@require_http_methods(["GET", "POST"])
-@member
-@takes()
-def hand_over(request: HttpRequest, approval_id: UUID) -> HttpResponse:
-    """Let another reviewer decide a request."""
-    who, query = actor(request), request.POST
-    require(who, "decide")
-    approval = queries.approval(approval_id, workspace=who.workspace)
-    context: dict[str, Any] = {"approval": approval, "draft": query, "errors": {}}
-    if request.method != "POST":
-        return render(request, HAND_OVER, context | {"reviewers": deputies.possible_deputies(who)})
-    back = reverse("approval", args=[approval_id])
-    try:
-        reason = query.get("reason", "").strip()
-        row = actions.hand_over(who, approval_id, query.get("to", ""), reason)
-    except errors.Missing:
-        raise
-    except errors.Invalid as error:
-        context |= {"reviewers": deputies.possible_deputies(who)}
-        context["errors"] = forms.problems_of(error)
-        return render(request, HAND_OVER, context, status=error.status)
-    except errors.ActionError as error:
-        return refused(request, error, back=back, label="Back to the request")
-    flash(request, f"Handed over: {row.deputy_name} can decide this in your place.")
-    return SeeOther(back)
 
 
 def _page(

@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import connection
 
-from dashboard import actions
 from dashboard.administration import subscriptions
+from dashboard.approvals.hand_over import HAND_OVER, HandOver
 from dashboard.board.saved_views import view_actions
 from dashboard.board.saved_views.changes import Choice
 from tests.contract import things
@@ -41,7 +41,7 @@ def emptying(monkeypatch: pytest.MonkeyPatch, table: str) -> Iterator[None]:
 def handed_over(cast: Cast) -> tuple[str, Call]:
     request = scene.waiting(cast.workspace, scene.make_agent())
     who = cast.actor("manager")
-    return "gp_deputy", partial(actions.hand_over, who, request.id, "second_manager")
+    return "gp_deputy", partial(HAND_OVER.run, who, HandOver(to="second_manager"), request.id)
 
 
 def deputy(cast: Cast) -> tuple[str, Call]:

@@ -23,8 +23,8 @@ from checkpoints import chain, queries, store
 from checkpoints.errors import GatepostError
 from checkpoints.records import NewActivity, Work
 from checkpoints.states import EventKind
-from dashboard import actions
 from dashboard.api.shapes.requests import Nothing
+from dashboard.approvals.hand_over import HAND_OVER, HandOver
 from dashboard.errors import ActionError
 from dashboard.records.erase import DECIDE_ERASURE, DecideErasure
 from dashboard.records.legal_holds import HOLD, ChangeHold
@@ -111,7 +111,7 @@ def of_request(cast: Cast, request: requests.ApprovalRow) -> dict[str, Made]:
         "other edits": decide(other, "edit", args={"report": "s"}, comment="better"),
         "other asks": decide(other, "respond", comment="why?"),
         "take back": partial(decisions.take_back, cast.actor(manager), request.id),
-        "hand over": partial(actions.hand_over, cast.actor(manager), request.id, other),
+        "hand over": partial(HAND_OVER.run, cast.actor(manager), HandOver(to=other), request.id),
         "expire": gates.expire_due,
         "settle": gates.settle_due,
     }

@@ -37,7 +37,4 @@ OUTSIDE: Final[dict[str, list[str]]] = {
         *("threads_many", "threads_reveal", "threads_roll_back", "threads_settle"),
         *("threads_start", "threads_verify"),
     ],
-    "Verbs of approvals that are not converted yet.": [
-        "approvals_hand_over",
-    ],
 }

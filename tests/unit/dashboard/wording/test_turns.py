@@ -28,7 +28,7 @@ from checkpoints.errors import GatepostError
 from dashboard import errors
 from dashboard.approvals import decide_many as bulk
 from dashboard.approvals.approval_detail import ApprovalDetail
-from dashboard.approvals.request_page import ApprovalPage, approval_side
+from dashboard.approvals.request_reads import ApprovalPage, approval_side
 from dashboard.approvals.reviewers import Viewer
 from dashboard.identity.permissions import Actor, actor_of
 from dashboard.identity.seats import person_of, seat_of

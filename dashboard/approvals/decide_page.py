@@ -1,4 +1,4 @@
-"""One request, and the decision. A GET never decides."""
+"""The forms of a request's page that decide it and take that back. A GET never decides."""
 
 from __future__ import annotations
 
@@ -8,59 +8,24 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods
 
 from approvals.rules.votes import person
 from dashboard import errors
 from dashboard.api.shapes.requests import Nothing
 from dashboard.fields.answer import answer_fields, read_answer
-from dashboard.fields.parameters import FLAG, TEXT
 from dashboard.identity.permissions import require
 from dashboard.kit.action import read
 from dashboard.views import forms
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, live_page, show, wants_regions
+from dashboard.views.base import SeeOther, actor, flash, live_page, wants_regions
 
 from . import after_verdict, confirmation, second_question
 from . import edit as editing
 from . import next_request as flow
-from .after_verdict import notice, page_for
+from .after_verdict import notice
 from .decide import DECIDE, Decide
+from .request_page import page_for, show_request
 from .take_back import TAKE_BACK
-
-DETAIL = "approval/detail.html"
-SEEN_HEADER = "X-Gatepost-Seen"  # the hash of the proposal that the page has shown
-
-
-@require_safe
-@live_page
-@takes(exact=FLAG, lines=TEXT, **flow.LIST_PARAMETERS)
-def approval(request: HttpRequest, approval_id: UUID) -> HttpResponse:
-    """One request with everything a decision needs; notes that this person has it open.
-
-    ?exact=1 has the JSON of the proposal also where it is long; ?lines= sorts lists by a column.
-    """
-    flow.note_look(request, approval_id)
-    return _page(request, approval_id)
-
-
-def _page(
-    request: HttpRequest,
-    approval_id: UUID,
-    extra: dict[str, Any] | None = None,
-    *,
-    status: int = 200,
-    seen: str = "",
-) -> HttpResponse:
-    page = page_for(request, approval_id, seen=seen or request.headers.get(SEEN_HEADER, ""))
-    more: dict[str, Any] = {}
-    if not wants_regions(request):
-        more = (
-            flow.context(request, approval_id)
-            | after_verdict.context(request, page)
-            | (extra or {})
-        )
-    return show(request, page, DETAIL, more, status=status)
 
 
 @sensitive_post_parameters("password")
@@ -86,7 +51,7 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     if problems:
         draft["answer_fields"] = answer_fields(page.approval.schema, texts, problems)
         draft["notice"] = problems.get(forms.WHOLE, "")
-        return _page(request, approval_id, draft, status=422)
+        return show_request(request, approval_id, draft, status=422)
     try:
         if question := second_question.ask(request, page, verdict):
             return question
@@ -112,7 +77,7 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
         by_other = late and person(first) != actor(request).person
         draft |= (asks := confirmation.needed(request, error))
         draft["notice"] = "" if draft["comment_error"] or by_other or asks else error.detail
-        return _page(request, approval_id, draft, status=error.status, seen=before)
+        return show_request(request, approval_id, draft, status=error.status, seen=before)
     payload = notice(page_for(request, approval_id), row, verdict)
     return after_verdict.onward(
         request, row, payload, None if row.open and verdict == "respond" else following
@@ -130,7 +95,7 @@ def take_back(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     except errors.Missing:
         raise
     except errors.ActionError as error:
-        return _page(request, approval_id, {"notice": error.detail}, status=error.status)
+        return show_request(request, approval_id, {"notice": error.detail}, status=error.status)
     flash(request, "Undone. Nothing was done; the request is open again.")
     return SeeOther(reverse("approval", args=[approval_id]))
 
@@ -138,5 +103,5 @@ def take_back(request: HttpRequest, approval_id: UUID) -> HttpResponse:
 def _again(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     """A reload of an answer leads to the request; the polls of that answer find its regions."""
     if wants_regions(request):
-        return _page(request, approval_id)
+        return show_request(request, approval_id)
     return HttpResponseRedirect(reverse("approval", args=[approval_id]))
