@@ -20,7 +20,6 @@ from checkpoints import queries
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import Actor
-from dashboard.wording.turns import nobody_can
 from dashboard.wording.young_accounts import young_accounts
 
 from . import evidence
@@ -29,6 +28,7 @@ from .receipt_shape import ProposalReceipts
 from .receipts import receipts_of
 from .repeats import Repeated, repeat_of
 from .reviewers import RequestProgress, Stage, progress_of
+from .turns import nobody_can
 
 REPLIES = 200
 

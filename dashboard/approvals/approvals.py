@@ -25,7 +25,8 @@ from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid
 from dashboard.identity.permissions import Actor, Allowance, lacks, may
 from dashboard.identity.seats import person_of, represents, seat_of, seated
-from dashboard.wording.turns import own_part
+
+from .turns import own_part
 
 # An agent that interrupts says in the schema which answers it takes.
 NAMES_VERDICTS: JsonDict = {

@@ -26,11 +26,11 @@ from dashboard.errors import ActionError, DecidedAlone, Invalid
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
 from dashboard.identity.seats import person_of, seated
-from dashboard.wording.distinct import distinctions
-from dashboard.wording.turns import own_part
 
 from .approvals import Approval
 from .decide import DECIDE, Decide
+from .distinct import distinctions
+from .turns import own_part
 
 AT_ONCE: Final = 200
 TOGETHER: Final = YES_OR_NO  # what can be said to several requests at once

@@ -13,7 +13,6 @@ from django.views.decorators.http import require_http_methods
 from approvals.rules.votes import person
 from dashboard import errors
 from dashboard.api.shapes.requests import Nothing
-from dashboard.fields.answer import answer_fields, read_answer
 from dashboard.identity.permissions import require
 from dashboard.kit.action import read
 from dashboard.views import forms
@@ -23,6 +22,7 @@ from . import after_verdict, confirmation, second_question
 from . import edit as editing
 from . import next_request as flow
 from .after_verdict import notice
+from .answer import answer_fields, read_answer
 from .decide import DECIDE, Decide
 from .request_page import page_for, show_request
 from .take_back import TAKE_BACK

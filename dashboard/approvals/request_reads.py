@@ -22,7 +22,6 @@ from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.states import EventKind, Status
 from checkpoints.views import ActivityRow, AgentRow, EffectFate, EventRow, ThreadRow
-from dashboard.fields.answer import answer_fields
 from dashboard.fields.shapes import Field
 from dashboard.html import differences
 from dashboard.identity.people import people
@@ -33,15 +32,16 @@ from dashboard.records.integrity.damage import damage_of
 from dashboard.threads.plans.operation import operation_plan
 from dashboard.wording.operations import OUTCOMES, carried_out, operation
 from dashboard.wording.parties import recognised
-from dashboard.wording.turns import nobody_can
 from dashboard.wording.young_accounts import young_accounts
 
 from . import evidence
+from .answer import answer_fields
 from .inbox import InboxPage
 from .receipt_shape import ProposalReceipts
 from .receipts import receipts_of
 from .repeats import Repeated, repeat_of
 from .reviewers import RequestProgress, Viewer, own, progress_of
+from .turns import nobody_can
 
 
 @dataclass(frozen=True, slots=True)

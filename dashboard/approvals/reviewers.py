@@ -13,7 +13,8 @@ from approvals.rules.terms import Seat, Terms, names_of, terms_of
 from approvals.rules.votes import Progress, Vote, person, voided
 from dashboard.identity.permissions import Actor, lacks
 from dashboard.identity.seats import Represents, represents, seat_of
-from dashboard.wording.turns import Own, own_part
+
+from .turns import Own, own_part
 
 
 class Viewer:

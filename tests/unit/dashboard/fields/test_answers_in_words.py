@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.fields.answer import ANSWER, answer_fields, read_answer
+from dashboard.approvals.answer import ANSWER, answer_fields, read_answer
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from dashboard.approvals.answer import answer_fields, read_answer
 from dashboard.fields import form as fields
-from dashboard.fields.answer import answer_fields, read_answer
 from dashboard.fields.faults import schema_faults
 from tests.unit.dashboard.fields.generated import generated, opened, some_values
 

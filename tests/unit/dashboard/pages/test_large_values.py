@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from dashboard.approvals.templatetags.decision import EXACT_MAX, exact_json
 from dashboard.html import trees
-from dashboard.templatetags.decision import EXACT_MAX, exact_json
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 

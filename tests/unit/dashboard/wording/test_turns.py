@@ -30,10 +30,10 @@ from dashboard.approvals import decide_many as bulk
 from dashboard.approvals.approval_detail import ApprovalDetail
 from dashboard.approvals.request_reads import ApprovalPage, approval_side
 from dashboard.approvals.reviewers import Viewer
+from dashboard.approvals.turns import nobody_can
 from dashboard.identity.permissions import Actor, actor_of
 from dashboard.identity.seats import person_of, seat_of
 from dashboard.records.integrity.proof import verify
-from dashboard.wording.turns import nobody_can
 from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows

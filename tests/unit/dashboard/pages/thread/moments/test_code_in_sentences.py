@@ -15,7 +15,7 @@ from approvals.incidents import queries as incidents
 from checkpoints import store
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
-from dashboard.templatetags.decision import full_prose
+from dashboard.approvals.templatetags.decision import full_prose
 from dashboard.wording import text
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene

@@ -7,7 +7,8 @@ from typing import Any
 
 from django import template
 
-from dashboard.wording import amounts, distinct
+from dashboard.approvals import distinct
+from dashboard.wording import amounts
 
 register = template.Library()
 _NUMBERS = re.compile(r"[0-9]+([.,:-][0-9]+)*")

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from checkpoints.state.list_keys import resolve
-
-from . import form as fields
-from .inputs import reading_of
-from .shapes import Field
+from dashboard.fields import form as fields
+from dashboard.fields.inputs import reading_of
+from dashboard.fields.shapes import Field
 
 ANSWER: Final = "answer"  # the input of a question that asks for one value
 _INPUT: Final = fields.PREFIX + ANSWER
