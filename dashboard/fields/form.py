@@ -1,10 +1,10 @@
-"""Forms made from a JSON Schema: to inputs and back to values. The one home of all five forms.
+"""Forms made from a JSON Schema: to inputs and back to values. The one home of all forms.
 
-Start, edit, answer, fork and the edit of a request: `build` makes the inputs, `parse` reads what
-was posted. Each top-level channel is one input named `f-<channel>`; what an empty one means is
-`e-<channel>`, the zone of a time `z-<channel>`. A list of flat objects is a table of inputs, other
-objects and lists are edited as JSON. A value is
-judged by its own part of the schema, so that a refusal stands beside its field.
+Start, edit, answer, fork, the edit of a request and the dialogs of actions: `build` makes the
+inputs, `parse` reads what was posted. Each top-level channel is one input named `f-<channel>`; what
+an empty one means is `e-<channel>`, the zone of a time `z-<channel>`. A list of flat objects is a
+table of inputs, other objects and lists are edited as JSON. A value is judged by its own part of
+the schema, so that a refusal stands beside its field.
 """
 
 from __future__ import annotations
@@ -71,26 +71,29 @@ def build(
     only: Collection[str] | None = None,
     compare: bool = True,
     omittable: bool = False,
+    prefix: str = PREFIX,
+    asks: bool = True,
 ) -> list[Field]:
     """Inputs for the channels of `schema`, filled with `values` or with what was `posted`.
 
     `only` limits the channels; `compare` notes what a changed value was before; `errors` maps
-    channel to message. `omittable`: what the schema does not require may be left out.
+    channel to message. `omittable`: what the schema does not require may be left out. Unless the
+    form `asks`, an input that is cleared means the first of its readings. `prefix` begins names.
     """
     sent = posted or {}
     fields = []
     for channel in channels(schema, only):
-        one = _member(schema, values, channel, sent, omittable=omittable)
-        text = one.text if one.kind == "file" else sent.get(PREFIX + channel, one.text)
+        one = _member(schema, values, channel, sent.get(prefix + channel), omittable=omittable)
+        text = one.text if one.kind == "file" else sent.get(prefix + channel, one.text)
         reading = sent.get(READING + channel, one.opened_reading)
         is_asked = one.opened_reading == UNANSWERED
-        columns = _columns(one, sent)
+        columns = _columns(one, sent, prefix)
         if columns:
-            fields.append(_table(one, columns, sent, errors or {}))
+            fields.append(_table(one, columns, sent, errors or {}, prefix))
             continue
         fields.append(
             Field(
-                name=PREFIX + channel,
+                name=prefix + channel,
                 label=one.label,
                 kind=one.kind,
                 value=text,
@@ -101,7 +104,7 @@ def build(
                 native_required=is_asked and not one.readings,
                 options=_options(one),
                 attrs=_attrs(one),
-                readings=_readings(one),
+                readings=_readings(one) if asks else (),
                 reading=reading,
                 zones=_zones(one) if one.kind == "datetime" else (),
                 zone=sent.get(ZONE + channel, one.zone),
@@ -117,23 +120,26 @@ def parse(
     *,
     only: Collection[str] | None = None,
     omittable: bool = False,
+    prefix: str = PREFIX,
+    judges: bool = True,
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """({channel: new value, ABSENT where it is left out}, {channel: message}).
 
-    What was not touched and what was not in the form is no change.
+    What was not touched and what was not in the form is no change. A form whose values are judged
+    elsewhere does not do so (`judges`).
     """
     changes: dict[str, Any] = {}
     errors: dict[str, str] = {}
     for channel in channels(schema, only):
-        texts = _texts(channel, posted)
+        texts = _texts(channel, posted, prefix)
         if texts is None:
             continue
-        one = _member(schema, values, channel, posted, omittable=omittable)
+        one = _member(schema, values, channel, texts.text, omittable=omittable)
         if one.kind in ("file", "fixed"):
             continue
-        columns = _columns(one, posted)
+        columns = _columns(one, posted, prefix)
         try:
-            value = read_rows(one, columns, posted) if columns else one.read(texts)
+            value = read_rows(one, columns, posted) if columns else one.read(texts, judges=judges)
         except Unreadable as error:
             errors[channel] = str(error)
         else:
@@ -153,7 +159,7 @@ def touched(
     results: dict[str, str] = {}
     for channel in channels(schema):
         texts = _texts(channel, posted)
-        one = _member(schema, values, channel, posted, omittable=omittable)
+        one = _member(schema, values, channel, posted.get(PREFIX + channel), omittable=omittable)
         names = [prefix + channel for prefix in (PREFIX, ZONE, READING)]
         if texts is None:
             continue
@@ -168,17 +174,21 @@ def touched(
     return results
 
 
-def _columns(one: Member, posted: Mapping[str, str]) -> list[str]:
+def _columns(one: Member, posted: Mapping[str, str], prefix: str = PREFIX) -> list[str]:
     """The columns of a list of objects as a table; none where its JSON was posted."""
-    return columns_of(one) if posted.get(PREFIX + one.name, MARK) == MARK else []
+    return columns_of(one) if posted.get(prefix + one.name, MARK) == MARK else []
 
 
 def _table(
-    one: Member, columns: list[str], posted: Mapping[str, str], errors: Mapping[str, str]
+    one: Member,
+    columns: list[str],
+    posted: Mapping[str, str],
+    errors: Mapping[str, str],
+    prefix: str,
 ) -> Field:
     rows = rows_of(one, columns, posted)
     return Field(
-        name=PREFIX + one.name,
+        name=prefix + one.name,
         label=one.label,
         kind="table",
         value=MARK,
@@ -214,18 +224,17 @@ def _member(
     schema: Mapping[str, Any],
     values: Mapping[str, Any],
     channel: str,
-    posted: Mapping[str, str],
+    text: str | None,
     *,
     omittable: bool,
 ) -> Member:
     raw = schema["properties"][channel]
     opened = values.get(channel, ABSENT)
-    text = posted.get(PREFIX + channel)
     return member(channel, raw, schema, opened, omittable=omittable, text=text)
 
 
-def _texts(channel: str, posted: Mapping[str, str]) -> Posted | None:
-    text = posted.get(PREFIX + channel)
+def _texts(channel: str, posted: Mapping[str, str], prefix: str = PREFIX) -> Posted | None:
+    text = posted.get(prefix + channel)
     if text is None:
         return None
     return Posted(text, posted.get(ZONE + channel), posted.get(READING + channel))

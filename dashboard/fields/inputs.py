@@ -26,7 +26,9 @@ from .typed_values import without_thousands
 
 LONG: Final = 80  # characters of a text that needs more than a line
 LONG_ALLOWED: Final = 200  # a text that may be longer than this is a long text
-ARTIFACT: Final = "x-gatepost"  # a channel that holds a file says "artifact" here
+# A channel that holds a file says "artifact" here; an object of texts, of which a form takes one
+# member, says "pair".
+MARKED: Final = "x-gatepost"
 TRUE, FALSE = "true", "false"
 
 OMITTED, NULL, EMPTY_TEXT, EMPTY_LIST, UNANSWERED = "omitted", "null", "text", "list", ""
@@ -135,13 +137,18 @@ class Member:
         """True if the input is empty; a text of blanks is a text."""
         return not (text if self.kind in ("text", "textarea") else text.strip())
 
-    def read(self, posted: Posted) -> Any:
-        """The value that was meant, ABSENT if the member is left out; raises Unreadable."""
+    def read(self, posted: Posted, *, judges: bool = True) -> Any:
+        """The value that was meant, ABSENT if the member is left out; raises Unreadable.
+
+        Unless it `judges`, the schema is asked only for the type of a value.
+        """
         if self.is_empty(posted.text):
             return self._read_empty(posted)
         if not self.is_touched(posted):
             return self.opened
         value = self._read_text(posted)
+        if not judges:
+            return value
         judge(value, self.raw, self.root)
         return value
 
@@ -276,8 +283,11 @@ def _option(value: Any, *, is_text: bool) -> str:
 def _kind(part: Mapping[str, Any], raw: Mapping[str, Any], opened: Any, text: str | None) -> str:
     if raw.get("readOnly") or part.get("readOnly"):
         return "fixed"
-    if "artifact" in (raw.get(ARTIFACT), part.get(ARTIFACT)):
+    marks = (raw.get(MARKED), part.get(MARKED))
+    if "artifact" in marks:
         return "file"
+    if "pair" in marks and (opened is ABSENT or len(opened or ()) < 2):
+        return "pair"
     if choices(part)[0]:
         return "select"
     is_empty = opened is ABSENT or opened is None
@@ -380,6 +390,8 @@ def to_text(value: Any, kind: str) -> str:
         return json.dumps(value, ensure_ascii=False, indent=2)
     if kind == "lines":
         return "\n".join(value or ())
+    if kind == "pair":
+        return next((f"{key}:{text}" for key, text in (value or {}).items()), "")
     if kind == "file":
         return str(value.get("name") or "a file") if isinstance(value, Mapping) else ""
     if value is None:
@@ -405,11 +417,20 @@ def from_text(text: str, kind: str) -> Any:
             if stripped not in (TRUE, FALSE):
                 raise Unreadable("Choose yes or no.")
             return stripped == TRUE
+        case "pair":
+            return _pair(stripped)
         case "integer":
             return _whole_number(stripped)
         case "number":
             return _number(stripped)
     return from_json(stripped or "null")
+
+
+def _pair(text: str) -> dict[str, str]:
+    key, colon, value = text.partition(":")
+    if not (key.strip() and colon):
+        raise Unreadable("Write key:value.")
+    return {key.strip(): value.strip()}
 
 
 def _whole_number(text: str) -> int:

@@ -149,7 +149,7 @@ class Field:
     """One input of a form made from a JSON Schema.
 
     kind: text, textarea, lines (one string each), integer, number, bool, date, datetime, select,
-    table (`rows` of cells), json, file or fixed (shown, not editable).
+    pair (key:value), table (`rows` of cells), json, file or fixed (shown, not editable).
     name is the form name (`f-<channel>`), value and was are text as an input shows it. `readings`
     are what it may mean when it is left empty, where a person has to say which; `reading` is
     chosen. `required`: nothing is sent before it is answered; `native_required`: no empty input can

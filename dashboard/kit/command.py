@@ -7,12 +7,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from dashboard.api.shapes.requests import RequestShape
 from dashboard.commands.terminal.arguments import add_version_argument, pair
 from dashboard.commands.terminal.console import PersonalCommand, Verb, add_yes_argument
 from dashboard.commands.terminal.tables import Table
 
 from .action import Action, read
-from .inputs import choices_of, kind_of, option_of
+from .inputs import inputs_of
 
 type _Declare = Callable[[argparse.ArgumentParser], None]
 
@@ -84,23 +85,30 @@ def _add_options(
     parser: argparse.ArgumentParser, action: Action[Any, Any], words: Mapping[str, Sequence[str]]
 ) -> None:
     group: Any = None
-    for name in words:
-        field = action.takes.model_fields[name]
+    takes: type[RequestShape] = action.takes
+    inputs = inputs_of(takes)
+    for one in inputs.members():
+        name = inputs.fields[one.name]
+        if name not in words:
+            continue
+        field = takes.model_fields[name]
         adds: Any = parser
         if name in action.alternatives:
             adds = group = group or parser.add_mutually_exclusive_group()
         text = (field.description or "").removesuffix(".").replace("%", "%%")
         more: dict[str, Any] = {"help": text[:1].lower() + text[1:]}
-        match kind_of(field):
-            case kind if kind is bool:
+        match one.kind:
+            case "bool":
                 more["action"] = "store_true"
-            case kind if kind is dict:
+            case "pair":
                 more |= {"action": "append", "metavar": "KEY=VALUE"}
-            case kind if kind in (int, UUID):
-                more["type"] = kind
-            case _ if choices := choices_of(field):
-                more["choices"] = choices
-        word, *shown = words[name] or ["--" + option_of(name, field).replace("_", "-")]
+            case "integer":
+                more["type"] = int
+            case "select":
+                more["choices"] = one.options
+            case _ if one.part.get("format") == "uuid":
+                more["type"] = UUID
+        word, *shown = words[name] or ["--" + one.name.replace("_", "-")]
         if shown:
             [more["metavar"]] = shown
         if word.startswith("--"):
@@ -116,8 +124,8 @@ def _values(
     """The input that the options give; what is not given is left out."""
     values = {name: options[name] for name in words}
     values = {name: value for name, value in values.items() if value is not None}
-    for name, value in values.items():
-        if isinstance(value, list):
-            option = option_of(name, action.takes.model_fields[name])
+    takes: type[RequestShape] = action.takes
+    for option, name in inputs_of(takes).fields.items():
+        if isinstance(value := values.get(name), list):
             values[name] = dict(pair(f"--{option}", word, "key=value") for word in value)
     return values

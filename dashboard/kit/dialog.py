@@ -15,14 +15,13 @@ from pydantic import BaseModel
 from checkpoints.state import deltas
 from dashboard import errors
 from dashboard.fields.parameters import Values
-from dashboard.fields.shapes import Field, Option
 from dashboard.identity.permissions import Actor, require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, member, refused, version_of
 
 from .action import Action, read
-from .inputs import from_texts, kind_of, option_of
+from .inputs import fields_of, from_texts
 
 CHANGED = "The selection was changed; check the new numbers, then confirm."
 # (person, texts of the form or address, selection and plan or None, ids of the address) -> context.
@@ -71,7 +70,7 @@ def dialog(
         def form(status: int) -> HttpResponse:
             context = {
                 "address": request.path,
-                "fields": _fields(action, fields, texts, problems, more.get("options", {})),
+                "fields": fields_of(action.takes, fields, texts, problems, more.get("options", {})),
                 "errors": problems,
                 "plan": plan,
                 "seen": seen,
@@ -117,33 +116,3 @@ def _plan(
 
 def _canonical(chosen: BaseModel) -> str:
     return deltas.canonical(chosen.model_dump(mode="json", exclude_defaults=True)).decode()
-
-
-def _fields(
-    action: Action[Any, Any],
-    names: Sequence[str],
-    texts: Mapping[str, str],
-    problems: Mapping[str, str],
-    options: Mapping[str, Sequence[Option]],
-) -> list[Field]:
-    shown: list[Field] = []
-    for name in names:
-        field = action.takes.model_fields[name]
-        option, kind = option_of(name, field), kind_of(field)
-        required = field.is_required()
-        focus = required and not any(one.required for one in shown)
-        shown.append(
-            Field(
-                name=option,
-                label=option.replace("_", " ").capitalize(),
-                kind="select" if name in options else "text",
-                value=texts.get(option, "").strip(),
-                help=(field.description or "") + (" Write key:value." if kind is dict else ""),
-                error=problems.get(option, ""),
-                required=required,
-                native_required=required,
-                options=options.get(name, ()),
-                attrs={"autofocus": ""} if focus else {},
-            )
-        )
-    return shown

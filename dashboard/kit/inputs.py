@@ -1,66 +1,134 @@
-"""The input of an action as a person gives it in texts: kinds of fields, and their values."""
+"""The input of an action as people give it: its fields on a page, its options in a command.
+
+Both are made from its JSON Schema, as the forms of agents are (`dashboard.fields`). Its values are
+read there and judged by the shape itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Annotated, Any
 
 from pydantic import Field
-from pydantic.fields import FieldInfo
 
 from dashboard.api.shapes.requests import RequestShape
 from dashboard.api.shapes.texts import NotBlank
-from dashboard.errors import Invalid
+from dashboard.errors import Fault, Invalid
+from dashboard.fields import form
+from dashboard.fields.inputs import ABSENT, FALSE, MARKED, TRUE, Member, member
+from dashboard.fields.shapes import Field as FormField
+from dashboard.fields.shapes import Option
 from dashboard.fields.validation import REASON_MAX
 
 RequiredReason = Annotated[str, NotBlank(REASON_MAX), Field(description="Why; kept in the log.")]
 
 
-def kind_of(field: FieldInfo) -> type:
-    """The type of a field's values beside null: str, int, bool, UUID, dict or Literal."""
-    one = _values_of(field)
-    kind: type = get_origin(one) or one
-    return kind
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The schema of an input as a form takes it.
+
+    Names are those that a person gives one by one, `label` of `labels`; `fields` has the field of
+    each.
+    """
+
+    schema: Mapping[str, Any]
+    fields: Mapping[str, str]
+
+    def members(self) -> list[Member]:
+        """Each field by itself, in the order of the shape."""
+        parts = self.schema["properties"]
+        return [member(n, parts[n], self.schema, ABSENT, omittable=True) for n in self.fields]
+
+    def shown(self, opened: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The values that a form was opened on, by what people call them."""
+        values = opened or {}
+        return {key: values[name] for key, name in self.fields.items() if name in values}
 
 
-def choices_of(field: FieldInfo) -> tuple[str, ...]:
-    """The texts of which a field takes one; empty where it takes others."""
-    one = _values_of(field)
-    return get_args(one) if get_origin(one) is Literal else ()
+@cache
+def inputs_of(shape: type[RequestShape]) -> Inputs:
+    """The schema of a shape for forms and commands, each field under its name in words."""
+    schema = shape.model_json_schema()
+    parts: dict[str, Any] = {}
+    fields: dict[str, str] = {}
+    for name in shape.model_fields:
+        part = schema["properties"][name]
+        key = name
+        if isinstance(part.get("additionalProperties"), Mapping):
+            key = name.removesuffix("s")
+            help_text = f"{part.get('description', '')} Write key:value.".strip()
+            part = part | {MARKED: "pair", "description": help_text}
+        parts[key] = part | {"title": key.replace("_", " ").capitalize()}
+        fields[key] = name
+    required = [key for key, name in fields.items() if shape.model_fields[name].is_required()]
+    drawn = schema | {"properties": parts, "required": required, "x-order": [*parts]}
+    return Inputs(drawn, fields)
 
 
-def _values_of(field: FieldInfo) -> Any:
-    """The annotation of a field's values, without null and what is said of it."""
-    one: Any = field.annotation
-    while get_origin(one) is Annotated or NoneType in get_args(one):
-        one = next(part for part in get_args(one) if part is not NoneType)
-    return one
+def fields_of(
+    shape: type[RequestShape],
+    names: Sequence[str],
+    texts: Mapping[str, str],
+    problems: Mapping[str, str],
+    options: Mapping[str, Sequence[Option]],
+    opened: Mapping[str, Any] | None = None,
+) -> list[FormField]:
+    """The inputs of some fields, with what was written; the first one that is needed has focus.
+
+    Before somebody writes they show the values that they are `opened` on.
+    """
+    inputs = inputs_of(shape)
+    chosen = {key: name for key, name in inputs.fields.items() if name in names}
+    errors = {key: problems.get(key) or problems.get(name, "") for key, name in chosen.items()}
+    drawn = form.build(
+        inputs.schema,
+        inputs.shown(opened),
+        posted=texts,
+        errors=errors,
+        only=chosen,
+        compare=False,
+        omittable=True,
+        prefix="",
+        asks=False,
+    )
+    by_name = {chosen[one.name]: one for one in drawn}
+    shown: list[FormField] = []
+    for name in names:
+        one = by_name[name]
+        if name in options:
+            one = replace(one, kind="select", options=options[name])
+        if one.required and not any(other.required for other in shown):
+            one = replace(one, attrs=one.attrs | {"autofocus": ""})
+        shown.append(one)
+    return shown
 
 
-def option_of(name: str, field: FieldInfo) -> str:
-    """The name of one value where a person gives them one by one: label of labels."""
-    return name.removesuffix("s") if kind_of(field) is dict else name
+def from_texts(
+    shape: type[RequestShape],
+    texts: Mapping[str, str],
+    opened: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The values of a form or an address; raises Invalid with the path of each fault.
 
-
-def from_texts(shape: type[RequestShape], texts: Mapping[str, str]) -> dict[str, Any]:
-    """The values of a form or an address; what is empty is left out. Raises Invalid."""
-    values: dict[str, Any] = {}
-    for name, field in shape.model_fields.items():
-        option = option_of(name, field)
-        text = texts.get(option, "").strip()
-        if not text:
-            continue
-        kind = kind_of(field)
-        if kind is int:
-            if not (text.isascii() and text.isdecimal() and len(text) < 19):
-                raise Invalid(f"$.{option}", "must be a whole number")
-            values[name] = int(text)
-        elif kind is dict:
-            key, colon, value = text.partition(":")
-            if not (key.strip() and colon):
-                raise Invalid(f"$.{option}", "is written key:value")
-            values[name] = {key.strip(): value.strip()}
-        else:
-            values[name] = True if kind is bool else text
-    return values
+    What is empty is left out, or where it was `opened` on a value, cleared: null, an empty text or
+    an empty list, as the schema takes it. What was not touched is left out in any case.
+    """
+    inputs = inputs_of(shape)
+    shown = inputs.shown(opened)
+    written: dict[str, str] = {}
+    for one in inputs.members():
+        text = texts.get(one.name, "")
+        if one.kind == "bool" and text.strip() not in ("", FALSE):
+            text = TRUE  # a box that is ticked, or a word of an address
+        if one.name in shown and one.name in texts:
+            written[one.name] = text
+        elif text.strip():
+            written[one.name] = text.strip()
+    options: dict[str, Any] = {"omittable": True, "prefix": "", "judges": False}
+    changes, problems = form.parse(inputs.schema, shown, written, **options)
+    if problems:
+        raise Invalid.of(Fault(f"$.{key}", message) for key, message in problems.items())
+    values = form.without_absent(changes)
+    return {inputs.fields[key]: value for key, value in values.items()}

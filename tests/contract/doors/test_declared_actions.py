@@ -151,7 +151,7 @@ def test_texts_are_read_by_the_types_of_the_input() -> None:
     assert values == {"agent": "payments", "depth": 2, "labels": {"team": "eu"}, "damaged": True}
     for name, text in (("depth", "two"), ("depth", "-1"), ("label", "team"), ("label", ":eu")):
         with pytest.raises(Invalid) as refused:
-            from_texts(takes, {name: text})
+            read(takes, from_texts(takes, {name: text}) | {"reason": "because"})
         assert refused.value.path == f"$.{name}"
     with pytest.raises(Invalid) as refused:
         read(takes, {"root": "x", "reason": " "})

@@ -177,7 +177,7 @@ def test_a_release_by_page(cast: Cast) -> None:
     path = f"/breakers/{tripped(cast)}/release/"
     for form, why in (
         ({"some": "all"}, "is required"),
-        ({"some": "number", "number": "two", "reason": "r"}, "must be a whole number"),
+        ({"some": "number", "number": "two", "reason": "r"}, "is not a whole number"),
         ({"some": "number", "number": "0", "reason": "r"}, "must be at least 1"),
         ({"some": "percent", "percent": "100", "reason": "r"}, "must be at most 99"),
         ({"some": "most", "reason": "r"}, "nter how many continue"),
