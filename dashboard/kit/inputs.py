@@ -98,7 +98,8 @@ def fields_of(
     for name in names:
         one = by_name[name]
         if name in options:
-            one = replace(one, kind="select", options=options[name])
+            about = shape.model_fields[name].description or ""
+            one = replace(one, kind="select", options=options[name], help=about)
         if one.required and not any(other.required for other in shown):
             one = replace(one, attrs=one.attrs | {"autofocus": ""})
         shown.append(one)

@@ -28,8 +28,8 @@ def _skip(who: Actor, texts: Mapping[str, str], *_: object, thread_id: UUID) -> 
         "nodes": nodes,
         "chosen": texts.get("node", "") or (nodes[0][0] if nodes else ""),
         "effects": [one for one in step if one.kind == "effect" and one.state == "done"],
-        "reason": texts.get("reason", "").strip(),
+        "version": thread.version,
     }
 
 
-skip = dialog(SKIP, "thread/actions/skip.html", _skip)
+skip = dialog(SKIP, "thread/actions/skip.html", _skip, fields=("reason",))
