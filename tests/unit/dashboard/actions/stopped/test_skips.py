@@ -48,7 +48,7 @@ def test_the_page_shows_the_reason_and_the_node_and_skips_it(
     version = queries.thread(failed, workspace=cast.workspace).version
     refused = client.post(at, {"version": version, "node": node, "reason": " "})
     assert refused.status_code == 422
-    assert "reason-error" in refused.content.decode()
+    assert 'aria-describedby="reason-hint"  aria-invalid="true"' in refused.content.decode()
     assert queries.thread(failed, workspace=cast.workspace).status == Status.FAILED
     done = client.post(at, {"version": version, "node": node, "reason": GONE}, follow=True)
     assert f"Skipped {node}." in done.content.decode()
