@@ -241,7 +241,6 @@ INSTALLED_APPS = [
     "dashboard.administration",
     "dashboard.approvals",
     "dashboard.board",
-    "dashboard.commands.audit",
     "dashboard.commands.fleet",
     "dashboard.people",
     "dashboard.threads",

@@ -41,7 +41,6 @@ from dashboard.people.sign_ins import (
     sign_out_user,
 )
 
-from .audit.exports import export_records
 from .endpoints import (
     change_endpoint,
     make_endpoint,
@@ -84,7 +83,6 @@ __all__ = [
     "end_other_sign_ins",
     "end_sign_in",
     "end_token",
-    "export_records",
     "link_user",
     "list_access_changes",
     "list_mcp_tools",

@@ -67,7 +67,9 @@ from dashboard.people.user_calls import LinkedUser, OneUser, UnlinkedUser, Users
 from dashboard.people.workspace_calls import OwnWorkspace, PasswordOfUser, RevokeOneToken, Tokens
 from dashboard.records.erase import DECIDE_ERASURE, ERASE
 from dashboard.records.erasures import Erasures, OneErasure
+from dashboard.records.export import ExportRecords
 from dashboard.records.legal_holds import HOLD, LIFT_HOLD, Holds
+from dashboard.records.search import Records
 from dashboard.threads.code_call import CodeThread, CodeThreads
 from dashboard.threads.input import INPUT
 from dashboard.threads.one_thread import OneThread
@@ -126,7 +128,6 @@ from .hooks.changes import (
 )
 from .policies import OnePolicy, Policies, TryPolicies
 from .protocol.base import Nowhere
-from .records.search import ExportRecords, Records
 
 app_name = "api"
 

@@ -15,11 +15,11 @@ from rest_framework.response import Response
 
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.parameters import choice
-from dashboard.api.records.search import CAME_OF_ALL, CameOf
 from dashboard.documents.state_shape import Shape
 
 from .approval_detail import Prior
 from .report import DecisionReport, Proved, ReportedDifference, Verdict
+from .report_outcomes import CAME_OF_ALL, CameOf
 from .report_page import attachment
 
 HTML = "text/html"

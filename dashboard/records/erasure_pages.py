@@ -56,7 +56,7 @@ def erase(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "reason": reason,
             "errors": problems,
         }
-        return render(request, "erasure/request.html", context, status=status)
+        return render(request, "records/erase.html", context, status=status)
 
     button = request.POST.get("do", "")
     if request.method != "POST" or button == "count":
@@ -83,7 +83,7 @@ def erasures(request: HttpRequest) -> HttpResponse:
     """Requests of the workspace for erasure and its legal holds: those that wait first."""
     who = actor(request)
     context = {"rows": erasures_read.erasures(who), "holds": holds(who)}
-    return render(request, "erasure/list.html", context)
+    return render(request, "records/erasures.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -106,7 +106,7 @@ def erasure(request: HttpRequest, erasure_id: UUID) -> HttpResponse:
         if row.state == "requested" and may(who, "request_erasure"):
             plan = erasure_plan(who, row.scope, row.thread)
             context |= {"plan": plan, "shown": plan.selection.threads[:SHOWN]}
-        return render(request, "erasure/detail.html", context, status=status)
+        return render(request, "records/erasure.html", context, status=status)
 
     if request.method != "POST":
         return page({}, 200)

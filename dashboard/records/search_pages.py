@@ -1,6 +1,6 @@
 """The search of the records: questions across all threads, their answers, and what takes them away.
 
-It reads what `actions.audit` answers to API and command as well.
+It reads what API and command answer as well.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from approvals.records import COUNT_CAP, Answers, RecordRow
 from approvals.states import RISKS, VERDICTS
 from checkpoints.addresses import thread_address
 from checkpoints.states import EventKind
-from dashboard import actions
-from dashboard.actions.audit import questions
 from dashboard.approvals.report_outcomes import outcomes_in_words
 from dashboard.board.saved_views.questions import EVERYTHING, FILTERS, TEXT_MAX, named
 from dashboard.errors import Invalid
@@ -37,7 +35,9 @@ from dashboard.wording import sentences
 from dashboard.wording.events import event_sentence
 from dashboard.wording.parties import Recognised, recognised
 
+from .export import export_records
 from .saved_questions import question_bar
+from .search import ask, integrity_of_answers
 
 TAKEN: Mapping[str, Values] = dict.fromkeys(FILTERS, TEXT)
 NOUNS = tuple(sorted({str(kind).partition(".")[0] for kind in EventKind}))
@@ -70,13 +70,13 @@ def search(request: HttpRequest) -> HttpResponse:
     cursor = request.GET.get("p", "")
     fault, answers, status = "", NOTHING, 200
     try:
-        answers = questions.ask(who, values, cursor=cursor)
+        answers = ask(who, values, cursor=cursor)
     except Invalid as error:
         if error.path in CURSOR_PATHS:
             return refuse_value(request, "p", cursor, CURSOR)
         fault, status = f"{error.faults[0].path}: {error.faults[0].message}.", 422
     words = named(values)
-    integrity = questions.integrity_of_answers(who, answers)
+    integrity = integrity_of_answers(who, answers)
     context = {
         **admin.site.each_context(request),
         "title": "Search the record",
@@ -111,7 +111,7 @@ def export(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
     who = cast(Actor, cast(Any, admin.site).member(request).actor)
     cursor = request.GET.get("p", "")
     try:
-        part = actions.export_records(
+        part = export_records(
             who,
             {name: request.GET.get(name, "") for name in FILTERS},
             form=request.GET.get("form", "") or "jsonl",

@@ -123,7 +123,7 @@ FLEET = {
         "records/search.html",
         "Search the record",
     ),
-    "erase": Shot("admin", "/threads/{demo-weather}/erase/", "erasure/request.html", "Erase"),
+    "erase": Shot("admin", "/threads/{demo-weather}/erase/", "records/erase.html", "Erase"),
 }
 
 

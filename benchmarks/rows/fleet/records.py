@@ -54,7 +54,7 @@ def questions(raw: Raw) -> dict[str, Mapping[str, str]]:
 def searches(raw: Raw, user: Any) -> Iterator[dict[str, Any]]:
     """The 95th percentile of each question, on its first page and on the tenth."""
     from dashboard import actions
-    from dashboard.actions.audit import questions as audit
+    from dashboard.records import search as audit
 
     who = actions.actor_of(user)
     plain = median(
@@ -88,11 +88,12 @@ def exports(user: Any, events: int) -> Iterator[dict[str, Any]]:
     """An export of so many events of all kinds, sent as a download is; its speed and memory."""
     from dashboard import actions
     from dashboard.board.saved_views.questions import EVERYTHING
+    from dashboard.records.export import export_records
 
     who = actions.actor_of(user)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.perf_counter()
-    part = actions.export_records(who, {"kind": EVERYTHING}, limit=events)
+    part = export_records(who, {"kind": EVERYTHING}, limit=events)
     size, reached = 0, list[float]()
     for chunk in part.chunks():
         size += len(chunk)

@@ -22,6 +22,7 @@ from dashboard.identity.permissions import Actor
 from dashboard.kit import action as kit
 from dashboard.people.accounts import administration
 from dashboard.people.directory import provisioned
+from dashboard.records.export import export_records
 from dashboard.threads import (
     cancel,
     capsule,
@@ -40,7 +41,7 @@ from tests.contract.starts import noticed
 from tests.contract.world import World
 from tests.support.cast import PEOPLE as CAST
 
-# Verbs of threads that are written by hand.
+# Verbs that are written by hand.
 BY_HAND: dict[str, Callable[..., Any]] = {
     one.__name__: one
     for one in (
@@ -48,6 +49,7 @@ BY_HAND: dict[str, Callable[..., Any]] = {
         *(code.choose_code, code.choose_code_many, edit.edit, edit.preview_edit),
         *(fork.fork, fork.fork_point, fork.preview_fork, many.act_on_many, many.preview_many),
         *(reveal.reveal, roll_back.preview_roll_back, roll_back.roll_back, settle.settle),
+        export_records,
         *(start.start_or_continue, start.start_thread, target.refuse_preview, verify.verify),
     )
 }

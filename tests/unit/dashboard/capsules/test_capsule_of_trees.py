@@ -20,7 +20,6 @@ from checkpoints import queries, store
 from checkpoints.capsules import layout
 from dashboard.records.integrity.proof import verify
 from tests.support.reviewers import reviewer_in
-from tests.unit.dashboard.capsules.test_capsule_hostile import in_thread, repacked
 from tests.unit.dashboard.carried import (
     TABLES,
     another_workspace,
@@ -30,6 +29,7 @@ from tests.unit.dashboard.carried import (
     export,
 )
 from tests.unit.dashboard.carried import run as command
+from tests.unit.dashboard.threads.capsules.test_capsule_hostile import in_thread, repacked
 from tests.unit.workers.tree import agents
 from tests.unit.workers.tree.agents import GRAPHS, editor, lead
 from tests.unit.workers.tree.conftest import Fleet

@@ -15,9 +15,9 @@ from django.db import connection
 from checkpoints import queries, store
 from checkpoints.queries import proof as proof_queries
 from checkpoints.states import EventKind
-from dashboard.commands.audit.management.commands import verify as verify_command
 from dashboard.errors import Invalid
 from dashboard.records.integrity import anchors
+from dashboard.records.management.commands import verify as verify_command
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import drive, effect, make_thread, rows
 from tests.unit.dashboard.carried import run

@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.urls import reverse
 
-from dashboard import actions
+from dashboard.records.export import export_records
 from dashboard.records.exports.rows import FORMS
 from dashboard.records.integrity import record_integrity
 from dashboard.threads.capsule import export as export_thread
@@ -117,7 +117,7 @@ def test_an_export_marks_each_damaged_row(
 ) -> None:
     one, first, last = damaged
     who, path = cast.actor("auditor"), tmp_path / "x.zip"
-    export = actions.export_records(who, {"kind": "all"}, form=form)
+    export = export_records(who, {"kind": "all"}, form=form)
     path.write_bytes(b"".join(export.chunks()))
     marks = marks_of(path, form)
     of_thread = {seq: mark for (thread, seq), mark in marks.items() if thread == str(one.thread)}

@@ -16,7 +16,7 @@ from checkpoints.chain.workspaces import verify_workspace
 from checkpoints.errors import ContentErased, NotAllowedNow
 from checkpoints.queries.erasures import requests as erasures
 from checkpoints.store.erasure import carrying_out
-from dashboard import actions
+from dashboard.records.export import export_records
 from dashboard.records.exports import package
 from dashboard.records.exports.rows import FORMS
 from tests.support.cast import Cast
@@ -59,9 +59,7 @@ def test_wherever_the_content_goes_the_file_is_sound_or_has_no_end(
     at, outcomes = 0, set()
     while True:
         with transaction.atomic():
-            chunks: Any = actions.export_records(
-                cast.actor("auditor"), {"kind": kind}, form=form
-            ).chunks()
+            chunks: Any = export_records(cast.actor("auditor"), {"kind": kind}, form=form).chunks()
             before = list(islice(chunks, at))
             ident = approved(cast, first)
             store.carry_out_erasure(ident, workspace=cast.workspace)

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from checkpoints.chain import verify_workspace
-from dashboard import actions
-from dashboard.actions.audit import exports as exporting
 from dashboard.documents.cells import SIGNS, as_cell
 from dashboard.errors import Forbidden, Invalid
+from dashboard.records import export as exporting
+from dashboard.records.export import export_records
 from dashboard.records.exports.package import Export
 from dashboard.records.exports.rows import COLUMNS, FORMS
 from dashboard.records.integrity import anchors
@@ -48,7 +48,7 @@ def test_an_export_has_the_rows_the_requests_and_the_chains(
 ) -> None:
     requests = populate(cast)
     who = cast.actor("auditor")
-    path = saved(tmp_path / "x.zip", actions.export_records(who, {"q": "acme"}, form=form))
+    path = saved(tmp_path / "x.zip", export_records(who, {"q": "acme"}, form=form))
     report = verify(str(path))
     assert report.problems == []
     assert report.counts["rows"] == 2
@@ -80,7 +80,7 @@ def test_an_export_has_the_rows_the_requests_and_the_chains(
 def test_no_cell_of_a_csv_is_a_formula(cast: Cast, tmp_path: Path) -> None:
     populate(cast)
     who = cast.actor("auditor")
-    path = saved(tmp_path / "x.zip", actions.export_records(who, {}, form="csv"))
+    path = saved(tmp_path / "x.zip", export_records(who, {}, form="csv"))
     with zipfile.ZipFile(path) as packed:
         table = list(csv.reader(io.StringIO(packed.read("events.csv").decode(), newline="")))
     assert tuple(table[0]) == COLUMNS
@@ -119,7 +119,7 @@ def test_odd_values_are_exported_and_proved(cast: Cast, tmp_path: Path, form: st
     scene.step(work, report="ready")
     row = scene.gate(work, args=odd, tool=" =bank", risk="high", title="  \u00a0=1+1\u202e")
     decide(cast, row, "approve", "\u3000@SUM(1)")
-    path = saved(tmp_path / "x.zip", actions.export_records(who, {}, form=form))
+    path = saved(tmp_path / "x.zip", export_records(who, {}, form=form))
     report = verify(str(path))
     assert (report.problems, report.counts["requests"]) == ([], 1)
     assert is_sound(path)
@@ -129,10 +129,10 @@ def test_odd_values_are_exported_and_proved(cast: Cast, tmp_path: Path, form: st
 def test_parts_go_on_where_the_one_before_ended(cast: Cast, tmp_path: Path) -> None:
     populate(cast)
     who = cast.actor("auditor")
-    whole = saved(tmp_path / "whole.zip", actions.export_records(who, {}))
+    whole = saved(tmp_path / "whole.zip", export_records(who, {}))
     parts, cursor = [], ""
     while True:
-        part = actions.export_records(who, {}, cursor=cursor, limit=4)
+        part = export_records(who, {}, cursor=cursor, limit=4)
         path = saved(tmp_path / f"{len(parts)}.zip", part)
         assert verify(str(path)).problems == []
         parts += lines(path, "events.jsonl")
@@ -141,7 +141,7 @@ def test_parts_go_on_where_the_one_before_ended(cast: Cast, tmp_path: Path) -> N
     assert parts == lines(whole, "events.jsonl")
     assert [row["at"] for row in parts] == sorted(row["at"] for row in parts)
     with pytest.raises(Invalid):
-        actions.export_records(who, {"kind": "all"}, cursor=part.exported.next_cursor or "nonsense")
+        export_records(who, {"kind": "all"}, cursor=part.exported.next_cursor or "nonsense")
 
 
 def test_another_workspace_is_out_of_reach(cast: Cast, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_another_workspace_is_out_of_reach(cast: Cast, tmp_path: Path) -> None:
 @pytest.mark.parametrize("who", ["viewer", "manager", "admin"])
 def test_who_may_not_export(cast: Cast, who: str) -> None:
     with pytest.raises(Forbidden):
-        actions.export_records(cast.actor(who), {})
+        export_records(cast.actor(who), {})
 
 
 def test_an_anchor_comes_along_and_one_from_elsewhere_is_compared(
@@ -165,7 +165,7 @@ def test_an_anchor_comes_along_and_one_from_elsewhere_is_compared(
     settings.GATEPOST_DATA = tmp_path
     populate(cast)
     outside = anchors.write(anchors.default_path()).path
-    path = saved(tmp_path / "x.zip", actions.export_records(cast.actor("auditor"), {}))
+    path = saved(tmp_path / "x.zip", export_records(cast.actor("auditor"), {}))
     report = verify(str(path), anchors=[str(outside)])
     assert report.problems == []
     assert report.counts["anchors"] == report.counts["logs"] > 0
@@ -183,7 +183,7 @@ def test_long_logs_are_read_in_parts(
     monkeypatch.setattr("checkpoints.queries.records.chains.AT_ONCE", 3)
     monkeypatch.setattr("approvals.records.questions.AT_ONCE", 3)
     monkeypatch.setattr("dashboard.records.exports.package.AT_ONCE", 2)
-    path = saved(tmp_path / "x.zip", actions.export_records(cast.actor("auditor"), {}))
+    path = saved(tmp_path / "x.zip", export_records(cast.actor("auditor"), {}))
     report = verify(str(path))
     assert report.problems == []
     assert report.counts["links"] > report.counts["rows"] > 10

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dashboard import actions
+from dashboard.records.export import export_records
 from dashboard.records.exports.parties import parties_of
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
@@ -50,7 +50,7 @@ def test_a_search_by_payee_fills_amount_currency_and_payee(cast: Cast) -> None:
         if isinstance(args, dict) and args:
             work = scene.lease(scene.start(cast.workspace, scene.make_agent("payments")))
             scene.gate(work, args=args, tool="bank.pay", title="Pay €8,522.00?")
-    export = actions.export_records(cast.actor("auditor"), {"payee": "hafenkran"}, form="csv")
+    export = export_records(cast.actor("auditor"), {"payee": "hafenkran"}, form="csv")
     with zipfile.ZipFile(io.BytesIO(b"".join(export.chunks()))) as packed:
         text = packed.read("events.csv").decode()
     table = list(csv.DictReader(io.StringIO(text, newline="")))
@@ -60,7 +60,7 @@ def test_a_search_by_payee_fills_amount_currency_and_payee(cast: Cast) -> None:
         assert datetime.fromisoformat(row["at"]).tzinfo == UTC
         assert row["amount"] == "" or is_number(row["amount"])
     assert sum(Decimal(row["amount"] or 0) for row in table) == Decimal("8499.90")
-    export = actions.export_records(cast.actor("auditor"), {"payee": "bob"}, form="csv")
+    export = export_records(cast.actor("auditor"), {"payee": "bob"}, form="csv")
     with zipfile.ZipFile(io.BytesIO(b"".join(export.chunks()))) as packed:
         [row] = csv.DictReader(io.StringIO(packed.read("events.csv").decode(), newline=""))
     assert (row["amount"], row["currency"]) == ("-12.5", "")

@@ -19,8 +19,8 @@ from approvals.records import Part, Question
 from approvals.records.cursors import BEFORE, write_cursor
 from checkpoints import queries
 from checkpoints.errors import ContentErased, InvalidValue
-from dashboard import actions
 from dashboard.errors import Invalid
+from dashboard.records.export import export_records
 from dashboard.records.exports.rows import FORMS
 from tests.support.cast import Cast, make_cast
 from tests.unit.checkpoints.builders import rows
@@ -58,7 +58,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_sent_while_it_is_read(cast: Cast, tmp_path: Path, form: str) -> None:
     populate(cast)
     sent, looks, most = [], [], 0
-    chunks = actions.export_records(cast.actor("auditor"), {}, form=form).chunks()
+    chunks = export_records(cast.actor("auditor"), {}, form=form).chunks()
     while True:
         with CaptureQueriesContext(connection) as captured:
             chunk = next(chunks, None)
@@ -86,7 +86,7 @@ def test_it_is_sent_while_it_is_read(cast: Cast, tmp_path: Path, form: str) -> N
 @pytest.mark.usefixtures("small_steps")
 def test_the_record_has_its_begin_and_before_its_end_the_hash(cast: Cast, tmp_path: Path) -> None:
     populate(cast)
-    export = actions.export_records(cast.actor("auditor"), {"q": "acme"}, form="csv", limit=7)
+    export = export_records(cast.actor("auditor"), {"q": "acme"}, form="csv", limit=7)
     assert [event.kind for event in logged(cast)] == ["export.begun"]
     sent, kinds = b"", []
     for chunk in export.chunks():
@@ -115,7 +115,7 @@ def test_what_is_refused_is_no_begin(cast: Cast) -> None:
     wrong: list[dict[str, Any]] = [{"form": "xml"}, {"limit": 0}, {"cursor": "x"}]
     for options in wrong:
         with pytest.raises(Invalid):
-            actions.export_records(cast.actor("auditor"), {}, **options)
+            export_records(cast.actor("auditor"), {}, **options)
     assert logged(cast) == []
 
 
@@ -126,7 +126,7 @@ def test_what_is_refused_is_no_begin(cast: Cast) -> None:
 @pytest.mark.requirement("A38")
 def test_a_file_that_is_cut_off_is_named_wherever_it_ends(cast: Cast, tmp_path: Path) -> None:
     populate(cast)
-    whole = b"".join(actions.export_records(cast.actor("auditor"), {}).chunks())
+    whole = b"".join(export_records(cast.actor("auditor"), {}).chunks())
     path = tmp_path / "x.zip"
     ends = {0, 1, 3, 4, 40, *range(100, len(whole), len(whole) // 40)}
     for end in sorted(ends | {len(whole) - n for n in (1, 2, 21, 22, 23, 60)}):
@@ -147,7 +147,7 @@ def test_a_file_that_is_cut_off_is_named_wherever_it_ends(cast: Cast, tmp_path: 
         "dashboard.records.exports.package.recorded_requests",
         "dashboard.records.exports.package.chains.logs_of",
         "dashboard.records.exports.package.anchors.newest_of",
-        "dashboard.actions.audit.exports.store.log_export",
+        "dashboard.records.export.store.log_export",
     ],
 )
 def test_a_failure_in_the_middle_gives_no_whole_file(
@@ -157,7 +157,7 @@ def test_a_failure_in_the_middle_gives_no_whole_file(
         raise OSError("gone")
 
     populate(cast)
-    export = actions.export_records(cast.actor("auditor"), {})
+    export = export_records(cast.actor("auditor"), {})
     monkeypatch.setattr(where, fails)
     sent: list[bytes] = []
     with pytest.raises(OSError, match="gone"):
@@ -175,7 +175,7 @@ def test_a_failure_in_the_middle_gives_no_whole_file(
 @pytest.mark.usefixtures("small_steps")
 def test_a_reader_who_has_gone_costs_no_further_look(cast: Cast) -> None:
     populate(cast)
-    export = actions.export_records(cast.actor("auditor"), {})
+    export = export_records(cast.actor("auditor"), {})
     chunks = export.chunks()
     for _ in range(3):
         next(chunks)
@@ -190,7 +190,7 @@ def test_a_reader_who_has_gone_costs_no_further_look(cast: Cast) -> None:
 @pytest.mark.usefixtures("small_steps")
 def test_it_breaks_off_where_a_request_is_erased_meanwhile(cast: Cast) -> None:
     requests = populate(cast)
-    chunks = actions.export_records(cast.actor("auditor"), {"kind": "approval"}).chunks()
+    chunks = export_records(cast.actor("auditor"), {"kind": "approval"}).chunks()
     next(chunk for chunk in chunks if b"requests.jsonl" in chunk)
     rows("SET session_replication_role = replica")
     rows(
@@ -219,7 +219,7 @@ def test_the_rows_are_those_of_the_begin(
     assert len(expected) > 6
     open_request = next(row for row in populated(cast) if row.status == "pending")
     with written_elsewhere(cast) as commit:
-        first = actions.export_records(cast.actor("auditor"), {"kind": kind}, limit=5)
+        first = export_records(cast.actor("auditor"), {"kind": kind}, limit=5)
         chunks = first.chunks()
         sent = next(chunks)
         commit()
@@ -228,7 +228,7 @@ def test_the_rows_are_those_of_the_begin(
     (tmp_path / "1.zip").write_bytes(sent)
     parts, cursor = [tmp_path / "1.zip"], first.exported.next_cursor
     while cursor:
-        part = actions.export_records(cast.actor("auditor"), {"kind": kind}, cursor=cursor, limit=5)
+        part = export_records(cast.actor("auditor"), {"kind": kind}, cursor=cursor, limit=5)
         path = tmp_path / f"{len(parts) + 1}.zip"
         path.write_bytes(b"".join(part.chunks()))
         parts, cursor = [*parts, path], part.exported.next_cursor
@@ -240,9 +240,7 @@ def test_the_rows_are_those_of_the_begin(
 
 
 def export_of(cast: Cast, path: Path, kind: str) -> Path:
-    path.write_bytes(
-        b"".join(actions.export_records(cast.actor("auditor"), {"kind": kind}).chunks())
-    )
+    path.write_bytes(b"".join(export_records(cast.actor("auditor"), {"kind": kind}).chunks()))
     return path
 
 

@@ -19,8 +19,8 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from checkpoints import store
-from dashboard.actions.audit.exports import export_records
 from dashboard.identity.permissions import actor_of
+from dashboard.records.export import export_records
 from dashboard.records.exports.rows import COLUMNS, FORMS
 from dashboard.records.integrity import anchors
 from tests.support.cast import Cast

@@ -1,4 +1,4 @@
-"""Verbs of `record`: search, export, report."""
+"""`./manage.py record ...`: ask the record, take answers away, read the report on a decision."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from dashboard import actions
-from dashboard.actions.audit import questions
-from dashboard.api.records.search import RecordedEvents, page_of
 from dashboard.approvals.report import DecisionReport
 from dashboard.approvals.report_outcomes import outcomes_in_words
 from dashboard.approvals.report_page import text_of
 from dashboard.approvals.report_shape import Report
 from dashboard.board.saved_views.questions import FILTERS, named
-from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
+from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb, VerbsCommand
 from dashboard.commands.terminal.new_files import write_new
 from dashboard.commands.terminal.tables import facts, table
 from dashboard.errors import Missing
+from dashboard.records.export import export_records
 from dashboard.records.exports.package import FACTS, ROWS_DEFAULT
 from dashboard.records.exports.rows import FORMS
+from dashboard.records.search import RecordedEvents, ask, integrity_of_answers, page_of
 from dashboard.wording.text import moment
 
 
@@ -50,8 +49,8 @@ def search(command: PersonalCommand) -> None:
     """Events that fit every filter, newest first."""
     o, actor = command.options, command.actor("read")
     filters = _filters(o)
-    answers = questions.ask(actor, filters, cursor=o["cursor"], limit=o["limit"])
-    page = page_of(answers, questions.integrity_of_answers(actor, answers))
+    answers = ask(actor, filters, cursor=o["cursor"], limit=o["limit"])
+    page = page_of(answers, integrity_of_answers(actor, answers))
     command.tell(page, _table(page))
     checked = page.checked
     command.say(
@@ -70,9 +69,7 @@ def export(command: PersonalCommand) -> None:
     n, cursor = _written(folder, filters, o["form"])
     parts: list[ExportedPart] = []
     while n == 0 or cursor:
-        part = actions.export_records(
-            actor, filters, form=o["form"], cursor=cursor, limit=o["limit"]
-        )
+        part = export_records(actor, filters, form=o["form"], cursor=cursor, limit=o["limit"])
         n += 1
         path = folder / _name(n)
         size, exported = write_new(part.chunks(), path), part.exported
@@ -203,27 +200,36 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", type=Path, metavar="FILE", help="as one HTML file")
 
 
-VERBS = (
-    Verb(
-        "search",
-        "finds events across threads",
-        search,
-        _search_options,
-        'record search --q "ACME" --decision approve\n'
-        "record search --actor manager --since 2026-11-01",
-    ),
-    Verb(
-        "export",
-        "writes events with the chains that prove them",
-        export,
-        _export_options,
-        "record export --to audit --since 2026-11-01 --until 2026-11-30 --form csv",
-    ),
-    Verb(
-        "report",
-        "reports on one decision",
-        report,
-        _report_options,
-        "record report ID --to decision.html",
-    ),
-)
+class Command(VerbsCommand):
+    """The record."""
+
+    help = "Searches the record across threads, exports it with its proof, reports on decisions."
+    examples = """
+        record search --q "ACME" --decision approve
+        record export --to audit --since 2026-11-01 --until 2026-11-30 --form csv
+        record report ID --to decision.html
+    """
+    verbs = (
+        Verb(
+            "search",
+            "finds events across threads",
+            search,
+            _search_options,
+            'record search --q "ACME" --decision approve\n'
+            "record search --actor manager --since 2026-11-01",
+        ),
+        Verb(
+            "export",
+            "writes events with the chains that prove them",
+            export,
+            _export_options,
+            "record export --to audit --since 2026-11-01 --until 2026-11-30 --form csv",
+        ),
+        Verb(
+            "report",
+            "reports on one decision",
+            report,
+            _report_options,
+            "record report ID --to decision.html",
+        ),
+    )

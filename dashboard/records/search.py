@@ -1,48 +1,43 @@
-"""Questions to the record, and their answers as a file."""
+"""Questions to the record: the events of a workspace that fit every filter."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Any, Self
 from uuid import UUID
 
-from django.http import StreamingHttpResponse
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from pydantic import Field
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from approvals import records
 from approvals.records import (
-    CALLS_AFTER,
     COUNT_CAP,
-    PER_REQUEST,
     Answers,
-    Outcome,
     Outcomes,
     RecordRow,
 )
 from approvals.states import RISKS, VERDICTS
-from dashboard import actions
-from dashboard.actions.audit import questions
+from checkpoints.errors import InvalidValue
 from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.protocol.parameters import LIMIT_MAX, choice, ident, rows, whole, words
-from dashboard.api.protocol.renderers import ZipRenderer
-from dashboard.api.shapes.django_request import django_request
-from dashboard.board.saved_views.questions import FILTERS, STEP_MAX, TEXT_MAX
+from dashboard.approvals.report_outcomes import CAME_OF_ALL, CameOf
+from dashboard.board.saved_views.questions import FILTERS, STEP_MAX, TEXT_MAX, question_of
 from dashboard.documents.state_shape import Shape
+from dashboard.errors import Invalid, translated
 from dashboard.identity.people import people
-from dashboard.records.exports.package import ROWS_DEFAULT, ROWS_MAX
-from dashboard.records.exports.rows import FORMS
-from dashboard.records.integrity.record_integrity import Integrity, ThreadIntegrity, summary_of
-from dashboard.threads.capsules.downloads import MEDIA_TYPE, download
+from dashboard.identity.permissions import Actor, require
+from dashboard.records.integrity.record_integrity import (
+    Integrity,
+    ThreadIntegrity,
+    integrity_of,
+    summary_of,
+)
 from dashboard.wording.parties import recognised
 
-# It names the transactions that were open when the first part began, as many as there are.
-CURSOR_MAX = 4_000
-LIMIT, ROWS = rows(LIMIT_MAX), rows(ROWS_MAX)
+LIMIT = rows(LIMIT_MAX)
 # Of the filters, those that take something other than a text.
 _OTHERS = {
     "thread": ident("thread", FILTERS["thread"]),
@@ -53,51 +48,6 @@ _OTHERS = {
 PARAMETERS = [
     _OTHERS.get(name) or words(name, about, longest=TEXT_MAX) for name, about in FILTERS.items()
 ]
-
-
-CAME_OF_ALL = (
-    f"False where there may be more: the first {PER_REQUEST} of each of `node`, `later` and `fork` "
-    f"are listed, and `later` looks at the first {CALLS_AFTER:,} calls after the request."
-)
-
-
-class CameOf(Shape):
-    """An effect that came of a request; `state` is `compensated` once it was undone.
-
-    `relation`: `request`, its record names the request; `node`, the node that waited for the answer
-    made it; `later`, the thread made it afterwards and before its next request, and asked nobody;
-    `undo`, the rollback that was asked for was to undo it; `fork`, the fork that was asked for made
-    it and asked nobody.
-    """
-
-    relation: Literal["request", "node", "later", "undo", "fork"]
-    activity: UUID
-    tool: str
-    state: str
-    sentence: str
-    error: str
-    attempts: int
-    started_at: datetime
-    finished_at: datetime | None
-    undo_failed: bool = Field(description="The last try to undo it failed: it is still in place.")
-    undo_error: str
-
-    @classmethod
-    def of(cls, row: Outcome) -> Self:
-        """The row for the wire."""
-        return cls(
-            relation=row.relation,
-            activity=row.activity,
-            tool=row.tool,
-            state=row.state,
-            sentence=row.sentence,
-            error=row.error,
-            attempts=row.attempts,
-            started_at=row.started_at,
-            finished_at=row.finished_at,
-            undo_failed=row.undo_failed,
-            undo_error=row.undo_error,
-        )
 
 
 class RecordedEvent(Shape):
@@ -220,6 +170,23 @@ def page_of(page: Answers, integrity: Mapping[UUID, ThreadIntegrity]) -> Recorde
     )
 
 
+@translated()
+def ask(actor: Actor, filters: Mapping[str, str], *, cursor: str = "", limit: int = 50) -> Answers:
+    """Events of the actor's workspace that fit every filter, newest first."""
+    require(actor, "read")
+    try:
+        return records.answer(question_of(actor.workspace, filters), cursor=cursor, limit=limit)
+    except InvalidValue as error:
+        # The name of a parameter, not a path within a body.
+        raise Invalid(error.path, error.reason) from error
+
+
+def integrity_of_answers(actor: Actor, answers: Answers) -> Mapping[UUID, ThreadIntegrity]:
+    """{thread: its integrity} of a page; damaged rows are marked and never left out."""
+    threads = (row.thread for row in answers.rows)
+    return integrity_of(threads, workspace=actor.workspace, by=actor.id)
+
+
 class AskingView(MemberView):
     """A call with the filters of a question."""
 
@@ -241,43 +208,5 @@ class Records(AskingView):
     )
     def get(self, request: Request) -> Response:
         """Newest first."""
-        page = questions.ask(
-            self.actor, self.filters(), cursor=self.text("cursor"), limit=self.limit(LIMIT)
-        )
-        return answer(page_of(page, questions.integrity_of_answers(self.actor, page)))
-
-
-class ExportRecords(AskingView):
-    """The same events as a file."""
-
-    renderer_classes = (ZipRenderer, JSONRenderer)
-    http_method_names = ("get", "options")  # HEAD would be logged as taken away
-
-    @extend_schema(
-        operation_id="records_export",
-        responses={(200, MEDIA_TYPE): OpenApiTypes.BINARY, **refusals(422)},
-        parameters=[
-            OpenApiParameter("format", str, exclude=True),
-            *PARAMETERS,
-            choice("form", tuple(FORMS), "The form of the rows: jsonl unless given."),
-            words("cursor", "`next` in export.json of the part before.", longest=CURSOR_MAX),
-            ROWS,
-        ],
-        summary="Export events, with the chains that prove them",
-        description="A zip file of at most `limit` events, "
-        f"{ROWS_DEFAULT:,} unless given, oldest first, sent while it is read. `next` in its "
-        "export.json leads to the next part; all parts are of the moment when the first began. "
-        "Each is verified alone, offline, by `tools/verify_export.py`. The log of the workspace "
-        "has who began to take it, and before its end the hash of its MANIFEST. A file without an "
-        "end was cut off: take that part again. Roles: operator, auditor.",
-    )
-    def get(self, request: Request) -> StreamingHttpResponse:
-        """On record first, then read while it is sent."""
-        export = actions.export_records(
-            self.actor,
-            self.filters(),
-            form=self.text("form") or "jsonl",
-            cursor=self.text("cursor"),
-            limit=self.number(ROWS, ROWS_DEFAULT),
-        )
-        return download(django_request(request), export)
+        page = ask(self.actor, self.filters(), cursor=self.text("cursor"), limit=self.limit(LIMIT))
+        return answer(page_of(page, integrity_of_answers(self.actor, page)))

@@ -1,1 +1,0 @@
-"""Actions of auditors: query the record, take answers away, read the basis of a decision."""

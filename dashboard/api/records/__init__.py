@@ -1,1 +1,0 @@
-"""Calls of auditors: questions to the record, exports, the report on a decision."""

@@ -1,1 +1,0 @@
-"""Commands about the record: search and export, verify, anchor, capsules, retention, erasure."""
