@@ -130,3 +130,12 @@ def test_a_text_that_is_no_value_is_refused_beside_its_field(name: str, text: st
         from_texts(Everything, {name: text})
     assert refused.value.path == f"$.{name}"
     assert refused.value.reason.endswith((".", "number."))
+
+
+def test_an_object_of_several_members_keeps_all_of_them() -> None:
+    """An input of one line takes one member; where there are more, it is edited as JSON."""
+    values = {"labels": {"team": "eu", "x": "y"}}
+    [field] = fields_of(Everything, ["labels"], {}, {}, {}, values)
+    assert field.kind == "json"
+    written = from_texts(Everything, {"label": field.value.replace("eu", "us")}, values)
+    assert written == {"labels": {"team": "us", "x": "y"}}
