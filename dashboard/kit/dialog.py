@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 from checkpoints.state import deltas
 from dashboard import errors
 from dashboard.fields.parameters import Values
+from dashboard.fields.shapes import Field
 from dashboard.identity.permissions import Actor, require
 from dashboard.views import forms
 from dashboard.views.addresses import takes
@@ -70,7 +72,9 @@ def dialog(
         def form(status: int) -> HttpResponse:
             context = {
                 "address": request.path,
-                "fields": fields_of(action.takes, fields, texts, problems, more.get("options", {})),
+                "fields": _focused(
+                    fields_of(action.takes, fields, texts, problems, more.get("options", {}))
+                ),
                 "errors": problems,
                 "plan": plan,
                 "seen": seen,
@@ -116,3 +120,11 @@ def _plan(
 
 def _canonical(chosen: BaseModel) -> str:
     return deltas.canonical(chosen.model_dump(mode="json", exclude_defaults=True)).decode()
+
+
+def _focused(fields: list[Field]) -> list[Field]:
+    """The fields; the first one that is needed has the focus."""
+    first = next((one for one in fields if one.required), None)
+    return [
+        replace(one, attrs=one.attrs | {"autofocus": ""}) if one is first else one for one in fields
+    ]

@@ -75,7 +75,7 @@ def fields_of(
     options: Mapping[str, Sequence[Option]],
     opened: Mapping[str, Any] | None = None,
 ) -> list[FormField]:
-    """The inputs of some fields, with what was written; the first one that is needed has focus.
+    """The inputs of some fields, with what was written.
 
     Before somebody writes they show the values that they are `opened` on.
     """
@@ -100,8 +100,6 @@ def fields_of(
         if name in options:
             about = shape.model_fields[name].description or ""
             one = replace(one, kind="select", options=options[name], help=about)
-        if one.required and not any(other.required for other in shown):
-            one = replace(one, attrs=one.attrs | {"autofocus": ""})
         shown.append(one)
     return shown
 

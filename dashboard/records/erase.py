@@ -54,7 +54,7 @@ class DecideErasure(RequestShape):
     """The verdict of a second person."""
 
     verdict: Literal["approve", "refuse"]
-    comment: Reason = ""
+    comment: Reason = Field(default="", description="Kept in the log.")
 
 
 @dataclass(frozen=True, slots=True)

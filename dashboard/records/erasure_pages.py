@@ -16,12 +16,13 @@ from dashboard import errors
 from dashboard.fields.parameters import one_of
 from dashboard.identity.permissions import may, require
 from dashboard.kit.action import Action, read
+from dashboard.kit.inputs import fields_of, from_texts
 from dashboard.views import forms
 from dashboard.views.addresses import takes
 from dashboard.views.base import SeeOther, actor, flash, member, thread_url
 
 from . import erasures as erasures_read
-from .erase import DECIDE_ERASURE, ERASE, erasure_plan
+from .erase import DECIDE_ERASURE, ERASE, DecideErasure, RequestErasure, erasure_plan
 from .legal_holds import HOLD, LIFT_HOLD, holds
 
 SHOWN = 20
@@ -39,7 +40,6 @@ def erase(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     require(who, "request_erasure")
     query = request.POST if request.method == "POST" else request.GET
     scope = query.get("scope", "") or requests.SCOPES[0]
-    reason = request.POST.get("reason", "").strip()
     if scope not in requests.SCOPES:
         raise errors.Invalid("$.scope", f"is not one of {', '.join(requests.SCOPES)}")
 
@@ -53,7 +53,7 @@ def erase(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "others": max(0, len(plan.selection.threads) - SHOWN),
             "hold": requests.hold(thread.id, workspace=who.workspace),
             "may_hold": may(who, "hold"),
-            "reason": reason,
+            "fields": fields_of(RequestErasure, ["reason"], request.POST.dict(), problems, {}),
             "errors": problems,
         }
         return render(request, "records/erase.html", context, status=status)
@@ -64,8 +64,8 @@ def erase(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     try:
         if button not in BUTTONS:
             raise errors.Invalid("$.do", "is not one of count, request, hold, lift")
-        action, values = BUTTONS[button], {"reason": reason}
-        wanted = read(action.takes, values | ({"scope": scope} if action is ERASE else {}))
+        action = BUTTONS[button]
+        wanted = read(action.takes, from_texts(action.takes, request.POST.dict()))
         result = action.run(who, wanted, thread.id)
     except (errors.Forbidden, errors.Missing):
         raise
@@ -93,14 +93,15 @@ def erasure(request: HttpRequest, erasure_id: UUID) -> HttpResponse:
     """One request: what it would drop now; approve or refuse it."""
     who = actor(request)
     row = erasures_read.erasure(who, erasure_id)
-    comment = request.POST.get("comment", "").strip()
+    may_decide = may(who, "erase") and row.state == "requested"
+    names = ["comment"] if may_decide else []
 
     def page(problems: dict[str, str], status: int) -> HttpResponse:
         context: dict[str, Any] = {
             "row": row,
-            "comment": comment,
             "errors": problems,
-            "may_decide": may(who, "erase") and row.state == "requested",
+            "may_decide": may_decide,
+            "fields": fields_of(DecideErasure, names, request.POST.dict(), problems, {}),
             "own": row.requested_by == who.person,
         }
         if row.state == "requested" and may(who, "request_erasure"):
@@ -111,8 +112,7 @@ def erasure(request: HttpRequest, erasure_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return page({}, 200)
     try:
-        values = {"verdict": request.POST.get("verdict", ""), "comment": comment}
-        wanted = read(DECIDE_ERASURE.takes, values)
+        wanted = read(DecideErasure, from_texts(DecideErasure, request.POST.dict()))
         result = DECIDE_ERASURE.run(who, wanted, erasure_id)
     except (errors.Forbidden, errors.Missing):
         raise
