@@ -104,7 +104,7 @@ def _note_data_folder(arguments: list[str]) -> None:
 
 def _run() -> int:
     """Run the command; its exit code. Ctrl-C and a reader that left (`| head`) are no errors."""
-    from dashboard.commands.terminal.overview import Commands
+    from dashboard.kit.terminal.overview import Commands
 
     try:
         Commands(sys.argv).execute()

@@ -29,6 +29,7 @@ from checkpoints import queries
 from checkpoints.admin.filters import ident, since
 from checkpoints.admin.lists import Logged, Records
 from checkpoints.admin.paging import Walk
+from dashboard.kit.pages.base import SeeOther
 from dashboard.people import second_factor, sign_ins
 from dashboard.people.accounts import administration
 from dashboard.people.accounts.accounts import FIELDS
@@ -41,7 +42,6 @@ from .identity.second_factor.records import has_factor
 from .models import SavedView, Token
 from .records import cells as showing
 from .records.site import RecordsSite
-from .views.base import SeeOther
 
 NOT_DELETED = "Users are not deleted, since the logs refer to them: take away “Active” instead."
 NEEDS_ADMIN = "Users are looked after by admins."

@@ -29,8 +29,7 @@ class DashboardConfig(AppConfig):
 
         register()
         from checkpoints.log import remains
-
-        from .api.protocol.idempotency import ERASED_PART
+        from dashboard.kit.api.idempotency import ERASED_PART
 
         remains.register(ERASED_PART)
         from dashboard.people.logins import listeners

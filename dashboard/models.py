@@ -1,7 +1,7 @@
 """The tables of the top floor: tokens, sign-ins, factors, identities, repeated calls, MCP, views.
 
 `identity.tokens`, `identity.sign_ins`, `identity.second_factor`, `people.sso.identities`,
-`api.protocol.idempotency`, `gateway.registry` and `board.saved_views` alone write and read them.
+`kit.api.idempotency`, `gateway.registry` and `board.saved_views` alone write and read them.
 """
 
 from __future__ import annotations

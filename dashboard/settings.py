@@ -141,7 +141,7 @@ ROLE = env("GATEPOST_ROLE", default="")
 DEBUG = env.bool("GATEPOST_DEBUG", default=False)
 SECRET_KEY = value("GATEPOST_SECRET_KEY") or secret_key(DATA)
 ALLOWED_HOSTS = env.list("GATEPOST_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
-CSRF_FAILURE_VIEW = "dashboard.views.failures.session_changed"
+CSRF_FAILURE_VIEW = "dashboard.kit.pages.failures.session_changed"
 CSRF_TRUSTED_ORIGINS = env.list("GATEPOST_TRUSTED_ORIGINS", default=[])
 
 GATEPOST_DATA = DATA

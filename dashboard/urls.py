@@ -5,6 +5,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from dashboard.http import violations
+from dashboard.kit.pages import keyboard
 from dashboard.operate import metrics, probes
 from dashboard.people import access_change_pages as access_changes
 from dashboard.people import login_page as login
@@ -12,7 +13,7 @@ from dashboard.people import password_page as password
 from dashboard.people import second_factor_pages as second_factor
 from dashboard.people import sign_in_pages as sign_ins
 from dashboard.people import workspace_page as workspaces
-from dashboard.views import artifacts, keyboard
+from dashboard.views import artifacts
 
 from .administration import budgets, devices, subscriptions
 from .approvals import decide_many_page, decide_page
@@ -160,5 +161,5 @@ if settings.GATEPOST_OIDC:
         path("sso/callback/", single_sign_on.callback, name="sso_callback"),
     ]
 
-handler400 = "dashboard.views.failures.malformed"
-handler500 = "dashboard.views.failures.failed"
+handler400 = "dashboard.kit.pages.failures.malformed"
+handler500 = "dashboard.kit.pages.failures.failed"

@@ -21,8 +21,6 @@ from dashboard import errors
 from dashboard.api.shapes.requests import RequestShape
 from dashboard.board.overview.figure import decimal_text
 from dashboard.board.overview.page import budget_line
-from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.tables import Table, table
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Missing
 from dashboard.fields.typed_values import without_thousands
@@ -30,10 +28,12 @@ from dashboard.identity.permissions import Actor, may, require
 from dashboard.kit.action import Action, read
 from dashboard.kit.command import verb
 from dashboard.kit.inputs import from_texts
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, actor, flash, member
 from dashboard.kit.resource import reading
-from dashboard.views import forms
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member
+from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.tables import Table, table
 
 MAX_COST = r"^[0-9]{1,12}(\.[0-9]{1,6})?$"
 

@@ -16,14 +16,14 @@ from approvals.policies.queries import CapRow
 from checkpoints.limits import AGENT_MAX
 from checkpoints.states import WorkspaceEventKind
 from dashboard.api.shapes.requests import RequestShape
-from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.tables import Table, table
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action
 from dashboard.kit.command import verb
 from dashboard.kit.resource import reading
+from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.tables import Table, table
 
 
 class Cap(Shape):

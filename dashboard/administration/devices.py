@@ -23,20 +23,20 @@ from approvals.notify.devices import KEY_MAX, NAME_MAX, Subscribed
 from approvals.notify.texts.kinds import ADDRESS_MAX
 from checkpoints.states import WorkspaceEventKind
 from dashboard import errors
-from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.shapes.requests import Nothing, RequestShape
 from dashboard.api.shapes.texts import NotBlank
-from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.tables import Table, table
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Forbidden, Missing, translated
 from dashboard.fields.credentials import check_credentials
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action, Target, read
+from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.command import verb
+from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused
+from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.tables import Table, table
 from dashboard.people.accounts.accounts import locked_account
-from dashboard.views.base import SeeOther, actor, flash, member, refused
 
 from .usable_endpoints import usable_endpoints
 

@@ -16,13 +16,13 @@ from approvals.notify.texts.incident_kinds import ZONE_MAX
 from checkpoints.states import WorkspaceEventKind
 from dashboard.api.shapes.requests import RequestShape
 from dashboard.api.shapes.texts import NotBlank
-from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.tables import table
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action, read
 from dashboard.kit.resource import reading
+from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.tables import table
 
 CLOCK: Final = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
 Clock = Annotated[

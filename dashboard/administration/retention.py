@@ -25,8 +25,6 @@ from checkpoints.signals import announce_board
 from checkpoints.states import WorkspaceEventKind
 from checkpoints.store.installation import recorded_rows
 from dashboard.api.shapes.requests import RequestShape
-from dashboard.commands.terminal.console import PersonalCommand, Verb, facts
-from dashboard.commands.terminal.tables import Table, table
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import ActionError, Forbidden, Missing
 from dashboard.identity.people import people
@@ -34,10 +32,12 @@ from dashboard.identity.permissions import Actor, may, require
 from dashboard.kit.action import Action, Preview, read
 from dashboard.kit.command import verb
 from dashboard.kit.inputs import from_texts
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, flash
+from dashboard.kit.pages.forms import problems_of
 from dashboard.kit.resource import reading
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, flash
-from dashboard.views.forms import problems_of
+from dashboard.kit.terminal.console import PersonalCommand, Verb, facts
+from dashboard.kit.terminal.tables import Table, table
 from dashboard.wording.savings import counted
 
 FLOOR_DAYS, MOST_DAYS = 1, 36_500

@@ -34,12 +34,8 @@ from checkpoints.limits import AGENT_MAX
 from checkpoints.queries import agents
 from checkpoints.states import WorkspaceEventKind
 from dashboard import errors
-from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.protocol.parameters import flag
 from dashboard.api.shapes.requests import Nothing, RequestShape
 from dashboard.api.shapes.texts import Id, NotBlank, OneOf
-from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.tables import Table, table
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Forbidden, Invalid, Missing, translated
 from dashboard.fields.parameters import FLAG
@@ -47,13 +43,17 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may, require
 from dashboard.identity.seats import seat_of
 from dashboard.kit.action import Action, Target, read
+from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.api.parameters import flag
 from dashboard.kit.command import verb
 from dashboard.kit.inputs import from_texts
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused
 from dashboard.kit.resource import reading
+from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.tables import Table, table
 from dashboard.people.accounts.administration import Administrator
-from dashboard.views import forms
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member, refused
 from dashboard.wording.fleet.incidents import LOOKS
 
 from . import devices, quiet_hours

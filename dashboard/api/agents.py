@@ -8,8 +8,8 @@ from rest_framework.response import Response
 
 from checkpoints import queries
 from checkpoints.state import deltas
+from dashboard.kit.api.base import MemberView, answer, refusals
 
-from .protocol.base import MemberView, answer, refusals
 from .shapes.rows import Agent, AgentDetail, AgentList
 
 

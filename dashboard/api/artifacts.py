@@ -15,8 +15,8 @@ from rest_framework.response import Response
 from checkpoints.state import deltas
 from dashboard import actions
 from dashboard.errors import Invalid
+from dashboard.kit.api.base import MemberView, answer, refusals
 
-from .protocol.base import MemberView, answer, refusals
 from .shapes.rows import Artifact
 
 FORM_BYTES = 64 * 1024

@@ -10,8 +10,8 @@ from rest_framework.response import Response
 
 from dashboard import actions
 from dashboard.actions import endpoints as looks
+from dashboard.kit.api.base import MemberView, answer, refusals
 
-from .protocol.base import MemberView, answer, refusals
 from .shapes.endpoints import (
     ChangeEndpoint,
     Delivery,

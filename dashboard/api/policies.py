@@ -24,8 +24,8 @@ from approvals.states import Risk
 from dashboard import actions
 from dashboard.actions.policies import draft_from
 from dashboard.documents.state_shape import Shape
+from dashboard.kit.api.base import PREVIEW, MemberView, answer, refusals
 
-from .protocol.base import PREVIEW, MemberView, answer, refusals
 from .shapes.requests import RequestShape
 from .shapes.texts import NotBlank
 

@@ -39,6 +39,7 @@ from dashboard.external.report_calls import (
     UndoCall,
 )
 from dashboard.external.saved_state_calls import SavedStates
+from dashboard.kit.api.base import Nowhere
 from dashboard.kit.call import call
 from dashboard.people.access_change_calls import (
     AccessChanges,
@@ -127,7 +128,6 @@ from .hooks.changes import (
     SwitchOneHook,
 )
 from .policies import OnePolicy, Policies, TryPolicies
-from .protocol.base import Nowhere
 
 app_name = "api"
 

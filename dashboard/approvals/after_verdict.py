@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from approvals.queries import ApprovalRow
 from approvals.states import ALLOWING, ROLL_BACK, STOP
-from dashboard.views.base import SeeOther, flash
+from dashboard.kit.pages.base import SeeOther, flash
 
 from . import next_request as flow
 from .request_reads import ApprovalPage

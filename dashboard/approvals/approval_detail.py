@@ -17,9 +17,9 @@ from approvals.gates.prior_effects import prior_effects
 from approvals.queries import ApprovalRow
 from approvals.rules.votes import Vote as VoteRow
 from checkpoints import queries
-from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import Actor
+from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.wording.young_accounts import young_accounts
 
 from . import evidence

@@ -9,12 +9,12 @@ from django.http import HttpRequest
 from dashboard import errors
 from dashboard.identity.permissions import Actor
 from dashboard.identity.second_factor.records import has_factor
+from dashboard.kit.pages.base import actor
 from dashboard.people.logins import ceremonies
 from dashboard.people.logins.attempts import WrongCode
 from dashboard.people.logins.confirmation import WrongPassword
 from dashboard.people.second_factor import confirm_by_code, confirm_by_passkey
 from dashboard.people.sign_ins import confirm_sign_in
-from dashboard.views.base import actor
 
 NEVER_SENT_BACK: Final = (
     "password",

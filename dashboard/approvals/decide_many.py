@@ -17,7 +17,6 @@ from approvals.inbox.boxes import Person
 from approvals.inbox.rows import InboxRow
 from approvals.queries import ApprovalRow
 from approvals.states import COMMENT_MAX, YES_OR_NO
-from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.shapes.problems import of_item
 from dashboard.api.shapes.rows import Problem
 from dashboard.api.shapes.texts import Id
@@ -26,6 +25,7 @@ from dashboard.errors import ActionError, DecidedAlone, Invalid
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
 from dashboard.identity.seats import person_of, seated
+from dashboard.kit.api.base import MemberView, answer, refusals
 
 from .approvals import Approval
 from .decide import DECIDE, Decide

@@ -11,13 +11,7 @@ from django.views.decorators.http import require_POST
 
 from approvals.inbox import rows as inbox_rows
 from dashboard import errors
-from dashboard.views.base import (
-    SeeOther,
-    actor,
-    flash,
-    member,
-    next_url,
-)
+from dashboard.kit.pages.base import SeeOther, actor, flash, member, next_url
 from dashboard.wording import amounts
 
 from . import decide_many as bulk

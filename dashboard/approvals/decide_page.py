@@ -15,8 +15,8 @@ from dashboard import errors
 from dashboard.api.shapes.requests import Nothing
 from dashboard.identity.permissions import require
 from dashboard.kit.action import read
-from dashboard.views import forms
-from dashboard.views.base import SeeOther, actor, flash, live_page, wants_regions
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.base import SeeOther, actor, flash, live_page, wants_regions
 
 from . import after_verdict, confirmation, second_question
 from . import edit as editing

@@ -19,8 +19,8 @@ from dashboard.fields.faults import beside, location, named, schema_faults, sent
 from dashboard.html.differences import same
 from dashboard.identity.permissions import require
 from dashboard.kit.action import read
-from dashboard.views import forms
-from dashboard.views.base import actor, member, refused
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.base import actor, member, refused
 
 from . import confirmation, second_question
 from . import next_request as flow

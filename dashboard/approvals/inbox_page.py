@@ -17,15 +17,9 @@ from dashboard.fields.parameters import CURSOR, ID
 from dashboard.identity.people import people
 from dashboard.identity.permissions import may
 from dashboard.identity.seats import person_of
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import actor, live_page, member, show, wants_regions
 from dashboard.people.accounts.administration import AUDIT
-from dashboard.views.addresses import takes
-from dashboard.views.base import (
-    actor,
-    live_page,
-    member,
-    show,
-    wants_regions,
-)
 from dashboard.wording import sentences_of_decisions
 
 from .inbox import page_from

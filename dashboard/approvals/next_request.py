@@ -17,7 +17,7 @@ from approvals.inbox.boxes import BOXES, SORTS
 from dashboard.fields.parameters import ID, TEXT, Values, one_of
 from dashboard.identity.permissions import may
 from dashboard.identity.seats import person_of
-from dashboard.views.base import actor, wants_regions
+from dashboard.kit.pages.base import actor, wants_regions
 
 from .inbox import BOX, OLD_NAMES, InboxPage, page_from
 

@@ -10,8 +10,8 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
 from dashboard.fields.parameters import one_of
-from dashboard.views.addresses import takes
-from dashboard.views.base import actor, member
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import actor, member
 
 from .report import DecisionReport
 

@@ -13,9 +13,9 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.protocol.parameters import choice
 from dashboard.documents.state_shape import Shape
+from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.api.parameters import choice
 
 from .approval_detail import Prior
 from .report import DecisionReport, Proved, ReportedDifference, Verdict

@@ -14,8 +14,8 @@ from approvals.queries import ApprovalRow
 from approvals.rules.votes import person
 from checkpoints.errors import NotFound
 from dashboard.fields.parameters import FLAG, TEXT
-from dashboard.views.addresses import takes
-from dashboard.views.base import actor, live_page, show, wants_regions
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import actor, live_page, show, wants_regions
 
 from . import next_request as flow
 from .request_reads import ApprovalPage

@@ -6,10 +6,10 @@ from django.views.decorators.http import require_safe
 from checkpoints import queries
 from dashboard.board.filters.address import COLUMN_WORDS, DENSITY, NARROWS
 from dashboard.fields.parameters import CURSOR
+from dashboard.kit.pages.addresses import UnknownParameter, takes
+from dashboard.kit.pages.base import actor, live_page, show
 from dashboard.operate.demo.demo import is_of_demo
 from dashboard.pages.rights import rights_of
-from dashboard.views.addresses import UnknownParameter, takes
-from dashboard.views.base import actor, live_page, show
 from dashboard.wording import savings
 
 from . import board_columns

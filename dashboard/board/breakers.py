@@ -15,9 +15,9 @@ from rest_framework.response import Response
 from checkpoints import queries
 from checkpoints.breakers.rule import BreakerRow
 from checkpoints.queries import Progress
-from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import Actor, require
+from dashboard.kit.api.base import MemberView, answer, refusals
 
 
 class BreakerThreads(Shape):

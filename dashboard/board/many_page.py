@@ -20,6 +20,9 @@ from dashboard.board.filters.address import COLUMN_WORDS, DENSITY, NARROWS, read
 from dashboard.fields import form as fields
 from dashboard.fields.parameters import ID, one_of
 from dashboard.identity.permissions import require
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, actor, flash, member
 from dashboard.threads.many import (
     AT_ONCE,
     BULK_ACTIONS,
@@ -30,9 +33,6 @@ from dashboard.threads.many import (
     possible,
     preview_many,
 )
-from dashboard.views import forms
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member
 
 from .board_page import board_page
 

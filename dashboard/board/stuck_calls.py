@@ -8,8 +8,8 @@ from rest_framework.response import Response
 
 from checkpoints import queries
 from dashboard.api.fleet.answers import StuckAnswer, StuckCount, StuckThread
-from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.protocol.parameters import LIMIT_MAX, rows, words
+from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.api.parameters import LIMIT_MAX, rows, words
 
 LIMIT = rows(LIMIT_MAX)
 

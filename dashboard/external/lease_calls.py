@@ -11,9 +11,6 @@ from rest_framework.response import Response
 
 from approvals import queries as approval_queries
 from checkpoints import queries
-from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.protocol.long_poll import WAIT_MAX, answer_after
-from dashboard.api.protocol.parameters import whole
 from dashboard.api.shapes.rows import Input
 from dashboard.external.answers import (
     LeaseRenewed,
@@ -25,6 +22,9 @@ from dashboard.external.answers import (
     requests_of,
 )
 from dashboard.external.requests import ReleaseLease, RenewLease, TakeLease
+from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.api.long_poll import WAIT_MAX, answer_after
+from dashboard.kit.api.parameters import whole
 
 from . import leases, next_steps
 from .leased_view import LEASE, OPTIONAL_LEASE, ExternalView, LeasedView, token_of

@@ -15,9 +15,9 @@ from rest_framework.response import Response
 
 from checkpoints.errors import InvalidValue
 from checkpoints.state.deltas import LIMITS
-from dashboard.api.protocol.base import answer, refusals
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Malformed, TooLarge
+from dashboard.kit.api.base import answer, refusals
 from workers.external.otlp_wire import JSON, PROTOBUF, answer_bytes, read_spans, unpacked
 
 from .leased_view import ExternalView

@@ -8,9 +8,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.protocol.parameters import rows, whole
 from dashboard.external.answers import RecordedPast
+from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.api.parameters import rows, whole
 
 from . import next_steps
 

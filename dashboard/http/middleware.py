@@ -11,8 +11,8 @@ from servestatic.middleware import ServeStaticMiddleware
 from servestatic.responders import MissingFileError, StaticFile
 
 from dashboard.errors import ActionError
+from dashboard.kit.pages.base import refused
 from dashboard.operate import metrics, probes
-from dashboard.views.base import refused
 
 
 class NoStore:

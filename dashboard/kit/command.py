@@ -8,9 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from dashboard.api.shapes.requests import RequestShape
-from dashboard.commands.terminal.arguments import add_version_argument, pair
-from dashboard.commands.terminal.console import PersonalCommand, Verb, add_yes_argument
-from dashboard.commands.terminal.tables import Table
+from dashboard.kit.terminal.arguments import add_version_argument, pair
+from dashboard.kit.terminal.console import PersonalCommand, Verb, add_yes_argument
+from dashboard.kit.terminal.tables import Table
 
 from .action import Action, read
 from .inputs import inputs_of

@@ -18,9 +18,9 @@ from dashboard import errors
 from dashboard.fields.parameters import Values
 from dashboard.fields.shapes import Field
 from dashboard.identity.permissions import Actor, require
-from dashboard.views import forms
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member, refused, version_of
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, version_of
 
 from .action import Action, read
 from .inputs import fields_of, from_texts

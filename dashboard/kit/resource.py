@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.protocol.base import MemberView, answer, refusals
+from dashboard.kit.api.base import MemberView, answer, refusals
 
 
 def reading[Shown: BaseModel](

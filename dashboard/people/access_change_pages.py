@@ -13,14 +13,14 @@ from django.views.decorators.http import require_GET, require_POST
 from dashboard.actions import hooks
 from dashboard.identity.people import people
 from dashboard.identity.permissions import may
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, actor, flash, member
 from dashboard.people.accounts.access_changes import (
     confirm_access_change,
     list_access_changes,
     may_confirm,
     refuse_access_change,
 )
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member
 
 HOME = "access_changes"
 

@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Sequence
 from uuid import UUID
 
-from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.tables import Table, table
 from dashboard.errors import Missing
 from dashboard.identity.access_changes import AccessChangeRow
+from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.tables import Table, table
 from dashboard.people.access_change_calls import AccessChange, AccessChangeList
 from dashboard.people.accounts.access_changes import (
     confirm_access_change,

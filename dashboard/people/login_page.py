@@ -21,10 +21,10 @@ from dashboard.errors import Conflict, Forbidden, Invalid
 from dashboard.identity import rate_limits
 from dashboard.identity.second_factor.records import has_factor
 from dashboard.identity.user_changes import renew_password
+from dashboard.kit.pages.base import SeeOther, refused
 from dashboard.operate.configuration.sign_in import PASSWORDS
 from dashboard.people.logins import attempts, ceremonies
 from dashboard.people.logins.listeners import BESIDE, WITH_CODE, WITH_PASSKEY
-from dashboard.views.base import SeeOther, refused
 
 BY_LINK = "dashboard.identity.backends.Links"
 

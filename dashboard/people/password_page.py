@@ -11,11 +11,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from dashboard import errors
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, actor, flash, member
 from dashboard.people.logins.confirmation import WrongPassword
 from dashboard.people.own_password import change_own_password
-from dashboard.views import forms
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member
 
 PAGE: Final = "account/password.html"
 

@@ -15,12 +15,12 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard import errors
 from dashboard.identity.second_factor import codes, requirement
 from dashboard.identity.second_factor.passkeys import NAME_MAX
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, actor, flash, member
 from dashboard.people import second_factor
 from dashboard.people.logins import ceremonies, proposals
 from dashboard.people.logins.attempts import WrongCode
 from dashboard.people.logins.confirmation import WrongPassword
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member
 
 PAGE: Final = "account/second_factor.html"
 HOME: Final = "second_factor"

@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.identity.sign_ins.records import ID
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, actor, flash, member
 from dashboard.people.sign_ins import end_other_sign_ins, end_sign_in, list_sign_ins
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member
 
 PAGE = "account/sign_ins.html"
 HOME = "sign_ins"

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 
 from dashboard import errors
 from dashboard.identity.signed_in import WORKSPACE
-from dashboard.views.base import SeeOther, actor, flash, member, next_url
+from dashboard.kit.pages.base import SeeOther, actor, flash, member, next_url
 from dashboard.wire import hints
 
 

@@ -7,10 +7,10 @@ import argparse
 from django.contrib.auth import get_user_model
 
 from checkpoints import store
-from dashboard.commands.terminal.console import PersonalCommand, Verb, translated
-from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.errors import Missing
 from dashboard.identity.permissions import ROLES
+from dashboard.kit.terminal.console import PersonalCommand, Verb, translated
+from dashboard.kit.terminal.tables import Table, facts, table
 from dashboard.people.accounts.administration import administrator_of
 from dashboard.people.accounts.users import name_workspace
 from dashboard.people.second_factor import require_factor, required_factor

@@ -17,9 +17,9 @@ from dashboard.fields.parameters import one_of
 from dashboard.identity.permissions import may, require
 from dashboard.kit.action import Action, read
 from dashboard.kit.inputs import fields_of, from_texts
-from dashboard.views import forms
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member, thread_url
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, actor, flash, member, thread_url
 
 from . import erasures as erasures_read
 from .erase import DECIDE_ERASURE, ERASE, DecideErasure, RequestErasure, erasure_plan

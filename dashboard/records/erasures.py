@@ -12,10 +12,10 @@ from rest_framework.response import Response
 
 from checkpoints.queries.erasures import requests
 from checkpoints.queries.erasures.requests import ErasureRow
-from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import translated
 from dashboard.identity.permissions import Actor, require
+from dashboard.kit.api.base import MemberView, answer, refusals
 
 
 class Erasure(Shape):

@@ -14,12 +14,12 @@ from checkpoints import queries, store
 from checkpoints.queries.erasures import requests
 from checkpoints.queries.erasures.requests import HoldRow
 from checkpoints.states import WorkspaceEventKind
-from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.shapes.requests import RequestShape
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import translated
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action
+from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.inputs import RequiredReason
 
 from .erase import THREAD_OF_RECORD

@@ -29,8 +29,8 @@ from dashboard.gateway.registry.queries import ServerRow, ToolRow
 from dashboard.gateway.registry.refusals import refusal
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, flash, flash_refusal, words_of
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, flash, flash_refusal, words_of
 from dashboard.wording.savings import counted
 
 FIELDS = ("url", "command", "credential", "credential_to", *GROUPS)

@@ -32,8 +32,8 @@ from dashboard.errors import ActionError, Conflict, Forbidden, Invalid, Malforme
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.kit.action import read
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, flash, flash_refusal
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, flash, flash_refusal
 
 from .policy_examples import examples, tools_by_name
 from .policy_form import PolicyForm, differences, form_of, seat_line, would_have

@@ -21,14 +21,14 @@ from approvals.records import (
 )
 from approvals.states import RISKS, VERDICTS
 from checkpoints.errors import InvalidValue
-from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.protocol.parameters import LIMIT_MAX, choice, ident, rows, whole, words
 from dashboard.approvals.report_outcomes import CAME_OF_ALL, CameOf
 from dashboard.board.saved_views.questions import FILTERS, STEP_MAX, TEXT_MAX, question_of
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, translated
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, require
+from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.api.parameters import LIMIT_MAX, choice, ident, rows, whole, words
 from dashboard.records.integrity.record_integrity import (
     Integrity,
     ThreadIntegrity,

@@ -27,10 +27,10 @@ from dashboard.errors import Invalid
 from dashboard.fields.parameters import CURSOR, TEXT, Values, one_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
+from dashboard.kit.pages.addresses import refuse_value, takes
 from dashboard.records.exports.rows import FORMS
 from dashboard.records.integrity.record_integrity import ThreadIntegrity, summary_of
 from dashboard.threads.capsules.downloads import download
-from dashboard.views.addresses import refuse_value, takes
 from dashboard.wording import sentences
 from dashboard.wording.events import event_sentence
 from dashboard.wording.parties import Recognised, recognised

@@ -33,10 +33,10 @@ from dashboard.administration.subscriptions import SubscriptionForms
 from dashboard.errors import ActionError, Forbidden, Missing, NeedsSecondAdmin
 from dashboard.fields.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
 from dashboard.identity.page_workspace import refuse_other
+from dashboard.kit.pages import addresses
+from dashboard.kit.pages.base import SeeOther, refused, to_set_up
 from dashboard.people.accounts import administration
 from dashboard.people.accounts.administration import Administrator
-from dashboard.views import addresses
-from dashboard.views.base import SeeOther, refused, to_set_up
 from dashboard.wording.sentences import steps_limit
 
 from . import cells as showing

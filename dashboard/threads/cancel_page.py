@@ -11,10 +11,10 @@ from django.views.decorators.http import require_http_methods
 from checkpoints import queries
 from dashboard import actions, errors
 from dashboard.identity.permissions import require
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.threads.cancel import cancel as cancel_thread
 from dashboard.threads.cancel import preview_cancel
-from dashboard.views import forms
-from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.wording.interruptions import children_words, interrupted
 
 

@@ -9,23 +9,17 @@ from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, ThreadRow
-from dashboard.commands.terminal.arguments import (
+from dashboard.identity.permissions import Actor
+from dashboard.kit.terminal.arguments import (
     add_version_argument,
     checkpoint_named,
     json_given,
     pair,
     values,
 )
-from dashboard.commands.terminal.console import (
-    REFUSED,
-    PersonalCommand,
-    Usage,
-    Verb,
-    add_yes_argument,
-)
-from dashboard.commands.terminal.state_files import Changed, changed_in
-from dashboard.commands.terminal.tables import table
-from dashboard.identity.permissions import Actor
+from dashboard.kit.terminal.console import REFUSED, PersonalCommand, Usage, Verb, add_yes_argument
+from dashboard.kit.terminal.state_files import Changed, changed_in
+from dashboard.kit.terminal.tables import table
 from dashboard.threads.code import choose_code, choose_code_many
 from dashboard.threads.code_changes import ChosenMany
 from dashboard.threads.command import config_of, takes_config, takes_reason, takes_values

@@ -13,8 +13,8 @@ from checkpoints.errors import ContentAway, NotFound
 from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard import errors
 from dashboard.identity.permissions import require
+from dashboard.kit.pages.base import actor
 from dashboard.threads.plans.expected_calls import AGAIN, MAYBE, REUSED, Expected
-from dashboard.views.base import actor
 from dashboard.wording.savings import dollars
 
 CALLS_SHOWN = 50

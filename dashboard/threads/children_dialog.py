@@ -12,7 +12,7 @@ from django.urls import reverse
 from checkpoints import queries
 from dashboard import actions
 from dashboard.identity.permissions import reachable
-from dashboard.views.base import SeeOther, actor, next_url, thread_url, wants_regions
+from dashboard.kit.pages.base import SeeOther, actor, next_url, thread_url, wants_regions
 from dashboard.wording.interruptions import children_words
 
 

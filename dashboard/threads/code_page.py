@@ -10,9 +10,9 @@ from django.shortcuts import render
 from checkpoints import queries
 from dashboard import errors
 from dashboard.identity.permissions import lacks
+from dashboard.kit.pages.base import actor
 from dashboard.threads.code import Chosen, choose_code_many
 from dashboard.threads.page.code_question import WORDS, changed_parts, choices_for
-from dashboard.views.base import actor
 
 TEMPLATE = "thread/actions/code.html"
 

@@ -7,20 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from checkpoints import queries
-from dashboard.commands.terminal.arguments import (
-    add_version_argument,
-    json_given,
-    pair,
-    values,
-)
-from dashboard.commands.terminal.console import (
-    PersonalCommand,
-    Usage,
-    Verb,
-    add_yes_argument,
-)
 from dashboard.identity.permissions import Actor
 from dashboard.kit.command import verb
+from dashboard.kit.terminal.arguments import add_version_argument, json_given, pair, values
+from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb, add_yes_argument
 from dashboard.threads.cancel import CancelPreview, preview_cancel
 from dashboard.threads.cancel import cancel as cancel_thread
 from dashboard.threads.descriptions import cancel_tables, tell_thread

@@ -7,9 +7,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dashboard.fields.parameters import POINT, one_of
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import actor, member
 from dashboard.threads.page.comparison import VIEWS, ComparisonPage, candidates, point_of
-from dashboard.views.addresses import takes
-from dashboard.views.base import actor, member
 
 TEMPLATE = "thread/compare.html"
 

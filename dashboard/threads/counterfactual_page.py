@@ -14,11 +14,11 @@ from dashboard import errors
 from dashboard.fields import form as fields
 from dashboard.fields.shapes import ForkPreview
 from dashboard.fields.state_text import SHOWN_BYTES
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.base import SeeOther, actor, flash
 from dashboard.threads.checkpoint_forms import ahead_of
 from dashboard.threads.fork import checkpoint_before, exchangeable, fork, preview_fork
 from dashboard.threads.state_form import Budget
-from dashboard.views import forms
-from dashboard.views.base import SeeOther, actor, flash
 
 OUTPUT = "output"
 

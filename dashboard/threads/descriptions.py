@@ -9,9 +9,9 @@ from uuid import UUID
 from checkpoints import queries
 from checkpoints.views import EffectFate, ThreadRow
 from dashboard.api.shapes.rows import RollbackOutcome
-from dashboard.commands.terminal.console import PersonalCommand
-from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.identity.permissions import Actor
+from dashboard.kit.terminal.console import PersonalCommand
+from dashboard.kit.terminal.tables import Table, facts, table
 from dashboard.threads.answers import thread_detail
 from dashboard.threads.cancel import CancelPlan
 from dashboard.threads.plans.changes import EditPlan, ForkPlan, RollBackPlan

@@ -17,6 +17,8 @@ from dashboard import actions, errors
 from dashboard.fields import form as fields
 from dashboard.fields import state_text
 from dashboard.fields.shapes import Ahead
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.threads.checkpoint_forms import (
     ahead_of,
     checkpoint_of,
@@ -28,8 +30,6 @@ from dashboard.threads.checkpoint_forms import (
 from dashboard.threads.edit import edit as edit_thread
 from dashboard.threads.edit import preview_edit
 from dashboard.threads.state_form import BY_JSON, StateForm, digest_of
-from dashboard.views import forms
-from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 
 PREVIEW, SAVE = "preview", "save"
 _BACK: Final = "Back to the thread"

@@ -17,6 +17,9 @@ from dashboard import errors
 from dashboard.fields import state_text
 from dashboard.fields.parameters import ID, NUMBER_OR_ID
 from dashboard.fields.shapes import ForkPreview
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, actor, flash, member, thread_url
 from dashboard.threads.checkpoint_forms import (
     ahead_of,
     checkpoint_of,
@@ -31,9 +34,6 @@ from dashboard.threads.fork import preview_fork
 from dashboard.threads.plans.changes import ForkPlan
 from dashboard.threads.plans.expected_calls import AGAIN, MAYBE
 from dashboard.threads.state_form import Budget, StateForm, digest_of
-from dashboard.views import forms
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member, thread_url
 
 PREVIEW, CREATE = "preview", "create"
 

@@ -11,9 +11,9 @@ from checkpoints import queries
 from dashboard import actions, errors
 from dashboard.fields import form as fields
 from dashboard.fields import message as inbox
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url
 from dashboard.threads.input import INPUT, SendInput
-from dashboard.views import forms
-from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url
 
 from .checkpoint_forms import form_page, thread_for
 

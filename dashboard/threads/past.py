@@ -14,11 +14,6 @@ from rest_framework.response import Response
 
 from checkpoints import queries
 from checkpoints.views import Page, ThreadRow
-from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.protocol.event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
-from dashboard.api.protocol.event_stream import EventStreamRenderer, Followed, event_stream
-from dashboard.api.protocol.parameters import choice, flag, ident, rows, whole, words
-from dashboard.api.protocol.renderers import YAMLRenderer, ZipRenderer
 from dashboard.api.shapes.django_request import django_request
 from dashboard.api.shapes.rows import (
     Activity,
@@ -37,6 +32,11 @@ from dashboard.errors import Invalid
 from dashboard.html.comparison.compare import compare
 from dashboard.html.comparison.endings import ending_of
 from dashboard.identity.senders import login_headers
+from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.api.event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
+from dashboard.kit.api.event_stream import EventStreamRenderer, Followed, event_stream
+from dashboard.kit.api.parameters import choice, flag, ident, rows, whole, words
+from dashboard.kit.api.renderers import YAMLRenderer, ZipRenderer
 from dashboard.threads.answers import diff_answer, events_answer
 from dashboard.threads.capsule import export
 from dashboard.threads.capsules.downloads import MEDIA_TYPE, download

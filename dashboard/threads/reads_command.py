@@ -21,15 +21,6 @@ from dashboard.api.shapes.rows import (
     Thread,
     ThreadList,
 )
-from dashboard.commands.terminal.arguments import (
-    checkpoint_named,
-    number_from,
-    pair,
-    statuses_named,
-    thread_named,
-)
-from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
-from dashboard.commands.terminal.tables import facts, table
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.yaml_text import yaml_of
@@ -37,6 +28,15 @@ from dashboard.html.comparison.compare import compare
 from dashboard.html.comparison.endings import ending_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
+from dashboard.kit.terminal.arguments import (
+    checkpoint_named,
+    number_from,
+    pair,
+    statuses_named,
+    thread_named,
+)
+from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb
+from dashboard.kit.terminal.tables import facts, table
 from dashboard.threads.answers import diff_answer, events_answer
 from dashboard.threads.descriptions import patch_table, short, tell_thread
 from dashboard.wording.events import event_sentence

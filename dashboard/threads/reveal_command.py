@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from dashboard.commands.terminal.arguments import checkpoint_named
-from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.tables import facts
+from dashboard.kit.terminal.arguments import checkpoint_named
+from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.tables import facts
 from dashboard.threads.descriptions import short
 from dashboard.threads.reads_command import on_thread, thread_of
 from dashboard.threads.reveal import reveal as reveal_channel

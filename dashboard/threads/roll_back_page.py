@@ -13,10 +13,10 @@ from dashboard import actions, errors
 from dashboard.fields.parameters import NUMBER_OR_ID
 from dashboard.fields.shapes import Ahead
 from dashboard.html import lineage
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.threads.roll_back import preview_roll_back, roll_back
-from dashboard.views import forms
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.wording.interruptions import children_words
 
 from .checkpoint_forms import ahead_of, checkpoint_of, form_page, thread_for

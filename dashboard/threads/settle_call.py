@@ -8,10 +8,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.protocol.base import MemberView
-from dashboard.api.protocol.parameters import IF_MATCH
 from dashboard.api.shapes.previews import SecondPersonAsked
 from dashboard.api.shapes.rows import ThreadDetail
+from dashboard.kit.api.base import MemberView
+from dashboard.kit.api.parameters import IF_MATCH
 from dashboard.threads.settle import Settle, settle
 from dashboard.threads.thread_list import REFUSED, detail
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from checkpoints.verdicts import Verdict
-from dashboard.commands.terminal.arguments import add_version_argument, json_given
-from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb
 from dashboard.errors import NotAllowedNow
+from dashboard.kit.terminal.arguments import add_version_argument, json_given
+from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb
 from dashboard.threads.command import takes_reason
 from dashboard.threads.descriptions import tell_thread
 from dashboard.threads.page import effect_question

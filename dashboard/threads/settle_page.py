@@ -12,11 +12,11 @@ from checkpoints import queries
 from checkpoints.states import Status
 from dashboard import actions, errors
 from dashboard.identity.permissions import require
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.threads.page import effect_question
 from dashboard.threads.settle import result_given
 from dashboard.threads.settle import settle as settle_effect
-from dashboard.views import forms
-from dashboard.views.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 
 
 @require_http_methods(["GET", "POST"])

@@ -13,10 +13,10 @@ from checkpoints.views import AgentRow
 from dashboard import errors
 from dashboard.fields.parameters import TEXT
 from dashboard.identity.permissions import require
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, actor, flash, member, thread_url
 from dashboard.threads.start import start_thread
-from dashboard.views import forms
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member, thread_url
 
 TEMPLATE = "thread/new.html"
 

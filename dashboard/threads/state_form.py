@@ -17,7 +17,7 @@ from dashboard.fields import form as fields
 from dashboard.fields import state_text
 from dashboard.fields.typed_values import without_thousands
 from dashboard.identity.permissions import Actor
-from dashboard.views import forms
+from dashboard.kit.pages import forms
 
 STORED: Final = "stored-"  # files that a preview has stored already, by channel
 BY_FIELDS, BY_JSON = "fields", "json"

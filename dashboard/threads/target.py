@@ -8,7 +8,6 @@ from checkpoints import queries
 from checkpoints.errors import StaleVersion
 from checkpoints.views import ThreadRow
 from dashboard.api.shapes.rows import ThreadDetail
-from dashboard.commands.terminal.arguments import thread_named
 from dashboard.errors import NotAllowedNow, translated
 from dashboard.identity.permissions import (
     Actor,
@@ -17,6 +16,7 @@ from dashboard.identity.permissions import (
     require,
 )
 from dashboard.kit.action import Target
+from dashboard.kit.terminal.arguments import thread_named
 from dashboard.threads.answers import thread_detail
 
 

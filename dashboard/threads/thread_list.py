@@ -14,8 +14,13 @@ from rest_framework.response import Response
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.states import Status
-from dashboard.api.protocol.base import PREVIEW, TRACEPARENT, MemberView, answer, refusals
-from dashboard.api.protocol.parameters import (
+from dashboard.api.shapes.previews import SecondPersonAsked
+from dashboard.api.shapes.requests import Nothing
+from dashboard.api.shapes.rows import Counts, Thread, ThreadDetail, ThreadList, Verification
+from dashboard.api.shapes.savings import Saved
+from dashboard.errors import Invalid
+from dashboard.kit.api.base import PREVIEW, TRACEPARENT, MemberView, answer, refusals
+from dashboard.kit.api.parameters import (
     FRAMEWORK,
     IF_MATCH,
     LIMIT_MAX,
@@ -25,11 +30,6 @@ from dashboard.api.protocol.parameters import (
     whole,
     words,
 )
-from dashboard.api.shapes.previews import SecondPersonAsked
-from dashboard.api.shapes.requests import Nothing
-from dashboard.api.shapes.rows import Counts, Thread, ThreadDetail, ThreadList, Verification
-from dashboard.api.shapes.savings import Saved
-from dashboard.errors import Invalid
 from dashboard.threads.answers import thread_detail
 from dashboard.threads.cancel import Cancel, CancelAnswer, CancelPreview, cancel, preview_cancel
 from dashboard.threads.edit import Edit, EditAnswer, EditPreview, edit, preview_edit

@@ -18,22 +18,9 @@ from dashboard import errors
 from dashboard.fields.parameters import ID, NUMBER, NUMBER_OR_ID, one_of
 from dashboard.kit.action import Action, read
 from dashboard.kit.inputs import from_texts
-from dashboard.pages.rights import rights_of
-from dashboard.threads import children_dialog, code_page
-from dashboard.threads.capsule import export
-from dashboard.threads.capsules import downloads
-from dashboard.threads.code import choose_code
-from dashboard.threads.page import errors as errors_only
-from dashboard.threads.page import published
-from dashboard.threads.page.thread import NOUNS, TABS, ThreadPage
-from dashboard.threads.pause import PAUSE, RESUME
-from dashboard.threads.rename import RENAME
-from dashboard.threads.retry import RETRY
-from dashboard.threads.verify import verify as verify_thread
-from dashboard.views import forms
-from dashboard.views.addresses import takes
-from dashboard.views.artifacts import download
-from dashboard.views.base import (
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import (
     SeeOther,
     actor,
     flash,
@@ -47,6 +34,19 @@ from dashboard.views.base import (
     version_of,
     wants_regions,
 )
+from dashboard.pages.rights import rights_of
+from dashboard.threads import children_dialog, code_page
+from dashboard.threads.capsule import export
+from dashboard.threads.capsules import downloads
+from dashboard.threads.code import choose_code
+from dashboard.threads.page import errors as errors_only
+from dashboard.threads.page import published
+from dashboard.threads.page.thread import NOUNS, TABS, ThreadPage
+from dashboard.threads.pause import PAUSE, RESUME
+from dashboard.threads.rename import RENAME
+from dashboard.threads.retry import RETRY
+from dashboard.threads.verify import verify as verify_thread
+from dashboard.views.artifacts import download
 
 TEMPLATE = "thread/detail.html"
 CHOSEN = {

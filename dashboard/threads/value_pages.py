@@ -15,12 +15,12 @@ from checkpoints import queries
 from checkpoints.views import CheckpointRow
 from dashboard import errors
 from dashboard.fields.parameters import NUMBER, NUMBER_OR_ID, PART, POINT, POINTER, TEXT
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import actor, member, number_in
 from dashboard.threads.checkpoint_forms import checkpoint_of, head_of
 from dashboard.threads.page.encrypted_channels import EncryptedChannel, encrypted_channels
 from dashboard.threads.page.values import ValuePage
 from dashboard.threads.reveal import reveal as reveal_channel
-from dashboard.views.addresses import takes
-from dashboard.views.base import actor, member, number_in
 from dashboard.wording.text import prose
 
 

@@ -21,8 +21,7 @@ from checkpoints.views import ArtifactRow
 from dashboard.documents.previews.preview import READ, preview_of
 from dashboard.fields.validation import clean_name
 from dashboard.html import file_links
-
-from .base import actor, member
+from dashboard.kit.pages.base import actor, member
 
 CHUNK = 256 * 1024
 PROVED_BEFORE = 8 * 1024 * 1024  # bytes of a file that are read twice, to refuse with a sentence

@@ -16,11 +16,11 @@ from approvals.notify.texts.kinds import PERSON_MAX
 from approvals.queries.deputies import DeputyRow
 from dashboard import actions
 from dashboard.actions.people import deputies
-from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.protocol.parameters import flag
 from dashboard.api.shapes.requests import Nothing, RequestShape
 from dashboard.api.shapes.texts import NotBlank, Time
 from dashboard.documents.state_shape import Shape
+from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.api.parameters import flag
 
 Reason = Annotated[str, Field(max_length=REASON_MAX)]
 

@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard import actions
-from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.shapes.requests import Nothing
+from dashboard.kit.api.base import MemberView, answer, refusals
 
 from .shapes import (
     AcceptMcpTools,

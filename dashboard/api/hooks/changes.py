@@ -12,10 +12,10 @@ from rest_framework.response import Response
 
 from approvals.hooks.changes import HookRow, IdentityRow
 from dashboard.actions import hooks
-from dashboard.api.protocol.base import MemberView, answer, refusals
 from dashboard.api.shapes.previews import SecondAdminAsked
 from dashboard.api.shapes.requests import Nothing
 from dashboard.identity.people import people
+from dashboard.kit.api.base import MemberView, answer, refusals
 
 from .shapes import (
     Hook,

@@ -16,8 +16,8 @@ from dashboard import errors
 from dashboard.identity.permissions import require
 from dashboard.kit.action import Action, read
 from dashboard.kit.inputs import from_texts
-from dashboard.views import forms
-from dashboard.views.base import SeeOther, actor, flash, member, refused, words_of
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, words_of
 
 from .close import CLOSE
 from .snooze import SNOOZE, WAKE, time_after

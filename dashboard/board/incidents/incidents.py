@@ -15,11 +15,11 @@ from approvals.incidents import queries
 from approvals.incidents.queries import STATES, IncidentRow, SubjectRow
 from approvals.notify.texts.incident_kinds import NEWEST_SHOWN, TROUBLES
 from checkpoints.errors import InvalidValue
-from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.protocol.parameters import LIMIT_MAX, choice, ident, rows, words
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, translated
 from dashboard.identity.permissions import Actor, require
+from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.api.parameters import LIMIT_MAX, choice, ident, rows, words
 
 LIMIT = rows(LIMIT_MAX)
 

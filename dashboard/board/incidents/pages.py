@@ -13,8 +13,8 @@ from approvals.notify.texts.incident_kinds import TROUBLES
 from checkpoints import queries
 from dashboard.fields.parameters import ID, TEXT, one_of
 from dashboard.identity.permissions import may
-from dashboard.views.addresses import takes
-from dashboard.views.base import actor, live_page, show, wants_regions
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import actor, live_page, show, wants_regions
 from dashboard.wording.fleet.incidents import LOOKS, STATE_WORDS
 
 from .incident_reads import IncidentPage

@@ -9,13 +9,13 @@ from uuid import UUID
 
 from approvals.incidents.queries import STATES
 from approvals.notify.texts.incident_kinds import TROUBLES
-from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.tables import Table, table
 from dashboard.errors import Invalid
 from dashboard.identity import tokens
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 from dashboard.kit.command import verb
+from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.tables import Table, table
 
 from . import incidents
 from .close import CLOSE

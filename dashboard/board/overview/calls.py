@@ -10,9 +10,9 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.protocol.base import MemberView, answer, refusals
-from dashboard.api.protocol.parameters import choice, words
 from dashboard.documents.state_shape import Shape
+from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.api.parameters import choice, words
 
 from .figure import Figure
 from .figures import FIGURES, all_figures, figure

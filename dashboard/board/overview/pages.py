@@ -10,8 +10,8 @@ from django.views.decorators.http import require_safe
 
 from checkpoints import queries
 from dashboard.fields.parameters import TEXT, Values, one_of
-from dashboard.views.addresses import takes
-from dashboard.views.base import actor, member
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import actor, member
 
 from . import page
 from .figures import FIGURES, figure

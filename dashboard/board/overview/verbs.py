@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dashboard.commands.terminal.console import PersonalCommand
-from dashboard.commands.terminal.tables import Table, table
+from dashboard.kit.terminal.console import PersonalCommand
+from dashboard.kit.terminal.tables import Table, table
 
 from .calls import OverviewAnswer
 from .figure import Figure

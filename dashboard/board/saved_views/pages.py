@@ -16,9 +16,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard import errors
 from dashboard.fields.parameters import ADDRESS
 from dashboard.identity.people import people
-from dashboard.views import forms
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, actor, flash, member
 
 from . import view_actions
 from .changes import NAME_MAX, Choice

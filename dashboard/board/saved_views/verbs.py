@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Sequence
 from uuid import UUID
 
-from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.tables import Table, table
 from dashboard.errors import Missing
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
+from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.tables import Table, table
 
 from . import view_actions
 from .calls import SavedView, SavedViewList

@@ -11,11 +11,11 @@ from approvals.notify.texts.kinds import KINDS, NEWS
 from dashboard import actions
 from dashboard.actions import endpoints as reader
 from dashboard.api.shapes.endpoints import Endpoint, EndpointList, EndpointMade
-from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.tables import Table, table
 from dashboard.errors import Invalid, Missing
 from dashboard.identity import tokens
 from dashboard.identity.permissions import Actor
+from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.tables import Table, table
 
 
 def list_endpoints(command: PersonalCommand) -> None:

@@ -11,12 +11,12 @@ from pydantic import BaseModel, ConfigDict
 from approvals.hooks import changes as known
 from approvals.hooks.changes import HookRow, IdentityRow
 from dashboard.actions import hooks
-from dashboard.commands.terminal.console import PersonalCommand, Verb, translated
-from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.errors import Forbidden, Missing
 from dashboard.identity import tokens
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
+from dashboard.kit.terminal.console import PersonalCommand, Verb, translated
+from dashboard.kit.terminal.tables import Table, facts, table
 from dashboard.people.accounts.administration import AUDIT
 
 

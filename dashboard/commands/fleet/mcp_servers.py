@@ -8,14 +8,14 @@ from uuid import UUID
 
 from dashboard import actions
 from dashboard.api.gateway.shapes import McpServer, McpServerDetail, McpServerList, McpTool
-from dashboard.commands.terminal.console import PersonalCommand, Verb, translated
-from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.gateway.registry import queries
 from dashboard.gateway.registry.changes import Wanted
 from dashboard.gateway.registry.definitions import GROUPS, MODES
 from dashboard.gateway.registry.queries import ServerRow, ToolRow
 from dashboard.gateway.registry.refusals import refusal
 from dashboard.identity.permissions import Actor
+from dashboard.kit.terminal.console import PersonalCommand, Verb, translated
+from dashboard.kit.terminal.tables import Table, facts, table
 
 
 def listing(command: PersonalCommand) -> None:

@@ -25,11 +25,11 @@ from dashboard.api.policies import (
     preview_of,
     tried_of,
 )
-from dashboard.api.protocol.base import refusal_of
-from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.tables import facts, table
 from dashboard.errors import Invalid, Missing
 from dashboard.identity.permissions import Actor
+from dashboard.kit.api.base import refusal_of
+from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.tables import facts, table
 from dashboard.records.policy_form import differences, seat_line, would_have
 
 SHOWN = 50

@@ -12,11 +12,11 @@ from dashboard import actions
 from dashboard.actions.people import deputies
 from dashboard.api.fleet.deputies import Deputy, DeputyList
 from dashboard.approvals.hand_over import HAND_OVER
-from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.tables import Table, table
 from dashboard.errors import Invalid, Missing
 from dashboard.fields.typed_values import time_in_utc
 from dashboard.kit.command import verb
+from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.tables import Table, table
 
 
 def list_deputies(command: PersonalCommand) -> None:

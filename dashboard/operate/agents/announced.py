@@ -13,9 +13,9 @@ from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import AgentRow
 from dashboard.api.shapes.rows import Agent, AgentDetail
-from dashboard.commands.terminal.console import PersonalCommand, Verb
-from dashboard.commands.terminal.tables import facts, table
 from dashboard.errors import Missing
+from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.tables import facts, table
 
 from .check import check, check_options
 from .impact import impact, impact_options

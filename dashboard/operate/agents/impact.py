@@ -19,10 +19,10 @@ from pydantic import BaseModel
 from checkpoints import queries
 from checkpoints.errors import GatepostError
 from checkpoints.queries.installation.suspended import SuspendedRow
-from dashboard.commands.terminal.console import REFUSED, PersonalCommand
-from dashboard.commands.terminal.tables import table
 from dashboard.documents.json_text import json_of
 from dashboard.errors import Conflict
+from dashboard.kit.terminal.console import REFUSED, PersonalCommand
+from dashboard.kit.terminal.tables import table
 from workers.checking.modules import import_finding
 from workers.code import registry
 from workers.engine import impact as judging

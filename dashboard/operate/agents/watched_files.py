@@ -10,10 +10,10 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from dashboard.commands.terminal.state_files import read
 from dashboard.errors import ActionError, Invalid, Leased, Missing
 from dashboard.external import observed_threads
 from dashboard.identity.permissions import Actor
+from dashboard.kit.terminal.state_files import read
 
 FRAMEWORK: Final = "state.json"
 type FileStatus = Literal["paused", "succeeded", "failed"]

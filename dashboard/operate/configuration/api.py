@@ -9,13 +9,13 @@ LOADERS = (
 REST_FRAMEWORK = {
     # The first one answers 401 where both find nobody.
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "dashboard.api.protocol.authentication.TokenAuthentication",
-        "dashboard.api.protocol.authentication.SessionAuthentication",
+        "dashboard.kit.api.authentication.TokenAuthentication",
+        "dashboard.kit.api.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["dashboard.api.protocol.parsers.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "dashboard.api.protocol.openapi.Described",
+    "DEFAULT_PARSER_CLASSES": ["dashboard.kit.api.parsers.StrictJSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "dashboard.kit.api.openapi.Described",
     "EXCEPTION_HANDLER": "dashboard.api.shapes.problems.handler",
 }
 SPECTACULAR_SETTINGS = {

@@ -8,7 +8,7 @@ import structlog
 from django.db import DatabaseError, InterfaceError, connection
 
 from checkpoints.errors import GatepostError
-from dashboard.commands.terminal.console import first_line
+from dashboard.kit.terminal.console import first_line
 
 from . import (
     anchors,

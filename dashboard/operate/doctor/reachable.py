@@ -15,7 +15,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from checkpoints import queries
 from checkpoints.agent_versions import EXTERNAL_QUEUE
-from dashboard.commands.terminal.console import first_line
+from dashboard.kit.terminal.console import first_line
 from dashboard.operate.embedded import web_address
 from dashboard.wire.valkey import client
 from dashboard.wording.text import span

@@ -13,12 +13,12 @@ from django.views.decorators.http import require_GET
 
 from dashboard.errors import ActionError
 from dashboard.identity.rate_limits import STRANGERS, address_of
+from dashboard.kit.pages.base import SeeOther, page_of_ours, refused
 from dashboard.operate.configuration.sign_in import SINGLE_SIGN_ON
 from dashboard.people.accounts.users import LIMITS, SUBJECT_MAX
 from dashboard.people.directory.arrivals import Arrival, arrive
 from dashboard.people.sso import provider
 from dashboard.people.sso.claims import named_by, names, text
-from dashboard.views.base import SeeOther, page_of_ours, refused
 
 NEXT: Final = "sso_next"
 

@@ -16,9 +16,9 @@ from dashboard import actions, errors
 from dashboard.actions.people import deputies
 from dashboard.fields.parameters import FLAG
 from dashboard.identity.permissions import may
-from dashboard.views import forms
-from dashboard.views.addresses import takes
-from dashboard.views.base import SeeOther, actor, flash, member
+from dashboard.kit.pages import forms
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import SeeOther, actor, flash, member
 
 LIST = "deputy/list.html"
 HOME = "deputies"

@@ -17,7 +17,7 @@ import pytest
 from django.test import Client
 
 from checkpoints.models import Artifact
-from dashboard.api.protocol.openapi import MAX_BYTES
+from dashboard.kit.api.openapi import MAX_BYTES
 from tests.contract.calls import address, example
 from tests.contract.operations import document, operations
 from tests.contract.world import World

@@ -22,8 +22,8 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core import NOT_SET
 from schemathesis.specs.openapi import checks as openapi
 
-from dashboard.api.protocol.long_poll import WAIT_MAX
 from dashboard.identity import tokens
+from dashboard.kit.api.long_poll import WAIT_MAX
 from tests.contract.calls import example
 from tests.contract.example_calls import NO_TOKEN, ROLES, Call
 from tests.contract.operations import document, operations

@@ -37,7 +37,7 @@ OVERRIDDEN = {
     # A form whose values the floor below checks; Django would fill the row and check it itself.
     "checkpoints.admin.people.UnsavedForm._post_clean",
     # drf-spectacular has no public place for what all operations answer.
-    "dashboard.api.protocol.openapi.Described._get_response_bodies",
+    "dashboard.kit.api.openapi.Described._get_response_bodies",
 }
 MARK = re.compile(r"#\s*noqa:[^#\n]*SLF001(?P<reason> - \w.*)?")
 PRIVATE = re.compile(r"_[a-zA-Z]\w*")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.administration.caps import VERBS
-from dashboard.commands.terminal.console import VerbsCommand
+from dashboard.kit.terminal.console import VerbsCommand
 
 
 class Command(VerbsCommand):

@@ -18,11 +18,11 @@ from dashboard.approvals.approvals import Approval, ApprovalList
 from dashboard.approvals.decide import DECIDE, Decide
 from dashboard.approvals.take_back import TAKE_BACK
 from dashboard.approvals.target import approval_named
-from dashboard.commands.terminal.arguments import json_given
-from dashboard.commands.terminal.console import PersonalCommand, Usage, add_common_arguments
-from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.identity.permissions import Actor, Login
 from dashboard.kit.action import read
+from dashboard.kit.terminal.arguments import json_given
+from dashboard.kit.terminal.console import PersonalCommand, Usage, add_common_arguments
+from dashboard.kit.terminal.tables import Table, facts, table
 from dashboard.people.logins.confirmation import verified
 from dashboard.people.second_factor import checked_code
 from dashboard.wording.sentences import decider

@@ -12,10 +12,10 @@ from dashboard.board.breaker_actions import (
     TripBreaker,
 )
 from dashboard.board.breakers import Breaker, BreakerList, breakers
-from dashboard.commands.terminal.console import PersonalCommand, Verb, VerbsCommand
-from dashboard.commands.terminal.tables import Table, table
 from dashboard.identity.permissions import Actor
 from dashboard.kit.command import verb
+from dashboard.kit.terminal.console import PersonalCommand, Verb, VerbsCommand
+from dashboard.kit.terminal.tables import Table, table
 from dashboard.wording.operations import selection_words
 
 

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from dashboard.board.overview.figures import FIGURES
 from dashboard.board.overview.period import LENGTHS
 from dashboard.board.overview.verbs import show_overview
-from dashboard.commands.terminal.console import PersonalCommand, Usage, add_common_arguments
+from dashboard.kit.terminal.console import PersonalCommand, Usage, add_common_arguments
 
 
 class Command(PersonalCommand):

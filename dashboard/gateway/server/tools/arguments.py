@@ -8,12 +8,12 @@ from pydantic import Field
 
 from approvals.states import DEFAULT_RISK, Risk
 from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
-from dashboard.api.protocol.idempotency_key import KEY_MAX
-from dashboard.api.protocol.long_poll import WAIT_MAX
-from dashboard.api.protocol.parameters import LIMIT_MAX, SEQ_MAX, TEXT_MAX
 from dashboard.api.shapes import requests
 from dashboard.api.shapes.texts import Id, NotBlank, Title
 from dashboard.external import requests as external
+from dashboard.kit.api.idempotency_key import KEY_MAX
+from dashboard.kit.api.long_poll import WAIT_MAX
+from dashboard.kit.api.parameters import LIMIT_MAX, SEQ_MAX, TEXT_MAX
 from dashboard.threads.fork import Fork as ForkInput
 from dashboard.threads.reveal import Reveal as RevealInput
 from dashboard.threads.roll_back import RollBack as RollBackInput

@@ -10,14 +10,14 @@ from pathlib import Path
 from django.conf import settings
 from pydantic import BaseModel, ValidationError
 
-from dashboard.commands.terminal.console import (
+from dashboard.kit.terminal.console import (
     REFUSED,
     Away,
     TerminalCommand,
     Usage,
     add_answer_arguments,
 )
-from dashboard.commands.terminal.tables import table
+from dashboard.kit.terminal.tables import table
 from dashboard.operate.packages import advisories as known_vulnerabilities
 from dashboard.operate.packages.advisories import Vulnerable
 from dashboard.operate.packages.locked import Package, packages

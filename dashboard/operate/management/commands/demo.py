@@ -7,8 +7,8 @@ import argparse
 from django.conf import settings
 from pydantic import BaseModel
 
-from dashboard.commands.terminal.console import TerminalCommand, add_answer_arguments
-from dashboard.commands.terminal.tables import facts
+from dashboard.kit.terminal.console import TerminalCommand, add_answer_arguments
+from dashboard.kit.terminal.tables import facts
 from dashboard.operate.demo.cast import demo_cast
 from dashboard.operate.demo.fleet import Fleet
 from dashboard.operate.embedded.web_address import noted

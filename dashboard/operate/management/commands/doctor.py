@@ -7,14 +7,9 @@ from datetime import datetime
 
 from pydantic import BaseModel
 
-from dashboard.commands.terminal.arguments import thread_named
-from dashboard.commands.terminal.console import (
-    REFUSED,
-    PersonalCommand,
-    Usage,
-    add_common_arguments,
-)
-from dashboard.commands.terminal.tables import Table, facts, table
+from dashboard.kit.terminal.arguments import thread_named
+from dashboard.kit.terminal.console import REFUSED, PersonalCommand, Usage, add_common_arguments
+from dashboard.kit.terminal.tables import Table, facts, table
 from dashboard.operate.doctor.checks import PARTS, examine
 from dashboard.operate.doctor.findings import LEVELS, Finding, Seen
 from dashboard.operate.doctor.standstill import Standstill, standstill

@@ -6,8 +6,8 @@ from pydantic import BaseModel
 
 from checkpoints import store
 from checkpoints.encryption.keys import key_ring, new_key
-from dashboard.commands.terminal.console import PersonalCommand, Verb, VerbsCommand
-from dashboard.commands.terminal.tables import Table, facts
+from dashboard.kit.terminal.console import PersonalCommand, Verb, VerbsCommand
+from dashboard.kit.terminal.tables import Table, facts
 
 
 class NewKey(BaseModel):

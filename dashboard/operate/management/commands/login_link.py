@@ -8,9 +8,9 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from pydantic import BaseModel
 
-from dashboard.commands.terminal.console import TerminalCommand, add_answer_arguments
-from dashboard.commands.terminal.tables import facts
 from dashboard.errors import Missing
+from dashboard.kit.terminal.console import TerminalCommand, add_answer_arguments
+from dashboard.kit.terminal.tables import facts
 from dashboard.operate.demo.demo import login_path
 from dashboard.operate.embedded.web_address import noted
 

@@ -9,13 +9,9 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from dashboard.commands.terminal.console import (
-    TerminalCommand,
-    add_answer_arguments,
-    add_yes_argument,
-)
-from dashboard.commands.terminal.tables import facts
 from dashboard.errors import Conflict, Missing
+from dashboard.kit.terminal.console import TerminalCommand, add_answer_arguments, add_yes_argument
+from dashboard.kit.terminal.tables import facts
 from dashboard.operate.embedded.process.folders import EmbeddedError, Folders, folders
 from dashboard.operate.embedded.process.lock import DataLock
 from dashboard.wording.text import size

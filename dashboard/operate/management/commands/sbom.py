@@ -10,7 +10,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from dashboard.commands.terminal.console import TerminalCommand, Usage, add_place_argument
+from dashboard.kit.terminal.console import TerminalCommand, Usage, add_place_argument
 from dashboard.operate.packages.bill import SPEC, bill
 from dashboard.operate.packages.locked import packages
 from gatepost_command import __version__

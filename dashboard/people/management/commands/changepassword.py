@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.auth.management.commands import changepassword
 from django.core.management import CommandParser
 
-from dashboard.commands.terminal.console import add_place_argument
+from dashboard.kit.terminal.console import add_place_argument
 from dashboard.people.django_commands import logged
 
 

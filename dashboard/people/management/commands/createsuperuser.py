@@ -5,8 +5,8 @@ from typing import Any
 from django.contrib.auth.management.commands import createsuperuser
 from django.core.management import CommandError, CommandParser
 
-from dashboard.commands.terminal.console import add_place_argument
 from dashboard.errors import Invalid
+from dashboard.kit.terminal.console import add_place_argument
 from dashboard.people.django_commands import logged
 
 

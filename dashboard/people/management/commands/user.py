@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.commands.terminal.console import VerbsCommand
+from dashboard.kit.terminal.console import VerbsCommand
 from dashboard.people.user_verbs import VERBS
 
 

@@ -8,13 +8,8 @@ from pathlib import Path
 from django.conf import settings
 from pydantic import BaseModel
 
-from dashboard.commands.terminal.console import (
-    REFUSED,
-    TerminalCommand,
-    Usage,
-    add_answer_arguments,
-)
-from dashboard.commands.terminal.tables import facts, table
+from dashboard.kit.terminal.console import REFUSED, TerminalCommand, Usage, add_answer_arguments
+from dashboard.kit.terminal.tables import facts, table
 from dashboard.records.integrity import anchors, outgoing_anchors
 
 

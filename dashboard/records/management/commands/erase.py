@@ -5,17 +5,12 @@ from __future__ import annotations
 import argparse
 from uuid import UUID
 
-from dashboard.commands.terminal.arguments import thread_named
-from dashboard.commands.terminal.console import (
-    PersonalCommand,
-    Verb,
-    VerbsCommand,
-    add_yes_argument,
-)
-from dashboard.commands.terminal.tables import Table, facts, table
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import read
 from dashboard.kit.command import verb
+from dashboard.kit.terminal.arguments import thread_named
+from dashboard.kit.terminal.console import PersonalCommand, Verb, VerbsCommand, add_yes_argument
+from dashboard.kit.terminal.tables import Table, facts, table
 from dashboard.records import erasures
 from dashboard.records.erase import (
     DECIDE_ERASURE,

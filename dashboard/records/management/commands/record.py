@@ -16,10 +16,10 @@ from dashboard.approvals.report_outcomes import outcomes_in_words
 from dashboard.approvals.report_page import text_of
 from dashboard.approvals.report_shape import Report
 from dashboard.board.saved_views.questions import FILTERS, named
-from dashboard.commands.terminal.console import PersonalCommand, Usage, Verb, VerbsCommand
-from dashboard.commands.terminal.new_files import write_new
-from dashboard.commands.terminal.tables import facts, table
 from dashboard.errors import Missing
+from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb, VerbsCommand
+from dashboard.kit.terminal.new_files import write_new
+from dashboard.kit.terminal.tables import facts, table
 from dashboard.records.export import export_records
 from dashboard.records.exports.package import FACTS, ROWS_DEFAULT
 from dashboard.records.exports.rows import FORMS

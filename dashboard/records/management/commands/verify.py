@@ -17,9 +17,9 @@ from approvals.verification import keep_report
 from checkpoints import queries, store
 from checkpoints.chain import CHECKS, ChainReport
 from checkpoints.errors import ContentAway, NotFound
-from dashboard.commands.terminal.arguments import thread_named
-from dashboard.commands.terminal.console import REFUSED, PersonalCommand, add_common_arguments
-from dashboard.commands.terminal.tables import Table, facts, table
+from dashboard.kit.terminal.arguments import thread_named
+from dashboard.kit.terminal.console import REFUSED, PersonalCommand, add_common_arguments
+from dashboard.kit.terminal.tables import Table, facts, table
 from dashboard.records.integrity import anchors, column_cover, outside_anchors
 from dashboard.records.integrity.outside_anchors import Compared
 from dashboard.records.integrity.proof import installation, left_behind, verify, workspace_report

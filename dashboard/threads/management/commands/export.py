@@ -8,10 +8,10 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from dashboard.commands.terminal.arguments import checkpoint_named
-from dashboard.commands.terminal.console import PersonalCommand, Usage, add_common_arguments
-from dashboard.commands.terminal.new_files import write_new
-from dashboard.commands.terminal.tables import facts
+from dashboard.kit.terminal.arguments import checkpoint_named
+from dashboard.kit.terminal.console import PersonalCommand, Usage, add_common_arguments
+from dashboard.kit.terminal.new_files import write_new
+from dashboard.kit.terminal.tables import facts
 from dashboard.threads.capsule import export
 from dashboard.threads.reads_command import thread_argument, thread_of
 

@@ -10,10 +10,10 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from checkpoints import queries
-from dashboard.commands.terminal.console import PersonalCommand, add_common_arguments
-from dashboard.commands.terminal.tables import facts
 from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor
+from dashboard.kit.terminal.console import PersonalCommand, add_common_arguments
+from dashboard.kit.terminal.tables import facts
 from dashboard.threads.capsule import import_thread
 
 

@@ -1,7 +1,7 @@
 """`./manage.py threads ...`: look at threads and control them from a terminal."""
 
 from dashboard.board.many_command import MANY
-from dashboard.commands.terminal.console import VerbsCommand
+from dashboard.kit.terminal.console import VerbsCommand
 from dashboard.threads.changes_command import CHANGING
 from dashboard.threads.command import DOING
 from dashboard.threads.reads_command import LOOKING

@@ -18,8 +18,8 @@ from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries, store
 from dashboard.fields import form as fields
+from dashboard.kit.pages import forms
 from dashboard.threads.edit import edit
-from dashboard.views import forms
 from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene

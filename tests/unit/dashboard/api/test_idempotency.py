@@ -25,11 +25,11 @@ from checkpoints.encryption.digests import fits_digest, keyed_digest
 from checkpoints.models import Event, Membership, Thread
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
-from dashboard.api.protocol import idempotency
-from dashboard.api.protocol.base import MemberView
 from dashboard.api.urls import urlpatterns
 from dashboard.identity import tokens
 from dashboard.identity.permissions import RIGHTS, THREAD_ACTIONS
+from dashboard.kit.api import idempotency
+from dashboard.kit.api.base import MemberView
 from dashboard.models import IdempotencyKey
 from dashboard.threads import thread_list as api_threads
 from tests.support.cast import Cast

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.commands.terminal import console as terminal
+from dashboard.kit.terminal import console as terminal
 from tests.unit.dashboard.command_list import COMMANDS, command_named
 
 ROOT = Path(__file__).resolve().parents[4]

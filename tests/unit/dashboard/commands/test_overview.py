@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dashboard.commands.terminal.overview import Commands
+from dashboard.kit.terminal.overview import Commands
 from tests.faults.embedded.helpers import ROOT, clean_environment
 from tests.unit.dashboard.command_list import COMMANDS
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from checkpoints import queries
 from checkpoints.errors import InvalidValue
 from checkpoints.state.deltas import canonical
-from dashboard.commands.terminal.state_files import read_yaml
 from dashboard.documents.yaml_text import yaml_of
+from dashboard.kit.terminal.state_files import read_yaml
 from dashboard.threads.pause import PAUSE, Pause
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene

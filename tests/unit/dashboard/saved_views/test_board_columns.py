@@ -14,7 +14,7 @@ from checkpoints import store
 from dashboard.board.filters.address import COLUMNS
 from dashboard.board.saved_views import view_actions
 from dashboard.board.saved_views.changes import Choice
-from dashboard.views.base import REGIONS_HEADER
+from dashboard.kit.pages.base import REGIONS_HEADER
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 

@@ -11,8 +11,8 @@ import pytest
 from django.test import Client
 
 from checkpoints import queries
+from dashboard.kit.pages import forms
 from dashboard.threads.edit import edit
-from dashboard.views import forms
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.calls import hidden, page

@@ -1,7 +1,7 @@
 """`./manage.py policy ...`: look at policies, try them against the past, change them."""
 
 from dashboard.commands.fleet.policies import POLICY
-from dashboard.commands.terminal.console import VerbsCommand
+from dashboard.kit.terminal.console import VerbsCommand
 
 
 class Command(VerbsCommand):

@@ -1,6 +1,6 @@
 """`./manage.py agent ...`: check an agent's module, see what workers announced."""
 
-from dashboard.commands.terminal.console import VerbsCommand
+from dashboard.kit.terminal.console import VerbsCommand
 from dashboard.operate.agents.announced import AGENT
 
 

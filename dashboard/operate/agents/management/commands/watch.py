@@ -8,9 +8,9 @@ from pathlib import Path
 
 from django.db import InterfaceError, OperationalError, connection
 
-from dashboard.commands.terminal.arguments import number_from
-from dashboard.commands.terminal.console import PersonalCommand, add_common_arguments
-from dashboard.commands.terminal.tables import table
+from dashboard.kit.terminal.arguments import number_from
+from dashboard.kit.terminal.console import PersonalCommand, add_common_arguments
+from dashboard.kit.terminal.tables import table
 from dashboard.operate.agents.watched_files import Folder, Seen
 
 

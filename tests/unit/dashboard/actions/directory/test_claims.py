@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import RequestFactory
 
+from dashboard.kit.pages.base import page_of_ours
 from dashboard.people.sso.claims import GROUPS_MAX, names, text
-from dashboard.views.base import page_of_ours
 
 ODD: tuple[Any, ...] = (
     *(None, True, 0, 7.5, "", " ", "\0", "a\0b", "a\r\nBcc: b@example.com", "\ud800", "x" * 600),

@@ -14,9 +14,9 @@ from django.db import connection
 from django.test import Client
 
 from approvals.hooks import changes as hooks
-from dashboard.api.protocol.base import MemberView
 from dashboard.identity import tokens
 from dashboard.identity.second_factor import codes, records
+from dashboard.kit.api.base import MemberView
 from tests.support.cast import Cast
 from tests.unit.dashboard.calls import V1
 

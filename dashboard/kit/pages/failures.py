@@ -14,7 +14,7 @@ from django.template.loader import render_to_string
 from checkpoints.postgres import outages
 from dashboard.api.shapes.problems import MEDIA_TYPE, problem
 from dashboard.errors import StorageAway, no_room
-from dashboard.views.base import came_from
+from dashboard.kit.pages.base import came_from
 
 RETRY_SECONDS = 5
 

@@ -6,8 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard.views.addresses import takes
-from dashboard.views.base import member
+from dashboard.kit.pages.addresses import takes
+from dashboard.kit.pages.base import member
 
 
 @require_safe

@@ -59,7 +59,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
 class TokenDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """The header, in the schema."""
 
-    target_class = "dashboard.api.protocol.authentication.TokenAuthentication"
+    target_class = "dashboard.kit.api.authentication.TokenAuthentication"
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
@@ -80,4 +80,4 @@ class TokenDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyp
 class SessionDescription(SessionScheme):  # type: ignore[no-untyped-call]
     """The cookie, in the schema."""
 
-    target_class = "dashboard.api.protocol.authentication.SessionAuthentication"
+    target_class = "dashboard.kit.api.authentication.SessionAuthentication"

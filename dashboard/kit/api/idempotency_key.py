@@ -17,9 +17,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints.state import deltas
-from dashboard.api.protocol import idempotency
 from dashboard.errors import ActionError, Malformed
 from dashboard.identity.permissions import Actor
+from dashboard.kit.api import idempotency
 
 from .idempotency import Answer, Call
 

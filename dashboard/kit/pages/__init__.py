@@ -1,0 +1,1 @@
+"""Pages: who asks, forms with their problems, addresses, refusals."""

@@ -1,1 +1,0 @@
-"""Pages of incidents and of what news people get."""
