@@ -41,13 +41,6 @@ from dashboard.people.sign_ins import (
     sign_out_user,
 )
 
-from .endpoints import (
-    change_endpoint,
-    make_endpoint,
-    rotate_endpoint,
-    switch_endpoint,
-    try_endpoint,
-)
 from .mcp_servers import (
     accept_mcp_tools,
     add_mcp_server,
@@ -71,7 +64,6 @@ __all__ = [
     "add_mcp_server",
     "add_second_factor",
     "allowed_actions",
-    "change_endpoint",
     "change_mcp_server",
     "change_own_password",
     "check_upload_size",
@@ -89,7 +81,6 @@ __all__ = [
     "list_sign_ins",
     "list_tokens",
     "list_users",
-    "make_endpoint",
     "make_policy",
     "make_user",
     "may",
@@ -108,13 +99,10 @@ __all__ = [
     "remove_second_factor",
     "require_factor",
     "required_factor",
-    "rotate_endpoint",
     "second_factor",
     "set_mcp_tool_mode",
     "set_user_password",
     "sign_out_user",
-    "switch_endpoint",
-    "try_endpoint",
     "try_policy",
     "upload",
 ]

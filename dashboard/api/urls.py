@@ -6,7 +6,15 @@ from django.contrib.auth.decorators import login_required
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from dashboard.administration import budgets, caps, devices, quiet_hours, retention, subscriptions
+from dashboard.administration import (
+    budgets,
+    caps,
+    devices,
+    endpoints,
+    quiet_hours,
+    retention,
+    subscriptions,
+)
 from dashboard.approvals.approval_detail import OneApproval
 from dashboard.approvals.approvals import Approvals
 from dashboard.approvals.decide import DECIDE
@@ -99,14 +107,6 @@ from dashboard.threads.thread_list import (
 
 from .agents import Agents, OneAgent
 from .artifacts import Artifacts
-from .endpoints import (
-    ChangeOneEndpoint,
-    Endpoints,
-    OneEndpoint,
-    RotateOneEndpoint,
-    SwitchOneEndpoint,
-    TestOneEndpoint,
-)
 from .fleet.deputies import Deputies, RemoveOneDeputy
 from .gateway.servers import (
     AcceptToolsOfMcpServer,
@@ -171,11 +171,11 @@ _thread: list[URLPattern] = [
 ]
 
 _endpoint: list[URLPattern] = [
-    path("", OneEndpoint.as_view(), name="endpoint"),
-    path("change/", ChangeOneEndpoint.as_view(), name="endpoint_change"),
-    path("rotate/", RotateOneEndpoint.as_view(), name="endpoint_rotate"),
-    path("switch/", SwitchOneEndpoint.as_view(), name="endpoint_switch"),
-    path("test/", TestOneEndpoint.as_view(), name="endpoint_test"),
+    path("", endpoints.ONE.as_view(), name="endpoint"),
+    path("change/", call(endpoints.CHANGE), name="endpoint_change"),
+    path("rotate/", call(endpoints.ROTATE), name="endpoint_rotate"),
+    path("switch/", call(endpoints.SWITCH), name="endpoint_switch"),
+    path("test/", call(endpoints.TEST), name="endpoint_test"),
 ]
 
 _hook: list[URLPattern] = [
@@ -320,7 +320,7 @@ _v1: list[URLPattern | URLResolver] = [
         name="passkey_remove",
     ),
     path("second-factor/confirm/", ConfirmByCode.as_view(), name="second_factor_confirm"),
-    path("endpoints/", Endpoints.as_view(), name="endpoints"),
+    path("endpoints/", call(endpoints.MAKE, endpoints.ALL), name="endpoints"),
     path("endpoints/<uuid:endpoint_id>/", include(_endpoint)),
     path("mcp-servers/", McpServers.as_view(), name="mcp_servers"),
     path("mcp-servers/<uuid:server_id>/", include(_mcp_server)),

@@ -64,7 +64,7 @@ class Action[Input: RequestShape, Result]:
     which `perform` puts on record. `shape` makes the answer of a call from what `perform` returns,
     where a page needs more. `done` says in a sentence what was done, `help` continues the
     name of a command ("stops all threads"). `call_id` names its call where that is not its name in
-    the plural.
+    the plural. Of an answer that has a `secret` no copy is stored for an Idempotency-Key.
     """
 
     name: str
@@ -86,6 +86,7 @@ class Action[Input: RequestShape, Result]:
     operation: Operation | None = None
     shape: Callable[[Result, Actor], BaseModel] | None = None
     preview: Preview[Any] | None = None
+    secret: bool = False
     examples: str = ""
 
     def __post_init__(self) -> None:

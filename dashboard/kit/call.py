@@ -45,7 +45,13 @@ def call(action: Action[Any, Any], reads: type[MemberView] = MemberView) -> Call
         headers = {"ETag": f'"{shape.version}"'} if action.versioned else {}
         return answer(shape, action.status, **headers)
 
-    more = {"changes": action.right, "previews": action.preview is not None, "post": post}
+    more: dict[str, Any] = {
+        "changes": action.right,
+        "previews": action.preview is not None,
+        "post": post,
+    }
+    if action.secret:
+        more["keyed"] = False
     more["__doc__"] = reads.__doc__
     view: Any = type(action.operation_id, (reads,), more)
     made: Callable[..., Any] = view.as_view()

@@ -27,8 +27,8 @@ from django.utils.decorators import method_decorator
 
 from approvals.policies.coverage import held_tools
 from checkpoints import queries
-from dashboard.actions.endpoints import Endpoints
 from dashboard.administration import retention
+from dashboard.administration.endpoints import EndpointForms
 from dashboard.administration.subscriptions import SubscriptionForms
 from dashboard.errors import ActionError, Forbidden, Missing, NeedsSecondAdmin
 from dashboard.fields.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
@@ -268,9 +268,9 @@ class RecordsSite(HookAdminService, admin.AdminSite):
             path(f"{one}remove/", view(mcp_pages.remove), name="mcp_server_remove"),
         ]
 
-    def endpoint(self, request: HttpRequest, workspace: UUID | None = None) -> Endpoints:
+    def endpoint(self, request: HttpRequest, workspace: UUID | None = None) -> EndpointForms:
         """The actions on notification endpoints; a superuser may perform them in each workspace."""
-        return Endpoints(self.member(request), workspace)
+        return EndpointForms(self.member(request), workspace)
 
     def subscription(
         self, request: HttpRequest, workspace: UUID | None = None

@@ -7,14 +7,13 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from approvals.notify.endpoints import Wanted
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
 from checkpoints import queries, store
 from checkpoints.states import EventKind
-from dashboard import actions
+from dashboard.administration.endpoints import MAKE, MakeEndpoint
 from dashboard.api.shapes.requests import Nothing
 from dashboard.board.incidents.snooze import SNOOZE, SnoozeIncident, time_after
 from dashboard.board.incidents.take import TAKE
@@ -239,8 +238,9 @@ def _held(cast: Cast, agent: UUID) -> ApprovalRow:
 
 def _hook(cast: Cast) -> UUID:
     """A place that is told news; nothing is sent, since no worker works."""
-    made = Wanted(name="agent elsewhere", target="https://agent.example/in")
-    return actions.make_endpoint(cast.actor("admin"), "webhook", made)[0].id
+    target = "https://agent.example/in"
+    made = MakeEndpoint(kind="webhook", name="agent elsewhere", target=target)
+    return MAKE.run(cast.actor("admin"), made).id
 
 
 def changed_code(cast: Cast, agent: UUID) -> UUID:

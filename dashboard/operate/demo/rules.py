@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from approvals.notify.endpoints import Wanted
 from approvals.policies import queries as policies
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Terms
 from dashboard import actions
-from dashboard.actions import endpoints
-from dashboard.administration import budgets, subscriptions
+from dashboard.administration import budgets, endpoints, subscriptions
 from dashboard.administration.budgets import SetBudget
 
 from .cast import Cast
@@ -48,11 +46,12 @@ def _budgets(cast: Cast) -> None:
 
 def _mail(cast: Cast) -> None:
     """Mail to those who may decide, and to operator and manager about trouble."""
-    known = {row.name: row for row in endpoints.list_endpoints(cast.admin)}
+    known = {row.name: row for row in endpoints.list_endpoints(cast.admin).results}
     if ENDPOINT in known or not settings.MAILERS["default"].get("OPTIONS"):
         return
-    row, _ = actions.make_endpoint(cast.admin, "email", Wanted(name=ENDPOINT))
+    wanted = endpoints.MakeEndpoint(kind="email", name=ENDPOINT)
+    row = endpoints.MAKE.run(cast.admin, wanted)
     for person in (cast.operator, cast.manager):
         if not subscriptions.list_subscriptions(person):
-            wanted = subscriptions.MakeSubscription(endpoint=row.id, kinds=[*KINDS])
-            subscriptions.MAKE.run(person, wanted)
+            news = subscriptions.MakeSubscription(endpoint=row.id, kinds=[*KINDS])
+            subscriptions.MAKE.run(person, news)

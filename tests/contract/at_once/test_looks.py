@@ -20,6 +20,7 @@ from approvals.notify import queries as queries_of_endpoints
 from checkpoints import queries
 from dashboard import actions
 from dashboard.administration.devices import AddDevice, add_device
+from dashboard.administration.endpoints import MAKE, MakeEndpoint
 from dashboard.errors import ActionError, NeedsSecondAdmin
 from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import permissions, tokens
@@ -150,7 +151,8 @@ def test_the_most_endpoints_are_not_passed(cast_: Cast, monkeypatch: pytest.Monk
     monkeypatch.setattr(endpoints, "PLACES_MAX", 1)
 
     def make() -> None:
-        actions.make_endpoint(cast_.actor("admin"), "email", endpoints.Wanted(name=uuid4().hex))
+        made = MakeEndpoint(kind="email", name=uuid4().hex)
+        MAKE.run(cast_.actor("admin"), made)
 
     met = meet(make, make)
     assert met.first is None
@@ -201,8 +203,8 @@ def test_of_two_new_passwords_by_one_old_password_one_counts(cast_: Cast) -> Non
 
 
 def test_a_second_tap_does_not_switch_an_endpoint_back(cast_: Cast) -> None:
-    wanted = endpoints.Wanted(name="people")
-    made = actions.make_endpoint(cast_.actor("admin"), "email", wanted)[0]
+    wanted = MakeEndpoint(kind="email", name="people")
+    made = MAKE.run(cast_.actor("admin"), wanted)
     page = f"/admin/approvals/endpoint/{made.id}"
     admin = cast_.client("admin")
     assert b'name="active" value="0"' in admin.get(f"{page}/change/").content

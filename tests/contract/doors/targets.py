@@ -9,12 +9,11 @@ from uuid import UUID, uuid4
 from django.contrib.auth import get_user_model
 from django.db import connection
 
-from approvals.notify.endpoints import Wanted
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import store
-from dashboard import actions
 from dashboard.actions import hooks
+from dashboard.administration.endpoints import MAKE, MakeEndpoint
 from dashboard.identity import tokens
 from tests.contract.things import (
     make_access_change,
@@ -77,8 +76,9 @@ def policy(world: World, foreign: bool) -> str:
 def endpoint(world: World, foreign: bool) -> str:
     if not foreign:
         return str(world.hook)
-    wanted = Wanted(name=f"door {uuid4().hex[:8]}", target="https://agent.example/in")
-    return str(actions.make_endpoint(world.cast.actor("stranger"), "webhook", wanted)[0].id)
+    target = "https://agent.example/in"
+    wanted = MakeEndpoint(kind="webhook", name=f"door {uuid4().hex[:8]}", target=target)
+    return str(MAKE.run(world.cast.actor("stranger"), wanted).id)
 
 
 def inbound(world: World, foreign: bool) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from approvals.notify.endpoints import Wanted
 from approvals.notify.stuck_threads import announce_waiting_work
-from dashboard import actions
+from dashboard.administration.endpoints import MAKE, MakeEndpoint
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 
@@ -18,8 +17,8 @@ pytestmark = pytest.mark.django_db
 def test_work_that_waits_is_told_once(agent: Agent, cast: Cast) -> None:
     agent.start(name="tonight")
     assert announce_waiting_work() == 0  # nobody wants to know
-    made = Wanted(name="starter", target="https://agent.example/in")
-    actions.make_endpoint(cast.actor("admin"), "webhook", made)
+    made = MakeEndpoint(kind="webhook", name="starter", target="https://agent.example/in")
+    MAKE.run(cast.actor("admin"), made)
     assert [announce_waiting_work(), announce_waiting_work()] == [1, 0]
     agent.take()
     assert announce_waiting_work() == 0

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from approvals.incidents.sweep import sweep_incidents
-from approvals.notify.endpoints import Wanted
 from checkpoints import queries
 from checkpoints.chain import verify_workspace
-from dashboard import actions
+from dashboard.administration.endpoints import MAKE, MakeEndpoint
 from tests.docs.performing import Performance
 from tests.support.cast import Cast
 from tests.unit.approvals.incidents import scenes
@@ -55,9 +54,8 @@ def test_an_incident_is_looked_after(cast: Cast) -> None:
 
     # Subscriptions of people, of a team by an admin, by API, passed on, quiet hours.
     scenes.mail(cast)
-    actions.make_endpoint(
-        cast.actor("admin"), "webhook", Wanted(name="chat", target="https://chat.example/in")
-    )
+    chat = MakeEndpoint(kind="webhook", name="chat", target="https://chat.example/in")
+    MAKE.run(cast.actor("admin"), chat)
     cast.users["manager"].groups.create(name="payments")
     page.person("grace", "operator")
     start = "./manage.py subscription create --endpoint"

@@ -14,10 +14,10 @@ from django.urls import reverse
 from approvals import outbox
 from approvals.hooks.stored_secrets import ENDPOINT_ADDRESS
 from approvals.notify import queries
-from approvals.notify.endpoints import Wanted
 from approvals.notify.fan_out import spread
 from checkpoints import queries as ground
-from dashboard import actions
+from dashboard.administration import endpoints
+from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import Forbidden, Invalid, Missing
 from dashboard.live import metrics as figures
 from dashboard.operate.doctor import notifications as telling
@@ -30,10 +30,9 @@ LIST = "/admin/approvals/endpoint/"
 
 
 def made(cast: Cast, name: str = "agent", target: str = URL) -> tuple[UUID, str]:
-    row, secret = actions.make_endpoint(
-        cast.actor("admin"), "webhook", Wanted(name=name, target=target)
-    )
-    return row.id, secret
+    wanted = endpoints.MakeEndpoint(kind="webhook", name=name, target=target)
+    row = endpoints.MAKE.run(cast.actor("admin"), wanted)
+    return row.id, row.secret
 
 
 def events(cast: Cast) -> list[str]:
@@ -152,12 +151,12 @@ def test_only_admins_and_only_their_own(cast: Cast) -> None:
     ident, _ = made(cast)
     for name in ("operator", "manager", "auditor", "viewer"):
         with pytest.raises(Forbidden, match="Needs the role admin"):
-            actions.rotate_endpoint(cast.actor(name), ident)
+            endpoints.ROTATE.run(cast.actor(name), endpoints.RotateEndpoint(), ident)
     for act in (
-        lambda who: actions.rotate_endpoint(who, ident),
-        lambda who: actions.switch_endpoint(who, ident, False),
-        lambda who: actions.try_endpoint(who, ident),
-        lambda who: actions.change_endpoint(who, ident, Wanted(name="x")),
+        lambda who: endpoints.ROTATE.run(who, endpoints.RotateEndpoint(), ident),
+        lambda who: endpoints.SWITCH.run(who, endpoints.SwitchEndpoint(active=False), ident),
+        lambda who: endpoints.TEST.run(who, Nothing(), ident),
+        lambda who: endpoints.CHANGE.run(who, endpoints.ChangeEndpoint(name="x"), ident),
     ):
         with pytest.raises(Missing):
             act(cast.actor("stranger"))
@@ -194,7 +193,8 @@ def test_doctor_and_figures_say_what_does_not_arrive(
 
     assert levels() == {"outbox": "ok", "endpoints": "ok", "mail": "note"}
     ident, _ = made(cast)
-    actions.make_endpoint(cast.actor("admin"), "email", Wanted(name="people"))
+    people = endpoints.MakeEndpoint(kind="email", name="people")
+    endpoints.MAKE.run(cast.actor("admin"), people)
     settings.MAILERS = {"default": {"BACKEND": "django.core.mail.backends.dummy.EmailBackend"}}
     assert levels()["mail"] == "wrong"
     row = scene.waiting(cast.workspace, scene.make_agent())

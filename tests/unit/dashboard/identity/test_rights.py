@@ -13,13 +13,13 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from approvals import queries as gates
-from approvals.notify.endpoints import Wanted
 from approvals.notify.recipients import DECIDES
 from checkpoints import queries
 from checkpoints.states import ROLES as ROLES_OF_TABLE
 from dashboard import actions
 from dashboard.actions import hooks
-from dashboard.administration import retention, subscriptions
+from dashboard.administration import endpoints, retention, subscriptions
+from dashboard.administration.endpoints import MakeEndpoint
 from dashboard.api.shapes.requests import Nothing
 from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
 from dashboard.board.incidents.take import TAKE
@@ -79,7 +79,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "export": lambda who: export(who, thread).close(),
         "import": lambda who: import_thread(who, Path("there is none")),
         "policy": lambda who: actions.edit_policy(who, approval, active=False),
-        "notify": lambda who: actions.make_endpoint(who, "email", Wanted(name=str(uuid4()))),
+        "notify": lambda who: endpoints.MAKE.run(who, MakeEndpoint(kind="email", name="x")),
         "hook": lambda who: hooks.disable_hook(who, approval),
         "mcp": lambda who: actions.remove_mcp_server(who, approval),
         "breaker": lambda who: RELEASE.run(who, ReleaseBreaker(reason="right"), approval),

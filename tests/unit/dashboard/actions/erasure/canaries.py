@@ -12,11 +12,10 @@ from django.db import connection
 from uuid_utils.compat import uuid7
 
 from approvals import queries as gates
-from approvals.notify.endpoints import Wanted
 from checkpoints import queries, store
 from checkpoints.records import NewActivity, Position
 from checkpoints.states import EventKind
-from dashboard import actions
+from dashboard.administration.endpoints import MAKE, MakeEndpoint
 from dashboard.threads.capsule import export
 from dashboard.wire import hints, progress
 from tests.contract.secrets.grep import forms
@@ -51,8 +50,10 @@ def plant(cast: Cast, word: Words) -> tuple[UUID, UUID]:
     scene.make_agent(inbox="inbox")
     admin = cast.actor("admin")
     events = ("approval.requested", "approval.decided", "thread.cancelled")
-    endpoint = Wanted(name=f"all {word('x')[:6]}", target="ops@example.org", events=events)
-    actions.make_endpoint(admin, "email", endpoint)
+    endpoint = MakeEndpoint(
+        kind="email", name=f"all {word('x')[:6]}", target="ops@example.org", events=[*events]
+    )
+    MAKE.run(admin, endpoint)
     made = post(
         cast,
         "operator",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.commands.fleet.endpoints import VERBS
+from dashboard.administration.endpoints import VERBS
 from dashboard.kit.terminal.console import VerbsCommand
 
 

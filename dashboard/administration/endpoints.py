@@ -1,0 +1,458 @@
+"""Endpoints, the receivers of notifications: admins make, change and try them, auditors look.
+
+Nothing is sent here: a worker does that, also for a test.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from pydantic import Field
+
+from approvals.notify import endpoints, queries
+from approvals.notify.endpoints import OVERLAP_MAX, OVERLAP_SECONDS, Wanted
+from approvals.notify.texts.kinds import (
+    ADDRESS_MAX,
+    DIGEST_MAX,
+    KINDS,
+    NAME_MAX,
+    NEWS,
+    PERSON_MAX,
+    PLACES_MAX,
+)
+from checkpoints.states import WorkspaceEventKind
+from dashboard.actions.people.administration import Administrator, require_audit
+from dashboard.api.shapes.requests import Nothing, RequestShape
+from dashboard.api.shapes.texts import NotBlank, OneOf
+from dashboard.documents.state_shape import Shape
+from dashboard.errors import Invalid, Missing, translated
+from dashboard.identity import tokens
+from dashboard.identity.permissions import Actor
+from dashboard.kit.action import Action, Target, read
+from dashboard.kit.command import verb
+from dashboard.kit.resource import reading
+from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.tables import Table, table
+
+Names = Annotated[list[Annotated[str, NotBlank(PERSON_MAX)]], Field(max_length=PLACES_MAX)]
+
+
+class ChangeEndpoint(RequestShape):
+    """Other values of an endpoint; what is left out stays."""
+
+    name: Annotated[str, NotBlank(NAME_MAX)] | None = None
+    target: Annotated[str, Field(max_length=ADDRESS_MAX)] | None = Field(
+        default=None,
+        description="Mail: an address, or empty for the people who may decide. A chat: an address "
+        "of apprise. A webhook: https://...",
+    )
+    events: Annotated[list[Annotated[str, OneOf(NEWS)]], Field(min_length=1)] | None = None
+    digest: int | None = Field(
+        default=None,
+        ge=0,
+        le=DIGEST_MAX,
+        description="Minutes in which a person gets only a few messages; 0: no digest.",
+    )
+    people: Names | None = Field(default=None, description="User names; only these get the mail.")
+    teams: Names | None = Field(
+        default=None, description="Names of teams; only these get the mail."
+    )
+
+    def wanted(self) -> Wanted:
+        """For the floor below."""
+        return Wanted(**{name: getattr(self, name) for name in ChangeEndpoint.model_fields})
+
+
+class MakeEndpoint(ChangeEndpoint):
+    """A new endpoint."""
+
+    kind: Annotated[str, OneOf(KINDS)]
+    name: Annotated[str, NotBlank(NAME_MAX)]
+
+
+class RotateEndpoint(RequestShape):
+    """A new secret."""
+
+    overlap: int = Field(
+        default=int(OVERLAP_SECONDS),
+        ge=0,
+        le=int(OVERLAP_MAX),
+        description="Seconds for which the former secret signs as well.",
+    )
+
+
+class SwitchEndpoint(RequestShape):
+    """On or off."""
+
+    active: bool
+
+
+class SecretKept(Shape):
+    """That there is a secret, not which."""
+
+    since: datetime
+    until: datetime | None
+
+
+class Endpoint(Shape):
+    """An endpoint; `target` is as much of its address as may be shown."""
+
+    id: UUID
+    kind: str
+    name: str
+    target: str
+    events: list[str]
+    digest: int
+    people: list[str]
+    teams: list[str]
+    active: bool
+    made_by: str
+    created_at: datetime
+    secrets: list[SecretKept]
+    open: int
+    late: int
+    failed: int
+    last_done_at: datetime | None
+    last_error: str
+    refusal: str = Field(
+        description="Why today's settings refuse its address; empty where it is called."
+    )
+
+
+class EndpointMade(Endpoint):
+    """A new endpoint or a new secret: `secret` is shown here and never again."""
+
+    secret: str = ""
+
+
+class EndpointList(Shape):
+    """The endpoints of the workspace by name."""
+
+    results: list[Endpoint]
+
+
+class Delivery(Shape):
+    """One news for one recipient; `state` is open, done, skipped or failed."""
+
+    id: UUID
+    news: UUID
+    kind: str
+    recipient: str
+    state: str
+    attempts: int
+    code: int | None
+    error: str
+    skipped: str
+    created_at: datetime
+    next_at: datetime
+    done_at: datetime | None
+    failed_at: datetime | None
+
+
+class EndpointDetail(Endpoint):
+    """An endpoint and what it was last told, newest first."""
+
+    deliveries: list[Delivery]
+
+
+def list_endpoints(actor: Actor) -> EndpointList:
+    """The endpoints of the workspace, for auditors and admins."""
+    require_audit(actor)
+    rows = queries.endpoints(workspace=actor.workspace)
+    return EndpointList(results=[Endpoint.model_validate(row) for row in rows])
+
+
+@translated()
+def one_endpoint(actor: Actor, endpoint_id: UUID) -> EndpointDetail:
+    """An endpoint and what it was last told."""
+    require_audit(actor)
+    row = _read(actor, endpoint_id)
+    last = queries.deliveries(endpoint_id, workspace=actor.workspace)
+    deliveries = [Delivery.model_validate(one) for one in last]
+    return EndpointDetail(**row.model_dump(), deliveries=deliveries)
+
+
+def make_endpoint(actor: Actor, wanted: MakeEndpoint) -> EndpointMade:
+    """A new endpoint, and the secret of a webhook, which nobody can show again."""
+    with transaction.atomic():
+        made, secret = endpoints.make(actor.workspace, wanted.kind, wanted.wanted(), actor=actor.id)
+        return EndpointMade(**_read(actor, made).model_dump(), secret=secret)
+
+
+def change_endpoint(actor: Actor, wanted: ChangeEndpoint, endpoint_id: UUID) -> Endpoint:
+    """Give an endpoint other values; None leaves one as it is."""
+    with transaction.atomic():
+        where = {"workspace": actor.workspace, "actor": actor.id}
+        endpoints.change(endpoint_id, wanted.wanted(), **where)
+        return _read(actor, endpoint_id)
+
+
+def rotate_endpoint(actor: Actor, wanted: RotateEndpoint, endpoint_id: UUID) -> EndpointMade:
+    """A new secret, shown once; the former one signs too for `overlap` seconds more."""
+    with transaction.atomic():
+        secret = endpoints.rotate(
+            endpoint_id, workspace=actor.workspace, actor=actor.id, overlap=wanted.overlap
+        )
+        return EndpointMade(**_read(actor, endpoint_id).model_dump(), secret=secret)
+
+
+def switch_endpoint(actor: Actor, wanted: SwitchEndpoint, endpoint_id: UUID) -> Endpoint:
+    """Switch an endpoint on or off; off, what it has not got yet is dropped."""
+    with transaction.atomic():
+        endpoints.switch(endpoint_id, wanted.active, workspace=actor.workspace, actor=actor.id)
+        return _read(actor, endpoint_id)
+
+
+def try_endpoint(actor: Actor, _: Nothing, endpoint_id: UUID) -> Endpoint:
+    """Have a test message sent; a mail endpoint for people sends it to the person who asks."""
+    with transaction.atomic():
+        whose = {"workspace": actor.workspace, "recipient": actor.person}
+        endpoints.try_out(endpoint_id, actor=actor.id, **whose)
+        return _read(actor, endpoint_id)
+
+
+def _read(actor: Actor, endpoint_id: UUID) -> Endpoint:
+    row = queries.endpoint(endpoint_id, workspace=actor.workspace)
+    return Endpoint.model_validate(row)
+
+
+def _endpoint_named(actor: Actor, name: str) -> UUID:
+    for row in list_endpoints(actor).results:
+        if name in (row.name, str(row.id)):
+            return row.id
+    raise Missing(f"There is no endpoint {name} in this workspace.")
+
+
+ENDPOINT: Final = Target(name="name", find=_endpoint_named, metavar="NAME")
+MAKE: Final = Action(
+    name="endpoint.make",
+    right="notify",
+    takes=MakeEndpoint,
+    # An address of a chat is a secret by its nature.
+    checked_apart=("target",),
+    answers=EndpointMade,
+    status=201,
+    secret=True,
+    perform=make_endpoint,
+    events=(WorkspaceEventKind.ENDPOINT_MADE,),
+    summary="Make an endpoint",
+    description="The secret of a webhook is in this answer and nowhere else.",
+    help="makes an endpoint; shows the secret of a webhook this once",
+    done=lambda *_: "Made.",
+    examples="endpoint create webhook ci --target https://ci.example.com/hook "
+    "--event thread.failed",
+)
+CHANGE: Final = Action(
+    name="endpoint.change",
+    right="notify",
+    target=ENDPOINT,
+    takes=ChangeEndpoint,
+    checked_apart=("target",),
+    answers=Endpoint,
+    perform=change_endpoint,
+    events=(WorkspaceEventKind.ENDPOINT_CHANGED,),
+    summary="Change an endpoint",
+    description="Change the members that are sent; the others stay.",
+    help="changes an endpoint; what is not named stays",
+    done=lambda *_: "Changed.",
+)
+ROTATE: Final = Action(
+    name="endpoint.rotate",
+    right="notify",
+    target=ENDPOINT,
+    takes=RotateEndpoint,
+    answers=EndpointMade,
+    secret=True,
+    perform=rotate_endpoint,
+    events=(WorkspaceEventKind.ENDPOINT_ROTATED,),
+    summary="Give a webhook a new secret",
+    description="Until `overlap` seconds are over, messages are signed by both.",
+    help="gives a webhook another secret",
+    done=lambda *_: "It has another secret.",
+)
+SWITCH: Final = Action(
+    name="endpoint.switch",
+    right="notify",
+    target=ENDPOINT,
+    takes=SwitchEndpoint,
+    answers=Endpoint,
+    perform=switch_endpoint,
+    events=(WorkspaceEventKind.ENDPOINT_SWITCHED,),
+    summary="Switch an endpoint on or off",
+    description="Off, what it has not got yet is dropped.",
+    help="sends to an endpoint again",
+    done=lambda wanted, _: "Switched on." if wanted.active else "Switched off.",
+)
+TEST: Final = Action(
+    name="endpoint.test",
+    right="notify",
+    target=ENDPOINT,
+    takes=Nothing,
+    answers=Endpoint,
+    status=202,
+    perform=try_endpoint,
+    events=(WorkspaceEventKind.ENDPOINT_TESTED,),
+    summary="Send a test message",
+    description="A worker sends it; the outcome is in the deliveries.",
+    help="has a test message sent",
+    done=lambda *_: "A worker sends it; `endpoint list` shows the outcome.",
+)
+ALL: Final = reading(
+    "endpoints_list", EndpointList, list_endpoints, summary="List", description="By name."
+)
+ONE: Final = reading(
+    "endpoints_retrieve",
+    EndpointDetail,
+    one_endpoint,
+    summary="An endpoint and its last deliveries",
+    description="No address and no secret.",
+    refused=(404,),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointForms:
+    """The same for the forms of the records: `who` acts in `workspace`, in their own for None."""
+
+    who: Administrator
+    workspace: UUID | None
+
+    @property
+    def actor(self) -> Actor:
+        """A superuser may act in every workspace."""
+        if not self.who.superuser or self.workspace is None:
+            return self.who.actor
+        return replace(self.who.actor, workspace=self.workspace)
+
+    def make(self, kind: str, values: Mapping[str, Any]) -> tuple[UUID, str]:
+        """A new one: its id and its secret."""
+        made = MAKE.run(self.actor, read(MakeEndpoint, {"kind": kind, **values}))
+        return made.id, made.secret
+
+    def change(self, endpoint_id: UUID, values: Mapping[str, Any]) -> None:
+        """Other values."""
+        CHANGE.run(self.actor, read(ChangeEndpoint, values), endpoint_id)
+
+    def rotate(self, endpoint_id: UUID) -> str:
+        """A new secret."""
+        return ROTATE.run(self.actor, RotateEndpoint(), endpoint_id).secret
+
+    def switch(self, endpoint_id: UUID, active: bool) -> None:
+        """On or off."""
+        SWITCH.run(self.actor, SwitchEndpoint(active=active), endpoint_id)
+
+    def test(self, endpoint_id: UUID) -> None:
+        """A test message."""
+        TEST.run(self.actor, Nothing(), endpoint_id)
+
+
+# --- command --------------------------------------------------------------------------------------
+
+
+def _list(command: PersonalCommand) -> None:
+    shown = list_endpoints(command.actor("notify"))
+    command.tell(shown, _table(shown.results))
+    if not shown.results:
+        command.say("There is no endpoint: nobody is notified.")
+
+
+def _switch(active: bool) -> Callable[[PersonalCommand], None]:
+    def act(command: PersonalCommand) -> None:
+        actor = command.actor(SWITCH.right)
+        ident = _endpoint_named(actor, command.options["name"])
+        _show(command, actor, SWITCH.run(actor, SwitchEndpoint(active=active), ident))
+
+    return act
+
+
+def _values(options: dict[str, Any]) -> dict[str, Any]:
+    """The endpoint's values from the command line; what is not named is left out."""
+    lists = {"events": options["event"], "people": options["people"], "teams": options["teams"]}
+    named = {"target": options["target"], "digest": options["digest"]}
+    values = {name: value or None for name, value in lists.items()} | named
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _overlap(options: dict[str, Any]) -> dict[str, Any]:
+    words = options["keep"]
+    keep = None if words == "0" else tokens.lifetime(words, "--keep")
+    if words != "0" and keep is None:
+        raise Invalid("--keep", "must have an end")
+    return {"overlap": 0 if keep is None else int(keep.total_seconds())}
+
+
+def _show(command: PersonalCommand, _: Actor, shown: Endpoint, *__: UUID) -> None:
+    command.tell(shown, _table([shown]))
+
+
+def _show_secret(command: PersonalCommand, actor: Actor, shown: EndpointMade, *_: UUID) -> None:
+    if command.as_json or not shown.secret:
+        _show(command, actor, shown if command.as_json else _read(actor, shown.id))
+        return
+    command.stdout.write(shown.secret)
+    command.say(f"{shown.name} ({shown.id}): this is the only time the secret is shown.")
+
+
+def _table(rows: list[Endpoint]) -> Table:
+    return table(
+        "",
+        ("endpoint", "kind", "target", "is", "open", "failed", "last error", "refused"),
+        (
+            (
+                row.name,
+                row.kind,
+                row.target,
+                "on" if row.active else "off",
+                row.open,
+                row.failed,
+                row.last_error,
+                row.refusal,
+            )
+            for row in rows
+        ),
+    )
+
+
+def _name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME")
+
+
+def _value_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target", help="a mail address, an address of apprise, or https://...")
+    parser.add_argument(
+        "--event", action="append", default=[], choices=NEWS, metavar="KIND", help="once for each"
+    )
+    parser.add_argument("--digest", type=int, help="minutes; 0: none")
+    parser.add_argument("--people", action="append", default=[], metavar="USER")
+    parser.add_argument("--teams", action="append", default=[], metavar="TEAM")
+
+
+def _keep_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--keep", default="24h", metavar="24h", help="how long the former secret signs as well"
+    )
+
+
+VALUES: Final = ("target", "events", "digest", "people", "teams")
+VERBS: Final = (
+    Verb("list", "lists the endpoints that notifications go to", _list),
+    verb(
+        MAKE,
+        _show_secret,
+        called="create",
+        names={"kind": ("kind",), "name": ("name", "NAME")},
+        without=VALUES,
+        beside=(_value_options, _values),
+    ),
+    verb(CHANGE, _show, without=("name", *VALUES), beside=(_value_options, _values)),
+    verb(ROTATE, _show_secret, without=("overlap",), beside=(_keep_option, _overlap)),
+    Verb("enable", SWITCH.help, _switch(True), _name, declared=SWITCH.name),
+    Verb("disable", "sends nothing to an endpoint", _switch(False), _name),
+    verb(TEST, _show),
+)
