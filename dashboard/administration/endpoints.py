@@ -188,8 +188,7 @@ def make_endpoint(actor: Actor, wanted: MakeEndpoint) -> EndpointMade:
 def change_endpoint(actor: Actor, wanted: ChangeEndpoint, endpoint_id: UUID) -> Endpoint:
     """Give an endpoint other values; None leaves one as it is."""
     with transaction.atomic():
-        where = {"workspace": actor.workspace, "actor": actor.id}
-        endpoints.change(endpoint_id, wanted.wanted(), **where)
+        endpoints.change(endpoint_id, wanted.wanted(), workspace=actor.workspace, actor=actor.id)
         return _read(actor, endpoint_id)
 
 
@@ -212,8 +211,9 @@ def switch_endpoint(actor: Actor, wanted: SwitchEndpoint, endpoint_id: UUID) -> 
 def try_endpoint(actor: Actor, _: Nothing, endpoint_id: UUID) -> Endpoint:
     """Have a test message sent; a mail endpoint for people sends it to the person who asks."""
     with transaction.atomic():
-        whose = {"workspace": actor.workspace, "recipient": actor.person}
-        endpoints.try_out(endpoint_id, actor=actor.id, **whose)
+        endpoints.try_out(
+            endpoint_id, workspace=actor.workspace, actor=actor.id, recipient=actor.person
+        )
         return _read(actor, endpoint_id)
 
 
