@@ -6,22 +6,21 @@ also an event of its thread.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import connection, transaction
-from uuid_utils.compat import uuid7
+from django.db import transaction
+from django.db.models.functions import Now
 
 from checkpoints import store
 from checkpoints.errors import InvalidValue, NotAllowedNow
-from checkpoints.log.recorded import RowChange
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
 from checkpoints.states import WorkspaceEventKind as K
+from checkpoints.store.installation import recorded_rows
 
 from .. import outbox, queries
 from ..errors import FourEyes, NotYours
@@ -30,6 +29,7 @@ from ..queries import ApprovalRow, deputies
 from ..rules.deputies import Mandate, turn_of
 from ..rules.headlines import named
 from ..rules.votes import Part
+from .models import Deputy
 
 REASON_MAX: Final = 500
 DAYS_MAX: Final = 366
@@ -53,7 +53,6 @@ def name_deputy(
     a part of that time.
     """
     _check_reason(reason)
-    ident = uuid7()
     with transaction.atomic():
         store.lock_workspaces([workspace])
         people = {one.id: one for one in deciders(workspace)}
@@ -73,13 +72,12 @@ def name_deputy(
                     f"{row.deputy_name} is the deputy from {row.begins:%d %b %Y %H:%M} "
                     f"to {row.ends:%d %b %Y %H:%M}",
                 )
-        values = (ident, workspace, person, deputy, None, begins, period.ends, reason, actor)
-        _insert(values)
+        made = Deputy(workspace_id=workspace, person=person, deputy=deputy, made_by=actor)
         until = {"begins": begins.isoformat(), "ends": period.ends.isoformat()}
         data = _both(people[person], people[deputy], reason) | until
-        change = RowChange({"gp_deputy": [ident]})
-        store.log_setting(K.DEPUTY_NAMED, workspace, data=data, actor=actor, change=change)
-    return ident
+        values = {"begins": begins, "ends": period.ends, "reason": reason}
+        recorded_rows.save(made, values, K.DEPUTY_NAMED, actor=actor, data=data)
+    return made.id
 
 
 def remove_deputy(ident: UUID, *, workspace: UUID, actor: str) -> None:
@@ -87,13 +85,12 @@ def remove_deputy(ident: UUID, *, workspace: UUID, actor: str) -> None:
     with transaction.atomic():
         store.lock_workspaces([workspace])
         row = deputies.deputy(ident, workspace=workspace)
-        _do("DELETE FROM gp_deputy WHERE id = %s::uuid", (ident,))
         people = {"person": row.person, "person_name": row.person_name}
         data: dict[str, Any] = people | {"deputy": row.deputy, "deputy_name": row.deputy_name}
         if row.request is not None:
             data["approval"] = str(row.request)
-        change = RowChange({"gp_deputy": [ident]}, columns=())
-        store.log_setting(K.DEPUTY_REMOVED, workspace, data=data, actor=actor, change=change)
+        gone = Deputy(id=ident, workspace_id=workspace)
+        recorded_rows.delete(gone, K.DEPUTY_REMOVED, actor=actor, data=data)
 
 
 def hand_over(
@@ -106,7 +103,6 @@ def hand_over(
     FourEyes where these keep the other one out, NotAllowedNow, InvalidValue.
     """
     _check_reason(reason)
-    ident = uuid7()
     with transaction.atomic():
         row = queries.approval(approval, workspace=workspace)
         store.lock_thread(row.thread)
@@ -127,10 +123,10 @@ def hand_over(
         former = [r.id for r in deputies.listed(workspace, person=person) if _is(r, person, row)]
         for one in former:
             remove_deputy(one, workspace=workspace, actor=actor)
-        _insert((ident, workspace, person, other.id, row.id, None, None, reason, actor))
+        made = Deputy(workspace_id=workspace, person=person, deputy=other.id, made_by=actor)
+        values = {"approval_id": row.id, "begins": Now(), "reason": reason}
         data = _both(owner, other, reason) | {"approval": str(row.id)}
-        change = RowChange({"gp_deputy": [ident]})
-        store.log_setting(K.DEPUTY_NAMED, workspace, data=data, actor=actor, change=change)
+        recorded_rows.save(made, values, K.DEPUTY_NAMED, actor=actor, data=data)
         event = data | named(row.title, row.shown_sentence)
         store.add_event(row.thread, store.NewEvent(EventKind.TURN_HANDED_OVER, event, actor))
         progress = row.progress
@@ -139,7 +135,7 @@ def hand_over(
         outbox.tell(
             "approval.turn", workspace=workspace, thread=row.thread, approval=row.id, data=news
         )
-    return ident
+    return made.id
 
 
 def _check_turn(row: ApprovalRow, owner: Person, other: Person) -> None:
@@ -185,18 +181,3 @@ def _check_reason(reason: str) -> None:
 def _both(owner: Person, other: Person, reason: str) -> dict[str, Any]:
     people = {"person": owner.id, "person_name": owner.shown}
     return people | {"deputy": other.id, "deputy_name": other.shown, "reason": reason}
-
-
-def _insert(values: Sequence[Any]) -> None:
-    _do(
-        "INSERT INTO gp_deputy (id, workspace_id, person, deputy, approval_id, begins, ends, "
-        "reason, made_by) VALUES (%s::uuid, %s::uuid, %s::varchar, %s::varchar, %s::uuid, "
-        "coalesce(%s::timestamptz, statement_timestamp()), %s::timestamptz, %s::varchar, "
-        "%s::varchar)",
-        values,
-    )
-
-
-def _do(sql: str, params: Sequence[Any]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)

@@ -9,20 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from uuid_utils.compat import uuid7
+from django.db.models.functions import Now
 
-from checkpoints import store
+from checkpoints import queries
 from checkpoints.errors import InvalidValue, NotFound
-from checkpoints.log.recorded import RowChange
 from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
+from checkpoints.store.installation import recorded_rows
 
 from . import signature as hook_signature
+from .models import Hook, HookIdentity
 from .stored_secrets import HOOK_SECRETS
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -77,18 +78,13 @@ def create(workspace: UUID, name: str, *, actor: str, secret: str = "") -> tuple
     if not NAME.fullmatch(name):
         raise InvalidValue("$.name", "takes 1 to 40 of a-z, 0-9 and -, and begins with no -")
     secret = _checked(secret) if secret else hook_signature.new_secret()
-    ident = uuid7()
     with transaction.atomic():
-        done = _do(
-            "INSERT INTO gp_hook (id, workspace_id, name, secrets, made_by) VALUES (%s::uuid, "
-            "%s::uuid, %s::varchar, jsonb_build_array(jsonb_build_object('secret', %s::text, "
-            "'until', NULL)), %s::varchar) ON CONFLICT (workspace_id, name) DO NOTHING",
-            (ident, workspace, name, HOOK_SECRETS.encrypt(secret, ident), actor),
-        )
-        if not done:
+        if recorded_rows.lock(Hook, workspace, name=name):
             raise InvalidValue("$.name", "is the name of another hook")
-        _log(K.HOOK_CREATED, workspace, ident, name, actor, RowChange({"gp_hook": [ident]}))
-        return hook(ident, workspace=workspace), secret
+        row = Hook(workspace_id=workspace, name=name, made_by=actor)
+        stored = {"secret": HOOK_SECRETS.encrypt(secret, row.id), "until": None}
+        _save(K.HOOK_CREATED, row, {"secrets": [stored]}, row, actor)
+        return hook(row.id, workspace=workspace), secret
 
 
 def rotate(
@@ -102,32 +98,28 @@ def rotate(
     """Give a hook another secret, which is returned; former ones hold for `keep` more seconds."""
     secret = _checked(secret) if secret else hook_signature.new_secret()
     with transaction.atomic():
-        row = _locked(ident, workspace)
-        if row.secrets >= SECRETS_MAX and keep > 0:
+        row = recorded_rows.lock_one(Hook, workspace, ident)
+        if hook(ident, workspace=workspace).secrets >= SECRETS_MAX and keep > 0:
             raise InvalidValue("$.keep", f"{SECRETS_MAX} secrets hold already; keep none of them")
-        _do(
-            "UPDATE gp_hook SET rotated_at = clock_timestamp(), secrets = "
-            "jsonb_build_array(jsonb_build_object('secret', %s::text, 'until', NULL)) || coalesce(("
-            "SELECT jsonb_agg(s || jsonb_build_object('until', least((s ->> 'until')::timestamptz, "
-            "clock_timestamp() + make_interval(secs => %s))) ORDER BY n) FROM "
-            "jsonb_array_elements(secrets) WITH ORDINALITY x(s, n) "
-            f"WHERE {_HOLDS} AND %s > 0), '[]'::jsonb) WHERE id = %s::uuid",
-            (HOOK_SECRETS.encrypt(secret, ident), keep, keep, ident),
-        )
-        rotated = RowChange({"gp_hook": [ident]}, columns=("secrets", "rotated_at"))
-        _log(K.HOOK_ROTATED, workspace, ident, row.name, actor, rotated, keep=keep)
+        now = datetime.fromtimestamp(queries.clock(), UTC)
+        until = (now + timedelta(seconds=keep)).isoformat()
+        former = [
+            one | {"until": min(one["until"] or until, until, key=datetime.fromisoformat)}
+            for one in row.secrets
+            if keep > 0 and (not one["until"] or datetime.fromisoformat(one["until"]) > now)
+        ]
+        stored = {"secret": HOOK_SECRETS.encrypt(secret, ident), "until": None}
+        values = {"secrets": [stored, *former], "rotated_at": now}
+        _save(K.HOOK_ROTATED, row, values, row, actor, keep=keep)
     return secret
 
 
 def set_active(ident: UUID, active: bool, *, workspace: UUID, actor: str) -> HookRow:
     """Accept or refuse the calls of a hook from now on. Twice changes nothing."""
     with transaction.atomic():
-        row = _locked(ident, workspace)
-        if row.active is not active:
-            _do("UPDATE gp_hook SET active = %s WHERE id = %s::uuid", (active, ident))
-            kind = K.HOOK_ENABLED if active else K.HOOK_DISABLED
-            switched = RowChange({"gp_hook": [ident]}, columns=("active",))
-            _log(kind, workspace, ident, row.name, actor, switched)
+        row = recorded_rows.lock_one(Hook, workspace, ident)
+        kind = K.HOOK_ENABLED if active else K.HOOK_DISABLED
+        _save(kind, row, {"active": active}, row, actor)
         return hook(ident, workspace=workspace)
 
 
@@ -146,23 +138,14 @@ def map_identity(
     """
     _check_identity(identity)
     with transaction.atomic():
-        row = _locked(ident, workspace)
-        former = user_of(ident, identity)
+        row = recorded_rows.lock_one(Hook, workspace, ident)
+        word = HookIdentity.objects.filter(hook=row, identity=identity).first()
+        former = word.user_id if word else None
         if former != user:
-            _do(
-                "INSERT INTO gp_hook_identity (id, workspace_id, hook_id, identity, user_id, "
-                "made_by) VALUES (%s::uuid, %s::uuid, %s::uuid, %s::varchar, %s::bigint, "
-                "%s::varchar) ON CONFLICT (hook_id, identity) DO UPDATE SET user_id = "
-                "excluded.user_id, made_by = excluded.made_by, created_at = clock_timestamp(), "
-                "confirmed_by = ''",
-                (uuid7(), workspace, ident, identity, user, actor),
-            )
-            columns = (
-                None if former is None else ("user_id", "made_by", "created_at", "confirmed_by")
-            )
-            mapped = RowChange(_identity_rows(ident, identity), columns=columns)
-            payload = {"identity": identity, "user": user, "former": former}
-            _log(K.HOOK_MAPPED, workspace, ident, row.name, actor, mapped, **payload)
+            word = word or HookIdentity(workspace_id=workspace, hook=row, identity=identity)
+            values = {"user_id": user, "made_by": actor, "created_at": Now(), "confirmed_by": ""}
+            more = {"identity": identity, "user": user, "former": former}
+            _save(K.HOOK_MAPPED, word, values, row, actor, **more)
             if then is not None:
                 then(row.name)
     return next(one for one in identities(workspace, hook=ident) if one.identity == identity)
@@ -172,40 +155,25 @@ def confirm_identity(ident: UUID, *, workspace: UUID, user: int, actor: str) -> 
     """Let a word count, as its person does; raises NotFound. Twice changes nothing."""
     none = NotFound("No word of a hook stands for you under this id.")
     with transaction.atomic():
-        row = next((one for one in identities(workspace) if one.id == ident), None)
-        if row is None or row.user_id != user:
+        word = recorded_rows.lock(HookIdentity, workspace, pk=ident, user_id=user)
+        if word is None:
             raise none
-        _locked(row.hook, workspace)
-        done = _do(
-            "UPDATE gp_hook_identity SET confirmed_by = %s::varchar WHERE id = %s::uuid AND "
-            "user_id = %s::bigint AND confirmed_by IN ('', 'before')",
-            (actor, ident, user),
-        )
-        if done:
-            change = RowChange({"gp_hook_identity": [ident]}, columns=("confirmed_by",))
-            payload = {"identity": row.identity, "user": user}
-            _log(K.HOOK_CONFIRMED, workspace, row.hook, row.hook_name, actor, change, **payload)
-        row = next((one for one in identities(workspace) if one.id == ident), None)
-        if row is None or row.user_id != user:
-            raise none
-    return row
+        if word.confirmed_by in ("", "before"):
+            more = {"identity": word.identity, "user": user}
+            _save(K.HOOK_CONFIRMED, word, {"confirmed_by": actor}, word.hook, actor, **more)
+        return next(one for one in identities(workspace) if one.id == ident)
 
 
 def unmap_identity(ident: UUID, identity: str, *, workspace: UUID, actor: str) -> None:
     """A hook's word for a person stands for nobody from now on; raises NotFound."""
     _check_identity(identity)
     with transaction.atomic():
-        row = _locked(ident, workspace)
-        user = user_of(ident, identity)
-        if user is None:
+        row = recorded_rows.lock_one(Hook, workspace, ident)
+        word = HookIdentity.objects.filter(hook=row, identity=identity).first()
+        if word is None:
             raise NotFound("This hook has no such identity.")
-        unmapped = RowChange(_identity_rows(ident, identity), columns=())
-        _do(
-            "DELETE FROM gp_hook_identity WHERE hook_id = %s::uuid AND identity = %s::varchar",
-            (ident, identity),
-        )
-        payload = {"identity": identity, "user": user}
-        _log(K.HOOK_UNMAPPED, workspace, ident, row.name, actor, unmapped, **payload)
+        data = {"hook": str(ident), "name": row.name, "identity": identity, "user": word.user_id}
+        recorded_rows.delete(word, K.HOOK_UNMAPPED, actor=actor, data=data)
 
 
 # --- looking --------------------------------------------------------------------------------------
@@ -287,42 +255,14 @@ def _check_identity(identity: str) -> None:
         raise InvalidValue("$.identity", "has characters that cannot be seen")
 
 
-def _locked(ident: UUID, workspace: UUID) -> HookRow:
-    _rows(
-        "SELECT 1 FROM gp_hook WHERE id = %s::uuid AND workspace_id = %s::uuid FOR NO KEY UPDATE",
-        (ident, workspace),
-    )
-    return hook(ident, workspace=workspace)
-
-
-def _identity_rows(ident: UUID, identity: str) -> dict[str, list[UUID]]:
-    rows = _rows(
-        "SELECT id FROM gp_hook_identity WHERE hook_id = %s::uuid AND identity = %s::varchar",
-        (ident, identity),
-    )
-    return {"gp_hook_identity": [row[0] for row in rows]}
-
-
-def _log(
-    kind: K,
-    workspace: UUID,
-    ident: UUID,
-    name: str,
-    actor: str,
-    change: RowChange,
-    **payload: Any,
+def _save(
+    kind: K, row: Hook | HookIdentity, values: Any, of: Hook, actor: str, **more: Any
 ) -> None:
-    data = {"hook": str(ident), "name": name, **payload}
-    store.log_setting(kind, workspace, data=data, actor=actor, change=change)
+    data = {"hook": str(of.id), "name": of.name, **more}
+    recorded_rows.save(row, values, kind, actor=actor, data=data)
 
 
 def _rows(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
         return list(cursor.fetchall())
-
-
-def _do(sql: str, params: Sequence[Any]) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        return int(cursor.rowcount)

@@ -115,6 +115,7 @@ def note_refused(hook: Presented, why: str) -> None:
 
     A flood of refused calls writes one row a minute, and waits for no lock.
     """
+    # Two transactions: who changes a hook holds the workspace first, and the hook after it.
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "UPDATE gp_hook SET refused = refused + 1, refused_at = clock_timestamp() WHERE id = ("
@@ -123,8 +124,9 @@ def note_refused(hook: Presented, why: str) -> None:
             "FOR NO KEY UPDATE SKIP LOCKED)",
             (hook.id,),
         )
-        if cursor.rowcount:
-            payload = {"hook": str(hook.id), "name": hook.name, "why": why[:300]}
-            store.log_setting(
-                K.HOOK_REFUSED, hook.workspace, data=payload, actor=f"hook:{hook.name}", change=None
-            )
+        is_noted = bool(cursor.rowcount)
+    if is_noted:
+        data = {"hook": str(hook.id), "name": hook.name, "why": why[:300]}
+        actor = f"hook:{hook.name}"
+        with transaction.atomic():
+            store.log_setting(K.HOOK_REFUSED, hook.workspace, data=data, actor=actor, change=None)

@@ -88,6 +88,8 @@ def reencrypt(*, actor: str, seen: Callable[[int], None] = lambda _: None) -> in
 
 def _one(column: EncryptedColumn, ident: UUID, workspace: UUID, actor: str) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
+        # As `recorded_rows` does: in the other order the two would wait for each other.
+        lock_workspaces([workspace])
         # Read again under the lock: somebody may have given it another secret meanwhile.
         cursor.execute(
             f"SELECT {column.column}{_text(column)} FROM {column.table} WHERE id = %s::uuid "
