@@ -27,7 +27,6 @@ from approvals.notify.texts.kinds import (
     PLACES_MAX,
 )
 from checkpoints.states import WorkspaceEventKind
-from dashboard.actions.people.administration import Administrator, require_audit
 from dashboard.api.shapes.requests import Nothing, RequestShape
 from dashboard.api.shapes.texts import NotBlank, OneOf
 from dashboard.documents.state_shape import Shape
@@ -39,6 +38,7 @@ from dashboard.kit.command import verb
 from dashboard.kit.resource import reading
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
+from dashboard.people.accounts.administration import Administrator, require_audit
 
 Names = Annotated[list[Annotated[str, NotBlank(PERSON_MAX)]], Field(max_length=PLACES_MAX)]
 
