@@ -87,7 +87,7 @@ def test_the_records_show_a_secret_once(cast: Cast) -> None:
     ]  # fmt: skip
     assert not queries.endpoint(row.id, workspace=cast.workspace).active
     log = cast.client("auditor").get("/admin/checkpoints/workspaceevent/").content.decode()
-    assert "Endpoint rotated: the agent" in log
+    assert "rotated the secret of" in log
     assert admin.post(f"{LIST}{row.id}/delete/").status_code == 403
 
 

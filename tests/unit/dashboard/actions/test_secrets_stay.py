@@ -18,6 +18,7 @@ from approvals.notify import due_deliveries, endpoints
 from approvals.notify.channels import addresses
 from approvals.notify.endpoints import Wanted
 from approvals.notify.fan_out import spread
+from approvals.notify.models import Endpoint
 from dashboard.actions import hooks
 from dashboard.operate.logs import logging_config
 from tests.support.cast import Cast
@@ -133,7 +134,7 @@ def test_nothing_that_holds_them_says_so(stored: tuple[Cast, list[str], UUID]) -
     assert presented is not None
     assert presented.secrets
     held: list[Any] = [presented, addresses.parse(ADDRESS), Wanted(target=CHAT)]
-    held += [endpoints._locked(one, cast.workspace) for one in places]
+    held += Endpoint.objects.filter(workspace_id=cast.workspace, pk__in=places)
     claimed = due_deliveries.claim()
     assert claimed is not None
     held.append(claimed)
