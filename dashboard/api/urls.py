@@ -93,7 +93,7 @@ from dashboard.threads.past import (
 from dashboard.threads.pause import PAUSE, RESUME
 from dashboard.threads.rename import RENAME
 from dashboard.threads.retry import RETRY
-from dashboard.threads.settle_call import SettleThread
+from dashboard.threads.settle import SETTLE
 from dashboard.threads.skip import SKIP
 from dashboard.threads.thread_list import (
     CancelThread,
@@ -146,7 +146,7 @@ _thread: list[URLPattern] = [
     path("retry/", call(RETRY), name="retry"),
     path("rename/", call(RENAME), name="rename"),
     path("skip/", call(SKIP), name="skip"),
-    path("settle/", SettleThread.as_view(), name="settle"),
+    path("settle/", call(SETTLE), name="settle"),
     path("code/", CodeThread.as_view(), name="code"),
     path("cancel/", CancelThread.as_view(), name="cancel"),
     path("erasure/", call(ERASE), name="thread_erasure"),

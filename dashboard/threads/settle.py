@@ -1,7 +1,4 @@
-"""Effects on which a person decides: what a thread asks, the choices, and the answer.
-
-The answer is an action like all others, offered by the room above.
-"""
+"""Settle an effect: the answer of a person to what a thread asks about it."""
 
 from __future__ import annotations
 
@@ -13,79 +10,19 @@ from pydantic import Field
 from checkpoints import queries, store
 from checkpoints.errors import AlreadySettled, InvalidValue
 from checkpoints.state import deltas
-from checkpoints.states import Status
+from checkpoints.states import EventKind, Status
 from checkpoints.verdicts import MEANING, Verdict
 from dashboard.api.shapes.requests import RequestShape
+from dashboard.api.shapes.rows import ThreadDetail
 from dashboard.api.shapes.texts import Id, OneOf, Reason
-from dashboard.errors import Conflict, Invalid, translated
-from dashboard.fields.credentials import check_credentials
-from dashboard.fields.validation import (
-    REASON_MAX,
-    check_text,
-)
+from dashboard.errors import Conflict, Invalid
 from dashboard.identity.people import people
-from dashboard.identity.permissions import Actor, refuse_beyond, require
-from dashboard.second_person import guarded
+from dashboard.identity.permissions import Actor, refuse_beyond
+from dashboard.kit.action import Action
+from dashboard.threads.target import THREAD
 from dashboard.wording.sentences import person
 
 RESULT_MAX_BYTES = 1024 * 1024
-
-
-def result_given(text: str) -> Any:
-    """Parse a typed result; an empty text is null. Raises Invalid with `$.result`."""
-    if not text.strip():
-        return None
-    try:
-        return deltas.decode_request(text.encode())
-    except InvalidValue as error:
-        raise Invalid("$.result", f"is not JSON that can be stored: {error.reason}") from error
-
-
-@guarded("retry")
-@translated()
-def settle(
-    actor: Actor,
-    thread_id: UUID,
-    activity: UUID,
-    verdict: str,
-    result: Any = None,
-    reason: str = "",
-    *,
-    expected_version: int | None = None,
-) -> Status:
-    """Answer what a thread asks about one effect; the status it has then.
-
-    `result` is recorded where the verdict is that it happened, and refused with any other.
-    Conflict for the second one, with the name and the answer of the first.
-    """
-    require(actor, "settle")
-    refuse_beyond(queries.thread(thread_id, workspace=actor.workspace), "settle")
-    check_text("$.reason", reason, REASON_MAX)
-    if verdict not in list(Verdict):
-        raise Invalid("$.verdict", f"must be one of {', '.join(Verdict)}")
-    if result is not None and verdict != Verdict.HAPPENED:
-        raise Invalid("$.result", f"is not taken with the verdict {verdict}")
-    deltas.check(result, "$.result")
-    if len(deltas.canonical(result)) > RESULT_MAX_BYTES:
-        raise Invalid("$.result", f"has more than {RESULT_MAX_BYTES:,} bytes")
-    check_credentials("$.result", result)
-    try:
-        return store.settle(
-            thread_id,
-            activity=activity,
-            verdict=Verdict(verdict),
-            actor=actor.id,
-            result=result,
-            reason=reason,
-            expected_version=expected_version,
-        )
-    except AlreadySettled as error:
-        first = str(error.facts["actor"])
-        message = MEANING[Verdict(error.facts["verdict"])]
-        raise Conflict(
-            f"{person(first, people([first]))} has answered this already: {message}.",
-            status=str(error.facts["status"]),
-        ) from error
 
 
 class Settle(RequestShape):
@@ -102,3 +39,72 @@ class Settle(RequestShape):
         f"at most {RESULT_MAX_BYTES:,} bytes.",
     )
     reason: Reason = ""
+
+
+def result_given(text: str) -> Any:
+    """Parse a typed result; an empty text is null. Raises Invalid with `$.result`."""
+    if not text.strip():
+        return None
+    try:
+        return deltas.decode_request(text.encode())
+    except InvalidValue as error:
+        raise Invalid("$.result", f"is not JSON that can be stored: {error.reason}") from error
+
+
+def settle(
+    actor: Actor, wanted: Settle, thread_id: UUID, *, expected_version: int | None
+) -> Status:
+    """Answer what a thread asks about one effect; the status it has then.
+
+    Conflict for the second one, with the name and the answer of the first.
+    """
+    refuse_beyond(queries.thread(thread_id, workspace=actor.workspace), "settle")
+    verdict, result = Verdict(wanted.verdict), wanted.result
+    if result is not None and verdict != Verdict.HAPPENED:
+        raise Invalid("$.result", f"is not taken with the verdict {verdict}")
+    if len(deltas.canonical(result)) > RESULT_MAX_BYTES:
+        raise Invalid("$.result", f"has more than {RESULT_MAX_BYTES:,} bytes")
+    try:
+        return store.settle(
+            thread_id,
+            activity=wanted.activity,
+            verdict=verdict,
+            actor=actor.id,
+            result=result,
+            reason=wanted.reason,
+            expected_version=expected_version,
+        )
+    except AlreadySettled as error:
+        first = str(error.facts["actor"])
+        message = MEANING[Verdict(error.facts["verdict"])]
+        raise Conflict(
+            f"{person(first, people([first]))} has answered this already: {message}.",
+            status=str(error.facts["status"]),
+        ) from error
+
+
+def _settled(_: Settle, status: Status) -> str:
+    if status == Status.ROLLING_BACK:
+        return "A worker undoes it now."
+    return "Answered: it continues as soon as a worker is free."
+
+
+SETTLE = Action(
+    name="thread.settle",
+    right="settle",
+    target=THREAD,
+    versioned=True,
+    operation="retry",
+    takes=Settle,
+    answers=ThreadDetail,
+    perform=settle,
+    events=(EventKind.EFFECT_SETTLED,),
+    summary="Settle an effect whose thread needs attention",
+    description="409 when the thread does not ask about this effect, with the first answer "
+    "where somebody else gave it. `undo` and `undo_again`: a worker calls the tool's undo.",
+    help="settle an effect whose thread needs attention",
+    done=_settled,
+    examples="threads settle order-17 happened --result '{\"receipt\": 4711}' --reason 'asked'\n"
+    "threads settle order-17 not-happened\n"
+    "threads settle order-17 undo-again --reason 'wrong account'",
+)

@@ -6,13 +6,14 @@ import argparse
 
 from checkpoints.verdicts import Verdict
 from dashboard.errors import NotAllowedNow
+from dashboard.kit.action import read
 from dashboard.kit.terminal.arguments import add_version_argument, json_given
 from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb
 from dashboard.threads.command import takes_reason
 from dashboard.threads.descriptions import tell_thread
 from dashboard.threads.page import effect_question
 from dashboard.threads.reads_command import on_thread, thread_of
-from dashboard.threads.settle import settle as settle_effect
+from dashboard.threads.settle import SETTLE, Settle
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -33,26 +34,24 @@ def settle(command: PersonalCommand) -> None:
         )
     if o["result"] is not None and o["verdict"] != "happened":
         raise Usage("--result", "goes with happened only")
-    settle_effect(
-        actor,
-        thread.id,
-        request.effect.id,
-        o["verdict"].replace("-", "_"),
-        None if o["result"] is None else json_given(o["result"], "--result"),
-        o["reason"],
-        expected_version=o["version"],
-    )
+    fields = {
+        "activity": request.effect.id,
+        "verdict": o["verdict"].replace("-", "_"),
+        "reason": o["reason"],
+    }
+    if o["result"] is not None:
+        fields["result"] = json_given(o["result"], "--result")
+    SETTLE.run(actor, read(Settle, fields), thread.id, expected_version=o["version"])
     tell_thread(command, actor, thread.id)
 
 
 SETTLING = (
     Verb(
         "settle",
-        "settle an effect whose thread needs attention",
+        SETTLE.help,
         settle,
         on_thread(_options, takes_reason, add_version_argument),
-        "threads settle order-17 happened --result '{\"receipt\": 4711}' --reason 'asked'\n"
-        "threads settle order-17 not-happened\n"
-        "threads settle order-17 undo-again --reason 'wrong account'",
+        SETTLE.examples,
+        SETTLE.name,
     ),
 )

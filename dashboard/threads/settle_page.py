@@ -9,14 +9,14 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
 from checkpoints import queries
-from checkpoints.states import Status
+from checkpoints.verdicts import Verdict
 from dashboard import actions, errors
 from dashboard.identity.permissions import require
+from dashboard.kit.action import read
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.threads.page import effect_question
-from dashboard.threads.settle import result_given
-from dashboard.threads.settle import settle as settle_effect
+from dashboard.threads.settle import SETTLE, result_given
 
 
 @require_http_methods(["GET", "POST"])
@@ -49,27 +49,17 @@ def settle(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return form({}, 200)
     try:
         verdict = request.POST.get("verdict", "")
-        value = result_given(text) if verdict == "happened" else None
-        status = settle_effect(
-            who,
-            thread.id,
-            _activity(request),
-            verdict,
-            value,
-            reason,
-            expected_version=version_of(request),
-        )
+        fields = {"activity": _activity(request), "verdict": verdict, "reason": reason}
+        if verdict == Verdict.HAPPENED:
+            fields["result"] = result_given(text)
+        wanted = read(SETTLE.takes, fields)
+        status = SETTLE.run(who, wanted, thread.id, expected_version=version_of(request))
     except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
         raise
     except errors.ActionError as error:
         thread = queries.thread(thread_id, workspace=who.workspace)
         return form(forms.problems_of(error), error.status)
-    flash(
-        request,
-        "A worker undoes it now."
-        if status == Status.ROLLING_BACK
-        else "Answered: it continues as soon as a worker is free.",
-    )
+    flash(request, SETTLE.done(wanted, status))
     return SeeOther(thread_url(thread.id))
 
 

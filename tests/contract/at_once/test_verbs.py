@@ -34,10 +34,10 @@ from dashboard.threads.fork import fork
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.retry import RETRY
 from dashboard.threads.roll_back import roll_back
-from dashboard.threads.settle import settle as settle_effect
 from dashboard.threads.skip import SKIP, Skip
 from tests.support import decisions
 from tests.support.cast import Cast, make_cast
+from tests.support.settled import settle as settle_effect
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
 

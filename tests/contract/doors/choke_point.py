@@ -32,7 +32,6 @@ from dashboard.threads import (
     many,
     reveal,
     roll_back,
-    settle,
     start,
     target,
     verify,
@@ -48,7 +47,7 @@ BY_HAND: dict[str, Callable[..., Any]] = {
         *(cancel.cancel, cancel.preview_cancel, capsule.export, capsule.import_thread),
         *(code.choose_code, code.choose_code_many, edit.edit, edit.preview_edit),
         *(fork.fork, fork.fork_point, fork.preview_fork, many.act_on_many, many.preview_many),
-        *(reveal.reveal, roll_back.preview_roll_back, roll_back.roll_back, settle.settle),
+        *(reveal.reveal, roll_back.preview_roll_back, roll_back.roll_back),
         export_records,
         *(start.start_or_continue, start.start_thread, target.refuse_preview, verify.verify),
     )

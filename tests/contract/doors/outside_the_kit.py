@@ -31,9 +31,16 @@ OUTSIDE: Final[dict[str, list[str]]] = {
         "approvals_decide_many"
     ],
     "A file as a stream, not a body of JSON.": ["artifacts_upload"],
-    "Verbs of threads that are not converted yet.": [
-        *("threads_cancel", "threads_code", "threads_code_many", "threads_edit", "threads_fork"),
-        *("threads_many", "threads_reveal", "threads_roll_back", "threads_settle"),
-        *("threads_start", "threads_verify"),
+    "The plan is of the version that was looked at, and page and command ask about what it holds: "
+    "effects that stay, values that change. The answer is 202 or 200 by what the plan undoes.": [
+        *("threads_cancel", "threads_edit", "threads_roll_back"),
     ],
+    "Another thread is answered, with its address: 201, or 200 where it is there already.": [
+        *("threads_code", "threads_fork", "threads_start"),
+    ],
+    "One answer a thread, each in a transaction of its own; the choice decides the right.": [
+        *("threads_code_many", "threads_many"),
+    ],
+    "Done anew each time, never answered from an Idempotency-Key: a kept verdict proves nothing, "
+    "a kept value would be in plain.": ["threads_reveal", "threads_verify"],
 }

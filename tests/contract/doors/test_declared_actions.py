@@ -31,6 +31,8 @@ from .test_pages_and_calls import named
 pytestmark = pytest.mark.requirement("D06")
 import_module(settings.ROOT_URLCONF)  # declares all of them
 NAMES = sorted(ACTIONS)
+# What is recorded with an action's own event, in the same transaction.
+FOLLOWED = {"thread.settle": [EventKind.THREAD_RETRIED]}
 
 
 def declared(patterns: Any) -> list[str]:
@@ -111,8 +113,9 @@ def test_what_is_done_is_on_record(world: World, name: str) -> None:
     response = send(world.cast.client(call.who[0]), operation, call)
     assert response.status_code == action.status
     new = [event for event in events() if event.seq not in seen]
-    assert [event.actor for event in new] == [who.id]
+    assert {event.actor for event in new} == {who.id}
     assert new[0].kind in action.events
+    assert [event.kind for event in new[1:]] == FOLLOWED.get(name, [])
     if action.versioned:
         assert response["ETag"] == f'"{response.json()["version"]}"'
 

@@ -31,11 +31,11 @@ from dashboard.threads.fork import fork as fork_thread
 from dashboard.threads.pause import RESUME, Resume
 from dashboard.threads.retry import RETRY
 from dashboard.threads.roll_back import roll_back
-from dashboard.threads.settle import settle
 from dashboard.threads.skip import SKIP
 from tests.contract.world import make_world
 from tests.support import decisions
 from tests.support.cast import Cast
+from tests.support.settled import settle
 from tests.unit.dashboard import scene
 
 pytestmark = pytest.mark.django_db

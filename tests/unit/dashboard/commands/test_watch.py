@@ -28,10 +28,10 @@ from dashboard.threads.input import INPUT, SendInput
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.retry import RETRY
 from dashboard.threads.roll_back import roll_back
-from dashboard.threads.settle import settle
 from dashboard.threads.skip import SKIP, Skip
 from tests.faults.bench import wait_until
 from tests.support.cast import Cast, make_cast
+from tests.support.settled import settle
 from tests.unit.dashboard.terminals import argv, environment, manage
 
 FIRST = {"session_id": "s-1", "step": "researching", "status": "running", "artifacts": []}

@@ -42,12 +42,12 @@ from dashboard.threads.rename import RENAME, Rename
 from dashboard.threads.retry import RETRY
 from dashboard.threads.reveal import reveal
 from dashboard.threads.roll_back import roll_back
-from dashboard.threads.settle import settle
 from dashboard.threads.skip import SKIP, Skip
 from dashboard.threads.start import start_thread
 from dashboard.threads.verify import verify
 from tests.support import decisions
 from tests.support.cast import PEOPLE, Cast
+from tests.support.settled import settle
 from tests.unit.dashboard import scene
 
 HASH = "0" * 64

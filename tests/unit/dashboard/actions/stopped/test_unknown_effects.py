@@ -17,10 +17,10 @@ from checkpoints.verdicts import Verdict
 from dashboard import actions
 from dashboard.errors import Conflict, Forbidden, Invalid
 from dashboard.operate.doctor.standstill import standstill
-from dashboard.threads.settle import settle
 from dashboard.wording import event_phrases
 from dashboard.wording.events import event_sentence
 from tests.support.cast import Cast
+from tests.support.settled import settle
 from tests.unit.dashboard import scene
 
 V1 = "/api/v1"

@@ -11,7 +11,7 @@ import pytest
 
 from checkpoints.states import Status
 from dashboard.gateway.upstream.streamable_http import is_answer
-from dashboard.threads.settle import settle
+from tests.support.settled import settle
 
 from .bench import Gate, gate, last, text_of
 from .scripted import Message, scripted
