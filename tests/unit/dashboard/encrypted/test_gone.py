@@ -18,7 +18,7 @@ from dashboard.threads.reveal import reveal
 from tests.contract.secrets import grep
 from tests.support.cast import Cast
 from tests.unit.dashboard import carried
-from tests.unit.dashboard.actions.erasure.test_canaries import erase
+from tests.unit.dashboard.records.erasure.test_canaries import erase
 from tests.unit.workers.conftest import Bench
 from tests.unit.workers.encrypted.agent import NEWER, WORD, graph_of
 from workers.testing.harness import Harness

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.core.management import call_command
 
 from checkpoints import store
 from tests.support.cast import Cast
@@ -81,3 +82,31 @@ def test_nobody_approves_their_own_request_by_page(cast: Cast) -> None:
     held = admin.post(f"/threads/{thread}/erase/", {"do": "hold", "reason": "case 17"})
     assert held.status_code == 303
     assert "Legal hold: case 17" in text_of(admin.get(f"/threads/{thread}/erase/"))
+
+
+def test_the_command_previews_a_request_and_says_what_a_hold_does(
+    cast: Cast, capsys: pytest.CaptureFixture[str]
+) -> None:
+    thread, _ = family(cast)
+    request = ("erase", "request", str(thread), "--reason", "Consent withdrawn", "--as", "operator")
+    call_command(*request, "--preview")
+    assert "threads" in capsys.readouterr().out
+    assert rows("SELECT 1 FROM gp_erasure") == []
+    call_command("erase", "hold", str(thread), "--reason", "case 17", "--as", "admin")
+    assert "A legal hold is set" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        call_command(*request, "--yes")
+    call_command("erase", "lift", str(thread), "--reason", "closed", "--as", "admin")
+    call_command(*request, "--yes")
+    assert "Approve it with `erase approve" in capsys.readouterr().err
+
+
+def test_a_reason_of_several_lines_stays_as_it_was_written(cast: Cast) -> None:
+    """The pages take it as the calls do; a refused form shows it again."""
+    thread, _ = family(cast)
+    admin, at = cast.client("admin"), f"/threads/{thread}/erase/"
+    refused = admin.post(at, {"do": "lift", "reason": "case 17\r\nclosed"})
+    assert refused.status_code == 409
+    assert "case 17\r\nclosed</textarea>" in refused.content.decode()
+    assert admin.post(at, {"do": "hold", "reason": "case 17\r\nopened"}).status_code == 303
+    assert one("SELECT reason FROM gp_hold") == "case 17\nopened"
