@@ -87,7 +87,7 @@ def _add_options(
     group: Any = None
     takes: type[RequestShape] = action.takes
     inputs = inputs_of(takes)
-    for one in inputs.members():
+    for one in inputs.members:
         name = inputs.fields[one.name]
         if name not in words:
             continue

@@ -30,16 +30,12 @@ class Inputs:
     """The schema of an input as a form takes it.
 
     Names are those that a person gives one by one, `label` of `labels`; `fields` has the field of
-    each.
+    each, `members` each by itself, in the order of the shape.
     """
 
     schema: Mapping[str, Any]
     fields: Mapping[str, str]
-
-    def members(self) -> list[Member]:
-        """Each field by itself, in the order of the shape."""
-        parts = self.schema["properties"]
-        return [member(n, parts[n], self.schema, ABSENT, omittable=True) for n in self.fields]
+    members: Sequence[Member]
 
     def shown(self, opened: Mapping[str, Any] | None) -> dict[str, Any]:
         """The values that a form was opened on, by what people call them."""
@@ -64,7 +60,8 @@ def inputs_of(shape: type[RequestShape]) -> Inputs:
         fields[key] = name
     required = [key for key, name in fields.items() if shape.model_fields[name].is_required()]
     drawn = schema | {"properties": parts, "required": required, "x-order": [*parts]}
-    return Inputs(drawn, fields)
+    members = [member(key, parts[key], drawn, ABSENT, omittable=True) for key in fields]
+    return Inputs(drawn, fields, members)
 
 
 def fields_of(
@@ -117,7 +114,7 @@ def from_texts(
     inputs = inputs_of(shape)
     shown = inputs.shown(opened)
     written: dict[str, str] = {}
-    for one in inputs.members():
+    for one in inputs.members:
         text = texts.get(one.name, "")
         if one.kind == "bool" and text.strip() not in ("", FALSE):
             text = TRUE  # a box that is ticked, or a word of an address
