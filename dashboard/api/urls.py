@@ -75,9 +75,9 @@ from dashboard.people.sign_in_calls import (
 from dashboard.people.user_calls import LinkedUser, OneUser, UnlinkedUser, Users
 from dashboard.people.workspace_calls import OwnWorkspace, PasswordOfUser, RevokeOneToken, Tokens
 from dashboard.records.erase import DECIDE_ERASURE, ERASE
-from dashboard.records.erasures import Erasures, OneErasure
+from dashboard.records.erasures import ERASURES, ONE_ERASURE
 from dashboard.records.export import ExportRecords
-from dashboard.records.legal_holds import HOLD, LIFT_HOLD, Holds
+from dashboard.records.legal_holds import HOLD, HOLDS, LIFT_HOLD
 from dashboard.records.search import Records
 from dashboard.threads.code_call import CodeThread, CodeThreads
 from dashboard.threads.input import INPUT
@@ -236,10 +236,10 @@ _v1: list[URLPattern | URLResolver] = [
     path("devices/", devices.Devices.as_view(), name="devices"),
     path("devices/<uuid:device_id>/remove/", call(devices.REMOVE), name="device_remove"),
     path("states/", SavedStates.as_view(), name="states"),
-    path("erasures/", Erasures.as_view(), name="erasures"),
-    path("erasures/<uuid:erasure_id>/", OneErasure.as_view(), name="erasure"),
+    path("erasures/", ERASURES.as_view(), name="erasures"),
+    path("erasures/<uuid:erasure_id>/", ONE_ERASURE.as_view(), name="erasure"),
     path("erasures/<uuid:erasure_id>/decide/", call(DECIDE_ERASURE), name="erasure_decide"),
-    path("holds/", Holds.as_view(), name="holds"),
+    path("holds/", HOLDS.as_view(), name="holds"),
     path("retention/", call(retention.SET, retention.RULES), name="retention"),
     path("breakers/", call(TRIP, Breakers), name="breakers"),
     path("breakers/<uuid:breaker_id>/", OneBreaker.as_view(), name="breaker"),

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 from uuid import UUID
-
-from drf_spectacular.utils import extend_schema
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from checkpoints.queries.erasures import requests
 from checkpoints.queries.erasures.requests import ErasureRow
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import translated
 from dashboard.identity.permissions import Actor, require
-from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.resource import reading
 
 
 class Erasure(Shape):
@@ -65,28 +61,28 @@ def erasure(actor: Actor, erasure_id: UUID) -> ErasureRow:
     return requests.erasure(erasure_id, workspace=actor.workspace)
 
 
-class Erasures(MemberView):
-    """All requests of the workspace."""
-
-    @extend_schema(
-        operation_id="erasures_list",
-        responses={200: ErasureList, **refusals()},
-        summary="List requests for erasure",
-    )
-    def get(self, request: Request) -> Response:
-        """Those that wait first."""
-        rows = erasures(self.actor)
-        return answer(ErasureList(results=[Erasure.model_validate(row) for row in rows]))
+def list_erasures(actor: Actor) -> ErasureList:
+    """The same for the wire."""
+    return ErasureList(results=[Erasure.model_validate(row) for row in erasures(actor)])
 
 
-class OneErasure(MemberView):
-    """One of them."""
+def one_erasure(actor: Actor, erasure_id: UUID) -> Erasure:
+    """One of them for the wire."""
+    return Erasure.model_validate(erasure(actor, erasure_id))
 
-    @extend_schema(
-        operation_id="erasures_retrieve",
-        responses={200: Erasure, **refusals(404)},
-        summary="A request for erasure, and how far it is",
-    )
-    def get(self, request: Request, erasure_id: UUID) -> Response:
-        """As it is now."""
-        return answer(Erasure.model_validate(erasure(self.actor, erasure_id)))
+
+ERASURES: Final = reading(
+    "erasures_list",
+    ErasureList,
+    list_erasures,
+    summary="List requests for erasure",
+    description="Those that wait first.",
+)
+ONE_ERASURE: Final = reading(
+    "erasures_retrieve",
+    Erasure,
+    one_erasure,
+    summary="A request for erasure, and how far it is",
+    description="As it is now.",
+    refused=(404,),
+)

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Self
+from typing import Final, Self
 from uuid import UUID
-
-from drf_spectacular.utils import extend_schema
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from checkpoints import queries, store
 from checkpoints.queries.erasures import requests
@@ -19,8 +15,8 @@ from dashboard.documents.state_shape import Shape
 from dashboard.errors import translated
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action
-from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.inputs import RequiredReason
+from dashboard.kit.resource import reading
 
 from .erase import THREAD_OF_RECORD
 
@@ -77,19 +73,18 @@ def lift_hold(actor: Actor, wanted: ChangeHold, thread_id: UUID) -> Hold:
     return Hold.of(row)
 
 
-class Holds(MemberView):
-    """Legal holds of the workspace."""
-
-    @extend_schema(
-        operation_id="holds_list",
-        responses={200: HoldList, **refusals()},
-        summary="List legal holds",
-    )
-    def get(self, request: Request) -> Response:
-        """Those that are set first."""
-        return answer(HoldList(results=[Hold.of(row) for row in holds(self.actor)]))
+def list_holds(actor: Actor) -> HoldList:
+    """The same as `holds` for the wire."""
+    return HoldList(results=[Hold.of(row) for row in holds(actor)])
 
 
+HOLDS: Final = reading(
+    "holds_list",
+    HoldList,
+    list_holds,
+    summary="List legal holds",
+    description="Those that are set first.",
+)
 HOLD = Action(
     name="thread.hold",
     right="hold",

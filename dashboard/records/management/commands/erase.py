@@ -11,7 +11,7 @@ from dashboard.kit.command import verb
 from dashboard.kit.terminal.arguments import thread_named
 from dashboard.kit.terminal.console import PersonalCommand, Verb, VerbsCommand, add_yes_argument
 from dashboard.kit.terminal.tables import Table, facts, table
-from dashboard.records import erasures
+from dashboard.records import erasures, legal_holds
 from dashboard.records.erase import (
     DECIDE_ERASURE,
     ERASE,
@@ -21,15 +21,14 @@ from dashboard.records.erase import (
     ErasureScope,
     RequestErasure,
 )
-from dashboard.records.erasures import Erasure, ErasureList
-from dashboard.records.legal_holds import HOLD, LIFT_HOLD, Hold, HoldList, holds
+from dashboard.records.erasures import Erasure
+from dashboard.records.legal_holds import HOLD, LIFT_HOLD, Hold
 
 
 def list_erasures(command: PersonalCommand) -> None:
     """Requests that wait, then the others."""
-    rows = erasures.erasures(command.actor("read"))
-    shown = [Erasure.model_validate(row) for row in rows]
-    command.tell(ErasureList(results=shown), _table(*shown))
+    shown = erasures.list_erasures(command.actor("read"))
+    command.tell(shown, _table(*shown.results))
 
 
 def preview(command: PersonalCommand) -> None:
@@ -58,8 +57,8 @@ def refuse(command: PersonalCommand) -> None:
 
 def list_holds(command: PersonalCommand) -> None:
     """Legal holds that are set, then those that were."""
-    shown = [Hold.of(row) for row in holds(command.actor("read"))]
-    command.tell(HoldList(results=shown), _holds(*shown))
+    shown = legal_holds.list_holds(command.actor("read"))
+    command.tell(shown, _holds(*shown.results))
 
 
 def _tell(command: PersonalCommand, _: Actor, made: Erasure, __: UUID) -> None:
@@ -75,7 +74,7 @@ def _decide(
 ) -> None:
     wanted = DecideErasure.model_validate({"verdict": verdict, "comment": comment})
     made = DECIDE_ERASURE.run(actor, wanted, ident)
-    _tell(command, actor, Erasure.model_validate(erasures.erasure(actor, ident)), ident)
+    _tell(command, actor, erasures.one_erasure(actor, ident), ident)
     command.say(DECIDE_ERASURE.done(wanted, made))
 
 
