@@ -22,7 +22,7 @@ from dashboard.live.regions import LiveTopic, Region
 from dashboard.threads.page import breakpoints, conversation, family, graph, past, thread
 from dashboard.wire.topics import FAMILY, INCIDENT, INCIDENTS, Topic
 
-BOARD, THREAD = "thread/list.html", "thread/detail.html"
+BOARD, THREAD = "thread/list.html", "threads/detail.html"
 INBOX, APPROVAL = "approvals/inbox.html", "approvals/request.html"
 LIST, ONE = "incident/list.html", "incident/detail.html"
 

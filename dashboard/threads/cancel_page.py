@@ -52,7 +52,7 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "children": children,
             "errors": problems,
         }
-        return render(request, "thread/actions/cancel.html", context, status=status)
+        return render(request, "threads/cancel.html", context, status=status)
 
     allowance = actions.allowed_actions(who, thread)["cancel"]
     if not allowance.allowed:

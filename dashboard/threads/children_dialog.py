@@ -39,4 +39,4 @@ def choice(request: HttpRequest, thread_id: UUID, verb: str) -> HttpResponse | N
         "below": below,
         "next": request.GET.get("next", "") or thread_url(thread.id),
     }
-    return render(request, "thread/actions/reach.html", context)
+    return render(request, "threads/children.html", context)

@@ -14,7 +14,7 @@ from dashboard.kit.pages.base import actor
 from dashboard.threads.code import Chosen, choose_code_many
 from dashboard.threads.page.code_question import WORDS, changed_parts, choices_for
 
-TEMPLATE = "thread/actions/code.html"
+TEMPLATE = "threads/code.html"
 
 
 def page(request: HttpRequest, thread_id: UUID, done: list[Chosen] | None = None) -> HttpResponse:

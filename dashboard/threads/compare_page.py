@@ -11,7 +11,7 @@ from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import actor, member
 from dashboard.threads.page.comparison import VIEWS, ComparisonPage, candidates, point_of
 
-TEMPLATE = "thread/compare.html"
+TEMPLATE = "threads/compare.html"
 
 
 @require_safe

@@ -52,7 +52,7 @@ def counterfactual(request: HttpRequest, thread: ThreadRow, call_id: UUID) -> Ht
             "preview": ForkPreview(**ahead_of(plan.expected), first_effect=plan.first_effect),
             "errors": problems,
         }
-        return render(request, "thread/actions/counterfactual.html", context, status=status)
+        return render(request, "threads/counterfactual.html", context, status=status)
 
     if request.method != "POST":
         return form({}, 200)

@@ -111,7 +111,7 @@ class EditPage:
             "errors": problems,
             **more,
         }
-        return render(self.request, "thread/actions/edit.html", context, status=status)
+        return render(self.request, "threads/edit.html", context, status=status)
 
     def _text(self) -> tuple[str | None, bool]:
         """(the JSON of the form, whether the head moved since the form was made).

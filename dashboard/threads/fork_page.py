@@ -109,7 +109,7 @@ class ForkPage:
             **self.context,
             **more,
         }
-        return render(self.request, "thread/actions/fork.html", context, status=status)
+        return render(self.request, "threads/fork.html", context, status=status)
 
     def posted(self) -> HttpResponse:
         """Read the form, then show what would differ, or fork; problems come back beside it."""

@@ -36,7 +36,7 @@ def send_input(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "fields": [field],
             "errors": {} if beside else {forms.WHOLE: problem},
         }
-        return render(request, "thread/actions/input.html", context, status=status)
+        return render(request, "threads/input.html", context, status=status)
 
     allowance = actions.allowed_actions(who, thread)["input"]
     if request.method != "POST":

@@ -52,7 +52,7 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "children": children,
             "errors": problems,
         }
-        return render(request, "thread/actions/rollback.html", context, status=status)
+        return render(request, "threads/rollback.html", context, status=status)
 
     allowance = actions.allowed_actions(who, thread)["roll_back"]
     if not allowance.allowed:

@@ -39,7 +39,7 @@ def settle(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             )
         )
         context = {"thread": thread, "asked": query, "fields": inputs, "errors": problems}
-        return render(request, "thread/actions/settle.html", context, status=status)
+        return render(request, "threads/settle.html", context, status=status)
 
     if request.method != "POST":
         allowance = actions.allowed_actions(who, thread)["settle"]

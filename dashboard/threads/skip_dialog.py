@@ -32,4 +32,4 @@ def _skip(who: Actor, texts: Mapping[str, str], *_: object, thread_id: UUID) -> 
     }
 
 
-skip = dialog(SKIP, "thread/actions/skip.html", _skip, fields=("reason",))
+skip = dialog(SKIP, "threads/skip.html", _skip, fields=("reason",))

@@ -18,7 +18,7 @@ from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, thread_url
 from dashboard.threads.start import start_thread
 
-TEMPLATE = "thread/new.html"
+TEMPLATE = "threads/new.html"
 
 
 @require_http_methods(["GET", "POST"])

@@ -48,7 +48,7 @@ from dashboard.threads.retry import RETRY
 from dashboard.threads.verify import verify as verify_thread
 from dashboard.views.artifacts import download
 
-TEMPLATE = "thread/detail.html"
+TEMPLATE = "threads/detail.html"
 CHOSEN = {
     "pin": "Pinned: it waits for a worker with the code it stopped with.",
     "accept": "It continues with the new code.",

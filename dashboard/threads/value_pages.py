@@ -32,7 +32,7 @@ def value(request: HttpRequest) -> HttpResponse:
     """?of= names the checkpoint, ?at= the part; ?against= and ?was= what it is compared with."""
     query = request.GET
     if not query.get("of"):
-        return render(request, "thread/value.html", {"nothing": True})
+        return render(request, "threads/value.html", {"nothing": True})
     page = ValuePage(
         actor(request).workspace,
         query["of"],
@@ -48,7 +48,7 @@ def value(request: HttpRequest) -> HttpResponse:
         away = format_html('<li class="ln" data-value>{}</li>', why)
         # The page stays where it is: htmx would write the address of what it fetched.
         return HttpResponse(context.get("part", away), headers={"HX-Push-Url": "false"})
-    return render(request, "thread/value.html", context)
+    return render(request, "threads/value.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -72,7 +72,7 @@ def reveal(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         "readable": channel.is_readable(who.roles),
         "revealed": revealed,
     }
-    return render(request, "thread/reveal.html", context)
+    return render(request, "threads/reveal.html", context)
 
 
 def _channel(point: CheckpointRow, name: str) -> EncryptedChannel:

@@ -39,32 +39,32 @@ class Shot:
 
 SHOTS = {
     "login": Shot("", "/login/", "registration/login.html", "Sign in"),
-    "start": Shot("operator", "/threads/new/", "thread/new.html", "Start a thread"),
-    "thread": Shot("operator", "/threads/{gate}/", "thread/detail.html", "What delays flights"),
+    "start": Shot("operator", "/threads/new/", "threads/new.html", "Start a thread"),
+    "thread": Shot("operator", "/threads/{gate}/", "threads/detail.html", "What delays flights"),
     "thread-finished": Shot(
-        "operator", "/threads/{published}/", "thread/detail.html", "How cold does it get"
+        "operator", "/threads/{published}/", "threads/detail.html", "How cold does it get"
     ),
     "thread-past": Shot(
-        "operator", "/threads/{published}/?cp=3", "thread/detail.html", "How cold does it get"
+        "operator", "/threads/{published}/?cp=3", "threads/detail.html", "How cold does it get"
     ),
     "thread-failed": Shot(
-        "operator", "/threads/{failed}/", "thread/detail.html", "Prices of the second quarter"
+        "operator", "/threads/{failed}/", "threads/detail.html", "Prices of the second quarter"
     ),
     "thread-rolled-back": Shot(
-        "operator", "/threads/{rolled_back}/", "thread/detail.html", "Sales of the first quarter"
+        "operator", "/threads/{rolled_back}/", "threads/detail.html", "Sales of the first quarter"
     ),
     "family": Shot(
-        "operator", "/threads/{family}/", "thread/detail.html", "All packages", "#thread-family"
+        "operator", "/threads/{family}/", "threads/detail.html", "All packages", "#thread-family"
     ),
     "conversation": Shot(
         "manager",
         "/threads/{conversation}/",
-        "thread/detail.html",
+        "threads/detail.html",
         "My kettle",
         "#thread-conversation",
     ),
     "stream": Shot(
-        "operator", "/threads/{stream}/", "thread/detail.html", "How long", "#thread-progress"
+        "operator", "/threads/{stream}/", "threads/detail.html", "How long", "#thread-progress"
     ),
     "inbox": Shot("manager", "/approvals/", "approvals/inbox.html", "Approvals"),
     "approval": Shot("manager", "/approvals/{open}/", "approvals/request.html", "Publish “"),
@@ -74,20 +74,20 @@ SHOTS = {
     "fork": Shot(
         "manager",
         "/threads/{published}/fork/?checkpoint=1",
-        "thread/actions/fork.html",
+        "threads/fork.html",
         "Fork How cold",
     ),
     "rollback": Shot(
         "manager",
         "/threads/{published}/rollback/?checkpoint=1",
-        "thread/actions/rollback.html",
+        "threads/rollback.html",
         "Roll back How cold",
     ),
-    "edit": Shot("operator", "/threads/{failed}/edit/", "thread/actions/edit.html", "Edit Prices"),
+    "edit": Shot("operator", "/threads/{failed}/edit/", "threads/edit.html", "Edit Prices"),
     "reveal": Shot(
         "auditor",
         "/threads/{case}/reveal/?channel=diagnosis",
-        "thread/reveal.html",
+        "threads/reveal.html",
         "diagnosis of",
         press="Show the value",
     ),
@@ -103,7 +103,7 @@ FLEET = {
     "compare": Shot(
         "operator",
         "/threads/compare/?left={demo-weather}&right={fork}",
-        "thread/compare.html",
+        "threads/compare.html",
         "Compare",
     ),
     "incidents": Shot("operator", "/incidents/", "incident/list.html", "Incidents"),
@@ -114,9 +114,7 @@ FLEET = {
     "many": Shot(
         "operator", "/threads/many/?agent=payments&status=failed", "thread/many.html", "Act on"
     ),
-    "skip": Shot(
-        "operator", "/threads/{demo-broken-1}/skip/", "thread/actions/skip.html", "Skip a node"
-    ),
+    "skip": Shot("operator", "/threads/{demo-broken-1}/skip/", "threads/skip.html", "Skip a node"),
     "record-search": Shot(
         "auditor",
         "/admin/search/?payee=Alpenblick&kind=approval",

@@ -201,11 +201,11 @@ def test_the_page_lists_save_points_between_checkpoints(struck: Struck, point: s
     points, last = "", ""
     while last is not None:
         part = thread_activities(replace(page, points_before=str(last)), roles)
-        points += render_to_string("thread/detail.html#thread-activities", part)
+        points += render_to_string("threads/detail.html#thread-activities", part)
         last = part["points_cursor"]
     for tool in ("model", "query", "tooling", "points.send", "now", "random", "uuid"):
         assert f"<code>{tool}</code>" in points, tool
-    text = render_to_string("thread/detail.html#thread-events", thread_events(page, roles))
+    text = render_to_string("threads/detail.html#thread-events", thread_events(page, roles))
     order = [
         "Checkpoint 1 after begin",
         "model done in act",
