@@ -123,6 +123,7 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "exchanged": ("object", "the call for whose output a fork has another one"),
     "expires_at": ("text", "when it expires"),
     "export": ("text", "id of the export"),
+    "facts": ("object", "what the agent adds to a thought"),
     "fence": ("integer", "number of the lease"),
     "filters": ("object", "what the search asked for"),
     "fingerprint": ("text", "fingerprint of the agent's code"),
@@ -355,7 +356,7 @@ class EventKind(_Kind):
     NODE_SKIPPED = "node.skipped", f"{_ACTIVITY} reason", Proof.ACTIVITY, Proof.THREAD
     UPDATE_REJECTED = "update.rejected", "node input path why message thread agent activity"
     WAY_TAKEN = "way.taken", "from to because"
-    THOUGHT_RECORDED = "thought.recorded", "node ordinal branch step text"
+    THOUGHT_RECORDED = "thought.recorded", "node ordinal branch step text facts"
     VALUE_RECORDED = "value.recorded", f"{_ACTIVITY}", Proof.ACTIVITY
     CURSOR_KEPT = "cursor.kept", f"{_ACTIVITY} input_hash cursor_hash size", Proof.ACTIVITY
     ACTIVITY_FINISHED = "activity.finished", f"{_ACTIVITY} usage", Proof.ACTIVITY

@@ -53,7 +53,7 @@ class StateGraphStore:
     ) -> str:
         """Begin a fork at a checkpoint with other values; the id of its first checkpoint.
 
-        It is found under the given thread id; the base stays as it is, and the fork goes on as a
+        It is found under the given thread id; the base stays as it is, and the fork continues as a
         thread of its own. Raises ValueError for an unknown base, InvalidValue for values that are
         no state.
         """
@@ -61,10 +61,10 @@ class StateGraphStore:
         if result is None:
             raise ValueError("Historical checkpoint not found.")
         base, checkpoint = result
-        born = store.fork(
+        thread = store.fork(
             base, checkpoint=checkpoint, changes=dict(modifications), actor=self.actor
         )
-        return str(queries.checkpoint_by_number(born, 0).id)
+        return str(queries.checkpoint_by_number(thread, 0).id)
 
     def _find(self, thread_id: str, checkpoint_id: str) -> tuple[UUID, UUID] | None:
         """(the thread that holds it, the checkpoint)."""

@@ -13,13 +13,14 @@ from django.test.utils import setup_databases
 from hypothesis import settings as examples
 from pytest_django import DjangoDbBlocker
 
-from tests.support import renderers
+from tests.support import declared_payloads, renderers
 from tests.support.cast import Cast
 from tests.support.chromium import FLAGS, find_chromium
 from tests.support.saved_cast import load_cast
 from tests.support.site import Site, started_site
 
 TEMPLATE = "gatepost_template"
+declared_payloads.watch()
 # Property tests have no deadline: a busy machine is not a defect.
 examples.register_profile("gatepost", deadline=None)
 examples.load_profile("gatepost")

@@ -1,6 +1,6 @@
 """What the processes of this worker tell each other, past every queue, in one shared page.
 
-A lease is fresh; something wants to be left in peace; a slot at work still turns.
+A lease is fresh; something is not to be called; a slot at work still turns.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def at_work() -> int:
     return held
 
 
-# ---- services that want to be left in peace ----
+# ---- services that are not to be called ----
 
 
 def holding_off(seconds: float) -> None:
     """For so long the database is asked before a call; else no call pays for the question."""
     until = time.monotonic() + seconds
     (former,) = struct.unpack_from("d", _page, _HELD_OFF)
-    # Two slots at once may lose the longer time; the next sweep writes it again.
+    # Two slots at the same time may lose the longer time; the next sweep writes it again.
     if until > former:
         struct.pack_into("d", _page, _HELD_OFF, until)
 

@@ -1,4 +1,4 @@
-"""Static breakpoints of a graph (`interrupt_before`, `interrupt_after`) as requests to go on."""
+"""Static breakpoints of a graph (`interrupt_before`, `interrupt_after`) as requests to continue."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Breakpoints:
             {
                 "action_request": {"action": "continue", "args": args},
                 "config": {"allow_accept": True},
-                "description": f"Go on with {', '.join(about['next'])}?",
+                "description": f"Continue with {', '.join(about['next'])}?",
             },
             key=f"breakpoint:{checkpoint}",
         )

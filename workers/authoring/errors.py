@@ -13,7 +13,7 @@ class GraphError(GatepostError):
 
 
 class StepFailed(GatepostError):
-    """The step cannot go on; the message is what people read."""
+    """The step cannot continue; the message is what people read."""
 
 
 class OutsideActivity(StepFailed):
@@ -46,7 +46,7 @@ class Stop(BaseException):
 
 
 class GateReached(Stop):
-    """The node needs decisions before it can go on.
+    """The node needs decisions before it can continue.
 
     `proposals` are new, `waits` the titles of requests that are open already.
     """
@@ -66,7 +66,7 @@ class GateReached(Stop):
 class ChildrenAwaited(Stop):
     """The node waits for `children`; `need` of them have to succeed, `seconds` are left.
 
-    With `raises` it goes on as soon as more have failed than may.
+    With `raises` it continues as soon as more have failed than may.
     """
 
     def __init__(
@@ -97,11 +97,11 @@ class Halted(Stop):
 
 
 class HandBack(Stop):
-    """The worker stops; the thread goes on elsewhere."""
+    """The worker stops; the thread continues elsewhere."""
 
 
 class Parked(Stop):
-    """The engine refuses to go on without a person; the message says why and what can be done."""
+    """The engine does not continue without a person; the message says why and what can be done."""
 
     def __init__(self, reason: str, waiting_on: dict[str, Any] | None = None) -> None:
         super().__init__(reason)

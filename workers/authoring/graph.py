@@ -179,7 +179,7 @@ class Graph:
     each message is one item. Without it the agent takes no new input.
 
     `schema_version` counts the forms that the state has had; `upgrades` leads from each to the
-    next. A thread that stopped with an older form goes on with this code when the way is there.
+    next. A thread that stopped with an older form continues with this code when the way is there.
 
     `payloads` says where large values of its threads lie: in the database, or in files, a folder
     per thread that a person can open.

@@ -134,7 +134,7 @@ class Reply:
     `model` is the exact name of the model that answered; `cost` in dollars, as text or Decimal with
     at most six places, since a float loses parts of a cent; None where the price is not known.
     `tokens_in` includes `tokens_cached`, `tokens_out` includes `tokens_reasoning`. `conversation`
-    is the id to go on with, where the provider holds the conversation.
+    is the id to continue with, where the provider holds the conversation.
     """
 
     text: str

@@ -127,7 +127,7 @@ class ModelAnswer:
 
     @property
     def message(self) -> dict[str, Any]:
-        """The answer as the assistant's message, to go on with."""
+        """The answer as the assistant's message, to continue with."""
         calls = [call.to_json() for call in self.tool_calls]
         return {
             "role": "assistant",

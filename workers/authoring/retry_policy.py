@@ -28,7 +28,7 @@ class Retry:
     `attempts` counts all calls (1: never again); a person's click on Retry begins to count anew.
     Wait number n is at most `first * factor ** (n - 1)` seconds and never more than `most`;
     `jitter` is the share of it that chance decides (1: between nothing and all of it). What a
-    server asks for (Retry-After) is waited in full, up to a day. Errors in `never` fail at once.
+    server asks for (Retry-After) is waited in full, up to a day. Errors in `never` are not retried.
     `plain`: errors that say nothing about themselves are tried again.
     """
 

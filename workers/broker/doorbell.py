@@ -1,7 +1,7 @@
 """Read a message from a queue: a doorbell with one id, or garbage.
 
 Of a message only the id that it carries counts and what it says of its request. A plain message in
-Celery's protocol goes on in its place, so nobody who can write to the broker reaches the options of
+the rest of Celery's protocol follows, so nobody who can write to the broker reaches the options of
 a task (`eta`, `timelimit`, `reply_to` and the like).
 """
 

@@ -30,7 +30,7 @@ def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
 
 @receiver(child_ended, dispatch_uid="workers.broker.child_ended")
 def deliver_end(*, thread_id: UUID, parent: UUID, **_kwargs: Any) -> None:
-    """Let those that wait for the end of a child go on; what fails here the sweep makes good."""
+    """Let those that wait for the end of a child continue; what fails here the sweep makes good."""
     store.deliver(parent, actor=f"thread:{thread_id}")
 
 

@@ -128,7 +128,7 @@ def _work_together(
 
     Each has its own buffer of events, so none writes what another one has not finished; what is
     left in the buffers comes in the order of the graph. A node that ends long before the others is
-    saved at once, so that a killed worker does not repeat it.
+    saved immediately, so that a killed worker does not repeat it.
     """
 
     def save_finished() -> None:

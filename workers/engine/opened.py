@@ -62,7 +62,7 @@ def _other_code(work: Work, agent: Agent, ledger: Ledger, *, upgrades: bool) -> 
     """Answer True if the thread stopped with another version; Parked if nobody allowed this one.
 
     Its author allows it, or a person. An author who upgrades the stored state to this code's form
-    wants its threads to go on.
+    wants its threads to continue.
     """
     if work.agent_version == agent.version_id:
         return False
@@ -75,7 +75,7 @@ def _other_code(work: Work, agent: Agent, ledger: Ledger, *, upgrades: bool) -> 
     }
     missing = sorted(set(work.next_nodes) - set(agent.graph.nodes))
     if missing:
-        # Before it is taken over: the thread stays with the code that can go on with it.
+        # Before it is taken over: the thread stays with the code that can continue it.
         raise Parked(
             f"The code of {work.agent!r} changed since this thread last worked "
             f"(now {agent.fingerprint[:12]}) and has no node named {', '.join(missing)}, which "

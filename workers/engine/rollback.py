@@ -54,7 +54,7 @@ def roll_back(
     cut off is finished by the next worker with the same key. One that fails is tried again after
     each of `pauses` (PAUSES), with no worker held and no other undone meanwhile, for order
     matters. Then it is logged as critical and the rest still happen; the thread ends in
-    `attention` with the list, its head where it was, and a retry goes on with exactly those.
+    `attention` with the list, its head where it was, and a retry continues with exactly those.
     """
     pauses = PAUSES if pauses is None else pauses
     failures, exempt = ledger.undo_failures(work), agent.graph.secrets_allowed

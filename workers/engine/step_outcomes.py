@@ -282,6 +282,6 @@ def refuse_missing(ledger: Ledger, work: Work) -> None:
             f"No code for the agent {work.agent!r} is installed in the worker that serves it. "
             "Install it (GATEPOST_AGENTS), restart the worker, then retry."
         ),
-        # A rollback that stopped half-way goes on by Retry alone, whatever code is there.
+        # A rollback that stopped half-way continues by Retry alone, whatever code is there.
         waiting_on={"kind": "agent", "choices": [] if work.rollback else ["pin"]},
     )

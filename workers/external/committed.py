@@ -25,7 +25,7 @@ from ..engine.between_steps import obey_wish
 from .open_step import ReportedLedger
 from .reported import stop_before
 
-# A state is kept whole after so many checkpoints: a reader folds no more than these.
+# A state is kept whole after this many checkpoints: a reader folds no more than these.
 KEPT_EVERY = 128
 
 

@@ -279,7 +279,7 @@ def _is_watched(work: Work) -> bool:
 
 
 def leave(step: OpenStep, stops: Sequence[Any]) -> None:
-    """Leave the thread as a step of ours does; it goes on where news came meanwhile."""
+    """Leave the thread as a step of ours does; it continues where news came meanwhile."""
     leave_unfinished(step.ledger, step, [Stopped(stop) for stop in stops])
 
 
@@ -298,7 +298,7 @@ def ask(
     """Ask people something that the agent itself acts upon; asked again, what they said.
 
     Each question names its position and holds an `interrupt` in Agent Inbox's form, a `question` or
-    an `effect` to be begun there later. All are asked at once. Raises LeaseLost, StepFailed.
+    an `effect` to be begun there later. All are asked together. Raises LeaseLost, StepFailed.
     """
     for _ in range(ROUNDS):
         step = open_step(work)

@@ -64,7 +64,7 @@ def _take_trace(
     try:
         store.leave(work, by, reason=error)
     except LeaseLost:
-        pass  # the same span twice at once: the other one ended the thread
+        pass  # the same span twice at the same time: the other one ended the thread
     return thread
 
 

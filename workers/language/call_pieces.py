@@ -34,7 +34,7 @@ class CallPieces:
         return bool(self._pieces)
 
     def is_whole(self) -> bool:
-        """True once the arguments are an object that is closed; each piece is looked at once."""
+        """True once the arguments are an object that is closed; each piece is read once."""
         for piece in self._pieces[self._scanned :]:
             self._scan(piece)
         self._scanned = len(self._pieces)

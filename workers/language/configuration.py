@@ -9,7 +9,7 @@ workspace, installation. A thread keeps the one it started with; a fork may name
     openai:llama3@http://127.0.0.1:11434/v1      another server that speaks the protocol, no key
     openai:gpt-5@https://proxy/v1#PROXY_KEY      its key is in PROXY_KEY
     openai:gpt-5@https://proxy/v1?prices=openai  its price is that of the provider
-    openai:gpt-5@https://proxy/v1?stream=no      it is asked for the whole answer at once
+    openai:gpt-5@https://proxy/v1?stream=no      it is asked for the whole answer in one piece
     google:gemini-2.5-pro                        another provider (workers.language.providers)
     package.module:function                      a function of a Request
 

@@ -1,4 +1,4 @@
-"""Gates: what stops a node for people, on whose terms, and what is looked at once more after them.
+"""Gates: what stops a node for people, on whose terms, and what is checked again after them.
 
 An author's gate or a policy opens a request. Before what was decided happens it is all compared
 again, in the step that carries it out: whatever differs, nothing happens and people are asked anew.
@@ -216,7 +216,7 @@ class Gates(Recording):
         """The agent version that the hash has to name: this one, or the one that asked.
 
         That one where people accepted this code since, or it led the state to a newer schema: the
-        request stands if the rest is the same bytes. Code that only its agent's rule let go on
+        request stands if the rest is the same bytes. Code that only its agent's rule let continue
         asks again.
         """
         ledger, work = self._step.ledger, self._step.work

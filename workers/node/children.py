@@ -32,7 +32,7 @@ from ..authoring.frozen import plain
 from ..step.advice import check_key, check_seconds, storable
 from .effects import Effects
 
-EVENT_CHILDREN = 100  # so many children are named by one event
+EVENT_CHILDREN = 100  # children that one event names
 CHILDREN_MAX = 100_000
 OPEN = "open"
 HAND_OFF, SEND, CANCEL = "hand_off", "send", "cancel"
@@ -45,7 +45,7 @@ class Children(Effects):
     def spawn(
         self, agent: str, input: Mapping[str, Any], *, key: str | None = None, title: str = ""
     ) -> Child:
-        """Start a thread of another agent (or the same) and go on at once; `join` waits for it.
+        """Start a thread of another agent (or the same) without waiting for it; `join` does.
 
         The child is a thread of its own: checkpoints, gates, code version, and the workspace of
         this one. It is started once, whatever is killed when. With another input at the same
@@ -64,7 +64,7 @@ class Children(Effects):
     ) -> Joined:
         """Wait for children without a worker; the results of those that succeeded.
 
-        `need` is "all", "any" or how many have to succeed; it goes on as soon as that is decided,
+        `need` is "all", "any" or how many have to succeed; it continues as soon as that is decided,
         or after `within` seconds, counted from the first time it stands here. Where fewer succeed
         it raises ChildrenFailed, or with failures="list" lists those that did not. What it
         answered it answers for good.
@@ -136,7 +136,7 @@ class Children(Effects):
         failures: Literal["raise", "list"] = "raise",
         key: str | None = None,
     ) -> Joined:
-        """Start a child for each input and join them; `at_most` so many work at a time.
+        """Start a child for each input and join them; at most `at_most` work at a time.
 
         The next one begins when one ends. None of `at_most` means no limit.
         """
@@ -146,10 +146,10 @@ class Children(Effects):
         return self.join(children, need=need, within=within, failures=failures)
 
     def hand_off(self, agent: str, state: Mapping[str, Any] | None = None) -> Child:
-        """End this thread with this step, and let another agent go on from its last checkpoint.
+        """End this thread with this step, and let another agent continue from its last checkpoint.
 
         The other one begins with the values of channels that both have, shared and not copied, and
-        with `state` over them. It has a thread of its own: killed, it goes on from there. What
+        with `state` over them. It has a thread of its own: killed, it continues from there. What
         waits for this thread (`ctx.join` of its parent) waits for that one.
         """
         check_text(agent, "The name of an agent")
@@ -206,7 +206,7 @@ class Children(Effects):
         """Send a message into another thread, once: a child, the parent, or any other by its id.
 
         It joins the message channel of that thread as what people send does: each message as it
-        is, in the order of the receiver's log, however many threads write at once.
+        is, in the order of the receiver's log, however many threads write at the same time.
         """
         handle = child_of(to if isinstance(to, Mapping) else {KEY: to})
         position = self._position(SEND, key)

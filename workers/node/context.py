@@ -301,7 +301,7 @@ class Context(Children):
     # ---- what people see ---------------------------------------------------------------------
 
     def think(self, text: str, **facts: Any) -> None:
-        """Record a thought: why the agent goes on as it does."""
+        """Record a thought: why the agent continues as it does."""
         check_text(text, "A thought")
         position = self._position("think")
         ordinal = int(position.key.rpartition("#")[2])
@@ -341,10 +341,10 @@ class Context(Children):
         cursor: Any = None,
         every: int | None = None,
     ) -> None:
-        """Show how far the working activity is; pushed at once, kept at most once a second.
+        """Show how far the working activity is; pushed immediately, kept at most once a second.
 
         `cursor` is JSON of up to 1 MiB: where it stands, its results so far, references to files
-        it wrote. It is kept once a second, after `every` so many calls, when the activity fails
+        it wrote. It is kept once a second, after `every` calls, when the activity fails
         and when the worker stops, which it does here. Called again with the same arguments, the
         function finds it as `cursor()`.
         """

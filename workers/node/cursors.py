@@ -1,9 +1,9 @@
 """Cursors: where a long activity stands, told as often as it likes, kept as often as is good.
 
 An activity tells after each item where it is; the engine keeps that under the lease, at most once
-a second or after so many items. Called again after a crash, a failure or a stop of its worker, the
-function is given what was kept and goes on from there. What was told and not kept yet is lost with
-the process: so much may be fetched once more, never more. Each that is kept is an event
+a second or after a number of items. Called again after a crash, a failure or a stop of its worker,
+the function is given the saved cursor and continues from there. A cursor that was not saved yet is
+lost with the process: so much may be fetched once more, never more. Each that is kept is an event
 (`cursor.kept`) with its hash: nobody can move it past the worker unseen by `verify`.
 """
 
@@ -68,7 +68,7 @@ class CursorState:
 
 
 def left_by(known: ActivityRow | None, value: Any) -> tuple[bytes | None, dict[str, bytes]]:
-    """(the cursor that a former call with the same arguments left behind, its salt to go on with).
+    """(the cursor that a former call with the same arguments left behind, its salt).
 
     Under another salt the event that seals the cursor would no longer fit the row.
     """

@@ -106,7 +106,7 @@ class Interrupts(Gates):
     def interrupt(
         self, request: Mapping[str, Any] | Sequence[Any], *, key: str | None = None
     ) -> list[dict[str, Any]]:
-        """Stop for people in the form of Agent Inbox; several at once are asked at once.
+        """Stop for people in the form of Agent Inbox; several are asked together.
 
         Answers `[{"type": ..., "args": ...}]`, one for each; a refusal has its reason as `comment`.
         `key` identifies them where interrupts come in no fixed order. Raises Expired, and Rejected

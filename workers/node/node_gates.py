@@ -41,7 +41,7 @@ class NodeGate(Gates):
             "",
             {"node": self._node, "state": step.ledger.state_hash(work)},
             {ALLOWED: ["approve"]},
-            sentence=f"Go on with the node {self._node}",
+            sentence=f"Continue with the node {self._node}",
         )
         approval, _ = self._permit(act, None, None)
         if approval is None or self._has_begun():

@@ -391,7 +391,7 @@ class Recording:
         return uuids.UUID(made)
 
     def sleep(self, seconds: float) -> None:
-        """Let the thread sleep without a worker; it goes on here when the time has come."""
+        """Let the thread sleep without a worker; it continues here when the time has come."""
         check_seconds(seconds, "ctx.sleep", needed=True)
         clock = self._step.ledger.clock
         position = self._position("sleep")

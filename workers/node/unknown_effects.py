@@ -34,7 +34,7 @@ def unknown_outcome(tool: str, activity: UUID, error: str = "") -> Parked:
 
 
 class Continuation(Enum):
-    """The ways in which an effect with a record goes on.
+    """The ways in which an effect with a record continues.
 
     ANSWER: from the record. REPEAT: the same attempt once more, with the same key. AGAIN: anew,
     behind its gate, as a new revision with a key of its own.
@@ -46,7 +46,7 @@ class Continuation(Enum):
 
 
 def continuation_of(step: OpenStep, tool: Tool, known: ActivityRow, value: Any) -> Continuation:
-    """Choose how a recorded effect goes on when it is called with `value`; raises Parked."""
+    """Choose how a recorded effect continues when it is called with `value`; raises Parked."""
     if known.kind != "effect":
         # What was once an activity here, or the record of a tool that acts once.
         return Continuation.ANSWER if known.kind == "value" and tool.once else Continuation.AGAIN

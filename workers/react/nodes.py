@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 MODEL, SUMMARISE, LISTEN, CALL = "model", "summarise", "listen", "call_"
 SUMMARY_PROMPT: Final = (
     "You shorten the history of a conversation between a person, an assistant and its tools. Write "
-    "what the assistant needs to go on: the goal, what was established with its numbers, names and "
-    "sources, what was decided, what remains open. Do not add anything. Answer with the text alone."
+    "what the assistant needs to continue: the goal, what was established with its numbers, names "
+    "and sources, what was decided, what remains open. Do not add anything. Answer with the text "
+    "alone."
 )
 STOPS: Final = {
     "length": "The model's answer was cut off at its limit of tokens.",

@@ -27,8 +27,9 @@ from .loop import BOOT
 from .stop_flag import stop_requested
 
 log = structlog.get_logger("gatepost.canary")
-# So many canaries unanswered in a row though a slot is free, and a worker ends itself; at once
-# after so many more. Rings are counted, not seconds: a machine that slept has missed none.
+# Canaries unanswered in a row, though a slot is free, after which a worker ends itself, and how
+# many more until its process is killed. Rings are counted, not seconds: a machine that slept has
+# missed none.
 GIVE_UP_RINGS, ENDING_RINGS = 12, 6
 EXIT_DEAF = 70
 EVERY_SECONDS = 5.0  # three tries before a worker counts as gone

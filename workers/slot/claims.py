@@ -1,7 +1,7 @@
 """Which threads this worker takes: its own code's first, others only where nobody knows better.
 
 While old and new code work side by side, a worker that lacks the code of a thread leaves it to one
-that has it and rings at that one's own door. Only where no live worker has it does the thread meet
+that has it and rings that one's own queue. Only where no live worker has it does the thread meet
 other code: then its agent's rule decides, or a person. A pinned thread waits for its own code.
 """
 

@@ -102,7 +102,7 @@ class Heartbeat:
                         continue
                     self._breaker = wish[1] if wish[0] == STOP else ""
                 except (DatabaseError, InterfaceError) as error:
-                    # The step goes on until its trust is used up; the next beat may succeed.
+                    # The step continues until its trust is used up; the next beat may succeed.
                     log.warning("lease.renewal_failed", thread=str(self._thread), error=str(error))
                     connection.close()
                     pause = 0.5

@@ -1,7 +1,7 @@
 """The durable side of a SagaManager: its compensations are effects of a thread of the agent `saga`.
 
-While the forward steps go on the manager's process holds the thread's lease. Dies it, a worker
-takes over and undoes what was done; dies it while it is undoing, a worker goes on with the rest.
+While the forward steps continue, the manager's process holds the thread's lease. Dies it, a worker
+takes over and undoes what was done; dies it while it is undoing, a worker continues with the rest.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def _ring_stranded() -> int:
     full = {q for q in {queue for _, queue in stranded} if rings_waiting(q) >= RINGS_KEPT}
     rung = [(thread, queue) for thread, queue in stranded if queue not in full]
     for thread, queue in rung:
-        # A slot that answers one ring goes on to claim the others by itself.
+        # A slot that answers one ring continues and claims the others by itself.
         ring(thread_id=thread, queue=queue)
     return len(rung)
 

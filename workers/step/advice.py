@@ -42,7 +42,7 @@ KEY_MAX = 190  # with its ordinal it has to fit the column of positions
 
 
 def storable(value: Any, what: str, *, at_most: int = RECORD_BYTES) -> None:
-    """Refuse what is not JSON, and more than so many bytes of it; `what` begins the sentence."""
+    """Refuse what is not JSON, and more than this number of bytes; `what` begins the sentence."""
     try:
         deltas.check(value)
     except InvalidValue as error:

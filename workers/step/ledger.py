@@ -287,7 +287,7 @@ class DatabaseLedger(Rules, Tree):
         return queries.steps_since_outside(work.thread, at_most=at_most)
 
     def stop_at_step_limit(self, work: Work, reason: str) -> None:
-        """Leave the thread to a person, who may let it go on."""
+        """Leave the thread to a person, who may let it continue."""
         self.leave(work, EventKind.THREAD_PARKED, reason=reason, waiting_on={"kind": "steps"})
 
     def hand_back(self, work: Work, reason: str) -> None:
@@ -380,7 +380,7 @@ class DatabaseLedger(Rules, Tree):
         return queries.failures(work.thread, activity)
 
     def hold_off(self, work: Work, name: str, *, seconds: float, text: str) -> None:
-        """Let all threads of the workspace leave what is named in peace for so long."""
+        """Keep all threads of the workspace from calling what is named for this time."""
         store.hold_off(work.workspace, name, seconds=seconds, text=text)
         shared_page.holding_off(seconds)
 

@@ -1,6 +1,6 @@
 """Results across threads, in the cache that the settings name `results`; never a record.
 
-Whatever goes wrong with it costs a call and nothing else: no thread fails, waits or goes on by it.
+Whatever goes wrong with it costs a call and nothing else: no thread fails or waits because of it.
 """
 
 from __future__ import annotations

@@ -252,7 +252,7 @@ def wait_with_others(step: OpenStep, policy: Retry | None, name: str) -> None:
     if policy is not None and held is not None:
         seconds, message = held
         spread = max(policy.first, 0.1 * seconds) * policy.jitter
-        seconds += spread * random.random()  # noqa: S311 - not all at once when the time has come
+        seconds += spread * random.random()  # noqa: S311 - not all at the same moment when the time has come
         raise Asleep(seconds, f"{name} {message}; waits with all others")
 
 

@@ -25,7 +25,7 @@ from checkpoints.views import ActivityRow
 # Why an effect did not start: not a sentence for people, who are told what is stricter.
 POLICIES_CHANGED = "policies changed"
 EARLIER_SHOWN = 2_000  # characters of arguments and result that a request to do it again carries
-# So many seconds old the caps that came with the lease may be when something is to cost.
+# Seconds: so old the caps that came with the lease may be when something is to cost.
 AT_ONCE = 0.5
 NO_CAPS: tuple[float, list[tuple[Any, ...]] | None] = (0.0, None)
 
@@ -135,7 +135,7 @@ class Rules:
     def reserve(
         self, work: Work, position: Position, most: Callable[[], Estimate]
     ) -> Refusal | None:
-        """Reserve what a call may cost under caps and budgets; why not, None where it may go on."""
+        """Reserve what a call may cost under caps and budgets; why not, None where it may begin."""
         return reservations.reserve(work, position, most)
 
     def release(self, work: Work, position: Position) -> None:

@@ -1,4 +1,4 @@
-"""Stops that an author's code has caught: the node may neither go on nor end as if it was done.
+"""Stops that an author's code has caught: the node may neither continue nor end as if it was done.
 
 A stop leaves a node as a BaseException. A bare `except:`, `except BaseException` or a `return` in
 `finally` catches it all the same; the state would then say that something was decided, done or
@@ -21,7 +21,7 @@ from .outages import Unrecorded
 class RaisedStops:
     """The first stop of each node of one step, and the method of ctx that raised it.
 
-    Nodes in `collecting` may go on: an adapter holds their stops and raises them at the end.
+    Nodes in `collecting` may continue: an adapter holds their stops and raises them at the end.
     """
 
     first: dict[str, tuple[Stop, str]] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class RaisedStops:
         if isinstance(stop, HandBack | Unrecorded):
             raise stop
         raise StepFailed(
-            f"ctx.{method} stopped the node, and the node caught that and went on: a bare "
+            f"ctx.{method} stopped the node, and the node caught that and continued: a bare "
             "`except:`, `except BaseException` or a `return` in `finally` does so. Catch "
             "`Exception`, or raise again what is not an Exception."
         )
@@ -79,5 +79,5 @@ def _noting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def collect_stops(context: Any) -> None:
-    """Let a node go on after a stop: its adapter holds all of them and raises them at the end."""
+    """Let a node continue after stops: its adapter holds them and raises them at the end."""
     context._step.stops.collecting.add(context._node)  # noqa: SLF001 - not for authors

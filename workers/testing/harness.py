@@ -5,7 +5,7 @@
     assert thread.state["receipt"]
 
 No server, no database, no settings. Everything works as in a worker (gates, forks, rollbacks with
-undo, edits, pauses, retries, several requests at once), except that nothing outlives the process.
+undo, edits, pauses, retries, several open requests), except that nothing outlives the process.
 Sleeping moves the clock and costs no time.
 """
 
@@ -36,10 +36,9 @@ from ..node.context import Context
 from ..step.advice import engine_failure
 from ..step.event_loops import in_own_thread, loop_is_running
 from ..step.step import Agent
-from .memory import people, requests, tree
-from .memory import starts as births
-from .memory.book import Book
+from .memory import people, requests, starts, tree
 from .memory.ledger import MemoryLedger
+from .memory.tables import MemoryTables
 from .memory.undo import cancel_and_undo
 from .rehearsal import (
     Approve,
@@ -103,7 +102,7 @@ class Harness:
     stands in is recorded like the real thing.
 
     `stop_after=n` lets the worker die right after the n-th write of its ledger (of each play),
-    and another one goes on: what was recorded is not called again.
+    and another one continues: what was recorded is not called again.
 
     `guard=False` lets nodes do what belongs into activities, as GATEPOST_GUARD=false does in a
     worker.
@@ -124,7 +123,7 @@ class Harness:
         cap: str | None = None,
     ) -> None:
         use_short_tracebacks()
-        self.book = Book(policy=policy, cap=cap)
+        self.tables = MemoryTables(policy=policy, cap=cap)
         self.errors: dict[Any, Exception] = {}
         self.models: dict[Any, Model] = {}
         self.tapes: dict[Any, Tape] = {}
@@ -140,7 +139,7 @@ class Harness:
     def install(self, graph: Graph) -> None:
         """Put other code in place, as a restart with a new release does.
 
-        Threads that stopped with the former go on by its `on_code_change` and `upgrades`.
+        Threads that stopped with the former continue by its `on_code_change` and `upgrades`.
         """
         self.agent = self._add(graph)
         self.graph = self.agent.graph
@@ -153,14 +152,14 @@ class Harness:
         tools_now = {n: stand_ins.get(n, t) for n, t in known.items()}
         own = graph.model or missing
         agent = Agent(playing, tools_now, uuid7(), "in memory", own)
-        self.book.limits[agent.version_id] = LIMITS[graph.payloads]
-        self.book.family.graphs[graph.name] = (playing, agent.version_id)
+        self.tables.limits[agent.version_id] = LIMITS[graph.payloads]
+        self.tables.family.graphs[graph.name] = (playing, agent.version_id)
         self.agents[graph.name] = agent
         return agent
 
     def graph_of(self, thread: Any) -> Graph:
         """The graph that a thread is of."""
-        return self.agents[self.book.row(thread).agent].graph
+        return self.agents[self.tables.row(thread).agent].graph
 
     def play(
         self,
@@ -199,8 +198,8 @@ class Harness:
         self.check_changes(self.graph, values)
         if pause_at and pause_at not in self.graph.nodes:
             raise InvalidValue("pause_at", f"there is no node {pause_at!r}")
-        thread = births.start(
-            self.book,
+        thread = starts.start(
+            self.tables,
             self.graph,
             agent_version=self.agent.version_id,
             input=values,
@@ -209,9 +208,9 @@ class Harness:
             pause_at=pause_at,
             config=config,
         )
-        row = self.book.row(thread)
+        row = self.tables.row(thread)
         try:
-            self.graph.check_loaded(self.book.materialise(thread, row.head).state)
+            self.graph.check_loaded(self.tables.materialise(thread, row.head).state)
         except InvalidValue as error:
             raise InvalidValue(error.path, f"{error.reason} (of the input)") from error
         if model is not None:
@@ -224,7 +223,7 @@ class Harness:
         agent = self.agents.get(name := tape.row["agent"])
         if agent is None:
             raise InvalidValue("tape", f"is of the agent {name!r}; give its graph")
-        thread = begin(self.book, agent.graph, agent.version_id, tape)
+        thread = begin(self.tables, agent.graph, agent.version_id, tape)
         self.tapes[thread] = tape
         return Played(self, thread).go_on(decide)
 
@@ -255,7 +254,7 @@ class Harness:
     ) -> None:
         """Work on a thread, and then on whom it hands over to."""
         self._work_alone(thread, review, writes)
-        heir = self.book.family.successors.get(thread)
+        heir = self.tables.family.successors.get(thread)
         if heir is not None and thread not in self.tapes:  # a tape ends with its thread
             self._work(heir, review, writes)
 
@@ -266,27 +265,27 @@ class Harness:
         writes: itertools.count[int],
     ) -> None:
         for _ in range(ROUNDS_MAX):
-            status = self.book.row(thread).status
-            if work := people.acquire(self.book, thread, owner="worker:harness"):
+            status = self.tables.row(thread).status
+            if work := people.acquire(self.tables, thread, owner="worker:harness"):
                 self._work_on(work, writes)
-            elif status is Status.ROLLING_BACK and self.book.row(thread).wake_at is not None:
+            elif status is Status.ROLLING_BACK and self.tables.row(thread).wake_at is not None:
                 self._sleep(thread)
             elif status in (Status.RUNNING, Status.ROLLING_BACK):
                 # The worker was lost: its lease runs out and another one takes over.
-                self.book.pass_time(people.LEASE_SECONDS + 1)
-                again = people.take_over(self.book, thread, owner="worker:harness-2")
+                self.tables.pass_time(people.LEASE_SECONDS + 1)
+                again = people.take_over(self.tables, thread, owner="worker:harness-2")
                 if again is not None:
                     self._work_on(again, writes)
             elif self._end(thread) or (
-                tree.awaits(self.book, thread) and self._with_children(thread, review, writes)
+                tree.awaits(self.tables, thread) and self._with_children(thread, review, writes)
             ):
                 continue
             elif status is Status.SLEEPING:
                 self._sleep(thread)
-                people.wake_sleepers(self.book)
-                requests.expire_due(self.book)
+                people.wake_sleepers(self.tables)
+                requests.expire_due(self.tables)
             elif status is not Status.WAITING or not (
-                self._review(thread, review) or requests.hold_ends(self.book, thread)
+                self._review(thread, review) or requests.hold_ends(self.tables, thread)
             ):
                 return
         raise AssertionError(f"{Played(self, thread)!r} comes to no end in {ROUNDS_MAX} rounds.")
@@ -297,18 +296,18 @@ class Harness:
         review: Callable[[Any], Verdict | None],
         writes: itertools.count[int],
     ) -> bool:
-        """Let children work until their parent can go on, by their ends or its time; whether."""
-        for child in tree.waiting_children(self.book, thread):
+        """Let children work until their parent can continue, by their ends or its time; whether."""
+        for child in tree.waiting_children(self.tables, thread):
             self._work(child, review, writes)
-            if tree.look(self.book, thread):
+            if tree.look(self.tables, thread):
                 return True
-        late = thread in self.book.family.deadlines
-        return tree.look(self.book, thread, late=late)
+        late = thread in self.tables.family.deadlines
+        return tree.look(self.tables, thread, late=late)
 
     def _sleep(self, thread: Any) -> None:
         """Let the clock run to the time that the thread waits for."""
-        until = self.book.row(thread).wake_at or self.book.now()
-        self.book.pass_time((until - self.book.now()).total_seconds() + 0.001)
+        until = self.tables.row(thread).wake_at or self.tables.now()
+        self.tables.pass_time((until - self.tables.now()).total_seconds() + 0.001)
 
     def _review(self, thread: Any, review: Callable[[Any], Verdict | None]) -> bool:
         """Let the reviewer look at each open request; whether one was decided."""
@@ -327,7 +326,7 @@ class Harness:
             args = verdict.value if isinstance(verdict, Respond) else dict(verdict.args)
         next_ = verdict.what_next if isinstance(verdict, Reject) else ""
         requests.decide(
-            self.book,
+            self.tables,
             row.id,
             reviewer=Reviewer(f"user:{verdict.by}", verdict.by, verdict.by),
             verdict=NAMES[type(verdict)],
@@ -339,14 +338,14 @@ class Harness:
 
     def _end(self, thread: Any) -> bool:
         """End a thread whose reviewer said so with a rejection that counts; whether one did."""
-        if self.book.row(thread).status is not Status.WAITING:
+        if self.tables.row(thread).status is not Status.WAITING:
             return False
         for row in Played(self, thread).approvals:
             if row.status == "settled" and row.what_next in ("stop", "roll_back"):
                 message = f"Rejected by {row.decided_by_name}: {row.comment}"
                 who, undo = row.decided_by, row.what_next == "roll_back"
-                if not (undo and cancel_and_undo(self.book, thread, actor=who, reason=message)):
-                    people.cancel(self.book, thread, actor=who, reason=message)
+                if not (undo and cancel_and_undo(self.tables, thread, actor=who, reason=message)):
+                    people.cancel(self.tables, thread, actor=who, reason=message)
                 return True
         return False
 
@@ -357,13 +356,13 @@ class Harness:
 
         self._playing = work.thread
         self.errors.pop(work.thread, None)
-        ledger = MemoryLedger(self.book, wrote)
+        ledger = MemoryLedger(self.tables, wrote)
         agent = self.agents[work.agent]
         model = self.models.get(work.thread) or self.models.get(work.root, agent.model)
         parts: dict[str, Any] = {
             "agent": replace(agent, model=model),
             "ledger": ledger,
-            "heartbeat": Holding(self.book, work),
+            "heartbeat": Holding(self.tables, work),
             "stopping": lambda: False,
         }
         try:
@@ -376,7 +375,7 @@ class Harness:
         except OffTape as stop:
             raise stop.error from None
         except ConcurrentModificationError:
-            self.book.move(work.thread, events=[fenced_event(work, parts["ledger"])])
+            self.tables.move(work.thread, events=[fenced_event(work, parts["ledger"])])
         except Exception as error:
             self._failed(error)
             back = work.status is Status.ROLLING_BACK
@@ -397,11 +396,11 @@ class Harness:
 class Holding:
     """The heartbeat of a worker in memory: the lease is its own until somebody takes it."""
 
-    def __init__(self, book: Book, work: Work) -> None:
-        self._book = book
+    def __init__(self, tables: MemoryTables, work: Work) -> None:
+        self._tables = tables
         self._work = work
 
     def check(self) -> None:
         """Raise LeaseLost once the lease is gone."""
-        if self._book.row(self._work.thread).lease_token != self._work.token:
+        if self._tables.row(self._work.thread).lease_token != self._work.token:
             raise LeaseLost(thread=self._work.thread)

@@ -26,8 +26,8 @@ from ..authoring.frozen import plain
 from ..authoring.graph import Gate, Graph, Tool
 from ..node.children import CANCEL, SEND
 from ..step.answers import Answer, Outcome
-from .memory.book import Book, Row, sealed
-from .memory.people import birth
+from .memory.people import insert_thread
+from .memory.tables import MemoryTables, Row, sealed
 from .rehearsal import Rehearsed
 from .tape import Tape
 
@@ -62,9 +62,9 @@ class OffTape(BaseException):
         self.error = error
 
 
-def begin(book: Book, graph: Graph, version: UUID, tape: Tape) -> UUID:
-    """Begin a thread in a book where a tape begins; id, chain and branch are the recorded ones."""
-    if tape.thread in book.rows:
+def begin(tables: MemoryTables, graph: Graph, version: UUID, tape: Tape) -> UUID:
+    """Begin a thread in memory where a tape begins; id, chain and branch are the recorded ones."""
+    if tape.thread in tables.rows:
         raise NotAllowedNow("This harness has played this thread already: take another one.")
     for channel, value in tape.state.items():
         if is_envelope(value):
@@ -73,9 +73,9 @@ def begin(book: Book, graph: Graph, version: UUID, tape: Tape) -> UUID:
                 "is encrypted, and its key stays in the installation: this tape cannot be played",
             )
     graph.check_loaded(tape.state)
-    book.reducers[version] = graph.reducers
-    book.accepted[tape.thread] = tape.versions
-    book.files |= tape.files
+    tables.reducers[version] = graph.reducers
+    tables.accepted[tape.thread] = tape.versions
+    tables.files |= tape.files
     row, point, digests = tape.row, tape.point, Digests.of(tape.state, graph.reducers)
     checkpoint = first_checkpoint(
         step=point["step"],
@@ -97,7 +97,7 @@ def begin(book: Book, graph: Graph, version: UUID, tape: Tape) -> UUID:
         agent_version=version,
         title=row["title"],
         started_by=row["started_by"],
-        created_at=book.now(),
+        created_at=tables.now(),
         effects=tape.effects,
         parent=row["parent"],
         root=row["root"],
@@ -116,9 +116,9 @@ def begin(book: Book, graph: Graph, version: UUID, tape: Tape) -> UUID:
             agent_version=version,
             created_by=row["started_by"],
         )
-        book.checkpoints.setdefault(child, {})[head] = sealed(book, child, end, book.now())[0]
+        tables.checkpoints.setdefault(child, {})[head] = sealed(tables, child, end, tables.now())[0]
     data = {"agent": graph.name, "agent_version": str(version), "title": row["title"], "row": {}}
-    return birth(book, thread, checkpoint, EventKind.THREAD_STARTED, data)
+    return insert_thread(tables, thread, checkpoint, EventKind.THREAD_STARTED, data)
 
 
 class Taped(Rehearsed):

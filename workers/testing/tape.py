@@ -26,10 +26,10 @@ from checkpoints.states import EventKind, Status
 from checkpoints.tables.columns import ACTIVITY, CHECKPOINT
 from checkpoints.views import ActivityRow
 
-from .memory.book import read
+from .memory.tables import read
 
 LOST = "It was at work when the thread was exported; nobody here knows whether it happened."
-_BIRTHS = (EventKind.THREAD_STARTED, EventKind.THREAD_FORKED, EventKind.THREAD_IMPORTED)
+_FIRST_KINDS = (EventKind.THREAD_STARTED, EventKind.THREAD_FORKED, EventKind.THREAD_IMPORTED)
 NodeStep = tuple[int, str]
 """(step, node) of what is recorded."""
 
@@ -164,10 +164,10 @@ class _Reading:
         return results
 
     def _effects(self) -> str:
-        """The effects mode of the thread, from the newest of its birth events."""
+        """The effects mode of the thread, from the newest event that began it."""
         effects = str(control_columns.USUAL["effects"])
         for event in self._reader.lines(layout.EVENTS):
-            if event["kind"] in _BIRTHS:
+            if event["kind"] in _FIRST_KINDS:
                 effects = (control_columns.USUAL | event["data"].get("row", {}))["effects"]
         return effects
 

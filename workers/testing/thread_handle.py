@@ -13,17 +13,16 @@ from checkpoints.store import EXCHANGEABLE
 from checkpoints.verdicts import Question, Verdict, question_of
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow
 
-from .memory import people, requests, unknown_effects
+from .memory import people, requests, starts, unknown_effects
 from .memory import reads as reading
-from .memory import starts as births
-from .memory.book import read
+from .memory.tables import read
 from .memory.undo import cancel_and_undo
 from .rehearsal import Decide, names_of, reviewer_of
 
 if TYPE_CHECKING:
     from ..authoring.graph import Graph
     from ..authoring.language_models import Model
-    from .memory.book import Book, Row
+    from .memory.tables import MemoryTables, Row
     from .tape import Tape
 
 ACTOR = "user:author"
@@ -32,7 +31,7 @@ ACTOR = "user:author"
 class Bench(Protocol):
     """The harness, as far as one of its threads needs it."""
 
-    book: Book
+    tables: MemoryTables
     errors: dict[Any, Exception]
     models: dict[Any, Model]
     tapes: dict[Any, Tape]
@@ -52,13 +51,13 @@ class Played:
     def __init__(self, harness: Bench, thread: UUID) -> None:
         self.id = thread
         self._harness = harness
-        self._book = harness.book
+        self._tables = harness.tables
 
     # ---- where it stands ---------------------------------------------------------------------
 
     @property
     def _row(self) -> Row:
-        return self._book.row(self.id)
+        return self._tables.row(self.id)
 
     @property
     def _graph(self) -> Graph:
@@ -67,13 +66,13 @@ class Played:
     @property
     def children(self) -> list[Played]:
         """The threads that it started, in the order of their starts."""
-        known = self._book.family.children.get(self.id, [])
+        known = self._tables.family.children.get(self.id, [])
         return [Played(self._harness, child) for child in known]
 
     @property
     def successor(self) -> Played | None:
         """The thread that it handed over to."""
-        heir = self._book.family.successors.get(self.id)
+        heir = self._tables.family.successors.get(self.id)
         return None if heir is None else Played(self._harness, heir)
 
     @property
@@ -119,29 +118,29 @@ class Played:
     @property
     def state(self) -> dict[str, Any]:
         """The state at the head, as JSON."""
-        return self._book.materialise(self.id, self._row.head).state
+        return self._tables.materialise(self.id, self._row.head).state
 
     def state_at(self, number: int) -> dict[str, Any]:
         """The state at the checkpoint of this number; 0 is the input."""
-        point = reading.by_number(self._book, self.id, number)
-        return self._book.materialise(self.id, point.id).state
+        point = reading.by_number(self._tables, self.id, number)
+        return self._tables.materialise(self.id, point.id).state
 
     # ---- what happened -----------------------------------------------------------------------
 
     @property
     def checkpoints(self) -> list[CheckpointRow]:
         """Its own checkpoints, oldest first."""
-        return reading.checkpoints(self._book, self.id)
+        return reading.checkpoints(self._tables, self.id)
 
     @property
     def events(self) -> list[EventRow]:
         """Its log, oldest first."""
-        return reading.events(self._book, self.id)
+        return reading.events(self._tables, self.id)
 
     @property
     def kinds(self) -> list[str]:
         """The kinds of its events, oldest first."""
-        return [str(kind) for kind in reading.kinds(self._book, self.id)]
+        return [str(kind) for kind in reading.kinds(self._tables, self.id)]
 
     @property
     def thoughts(self) -> list[str]:
@@ -151,7 +150,7 @@ class Played:
     @property
     def activities(self) -> list[ActivityRow]:
         """The activities, oldest first; effects among them."""
-        return reading.activities(self._book, self.id)
+        return reading.activities(self._tables, self.id)
 
     @property
     def effects(self) -> list[ActivityRow]:
@@ -161,20 +160,20 @@ class Played:
     @property
     def approvals(self) -> list[ApprovalRow]:
         """All requests, oldest first."""
-        return reading.approvals(self._book, self.id)
+        return reading.approvals(self._tables, self.id)
 
     @property
     def open(self) -> list[ApprovalRow]:
         """Requests that wait for a verdict, oldest first."""
-        return reading.approvals(self._book, self.id, open_only=True)
+        return reading.approvals(self._tables, self.id, open_only=True)
 
     def file(self, ref: Mapping[str, Any]) -> bytes:
         """The bytes behind a reference of ctx.artifact."""
-        return reading.file(self._book, str(ref["$artifact"]))
+        return reading.file(self._tables, str(ref["$artifact"]))
 
     def verify(self) -> int:
         """Compute the hash chain and all states anew; how many events fit."""
-        return reading.verify(self._book, self.id)
+        return reading.verify(self._tables, self.id)
 
     # ---- what people do ----------------------------------------------------------------------
 
@@ -184,7 +183,7 @@ class Played:
         return self
 
     def decide(self, verdict: Any, which: str = "") -> Self:
-        """Decide an open request and go on; `which`, its title, tool, node or key among several."""
+        """Decide an open request and continue; `which` is its title, tool, node or key."""
         results = [a for a in self.open if not which or which in names_of(a)]
         if len(results) != 1:
             titles = ", ".join(repr(a.title) for a in self.open) or "none"
@@ -198,22 +197,22 @@ class Played:
         """Pause it, or let it stop before a node; InvalidValue for one that there is not."""
         if before and before not in self._graph.nodes:
             raise InvalidValue("before", f"there is no node {before!r}")
-        people.pause(self._book, self.id, actor=ACTOR, before_node=before)
+        people.pause(self._tables, self.id, actor=ACTOR, before_node=before)
         return self
 
     def resume(self, decide: Decide = None) -> Self:
         """Resume a paused thread."""
-        people.resume(self._book, self.id, actor=ACTOR)
+        people.resume(self._tables, self.id, actor=ACTOR)
         return self.go_on(decide)
 
     def retry(self, decide: Decide = None) -> Self:
         """Try again what failed or needs attention."""
-        people.retry(self._book, self.id, actor=ACTOR)
+        people.retry(self._tables, self.id, actor=ACTOR)
         return self.go_on(decide)
 
     def skip(self, node: str, reason: str, decide: Decide = None) -> Self:
         """Go past a node of a stopped thread, as if it had returned no update."""
-        people.skip(self._book, self.id, node=node, reason=reason, actor=ACTOR)
+        people.skip(self._tables, self.id, node=node, reason=reason, actor=ACTOR)
         return self.go_on(decide)
 
     @property
@@ -229,7 +228,7 @@ class Played:
         if self.asked is None:
             raise AssertionError(f"Nothing is asked about an effect. {self!r}")
         unknown_effects.settle(
-            self._book,
+            self._tables,
             self.id,
             activity=self.asked.activity,
             verdict=Verdict(verdict),
@@ -241,16 +240,16 @@ class Played:
 
     def cancel(self, reason: str = "", *, undo: bool = False) -> Self:
         """End it; open requests are withdrawn. With `undo` what it did is taken back before."""
-        if undo and cancel_and_undo(self._book, self.id, actor=ACTOR, reason=reason):
+        if undo and cancel_and_undo(self._tables, self.id, actor=ACTOR, reason=reason):
             return self.go_on()
-        people.cancel(self._book, self.id, actor=ACTOR, reason=reason)
+        people.cancel(self._tables, self.id, actor=ACTOR, reason=reason)
         return self
 
     def edit(self, changes: Mapping[str, Any], reason: str = "edited in a test") -> Self:
         """Write new values over the head; a waiting thread pauses, open requests are withdrawn."""
         self._check(self._row.head, changes)
         people.edit(
-            self._book,
+            self._tables,
             self.id,
             changes=changes,
             reason=reason,
@@ -264,7 +263,7 @@ class Played:
             raise NotAllowedNow(
                 "This agent accepts no new input: its graph names no message channel."
             )
-        people.send(self._book, self.id, message=message, actor=ACTOR)
+        people.send(self._tables, self.id, message=message, actor=ACTOR)
         return self
 
     def fork(
@@ -283,10 +282,10 @@ class Played:
         At its `budget` (cost, tokens, steps) it pauses.
         """
         number = self._row.number if at is None else at
-        point = reading.by_number(self._book, self.id, number)
+        point = reading.by_number(self._tables, self.id, number)
         self._check(point.id, changes or {})
-        born = births.fork(
-            self._book,
+        thread = starts.fork(
+            self._tables,
             self.id,
             checkpoint=point.id,
             changes=changes or {},
@@ -295,7 +294,7 @@ class Played:
             config=config,
             budget=budget,
         )
-        return self._played(born, decide)
+        return self._played(thread, decide)
 
     def fork_instead(
         self,
@@ -312,36 +311,36 @@ class Played:
         if call.thread != self.id or call.state != "done" or call.kind not in EXCHANGEABLE:
             raise InvalidValue("call", "must be a finished call among `activities`")
         points = [c for c in self.checkpoints if c.branch == call.branch and c.step < call.step]
-        born = births.fork_with_output(
-            self._book,
+        thread = starts.fork_with_output(
+            self._tables,
             call,
             output=output,
             checkpoint=points[-1].id,
             actor=ACTOR,
             budget=budget,
         )
-        return self._played(born, decide)
+        return self._played(thread, decide)
 
-    def _played(self, born: UUID, decide: Decide) -> Played:
+    def _played(self, thread: UUID, decide: Decide) -> Played:
         """A fork with what this thread plays with, worked on."""
         if self.id in self._harness.models:
-            self._harness.models[born] = self._harness.models[self.id]
+            self._harness.models[thread] = self._harness.models[self.id]
         if self.id in self._harness.tapes:
-            self._harness.tapes[born] = self._harness.tapes[self.id]
-        return Played(self._harness, born).go_on(decide)
+            self._harness.tapes[thread] = self._harness.tapes[self.id]
+        return Played(self._harness, thread).go_on(decide)
 
     def would_undo(self, to: int) -> list[EffectFate]:
         """List the effects that a rollback to this checkpoint would undo or leave, last first."""
-        point = reading.by_number(self._book, self.id, to)
-        return reading.effects_after(self._book, self.id, point.id)
+        point = reading.by_number(self._tables, self.id, to)
+        return reading.effects_after(self._tables, self.id, point.id)
 
     def roll_back(self, to: int, reason: str = "rolled back in a test") -> Self:
         """Undo what was done after a checkpoint, last first; the thread stands there, paused."""
         fates = self.would_undo(to)
         people.roll_back(
-            self._book,
+            self._tables,
             self.id,
-            checkpoint=reading.by_number(self._book, self.id, to).id,
+            checkpoint=reading.by_number(self._tables, self.id, to).id,
             undo=[f.activity.id for f in fates if f.fate == "undoable"],
             reason=reason,
             actor=ACTOR,
@@ -349,15 +348,15 @@ class Played:
         return self.go_on()
 
     def pass_time(self, seconds: float) -> Self:
-        """Let the clock run: requests past their deadline expire, and the thread goes on."""
-        self._book.pass_time(seconds)
-        requests.expire_due(self._book)
-        people.wake_sleepers(self._book)
+        """Let the clock run: requests past their deadline expire, and the thread continues."""
+        self._tables.pass_time(seconds)
+        requests.expire_due(self._tables)
+        people.wake_sleepers(self._tables)
         return self.go_on()
 
     def _check(self, point: UUID, changes: Mapping[str, Any]) -> None:
         self._harness.check_changes(self._graph, changes)
-        state = self._book.materialise(self.id, point).state | dict(changes)
+        state = self._tables.materialise(self.id, point).state | dict(changes)
         try:
             self._graph.check_loaded(state)
         except InvalidValue as error:

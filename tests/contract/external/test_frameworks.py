@@ -169,7 +169,7 @@ def test_a_node_that_waits_stands_in_the_inbox_like_any_request(agent: Agent, ca
     (row,) = pages(agent.people, "/approvals/?framework=LangGraph")
     page = cast.client("manager").get(f"/approvals/{row['id']}/")
     assert page.status_code == 200
-    assert "Go on with the node" in page.content.decode()
+    assert "Continue with the node" in page.content.decode()
     answer = agent.people(
         "POST",
         f"/approvals/{row['id']}/decide/",

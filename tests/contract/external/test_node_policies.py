@@ -44,7 +44,7 @@ def test_a_checkpoint_that_names_the_node_waits_for_people(held: Agent) -> None:
     step = held.get("next/")
     (request,) = step["approvals"]
     assert (step["do"], request["node"], request["tool"]) == ("wait", "pay", "")
-    assert request["title"] == "Go on with the node pay"
+    assert request["title"] == "Continue with the node pay"
     refused = held.call("POST", "checkpoints/", {"step": 2, "delta": {}})
     assert refused.code == "lease-lost"
     refused = held.call("POST", "lease/", {"name": "host-2"})

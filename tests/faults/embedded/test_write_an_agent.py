@@ -297,7 +297,7 @@ MISTAKES: dict[str, Callable[[], str]] = {
     "raised KeyError: 'price'": lambda: reason(
         ('return {"total": str(', 'return {"total": {}["price"] or str(')
     ),
-    "ctx.effect stopped the node, and the node caught that and went on": lambda: reason(
+    "ctx.effect stopped the node, and the node caught that and continued": lambda: reason(
         (
             '        return {"outcome": f"Not paid: {no.comment}"}',
             '        return {"outcome": "paid"}',

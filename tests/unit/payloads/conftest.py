@@ -32,7 +32,7 @@ class Storage:
     def lies(self, thread: UUID) -> dict[str, int]:
         """Bytes of each content by its hash."""
         if isinstance(self.bench, MemoryBench):
-            items = self.bench.book.contents.items()
+            items = self.bench.tables.contents.items()
             return {sha: len(raw) for (owner, sha), raw in items if owner == thread}
         if self.kind == "database":
             result = rows(
@@ -49,7 +49,7 @@ class Storage:
     def spoil(self, thread: UUID, sha: str, change: Callable[[bytes], bytes | None]) -> None:
         """Alter a content past all guards, or lose it (None)."""
         if isinstance(self.bench, MemoryBench):
-            book = self.bench.book.contents
+            book = self.bench.tables.contents
             raw = change(book.pop((thread, sha)))
             if raw is not None:
                 book[thread, sha] = raw

@@ -1,4 +1,4 @@
-"""Effects of a book that had started when their thread was taken away, as in the store."""
+"""Effects that had started when their thread was taken away, as in the store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from checkpoints.store import NewEvent
 from checkpoints.store.interrupted_effects import COLUMNS, Underway, as_json, sentence
 
 from . import reads as reading
-from .book import Book, written
+from .tables import MemoryTables, written
 
 # What the readers' rows call as the table does.
 ALIKE = tuple(COLUMNS.without("input_hash", "result_hash", "approval_id"))
@@ -21,7 +21,7 @@ ALIKE = tuple(COLUMNS.without("input_hash", "result_hash", "approval_id"))
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """The additions to a change that takes a thread away; `mark` enters it at the book's time."""
+    """The additions to a change that takes a thread away; `mark` enters it at their time."""
 
     events: list[NewEvent] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
@@ -29,11 +29,11 @@ class Away:
     mark: Callable[[datetime], None] = lambda _: None
 
 
-def taken_away(book: Book, thread: UUID, *, actor: str, how: str) -> Away:
+def taken_away(tables: MemoryTables, thread: UUID, *, actor: str, how: str) -> Away:
     """The thread's effects that have started and not ended become unknown with the change."""
     why = f"The thread was {how} while this was under way; whether it happened is unknown."
     rows = [
-        a for a in reading.activities(book, thread) if a.kind == "effect" and a.state == "started"
+        a for a in reading.activities(tables, thread) if a.kind == "effect" and a.state == "started"
     ]
     effects = [
         Underway(
@@ -50,8 +50,8 @@ def taken_away(book: Book, thread: UUID, *, actor: str, how: str) -> Away:
     def mark(at: datetime) -> None:
         for a in rows:
             key = reading.activity_key(a)
-            saved = book.activities[key]
-            book.activities[key] = replace(saved, state="unknown", error=why, finished_at=at)
+            saved = tables.activities[key]
+            tables.activities[key] = replace(saved, state="unknown", error=why, finished_at=at)
 
     return Away(
         [effect.event(actor, why) for effect in effects],

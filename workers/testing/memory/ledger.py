@@ -1,4 +1,4 @@
-"""The engine's ledger over a book: what the store, the gates and their readers do for a worker."""
+"""The engine's ledger in memory: what the store, the gates and their readers do for a worker."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from checkpoints.views import ActivityRow, CheckpointRow, InputRow
 from . import reads as reading
 from . import requests, reuse, unknown_effects
 from . import undo as undoing
-from .book import Row, read, written
 from .once import released, see
 from .rules import Rules
+from .tables import Row, read, written
 from .tree import Tree, hand_over, handed_off
 
 
 class MemoryLedger(Rules, Tree):
-    """One worker's side of a book."""
+    """The ledger of one worker in memory."""
 
     # ---- reading -----------------------------------------------------------------------------
 
     def load(
         self, work: Work, version: UUID, reducers: dict[str, Reducer]
     ) -> tuple[dict[str, Any], Digests, int]:
-        self._book.reducers[version] = reducers
-        result, digests = self._book.checked(work.thread, work.head)
-        if self._book.checkpoint(work.thread, work.head).new.agent_version != version:
+        self._tables.reducers[version] = reducers
+        result, digests = self._tables.checked(work.thread, work.head)
+        if self._tables.checkpoint(work.thread, work.head).new.agent_version != version:
             digests = Digests.of(result.state, reducers)
         return result.state, digests, result.schema_version
 
@@ -51,32 +51,32 @@ class MemoryLedger(Rules, Tree):
     def recorded(self, work: Work, step: int) -> list[ActivityRow]:
         return [
             a
-            for a in reading.activities(self._book, work.thread)
+            for a in reading.activities(self._tables, work.thread)
             if (a.branch, a.step) == (work.branch, step)
         ]
 
     def reusable(self, work: Work, step: int) -> list[ActivityRow]:
         version = work.agent_version
-        return reuse.reusable(self._book, work.thread, step=step, agent_version=version)
+        return reuse.reusable(self._tables, work.thread, step=step, agent_version=version)
 
     def cached(self, key: str) -> Any:
-        until, text = self._book.cached.get(key, (self._book.now(), None))
-        return read(text) if until > self._book.now() else None
+        until, text = self._tables.cached.get(key, (self._tables.now(), None))
+        return read(text) if until > self._tables.now() else None
 
     def cache(self, key: str, value: Any, seconds: float) -> None:
-        self._book.cached[key] = (self._book.later(seconds), written(value))
+        self._tables.cached[key] = (self._tables.later(seconds), written(value))
 
     def approvals(self, work: Work, step: int) -> list[ApprovalRow]:
         return [
             a
-            for a in reading.approvals(self._book, work.thread)
+            for a in reading.approvals(self._tables, work.thread)
             if (a.branch, a.step) == (work.branch, step)
         ]
 
     def thoughts(self, work: Work, step: int) -> set[tuple[str, int]]:
         """(node, ordinal) of the thoughts recorded at the step since the last checkpoint."""
         results: set[tuple[str, int]] = set()
-        for event in reading.events(self._book, work.thread):
+        for event in reading.events(self._tables, work.thread):
             data = event.data
             if event.kind == EventKind.CHECKPOINT_COMMITTED:
                 results.clear()
@@ -85,26 +85,26 @@ class MemoryLedger(Rules, Tree):
         return results
 
     def inputs(self, work: Work) -> list[InputRow]:
-        return reading.inputs(self._book, work.thread)
+        return reading.inputs(self._tables, work.thread)
 
     def activity(self, activity_id: UUID) -> ActivityRow:
-        return reading.activity(self._book, activity_id)
+        return reading.activity(self._tables, activity_id)
 
     def target(self, work: Work) -> CheckpointRow:
-        return reading.checkpoint(self._book, work.thread, UUID((work.rollback or {})["target"]))
+        return reading.checkpoint(self._tables, work.thread, UUID((work.rollback or {})["target"]))
 
     def undo_failures(self, work: Work) -> dict[str, tuple[int, str]]:
-        return undoing.undo_failures(self._book, work.thread)
+        return undoing.undo_failures(self._tables, work.thread)
 
     def begin_undo(self, work: Work, *, reason: str, events: Sequence[NewEvent]) -> bool:
-        fates = undoing.effects_of(self._book, work.thread)
+        fates = undoing.effects_of(self._tables, work.thread)
         chosen = undo.chosen(fates)
         if not chosen:
             return False
-        target = undoing.checkpoint_before(self._book, chosen[-1].activity)
+        target = undoing.checkpoint_before(self._tables, chosen[-1].activity)
         plan = undo.plan_back_to(target, fates, reason=reason, by=work.owner, then="failed")
         requests.withdraw_open(
-            self._book, work.thread, reason=undo.WITHDRAWN_ON_FAILURE, actor=work.owner
+            self._tables, work.thread, reason=undo.WITHDRAWN_ON_FAILURE, actor=work.owner
         )
         self._write(
             work,
@@ -116,43 +116,43 @@ class MemoryLedger(Rules, Tree):
         return True
 
     def newest_sound(self, work: Work) -> CheckpointRow | None:
-        return reading.newest_sound(self._book, work.thread, work.head)
+        return reading.newest_sound(self._tables, work.thread, work.head)
 
     def note_damage(self, work: Work, checkpoint: UUID, what: str) -> None:
         """Nobody reads the record of a harness."""
 
     def upgraded_from(self, work: Work) -> set[UUID]:
-        return reading.upgraded_from(self._book, work.thread)
+        return reading.upgraded_from(self._tables, work.thread)
 
     def clock(self) -> float:
-        return self._book.now().timestamp()
+        return self._tables.now().timestamp()
 
     def config(self, work: Work) -> dict[str, Any]:
-        return reading.config(self._book, work.thread)
+        return reading.config(self._tables, work.thread)
 
     def trace(self, work: Work) -> TraceContext:
-        return trace_of(self._book.row(work.root or work.thread).chain_id, None)
+        return trace_of(self._tables.row(work.root or work.thread).chain_id, None)
 
     def steps_since_outside(self, work: Work, *, at_most: int) -> int:
-        return reading.steps_since_outside(self._book, work.thread, at_most=at_most)
+        return reading.steps_since_outside(self._tables, work.thread, at_most=at_most)
 
     def stop_at_step_limit(self, work: Work, reason: str) -> None:
         """Fail the thread: nobody looks after a play, and a test of it has to end red."""
         self.leave(work, EventKind.THREAD_FAILED, reason=reason)
 
     def failures(self, work: Work, activity: UUID) -> int:
-        return reading.failures(self._book, work.thread, activity)
+        return reading.failures(self._tables, work.thread, activity)
 
     def held_off(self, work: Work, name: str) -> tuple[float, str] | None:
-        until, message = self._book.held_off.get((work.workspace, name), (self._book.now(), ""))
-        left = (until - self._book.now()).total_seconds()
+        until, message = self._tables.held_off.get((work.workspace, name), (self._tables.now(), ""))
+        left = (until - self._tables.now()).total_seconds()
         return (left, message) if left > 0 else None
 
     def hold_off(self, work: Work, name: str, *, seconds: float, text: str) -> None:
         key = (work.workspace, name)
-        former = self._book.held_off.get(key)
-        new = (self._book.later(seconds), text)
-        self._book.held_off[key] = new if former is None else max(former, new)
+        former = self._tables.held_off.get(key)
+        new = (self._tables.later(seconds), text)
+        self._tables.held_off[key] = new if former is None else max(former, new)
 
     # ---- steps -------------------------------------------------------------------------------
 
@@ -181,8 +181,8 @@ class MemoryLedger(Rules, Tree):
         if work.status is Status.ROLLING_BACK:
             sets["rollback"] = None
         elif checkpoint.step > work.step:
-            sets["n_steps"] = self._book.row(work.thread).n_steps + 1
-        row = self._book.move(
+            sets["n_steps"] = self._tables.row(work.thread).n_steps + 1
+        row = self._tables.move(
             work.thread,
             guard=lambda r: r.lease_token == work.token and r.head == work.head,
             sets=sets,
@@ -208,7 +208,7 @@ class MemoryLedger(Rules, Tree):
         events: Sequence[NewEvent] = (),
         **more: Any,
     ) -> None:
-        giver = self._book.row(work.thread)
+        giver = self._tables.row(work.thread)
         end = (giver.last_seq, giver.last_hash)
         try:
             self.commit(
@@ -220,7 +220,7 @@ class MemoryLedger(Rules, Tree):
             )
         finally:  # a worker that is lost right after it has begun the successor as well
             if giver.head == checkpoint.id:
-                hand_over(self._book, giver, hand_off, checkpoint, end=end)
+                hand_over(self._tables, giver, hand_off, checkpoint, end=end)
 
     def leave(
         self,
@@ -237,7 +237,7 @@ class MemoryLedger(Rules, Tree):
     ) -> bool:
         sets = released(by) | {"waiting_on": None if waiting_on is None else written(waiting_on)}
         if wake_at_seconds is not None:
-            sets["wake_at"] = self._book.later(wake_at_seconds)
+            sets["wake_at"] = self._tables.later(wake_at_seconds)
         if work.wish == "accept":
             sets["wish"] = ""  # for this time: what is installed while it waits asks again
         body = control_columns.leaving(by, reason=reason, data=data, waiting_on=waiting_on)
@@ -246,7 +246,7 @@ class MemoryLedger(Rules, Tree):
             news = unless_woken and row.wake_seq != work.wake_seq
             return row.lease_token == work.token and not news
 
-        row = self._book.move(
+        row = self._tables.move(
             work.thread,
             guard=allowed,
             sets=sets,
@@ -256,7 +256,7 @@ class MemoryLedger(Rules, Tree):
             also=also,
         )
         if row is None and unless_woken:
-            now = self._book.row(work.thread)
+            now = self._tables.row(work.thread)
             if now.lease_token == work.token:
                 see(work, now)
                 return False
@@ -273,7 +273,7 @@ class MemoryLedger(Rules, Tree):
         data = {"from": str(work.agent_version), "to": str(version), "fingerprint": fingerprint}
         if same:
             data["by"] = SAME_CODE
-        wish = self._book.row(work.thread).wish
+        wish = self._tables.row(work.thread).wish
         self._write(
             work,
             events=[NewEvent(EventKind.CODE_CHANGED, data, work.owner)],
@@ -286,7 +286,7 @@ class MemoryLedger(Rules, Tree):
         return None
 
     def accepted_from(self, work: Work) -> set[UUID]:
-        return reading.accepted_from(self._book, work.thread)
+        return reading.accepted_from(self._tables, work.thread)
 
     def events(self, work: Work, events: Sequence[NewEvent], *, taken: Sequence[int] = ()) -> None:
         self._write(work, events=events, also=lambda _: self._settle(work.thread, taken))
@@ -304,11 +304,11 @@ class MemoryLedger(Rules, Tree):
             events, proposals = (), [p for p in proposals if p.asks]
             if not proposals:
                 return False
-        rows = [requests.opened(self._book, work, p) for p in proposals]
+        rows = [requests.opened(self._tables, work, p) for p in proposals]
 
         def enter(at: datetime) -> None:
             for row, _ in rows:
-                self._book.approvals[row.id] = replace(row, requested_at=at)
+                self._tables.approvals[row.id] = replace(row, requested_at=at)
 
         waits = self.leave(
             work,
@@ -320,7 +320,7 @@ class MemoryLedger(Rules, Tree):
         )
         for p in proposals if waits else ():
             if p.revision and (former := self._withdraw_former(work, p, SUPERSEDED)):
-                self._book.move(work.thread, events=former)
+                self._tables.move(work.thread, events=former)
         return waits
 
     def _decide_by_policy(
@@ -328,10 +328,10 @@ class MemoryLedger(Rules, Tree):
     ) -> None:
         """Record actions that a policy allows or blocks: asked and decided, and nobody waits."""
         for proposal in proposals:
-            row, payload = requests.decided_by_policy(self._book, work, proposal)
+            row, payload = requests.decided_by_policy(self._tables, work, proposal)
 
             def enter(_: datetime, row: ApprovalRow = row) -> None:
-                self._book.approvals[row.id] = row
+                self._tables.approvals[row.id] = row
 
             if proposal.revision:
                 by = proposal.verdict.supersedes
@@ -345,7 +345,7 @@ class MemoryLedger(Rules, Tree):
         self._seen(
             work,
             unknown_effects.lost(
-                self._book,
+                self._tables,
                 work.thread,
                 activity,
                 owner=work.owner,
@@ -354,12 +354,12 @@ class MemoryLedger(Rules, Tree):
         )
 
     def settled(self, work: Work, activity: UUID) -> tuple[str, str] | None:
-        return unknown_effects.settled(self._book, work.thread, activity)
+        return unknown_effects.settled(self._tables, work.thread, activity)
 
     def branches_to_head(self, work: Work) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
-        return unknown_effects.branches_to_head(self._book, work.thread)
+        return unknown_effects.branches_to_head(self._tables, work.thread)
 
     def at_place(
         self, work: Work, ranges: Sequence[Range], position: Position, *, limit: int
     ) -> list[ActivityRow]:
-        return unknown_effects.at_place(self._book, ranges, position, limit=limit)
+        return unknown_effects.at_place(self._tables, ranges, position, limit=limit)

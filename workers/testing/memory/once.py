@@ -1,4 +1,4 @@
-"""What happens once, in a book: activities, effects and their undo, files; and any leased write."""
+"""What happens once, in memory: activities, effects and their undo, files; and any leased write."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from checkpoints.store.statement.moves import Insert
 from checkpoints.views import ActivityRow
 
 from . import reads as reading
-from .book import Book, Row, read, written
+from .tables import MemoryTables, Row, read, written
 
 WRITABLE = ("planned", "started", "failed")
 
@@ -53,7 +53,7 @@ def see(work: Work, row: Row) -> None:
 
 
 def entering(
-    book: Book, thread: UUID, activity: NewActivity, row: Insert
+    tables: MemoryTables, thread: UUID, activity: NewActivity, row: Insert
 ) -> Callable[[datetime], None]:
     """Build the call that writes the row as the store does; a row that is done stays unchanged."""
     key = (thread, activity.position, activity.revision)
@@ -62,7 +62,7 @@ def entering(
     state, request = values["state"], (values["args"], values["salt"])
 
     def enter(at: datetime) -> None:
-        former = book.activities.get(key)
+        former = tables.activities.get(key)
         if former is not None and former.state not in WRITABLE:
             return
         values.update(started_at=at, progress=None, cursor=None)
@@ -74,7 +74,7 @@ def entering(
                 progress=former.progress,
                 cursor=former.cursor if goes_on else None,
             )
-        book.activities[key] = ActivityRow(
+        tables.activities[key] = ActivityRow(
             **values,
             thread=thread,
             undo_result=None,
@@ -87,13 +87,13 @@ def entering(
 class Once:
     """One worker's writes; `wrote` is called after each of them."""
 
-    def __init__(self, book: Book, wrote: Callable[[], None] = lambda: None) -> None:
-        self._book = book
+    def __init__(self, tables: MemoryTables, wrote: Callable[[], None] = lambda: None) -> None:
+        self._tables = tables
         self._wrote = wrote
         self._folder: Path | None = None
 
     def _write(self, work: Work, **change: Any) -> None:
-        row = self._book.move(work.thread, guard=lambda r: r.lease_token == work.token, **change)
+        row = self._tables.move(work.thread, guard=lambda r: r.lease_token == work.token, **change)
         self._seen(work, row)
 
     def _seen(self, work: Work, row: Row | None) -> None:
@@ -103,13 +103,13 @@ class Once:
         self._wrote()
 
     def _settle(self, thread: UUID, taken: Sequence[int]) -> None:
-        waiting = self._book.inputs.get(thread, [])
-        self._book.inputs[thread] = [seq for seq in waiting if seq not in taken]
+        waiting = self._tables.inputs.get(thread, [])
+        self._tables.inputs[thread] = [seq for seq in waiting if seq not in taken]
 
     def _entering(
         self, work: Work, activity: NewActivity, row: Insert
     ) -> Callable[[datetime], None]:
-        return entering(self._book, work.thread, activity, row)
+        return entering(self._tables, work.thread, activity, row)
 
     # ---- what happens once -------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ class Once:
         row, event = recorded(work.owner, activity, **outcome)
         usage = outcome.get("usage")
         sets: dict[str, Any] = {} if outcome.get("error") else {"crash_count": 0}
-        thread = self._book.row(work.thread)
+        thread = self._tables.row(work.thread)
         if usage and "tokens" in usage:
             sets["tokens"] = thread.tokens + usage["tokens"]
         if usage and "cost" in usage:
@@ -135,7 +135,7 @@ class Once:
     def _start_effect(self, work: Work, activity: NewActivity, events: Sequence[NewEvent]) -> None:
         if activity.approval is not None and any(
             a.approval == activity.approval and a.id != activity.id
-            for a in self._book.activities.values()
+            for a in self._tables.activities.values()
         ):
             raise NotAllowedNow("This approval has been used already.")
         row, event = started(work.owner, activity)
@@ -158,7 +158,7 @@ class Once:
     def progress(
         self, work: Work, activity: NewActivity | None, progress: dict[str, Any], *, keep: bool
     ) -> None:
-        self._book.progress.append(read(written(progress)))
+        self._tables.progress.append(read(written(progress)))
 
     def keep_cursor(
         self,
@@ -176,10 +176,10 @@ class Once:
 
         def also(at: datetime) -> None:
             enter(at)
-            now = self._book.activities[key]
+            now = self._tables.activities[key]
             shown = now.progress if progress is None else written(progress)
             now = replace(now, cursor=cursor.decode(), progress=shown)
-            self._book.activities[key] = now
+            self._tables.activities[key] = now
 
         sets = {"crash_count": 0} if moved_on else {}
         event = cursor_event(work, activity, data, cursor)
@@ -196,7 +196,7 @@ class Once:
         error: str = "",
         again_in: float | None = None,
     ) -> bool:
-        row = reading.activity(self._book, activity)
+        row = reading.activity(self._tables, activity)
         done = kind is EventKind.COMPENSATION_FINISHED
         if done and row.state == "compensated":
             return False
@@ -208,14 +208,14 @@ class Once:
         sets: dict[str, Any] = {"crash_count": 0} if done else {}
         if again_in is not None:
             data["again_in"] = again_in
-            sets = released(kind) | {"wake_at": self._book.later(again_in)}
+            sets = released(kind) | {"wake_at": self._tables.later(again_in)}
 
         def enter(_: datetime) -> None:
             if done:
                 key = reading.activity_key(row)
-                saved = self._book.activities[key]
+                saved = self._tables.activities[key]
                 undone = replace(saved, state="compensated", undo_result=written(result))
-                self._book.activities[key] = undone
+                self._tables.activities[key] = undone
 
         self._write(work, events=[NewEvent(kind, data, work.owner)], sets=sets, also=enter)
         return True
@@ -223,14 +223,14 @@ class Once:
     # ---- files -------------------------------------------------------------------------------
 
     def keyframe(self, work: Work, state: dict[str, Any]) -> None:
-        """A cache, of which a book has no need."""
+        """Nothing: memory needs no cache."""
 
     def artifact(
         self, work: Work, name: str, media_type: str, chunks: Iterable[bytes]
     ) -> dict[str, Any]:
         data = b"".join(chunks)
         sha = hashlib.sha256(data).hexdigest()
-        self._book.files.setdefault(sha, (name[:255], media_type, data))
+        self._tables.files.setdefault(sha, (name[:255], media_type, data))
         return {
             "$artifact": sha,
             "name": name[:255],
@@ -239,12 +239,12 @@ class Once:
         }
 
     def open_artifact(self, work: Work, sha256: str) -> IO[bytes]:
-        return io.BytesIO(reading.file(self._book, sha256))
+        return io.BytesIO(reading.file(self._tables, sha256))
 
     def artifact_path(self, work: Work, sha256: str) -> Path:
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="gatepost-"))
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         path = self._folder / sha256
-        path.write_bytes(reading.file(self._book, sha256))
+        path.write_bytes(reading.file(self._tables, sha256))
         return path

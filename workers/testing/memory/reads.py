@@ -1,4 +1,4 @@
-"""What is read from a book: the same frozen dataclasses that the database's readers answer."""
+"""Reads from memory: the same frozen dataclasses that the database's readers answer."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from checkpoints.states import FROM_OUTSIDE, WOKEN_FROM_OUTSIDE, EventKind
 from checkpoints.tables.columns import ACTIVITY
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow, InputRow
 
-from .book import Book, SavedCheckpoint, read
+from .tables import MemoryTables, SavedCheckpoint, read
 
 INPUTS_AT_ONCE = 100
 OUTSIDE = ("done", "started", "unknown")
 
 
 def activity_key(row: ActivityRow) -> tuple[UUID, Position, int]:
-    """The key under which a book keeps an activity."""
+    """The key of an activity in memory."""
     position = Position(row.branch, row.step, row.node, row.index, row.key)
     return row.thread, position, row.revision
 
@@ -40,31 +40,31 @@ def activity_key(row: ActivityRow) -> tuple[UUID, Position, int]:
 # ---- the log -----------------------------------------------------------------------------------
 
 
-def events(book: Book, thread: UUID, after: int = 0) -> list[EventRow]:
+def events(tables: MemoryTables, thread: UUID, after: int = 0) -> list[EventRow]:
     """The events after a number, oldest first."""
     return [
         EventRow(
             thread, e.seq, e.kind, e.actor, read(e.data), e.at, e.hash.hex(), e.prev_hash.hex()
         )
-        for e in book.events[book.row(thread).id][after:]
+        for e in tables.events[tables.row(thread).id][after:]
     ]
 
 
-def inputs(book: Book, thread: UUID) -> list[InputRow]:
+def inputs(tables: MemoryTables, thread: UUID) -> list[InputRow]:
     """Messages that the thread has not taken yet, oldest first."""
-    log = book.events[thread]
+    log = tables.events[thread]
     return [
         InputRow(seq, read(log[seq - 1].data)["message"], log[seq - 1].actor, log[seq - 1].at)
-        for seq in book.inputs.get(thread, [])[:INPUTS_AT_ONCE]
+        for seq in tables.inputs.get(thread, [])[:INPUTS_AT_ONCE]
     ]
 
 
-def verify(book: Book, thread: UUID) -> int:
+def verify(tables: MemoryTables, thread: UUID) -> int:
     """Compute a thread's chain and states anew; the number of its events.
 
     Raises CorruptHistory at the first thing that does not fit.
     """
-    row, entries = book.row(thread), book.events[thread]
+    row, entries = tables.row(thread), tables.events[thread]
     end = (row.last_seq, row.last_hash, entries[-1].seq)
     log = Log("thread", thread, row.workspace, row.chain_id, *end)
     try:
@@ -73,95 +73,95 @@ def verify(book: Book, thread: UUID) -> int:
         log.check_end()
     except Broken as broken:
         raise CorruptHistory(f"Event {broken.seq}: {broken}.") from broken
-    for item in book.checkpoints[thread].values():
+    for item in tables.checkpoints[thread].values():
         delta = deltas.canonical(deltas.decode(item.delta))
         if sha256(item.salt + delta).digest() != item.delta_hash:
             raise CorruptHistory(f"The delta of checkpoint {item.new.number} was altered.")
-        book.checked(thread, item.new.id)
+        tables.checked(thread, item.new.id)
     return row.last_seq
 
 
 # ---- checkpoints -------------------------------------------------------------------------------
 
 
-def checkpoint(book: Book, thread: UUID, ident: UUID) -> CheckpointRow:
+def checkpoint(tables: MemoryTables, thread: UUID, ident: UUID) -> CheckpointRow:
     """One checkpoint of this thread; raises NotFound."""
-    return _row(thread, book.checkpoint(thread, ident))
+    return _row(thread, tables.checkpoint(thread, ident))
 
 
-def checkpoints(book: Book, thread: UUID) -> list[CheckpointRow]:
+def checkpoints(tables: MemoryTables, thread: UUID) -> list[CheckpointRow]:
     """A thread's own checkpoints, oldest first; those off the head's path are marked."""
-    on_the_way = {k.new.id for _, k in path(book, thread, book.row(thread).head)}
+    on_the_way = {k.new.id for _, k in path(tables, thread, tables.row(thread).head)}
     return [
         replace(_row(thread, k), abandoned=ident not in on_the_way)
-        for ident, k in book.checkpoints[thread].items()
+        for ident, k in tables.checkpoints[thread].items()
     ]
 
 
-def by_number(book: Book, thread: UUID, number: int) -> CheckpointRow:
+def by_number(tables: MemoryTables, thread: UUID, number: int) -> CheckpointRow:
     """The checkpoint with this ordinal in the thread; raises NotFound."""
-    for ident, saved in book.checkpoints[book.row(thread).id].items():
+    for ident, saved in tables.checkpoints[tables.row(thread).id].items():
         if saved.new.number == number:
-            return checkpoint(book, thread, ident)
+            return checkpoint(tables, thread, ident)
     raise NotFound(f"There is no checkpoint {number} in this thread.")
 
 
-def on_way(book: Book, thread: UUID, ident: UUID) -> bool:
+def on_way(tables: MemoryTables, thread: UUID, ident: UUID) -> bool:
     """Answer True if the path to the head goes through this checkpoint of the thread."""
-    return any(k.new.id == ident for _, k in path(book, thread, book.row(thread).head))
+    return any(k.new.id == ident for _, k in path(tables, thread, tables.row(thread).head))
 
 
-def newest_sound(book: Book, thread: UUID, ident: UUID) -> CheckpointRow | None:
+def newest_sound(tables: MemoryTables, thread: UUID, ident: UUID) -> CheckpointRow | None:
     """The newest checkpoint before this one whose state fits its hash, as far as its branch goes.
 
     None when there is none, or when only steps of another branch come before it.
     """
-    past = [saved for owner, saved in path(book, thread, ident) if owner == thread]
+    past = [saved for owner, saved in path(tables, thread, ident) if owner == thread]
     for before, saved in itertools.pairwise(past):
         if saved.new.branch != past[0].new.branch and saved.new.step != before.new.step:
             return None
         try:
-            book.checked(thread, saved.new.id)
+            tables.checked(thread, saved.new.id)
         except CorruptHistory:
             continue
         return _row(thread, saved)
     return None
 
 
-def upgraded_from(book: Book, thread: UUID) -> set[UUID]:
+def upgraded_from(tables: MemoryTables, thread: UUID) -> set[UUID]:
     """The agent versions that wrote what upgrades of this thread's state began with."""
     results = [
-        item.new for item in book.checkpoints[thread].values() if item.new.source == "upgrade"
+        item.new for item in tables.checkpoints[thread].values() if item.new.source == "upgrade"
     ]
     return {
-        book.checkpoint(c.parent_thread or thread, c.parent).new.agent_version
+        tables.checkpoint(c.parent_thread or thread, c.parent).new.agent_version
         for c in results
         if c.parent is not None
     }
 
 
-def accepted_from(book: Book, thread: UUID) -> set[UUID]:
+def accepted_from(tables: MemoryTables, thread: UUID) -> set[UUID]:
     """The agent versions whose decisions hold under the code that people accepted since."""
-    upgraded = {str(version) for version in upgraded_from(book, thread)}
-    accepted = {str(version) for version in book.accepted.get(thread, ())}
-    for event in events(book, thread):
+    upgraded = {str(version) for version in upgraded_from(tables, thread)}
+    accepted = {str(version) for version in tables.accepted.get(thread, ())}
+    for event in events(tables, thread):
         if event.kind == EventKind.CODE_CHANGED:
             accepted = accepted_after(accepted, event.data, upgraded)
     return {UUID(version) for version in accepted}
 
 
-def config(book: Book, thread: UUID) -> dict[str, Any]:
+def config(tables: MemoryTables, thread: UUID) -> dict[str, Any]:
     """The configuration of the thread since its start or fork: model, temperature, prompts."""
-    (first,) = [k for k in book.checkpoints[thread].values() if k.new.number == 0]
+    (first,) = [k for k in tables.checkpoints[thread].values() if k.new.number == 0]
     return dict(first.new.config or {})
 
 
-def path(book: Book, thread: UUID, ident: UUID) -> Iterator[tuple[UUID, SavedCheckpoint]]:
+def path(tables: MemoryTables, thread: UUID, ident: UUID) -> Iterator[tuple[UUID, SavedCheckpoint]]:
     """A checkpoint and its past, newest first, with the threads they lie in."""
     owner: UUID | None = thread
     at: UUID | None = ident
     while owner is not None and at is not None:
-        checkpoint = book.checkpoint(owner, at)
+        checkpoint = tables.checkpoint(owner, at)
         yield owner, checkpoint
         owner, at = checkpoint.new.parent_thread, checkpoint.new.parent
 
@@ -193,15 +193,15 @@ def _row(thread: UUID, saved: SavedCheckpoint) -> CheckpointRow:
 # ---- activities and requests -------------------------------------------------------------------
 
 
-def activities(book: Book, thread: UUID) -> list[ActivityRow]:
+def activities(tables: MemoryTables, thread: UUID) -> list[ActivityRow]:
     """List the activities, oldest first, newest revision of a position last."""
-    results = [a for (owner, _, _), a in book.activities.items() if owner == thread]
+    results = [a for (owner, _, _), a in tables.activities.items() if owner == thread]
     return [_activity(a) for a in sorted(results, key=lambda a: (a.started_at, a.revision))]
 
 
-def activity(book: Book, ident: UUID) -> ActivityRow:
+def activity(tables: MemoryTables, ident: UUID) -> ActivityRow:
     """One activity; raises NotFound."""
-    for row in book.activities.values():
+    for row in tables.activities.values():
         if row.id == ident:
             return _activity(row)
     raise NotFound("There is no such activity.")
@@ -215,10 +215,10 @@ def _activity(row: ActivityRow) -> ActivityRow:
 FAILED = (EventKind.ACTIVITY_FAILED, EventKind.MODEL_FAILED, EventKind.EFFECT_FAILED)
 
 
-def steps_since_outside(book: Book, thread: UUID, *, at_most: int) -> int:
+def steps_since_outside(tables: MemoryTables, thread: UUID, *, at_most: int) -> int:
     """Number of steps since the last thing from outside, up to `at_most`."""
     steps = 0
-    for entry in reversed(book.events[thread]):
+    for entry in reversed(tables.events[thread]):
         data = read(entry.data) if entry.kind in _OF_STEPS else {}
         if entry.kind in FROM_OUTSIDE or data.get("by") in WOKEN_FROM_OUTSIDE:
             break
@@ -231,10 +231,10 @@ def steps_since_outside(book: Book, thread: UUID, *, at_most: int) -> int:
 _OF_STEPS = (EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_WOKEN)
 
 
-def failures(book: Book, thread: UUID, activity: UUID) -> int:
+def failures(tables: MemoryTables, thread: UUID, activity: UUID) -> int:
     """Count the failures of an activity at this head since a person last clicked on Retry."""
     number = 0
-    for entry in reversed(book.events[thread]):
+    for entry in reversed(tables.events[thread]):
         if entry.kind in (EventKind.CHECKPOINT_COMMITTED, EventKind.THREAD_RETRIED):
             break
         if entry.kind in FAILED:
@@ -242,11 +242,11 @@ def failures(book: Book, thread: UUID, activity: UUID) -> int:
     return number
 
 
-def effects_after(book: Book, thread: UUID, ident: UUID) -> list[EffectFate]:
+def effects_after(tables: MemoryTables, thread: UUID, ident: UUID) -> list[EffectFate]:
     """List the effects between a checkpoint and the head, last first, each with its fate."""
-    row, goal = book.row(thread), book.checkpoint(thread, ident).new
+    row, goal = tables.row(thread), tables.checkpoint(thread, ident).new
     spans: dict[int, tuple[int, int]] = {}  # branch: the steps after the goal that count
-    for owner, saved in path(book, thread, row.head):
+    for owner, saved in path(tables, thread, row.head):
         c = saved.new
         if owner != thread:
             break
@@ -256,7 +256,7 @@ def effects_after(book: Book, thread: UUID, ident: UUID) -> list[EffectFate]:
             break
     results = [
         a
-        for a in activities(book, thread)
+        for a in activities(tables, thread)
         if a.kind == "effect"
         and a.state in OUTSIDE
         and a.branch in spans
@@ -266,42 +266,42 @@ def effects_after(book: Book, thread: UUID, ident: UUID) -> list[EffectFate]:
     return [fate_of(a) for a in last_first]
 
 
-def approvals(book: Book, thread: UUID, *, open_only: bool = False) -> list[ApprovalRow]:
+def approvals(tables: MemoryTables, thread: UUID, *, open_only: bool = False) -> list[ApprovalRow]:
     """A thread's requests, oldest first."""
     return [
-        approval(book, a.id)
-        for a in book.approvals.values()
+        approval(tables, a.id)
+        for a in tables.approvals.values()
         if a.thread == thread and (a.open or not open_only)
     ]
 
 
-def approval(book: Book, ident: UUID) -> ApprovalRow:
+def approval(tables: MemoryTables, ident: UUID) -> ApprovalRow:
     """One request; raises NotFound."""
-    if ident not in book.approvals:
+    if ident not in tables.approvals:
         raise NotFound("There is no such request.")
-    row = book.approvals[ident]
+    row = tables.approvals[ident]
     values = {name: read(getattr(row, name)) for name in APPROVAL.json}
-    return replace(row, thread_title=book.row(row.thread).title, **values)
+    return replace(row, thread_title=tables.row(row.thread).title, **values)
 
 
-def file(book: Book, sha: str) -> bytes:
+def file(tables: MemoryTables, sha: str) -> bytes:
     """The bytes of a file; raises NotFound."""
-    if sha not in book.files:
+    if sha not in tables.files:
         raise NotFound("There is no such file.")
-    return book.files[sha][2]
+    return tables.files[sha][2]
 
 
-def kinds(book: Book, thread: UUID) -> list[EventKind]:
+def kinds(tables: MemoryTables, thread: UUID) -> list[EventKind]:
     """The kinds of the thread's events in order."""
-    return [EventKind(e.kind) for e in book.events[thread]]
+    return [EventKind(e.kind) for e in tables.events[thread]]
 
 
-def fork_budget(book: Book, thread: UUID) -> ForkBudgetStanding | None:
+def fork_budget(tables: MemoryTables, thread: UUID) -> ForkBudgetStanding | None:
     """The budget of a fork and what it and its children have spent; None where it has none."""
-    if thread not in book.budgets:
+    if thread not in tables.budgets:
         return None
-    first, now = map(ForkBudget.read, book.budgets[thread])
-    family = [other for other in book.rows.values() if thread in (other.id, other.root)]
+    first, now = map(ForkBudget.read, tables.budgets[thread])
+    family = [other for other in tables.rows.values() if thread in (other.id, other.root)]
     cost = sum((Decimal(other.cost) for other in family), Decimal(0))
-    spent = Spent(cost, sum(other.tokens for other in family), book.row(thread).n_steps)
+    spent = Spent(cost, sum(other.tokens for other in family), tables.row(thread).n_steps)
     return ForkBudgetStanding(first, now, spent)

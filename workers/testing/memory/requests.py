@@ -1,4 +1,4 @@
-"""Requests in a book: opened by a node, decided once, taken back, expired or withdrawn.
+"""Requests in memory: opened by a node, decided once, taken back, expired or withdrawn.
 
 What a verdict does is judged by the very functions that judge it in the database.
 """
@@ -37,7 +37,7 @@ from checkpoints.store import NewEvent
 from checkpoints.store.statement.moves import salted
 
 from . import reads as reading
-from .book import Book, written
+from .tables import MemoryTables, written
 
 WAITING = (Status.WAITING, Status.SLEEPING)
 SWEEP = "sweep"
@@ -52,9 +52,9 @@ BLANK: dict[str, Any] = {
 }
 
 
-def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
+def opened(tables: MemoryTables, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
     """A request as it will be entered, its values as kept text, and its event."""
-    deadline = None if p.expires_in is None else book.later(p.expires_in)
+    deadline = None if p.expires_in is None else tables.later(p.expires_in)
     digest = proposal_hash(
         workspace=work.workspace,
         thread=work.thread,
@@ -81,7 +81,7 @@ def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
         decided_at=None,
         decided_args=None,
         effective_at=None,
-        requested_at=book.now(),
+        requested_at=tables.now(),
         standing_hash=digest,
         decide_by=deadline,
         **_columns(progress(p.terms or Terms(), ())),
@@ -90,12 +90,14 @@ def opened(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, NewEvent]:
     return row, request_event(columns, actor=work.owner, asks=p.asks)
 
 
-def decided_by_policy(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow, list[NewEvent]]:
+def decided_by_policy(
+    tables: MemoryTables, work: Work, p: Proposal
+) -> tuple[ApprovalRow, list[NewEvent]]:
     """A request that its policy decides, settled as it will be entered, and its two events."""
-    row, request = opened(book, work, p)
+    row, request = opened(tables, work, p)
     by, name, verdict, comment = astuple(p.verdict)
     vote = Vote(uuid7(), by, name, verdict, row.standing_hash, comment, at=row.requested_at)
-    book.votes[row.id] = [vote]
+    tables.votes[row.id] = [vote]
     row = replace(
         row,
         **_columns(progress(p.terms or Terms(), [vote]).closed()),
@@ -118,7 +120,7 @@ def decided_by_policy(book: Book, work: Work, p: Proposal) -> tuple[ApprovalRow,
 
 
 def decide(
-    book: Book,
+    tables: MemoryTables,
     ident: UUID,
     *,
     reviewer: Reviewer,
@@ -132,12 +134,12 @@ def decide(
 
     A rejection that ends the thread only says so: anyone who plays ends it.
     """
-    row = reading.approval(book, ident)
+    row = reading.approval(tables, ident)
     check_verdict(row, verdict=verdict, comment=comment, args=args, what_next=what_next)
-    with book.lock:
-        settle_due(book)
-        expire_due(book)
-        row = reading.approval(book, ident)
+    with tables.lock:
+        settle_due(tables)
+        expire_due(tables)
+        row = reading.approval(tables, ident)
         if not row.open:
             raise AlreadyDecided(row)
         if row.standing_hash != proposal_hash:
@@ -146,7 +148,7 @@ def decide(
         try:
             judged = judge(
                 row,
-                book.votes.get(ident, []),
+                tables.votes.get(ident, []),
                 reviewer=reviewer,
                 decision=decision,
                 verdict=verdict,
@@ -156,7 +158,7 @@ def decide(
             data = decision_rows.refused(
                 row, verdict=verdict, why=error.message, by_name=reviewer.name
             )
-            book.move(row.thread, events=[NewEvent(K.DECISION_REFUSED, data, reviewer.id)])
+            tables.move(row.thread, events=[NewEvent(K.DECISION_REFUSED, data, reviewer.id)])
             raise
         vote = Vote(
             decision,
@@ -166,17 +168,17 @@ def decide(
             judged.hash,
             comment,
             what_next,
-            book.now(),
+            tables.now(),
             args=args,
         )
-        _vote(book, row, vote, judged)
-    return reading.approval(book, ident)
+        _vote(tables, row, vote, judged)
+    return reading.approval(tables, ident)
 
 
-def _vote(book: Book, row: ApprovalRow, vote: Vote, judged: Judged) -> None:
+def _vote(tables: MemoryTables, row: ApprovalRow, vote: Vote, judged: Judged) -> None:
     """Enter a vote, its event, and the outcome where there is one."""
-    seen, at = row.standing_hash, vote.at or book.now()
-    saved = book.approvals[row.id]
+    seen, at = row.standing_hash, vote.at or tables.now()
+    saved = tables.approvals[row.id]
     if judged.edit is not None:
         current, named = judged.edit
         saved = replace(saved, standing_args=written(current), standing_hash=named)
@@ -189,13 +191,13 @@ def _vote(book: Book, row: ApprovalRow, vote: Vote, judged: Judged) -> None:
         "seen": seen,
         "void": judged.void,
     }
-    book.votes.setdefault(row.id, []).append(vote)
+    tables.votes.setdefault(row.id, []).append(vote)
     saved = replace(saved, **_columns(judged.progress))
     if not judged.outcome:
         missing = None if judged.asks else judged.progress.missing
         data = decision_rows.recorded(row, comment=vote.comment, at=at, missing=missing, **payload)
         event = NewEvent(K.DECISION_RECORDED, data, vote.reviewer)
-        _enter(book, saved, event, wakes=judged.asks)
+        _enter(tables, saved, event, wakes=judged.asks)
         return
     window = window_of(row, author=False)
     outcome: dict[str, Any] = {
@@ -212,17 +214,17 @@ def _vote(book: Book, row: ApprovalRow, vote: Vote, judged: Judged) -> None:
     value = judged.decided_args
     saved = replace(saved, **outcome, decided_args=None if value is None else written(value))
     event = NewEvent(K.APPROVAL_DECIDED, data, vote.reviewer)
-    _enter(book, saved, event, wakes=not window and not _ends(saved))
+    _enter(tables, saved, event, wakes=not window and not _ends(saved))
 
 
-def take_back(book: Book, ident: UUID, *, reviewer: Reviewer) -> ApprovalRow:
+def take_back(tables: MemoryTables, ident: UUID, *, reviewer: Reviewer) -> ApprovalRow:
     """held -> pending, by who decided it; raises what `gates.take_back` raises."""
-    with book.lock:
-        row, now = reading.approval(book, ident), book.now()
+    with tables.lock:
+        row, now = reading.approval(tables, ident), tables.now()
         mine = person(row.decided_by) == person(reviewer.id)
         if row.status != "held" or not mine or not row.effective_at or row.effective_at <= now:
             raise undo_window.nothing(row, reviewer)
-        votes = book.votes[ident]
+        votes = tables.votes[ident]
         gone = undo_window.taking_back(reviewer)
         current = standing_edit([*votes, gone])
         then = progress(terms_of(row.terms), [*votes, gone], escalated=bool(row.escalated_at))
@@ -239,7 +241,7 @@ def take_back(book: Book, ident: UUID, *, reviewer: Reviewer) -> ApprovalRow:
         )
         votes.append(vote)
         saved = replace(
-            book.approvals[ident],
+            tables.approvals[ident],
             **BLANK,
             **_columns(then),
             status="pending",
@@ -249,35 +251,35 @@ def take_back(book: Book, ident: UUID, *, reviewer: Reviewer) -> ApprovalRow:
             standing_hash=row.proposal_hash if current is None else current.proposal_hash,
         )
         event = NewEvent(K.DECISION_TAKEN_BACK, data, reviewer.id)
-        _enter(book, saved, event, wakes=False)
-    return reading.approval(book, ident)
+        _enter(tables, saved, event, wakes=False)
+    return reading.approval(tables, ident)
 
 
-def settle_due(book: Book) -> int:
+def settle_due(tables: MemoryTables) -> int:
     """held -> settled for each decision that counts from now on; how many."""
-    now = book.now()
+    now = tables.now()
     due = [
         a
-        for a in book.approvals.values()
+        for a in tables.approvals.values()
         if a.status == "held" and a.effective_at and a.effective_at <= now
     ]
     for a in due:
         event = NewEvent(K.APPROVAL_SETTLED, undo_window.settled(a), SWEEP)
-        _enter(book, replace(a, status="settled"), event, wakes=not _ends(a))
+        _enter(tables, replace(a, status="settled"), event, wakes=not _ends(a))
     return len(due)
 
 
-def hold_ends(book: Book, thread: UUID) -> bool:
+def hold_ends(tables: MemoryTables, thread: UUID) -> bool:
     """Let the clock run to where a decision of this thread counts; False: none is held."""
-    held = [a for a in book.approvals.values() if a.thread == thread and a.status == "held"]
+    held = [a for a in tables.approvals.values() if a.thread == thread and a.status == "held"]
     for a in held:
         if a.effective_at is not None:
-            book.pass_time((a.effective_at - book.now()).total_seconds() + 0.001)
-    return bool(held and settle_due(book))
+            tables.pass_time((a.effective_at - tables.now()).total_seconds() + 0.001)
+    return bool(held and settle_due(tables))
 
 
 def _columns(now: Progress) -> dict[str, Any]:
-    """The votes and the turn as rows of a book keep them."""
+    """The votes and the turn as rows keep them."""
     columns = now.columns
     return columns | {"tally": written(columns["tally"])}
 
@@ -300,28 +302,28 @@ def _ends(row: ApprovalRow) -> bool:
     return row.outcome == "reject" and row.what_next not in ("", GO_ON)
 
 
-def _enter(book: Book, row: ApprovalRow, event: NewEvent, *, wakes: bool) -> None:
+def _enter(tables: MemoryTables, row: ApprovalRow, event: NewEvent, *, wakes: bool) -> None:
     if wakes:
-        wake(book, row.thread, event, row)
+        wake(tables, row.thread, event, row)
     else:
-        book.approvals[row.id] = row
-        book.move(row.thread, events=[event])
+        tables.approvals[row.id] = row
+        tables.move(row.thread, events=[event])
 
 
-def wake(book: Book, thread: UUID, event: NewEvent, outcome: ApprovalRow) -> None:
-    """Enter what became of a request, raise wake_seq, queue the thread if it waits."""
-    row = book.row(thread)
+def wake(tables: MemoryTables, thread: UUID, event: NewEvent, outcome: ApprovalRow) -> None:
+    """Enter the outcome of a request, raise wake_seq, queue the thread if it waits."""
+    row = tables.row(thread)
     waits = row.status in WAITING
 
     def enter(_: datetime) -> None:
-        book.approvals[outcome.id] = outcome
+        tables.approvals[outcome.id] = outcome
 
     sets: dict[str, Any] = {"wake_seq": row.wake_seq + 1}
     if waits:
         sets["waiting_on"] = None
     else:
         sets["version"] = row.version + 1
-    book.move(
+    tables.move(
         thread,
         sets=sets,
         status=Status.QUEUED if waits else None,
@@ -331,39 +333,41 @@ def wake(book: Book, thread: UUID, event: NewEvent, outcome: ApprovalRow) -> Non
     )
 
 
-def expire_due(book: Book) -> int:
+def expire_due(tables: MemoryTables) -> int:
     """Each open request past its time goes where its terms say, as in the database; how many."""
-    now = book.now()
-    due = [a for a in book.approvals.values() if a.open and a.decide_by and a.decide_by <= now]
+    now = tables.now()
+    due = [a for a in tables.approvals.values() if a.open and a.decide_by and a.decide_by <= now]
     for a in due:
-        row = reading.approval(book, a.id)
+        row = reading.approval(tables, a.id)
         terms = terms_of(row.terms)
         if terms.on_expiry == "escalate" and a.escalated_at is None:
             later = now + timedelta(seconds=terms.escalate_for)
             data = deadlines.escalated(replace(row, escalated_at=now, decide_by=later))
             event = NewEvent(K.APPROVAL_ESCALATED, data, SWEEP)
-            then = progress(terms, book.votes.get(a.id, []), escalated=True)
+            then = progress(terms, tables.votes.get(a.id, []), escalated=True)
             called = replace(a, escalated_at=now, decide_by=later, **_columns(then))
-            _enter(book, called, event, wakes=False)
+            _enter(tables, called, event, wakes=False)
         elif terms.on_expiry == "reject":
             by, name = f"policy:{row.policy_version}", deadlines.policy_name(row)
             vote = Vote(uuid7(), by, name, "reject", row.standing_hash, NOBODY, at=now)
             judged = Judged("reject", row.standing_hash, row.progress.closed())
-            _vote(book, replace(row, terms=None), vote, judged)
+            _vote(tables, replace(row, terms=None), vote, judged)
         else:
             event = NewEvent(K.APPROVAL_EXPIRED, decision_rows.ended(a.id, a.title, now), SWEEP)
-            wake(book, a.thread, event, replace(a, **NOBODY_DUE, status="expired", decided_at=now))
+            wake(
+                tables, a.thread, event, replace(a, **NOBODY_DUE, status="expired", decided_at=now)
+            )
     return len(due)
 
 
-def withdraw_open(book: Book, thread: UUID, *, reason: str, actor: str) -> int:
+def withdraw_open(tables: MemoryTables, thread: UUID, *, reason: str, actor: str) -> int:
     """pending or held -> withdrawn for each request of a thread; how many. Wakes nobody."""
-    now = book.now()
-    gone = [a for a in book.approvals.values() if a.thread == thread and a.status in UNSETTLED]
+    now = tables.now()
+    gone = [a for a in tables.approvals.values() if a.thread == thread and a.status in UNSETTLED]
     for a in gone:
-        book.approvals[a.id] = replace(
+        tables.approvals[a.id] = replace(
             a, **BLANK, **NOBODY_DUE, status="withdrawn", comment=reason, decided_at=now
         )
         data = decision_rows.ended(a.id, a.title, now, reason=reason)
-        book.move(thread, events=[NewEvent(K.APPROVAL_WITHDRAWN, data, actor)])
+        tables.move(thread, events=[NewEvent(K.APPROVAL_WITHDRAWN, data, actor)])
     return len(gone)

@@ -1,4 +1,4 @@
-"""What a book knows of a step that was taken before, and results kept across threads."""
+"""Records of a step that was taken before, and results kept across threads."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from checkpoints.queries.reuse import PURE
 from checkpoints.views import ActivityRow
 
 from . import reads as reading
-from .book import Book
+from .tables import MemoryTables
 
 
-def reusable(book: Book, thread: UUID, *, step: int, agent_version: UUID) -> list[ActivityRow]:
+def reusable(
+    tables: MemoryTables, thread: UUID, *, step: int, agent_version: UUID
+) -> list[ActivityRow]:
     """Pure results recorded at this step by the same code, the nearest former course first."""
-    row = book.row(thread)
-    (first,) = (k for k in book.checkpoints[thread].values() if k.new.number == row.branch_start)
+    row = tables.row(thread)
+    (first,) = (k for k in tables.checkpoints[thread].values() if k.new.number == row.branch_start)
     if first.new.agent_version != row.agent_version:
         return []
     results, owner, top, until = [], row, row.branch - 1, None
@@ -22,7 +24,7 @@ def reusable(book: Book, thread: UUID, *, step: int, agent_version: UUID) -> lis
         if owner.agent_version == agent_version:
             own = [
                 a
-                for a in reading.activities(book, owner.id)
+                for a in reading.activities(tables, owner.id)
                 if a.step == step
                 and a.branch <= top
                 and (a.kind in PURE and a.state == "done" and a.finished_at is not None)
@@ -32,5 +34,5 @@ def reusable(book: Book, thread: UUID, *, step: int, agent_version: UUID) -> lis
         if owner.base is None:
             return results
         until = owner.created_at if until is None else min(until, owner.created_at)
-        owner = book.row(owner.base)
+        owner = tables.row(owner.base)
         top = owner.branch

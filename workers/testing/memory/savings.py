@@ -1,4 +1,4 @@
-"""What going on from a book has spared, as `checkpoints.queries.savings` counts it in tables."""
+"""Recorded work that was not repeated, as `checkpoints.queries.savings` counts it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from checkpoints.states import Status
 from checkpoints.views import ActivityRow, SavedRow
 
 from . import reads as reading
-from .book import Book, Row
+from .tables import MemoryTables, Row
 
 KINDS = ("activity", "model", "effect")
 
@@ -23,16 +23,16 @@ def faulty(row: Row) -> bool:
     return row.status is Status.FAILED or crashed
 
 
-def as_json(book: Book, thread: UUID) -> dict[str, Any]:
+def as_json(tables: MemoryTables, thread: UUID) -> dict[str, Any]:
     """The saved work, as the event that ends a fault records it: all on the path to the head."""
     tops: dict[int, int] = {}
-    row = book.row(thread)
-    for owner, saved in reading.path(book, thread, row.head):
+    row = tables.row(thread)
+    for owner, saved in reading.path(tables, thread, row.head):
         if owner != thread:
             break
         tops.setdefault(saved.new.branch, saved.new.step + (saved.new.branch == row.branch))
     newest: dict[tuple[Any, ...], ActivityRow] = {}
-    for a in reading.activities(book, thread):
+    for a in reading.activities(tables, thread):
         if a.kind in KINDS and a.step <= tops.get(a.branch, -1):
             position = (a.branch, a.step, a.node, a.index, a.key)
             if position not in newest or newest[position].revision < a.revision:

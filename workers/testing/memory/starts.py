@@ -1,4 +1,4 @@
-"""How a thread begins in a book: with an input, or forked from any checkpoint of another."""
+"""How a thread begins in memory: with an input, or forked from any checkpoint of another."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from checkpoints.views import ActivityRow
 from workers.authoring.graph import Graph
 
 from . import reads as reading
-from .book import Book, Row, written
 from .once import entering
-from .people import birth, changed
+from .people import changed, insert_thread
+from .tables import MemoryTables, Row, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Origin:
 
 
 def start(
-    book: Book,
+    tables: MemoryTables,
     graph: Graph,
     *,
     agent_version: UUID,
@@ -66,8 +66,8 @@ def start(
     channels = graph.describe_channels()
     state = {c: spec["default"] for c, spec in channels.items() if "default" in spec} | dict(input)
     deltas.check(state)
-    book.reducers[agent_version] = graph.reducers
-    book.limits[agent_version] = LIMITS[graph.payloads]
+    tables.reducers[agent_version] = graph.reducers
+    tables.limits[agent_version] = LIMITS[graph.payloads]
     digests = Digests.of(state, graph.reducers)
     checkpoint = first_checkpoint(
         source="input",
@@ -83,13 +83,13 @@ def start(
     own = {} if origin is None else origin.columns
     row = Row(
         id=uuid7() if origin is None else origin.id,
-        workspace=book.workspace,
+        workspace=tables.workspace,
         agent=graph.name,
         agent_version=agent_version,
         title=title or graph.name,
         automatic_title=not title,
         started_by=actor,
-        created_at=book.now(),
+        created_at=tables.now(),
         effects=effects,
         pause_at=pause_at,
         **own,
@@ -108,7 +108,7 @@ def start(
         "title": title,
         "row": payload,
     }
-    return birth(book, row, checkpoint, EventKind.THREAD_STARTED, data)
+    return insert_thread(tables, row, checkpoint, EventKind.THREAD_STARTED, data)
 
 
 def memory_config(graph: Graph) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def memory_config(graph: Graph) -> dict[str, Any]:
 
 
 def fork(
-    book: Book,
+    tables: MemoryTables,
     base: UUID,
     *,
     checkpoint: UUID,
@@ -134,9 +134,9 @@ def fork(
     """Begin a new thread from a checkpoint of another, which stays as it is; the new id."""
     check_texts(title=title)
     limits = fork_budgets.checked(budget) if budget else {}
-    old, point = book.row(base), book.checkpoint(base, checkpoint).new
-    whole = joined_config(reading.config(book, base), config or {})
-    result = changed(book, base, checkpoint, changes, point.agent_version)
+    old, point = tables.row(base), tables.checkpoint(base, checkpoint).new
+    whole = joined_config(reading.config(tables, base), config or {})
+    result = changed(tables, base, checkpoint, changes, point.agent_version)
     first = first_checkpoint(
         step=point.step,
         parent=checkpoint,
@@ -152,12 +152,12 @@ def fork(
     )
     row = Row(
         id=uuid7(),
-        workspace=book.workspace,
+        workspace=tables.workspace,
         agent=old.agent,
         agent_version=point.agent_version,
         title=title or f"{old.title} (fork)"[:300],
         started_by=actor,
-        created_at=book.now(),
+        created_at=tables.now(),
         effects=effects,
         base=base,
         forked_from=checkpoint,
@@ -177,30 +177,36 @@ def fork(
         **({"exchanged": dict(exchanged)} if exchanged else {}),
     }
     if limits:
-        book.budgets[row.id] = limits, limits
-    return birth(book, row, first, EventKind.THREAD_FORKED, data)
+        tables.budgets[row.id] = limits, limits
+    return insert_thread(tables, row, first, EventKind.THREAD_FORKED, data)
 
 
 def fork_with_output(
-    book: Book, call: ActivityRow, *, output: Any, checkpoint: UUID, actor: str, **more: Any
+    tables: MemoryTables,
+    call: ActivityRow,
+    *,
+    output: Any,
+    checkpoint: UUID,
+    actor: str,
+    **more: Any,
 ) -> UUID:
     """Begin a fork in which a recorded call has another output; `more` as for `fork`."""
     exchanged = counterfactuals.named(call)
-    born = fork(
-        book, call.thread, checkpoint=checkpoint, changes={}, actor=actor, exchanged=exchanged,
+    thread = fork(
+        tables, call.thread, checkpoint=checkpoint, changes={}, actor=actor, exchanged=exchanged,
         **more,
     )  # fmt: skip
     beside = [
         a
-        for a in reading.activities(book, call.thread)
+        for a in reading.activities(tables, call.thread)
         if (a.branch, a.step) == (call.branch, call.step)
     ]
     rows = counterfactuals.written(call, output, beside, actor=actor)
-    entries = [entering(book, born, activity, insert) for activity, insert, _ in rows]
+    entries = [entering(tables, thread, activity, insert) for activity, insert, _ in rows]
 
     def enter(at: datetime) -> None:
         for entry in entries:
             entry(at)
 
-    book.move(born, events=[event for _, _, event in rows], also=enter)
-    return born
+    tables.move(thread, events=[event for _, _, event in rows], also=enter)
+    return thread

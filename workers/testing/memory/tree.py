@@ -1,4 +1,4 @@
-"""Children in a book: how they are started, and what their parent sees of them."""
+"""Children in memory: how they are started, and what their parent sees of them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from checkpoints.store import HandOff, NewCheckpoint, NewChild, NewEvent
 from checkpoints.store.statement.moves import first_checkpoint
 from checkpoints.views import AgentRow
 
-from .book import Book, Row, read
 from .once import Once
-from .people import birth, cancel, send
+from .people import cancel, insert_thread, send
 from .starts import Origin, memory_config, start
+from .tables import MemoryTables, Row, read
 
 
 class Tree(Once):
-    """One worker's side of a book, where threads start others."""
+    """The ledger of one worker in memory: threads that start others."""
 
     def agent(self, work: Work, name: str) -> AgentRow:
-        known = self._book.family.graphs.get(name)
+        known = self._tables.family.graphs.get(name)
         if known is None:
             raise NotFound(
                 f"No agent named {name!r} plays along: Harness(graph, agents=[...]) takes others."
@@ -43,7 +43,7 @@ class Tree(Once):
             graph={"entry": list(graph.entry)},
             tools={},
             queue=graph.queue,
-            created_at=self._book.now(),
+            created_at=self._tables.now(),
         )
 
     def spawn(
@@ -57,18 +57,18 @@ class Tree(Once):
         at_most: int = 0,
         events: Sequence[NewEvent] = (),
     ) -> None:
-        book = self._book
-        parent = book.row(work.thread)
+        tables = self._tables
+        parent = tables.row(work.thread)
         if parent.lease_token != work.token:
             raise LeaseLost(thread=work.thread)
-        graph, version = book.family.graphs[agent.agent]
-        known = book.family.children.setdefault(work.thread, [])
+        graph, version = tables.family.graphs[agent.agent]
+        known = tables.family.children.setdefault(work.thread, [])
         for child in children:
-            if child.id in book.rows:
+            if child.id in tables.rows:
                 continue
             origin = Origin(child.id, parent, waits=child.hold == "held", at_most=at_most)
             start(
-                book,
+                tables,
                 graph,
                 agent_version=version,
                 input=child.input,
@@ -83,7 +83,7 @@ class Tree(Once):
             "agent": agent.agent,
             "agent_version": str(agent.id),
             "children": [
-                {"thread": str(child.id), "chain": str(book.row(child.id).chain_id)}
+                {"thread": str(child.id), "chain": str(tables.row(child.id).chain_id)}
                 for child in children
             ],
         }
@@ -94,14 +94,14 @@ class Tree(Once):
     def origin(self, work: Work) -> list[dict[str, str]] | None:
         results: list[dict[str, str]] = []
         parent = work.parent
-        while parent in self._book.rows:  # of a tape there may be no parents
-            row = self._book.rows[parent]
+        while parent in self._tables.rows:  # of a tape there may be no parents
+            row = self._tables.rows[parent]
             results.append({"thread": str(row.id), "agent": row.agent, "title": row.title})
             parent = row.parent
         return results[::-1] or None
 
     def message_channel_of(self, work: Work, thread: UUID) -> str:
-        graph, _ = self._book.family.graphs[self._book.row(thread).agent]
+        graph, _ = self._tables.family.graphs[self._tables.row(thread).agent]
         return str(graph.message_channel)
 
     def send(
@@ -116,9 +116,9 @@ class Tree(Once):
         try:
             self.record(work, activity, result=result, events=events)
         finally:  # a worker that is lost right after it has sent it
-            if (work.thread, activity.position, activity.revision) in self._book.activities:
+            if (work.thread, activity.position, activity.revision) in self._tables.activities:
                 actor = f"thread:{work.thread}"
-                send(self._book, to, message=activity.args["message"], actor=actor)
+                send(self._tables, to, message=activity.args["message"], actor=actor)
 
     def cancel_child(
         self,
@@ -131,37 +131,37 @@ class Tree(Once):
         try:
             self.record(work, activity, result=None, events=events)
         finally:  # a worker that is lost right after it has recorded it
-            if (work.thread, activity.position, activity.revision) in self._book.activities:
-                _cancel(self._book, child, actor=f"thread:{work.thread}")
+            if (work.thread, activity.position, activity.revision) in self._tables.activities:
+                _cancel(self._tables, child, actor=f"thread:{work.thread}")
 
     def children(self, work: Work, ids: Sequence[UUID]) -> dict[UUID, ChildRow]:
-        own = set(self._book.family.children.get(work.thread, ()))
-        now = {ident: self._book.family.now(ident) for ident in ids}
-        return {i: _child(self._book, self._book.row(n)) for i, n in now.items() if n in own}
+        own = set(self._tables.family.children.get(work.thread, ()))
+        now = {ident: self._tables.family.now(ident) for ident in ids}
+        return {i: _child(self._tables, self._tables.row(n)) for i, n in now.items() if n in own}
 
     def states_at(self, points: Sequence[tuple[UUID, UUID, bytes]]) -> list[dict[str, Any]]:
-        return [self._book.materialise(thread, ident).state for thread, ident, _ in points]
+        return [self._tables.materialise(thread, ident).state for thread, ident, _ in points]
 
     def await_children(
         self, work: Work, joins: Sequence[Sequence[UUID]], *, seconds: float | None = None
     ) -> None:
-        self._book.family.deadlines.pop(work.thread, None)
+        self._tables.family.deadlines.pop(work.thread, None)
         if seconds is not None:
-            self._book.family.deadlines[work.thread] = self._book.now().timestamp() + seconds
+            self._tables.family.deadlines[work.thread] = self._tables.now().timestamp() + seconds
 
     def look_for_children(self, work: Work) -> None:
         """The harness looks after each child."""
 
 
-def _cancel(book: Book, thread: UUID, *, actor: str) -> None:
+def _cancel(tables: MemoryTables, thread: UUID, *, actor: str) -> None:
     """Cancel a thread and what it started, unless it has ended."""
-    if book.row(thread).status not in FINISHED:
-        cancel(book, thread, actor=actor)
-    for child in book.family.children.get(thread, ()):
-        _cancel(book, book.family.now(child), actor=actor)
+    if tables.row(thread).status not in FINISHED:
+        cancel(tables, thread, actor=actor)
+    for child in tables.family.children.get(thread, ()):
+        _cancel(tables, tables.family.now(child), actor=actor)
 
 
-def _child(book: Book, row: Row) -> ChildRow:
+def _child(tables: MemoryTables, row: Row) -> ChildRow:
     return ChildRow(
         id=row.id,
         agent=row.agent,
@@ -169,41 +169,41 @@ def _child(book: Book, row: Row) -> ChildRow:
         status=row.status,
         reason=row.status_reason,
         head=row.head,
-        state_hash=book.checkpoint(row.id, row.head).new.state_hash,
+        state_hash=tables.checkpoint(row.id, row.head).new.state_hash,
         last_seq=row.last_seq,
         last_hash=row.last_hash,
     )
 
 
-def awaits(book: Book, parent: UUID) -> bool:
+def awaits(tables: MemoryTables, parent: UUID) -> bool:
     """Answer True if a thread waits for children, maybe beside requests."""
-    row = book.row(parent)
+    row = tables.row(parent)
     waits = read(row.waiting_on)
     return row.status is Status.WAITING and isinstance(waits, dict) and "joins" in waits
 
 
-def waiting_children(book: Book, parent: UUID) -> Iterator[UUID]:
+def waiting_children(tables: MemoryTables, parent: UUID) -> Iterator[UUID]:
     """Children of a parent that have not ended, in their order; a held one is let begin."""
-    for child in list(book.family.children.get(parent, ())):
-        row = book.row(child)
+    for child in list(tables.family.children.get(parent, ())):
+        row = tables.row(child)
         if row.status in FINISHED:
             continue
         waits = read(row.waiting_on)
         if isinstance(waits, dict) and waits.get("kind") == "limit":
-            _wake(book, child, {"by": "limit"})
+            _wake(tables, child, {"by": "limit"})
         yield child
 
 
-def look(book: Book, parent: UUID, *, late: bool = False) -> bool:
+def look(tables: MemoryTables, parent: UUID, *, late: bool = False) -> bool:
     """Wake a parent whose children have done what it waits for; with `late` its time is over."""
-    waits = read(book.row(parent).waiting_on)
-    statuses = [book.row(child).status for child in book.family.children.get(parent, ())]
+    waits = read(tables.row(parent).waiting_on)
+    statuses = [tables.row(child).status for child in tables.family.children.get(parent, ())]
     if not (late or any(_decided(join, statuses) for join in waits["joins"])):
         return False
     if late:
-        until = book.family.deadlines.pop(parent)
-        book.pass_time(until - book.now().timestamp() + 0.001)
-    _wake(book, parent, {"by": "deadline" if late else "children"})
+        until = tables.family.deadlines.pop(parent)
+        tables.pass_time(until - tables.now().timestamp() + 0.001)
+    _wake(tables, parent, {"by": "deadline" if late else "children"})
     return True
 
 
@@ -216,9 +216,9 @@ def _decided(join: Mapping[str, Any], statuses: Sequence[Status]) -> bool:
     return ended == len(statuses) or succeeded >= join["need"] or beyond
 
 
-def _wake(book: Book, thread: UUID, data: Mapping[str, Any]) -> None:
+def _wake(tables: MemoryTables, thread: UUID, data: Mapping[str, Any]) -> None:
     event = NewEvent(EventKind.THREAD_WOKEN, data, "worker:harness")
-    book.move(thread, sets={"waiting_on": None}, status=Status.QUEUED, events=[event])
+    tables.move(thread, sets={"waiting_on": None}, status=Status.QUEUED, events=[event])
 
 
 def handed_off(work: Work, hand_off: HandOff, checkpoint: NewCheckpoint) -> NewEvent:
@@ -233,14 +233,19 @@ def handed_off(work: Work, hand_off: HandOff, checkpoint: NewCheckpoint) -> NewE
 
 
 def hand_over(
-    book: Book, giver: Row, hand_off: HandOff, checkpoint: NewCheckpoint, *, end: tuple[int, bytes]
+    tables: MemoryTables,
+    giver: Row,
+    hand_off: HandOff,
+    checkpoint: NewCheckpoint,
+    *,
+    end: tuple[int, bytes],
 ) -> None:
     """Begin the successor of a thread, from its last checkpoint; in its place among its siblings.
 
     `end` is the event of the giver that the successor is bound to.
     """
-    graph, version = book.family.graphs[hand_off.agent.agent]
-    book.reducers[version] = graph.reducers
+    graph, version = tables.family.graphs[hand_off.agent.agent]
+    tables.reducers[version] = graph.reducers
     first = first_checkpoint(
         step=checkpoint.step,
         parent=checkpoint.id,
@@ -258,12 +263,12 @@ def hand_over(
     )
     row = Row(
         id=hand_off.id,
-        workspace=book.workspace,
+        workspace=tables.workspace,
         agent=graph.name,
         agent_version=version,
         title=giver.title,
         started_by=giver.started_by,
-        created_at=book.now(),
+        created_at=tables.now(),
         effects=giver.effects,
         base=giver.id,
         forked_from=checkpoint.id,
@@ -280,8 +285,8 @@ def hand_over(
         "base_hash": end[1].hex(),
         "hand_off": True,
     }
-    birth(book, row, first, EventKind.THREAD_FORKED, data)
-    book.family.successors[giver.id] = row.id
-    for siblings in book.family.children.values():
+    insert_thread(tables, row, first, EventKind.THREAD_FORKED, data)
+    tables.family.successors[giver.id] = row.id
+    for siblings in tables.family.children.values():
         if giver.id in siblings:
             siblings[siblings.index(giver.id)] = row.id

@@ -1,4 +1,4 @@
-"""Undo of a whole thread in a book: what the store and its readers do for a failed or ended one."""
+"""Undo of a whole thread in memory: what the store and its readers do for a failed or ended one."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from checkpoints.views import ActivityRow, CheckpointRow, EffectFate
 
 from . import reads as reading
 from . import requests
-from .book import Book, read, written
 from .interrupted_effects import taken_away
 from .once import released
+from .tables import MemoryTables, read, written
 
 K = EventKind
 
 
-def effects_of(book: Book, thread: UUID) -> list[EffectFate]:
+def effects_of(tables: MemoryTables, thread: UUID) -> list[EffectFate]:
     """List the effects of a thread on the path to its head, last first; not its base's."""
-    return reading.effects_after(book, thread, reading.by_number(book, thread, 0).id)
+    return reading.effects_after(tables, thread, reading.by_number(tables, thread, 0).id)
 
 
-def checkpoint_before(book: Book, activity: ActivityRow) -> CheckpointRow:
+def checkpoint_before(tables: MemoryTables, activity: ActivityRow) -> CheckpointRow:
     """The newest checkpoint, on the way to the head, that knows nothing of an activity on it."""
-    for row in reversed(reading.checkpoints(book, activity.thread)):
+    for row in reversed(reading.checkpoints(tables, activity.thread)):
         if row.branch == activity.branch and row.step < activity.step and not row.abandoned:
             return row
     raise NotFound("This activity does not lie on the way to the thread's head.")
 
 
-def undo_failures(book: Book, thread: UUID) -> dict[str, tuple[int, str]]:
+def undo_failures(tables: MemoryTables, thread: UUID) -> dict[str, tuple[int, str]]:
     """{effect: (how often its undo failed, the last error)} since the undo was wanted last."""
     results: dict[str, tuple[int, str]] = {}
-    for event in book.events[thread]:
+    for event in tables.events[thread]:
         if event.kind in (K.ROLLBACK_STARTED, K.ROLLBACK_RETRIED):
             results.clear()
         elif event.kind == K.COMPENSATION_FAILED:
@@ -53,30 +53,30 @@ def carried(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def cancel_and_undo(
-    book: Book, thread: UUID, *, actor: str, reason: str = "", unknown: bool = False
+    tables: MemoryTables, thread: UUID, *, actor: str, reason: str = "", unknown: bool = False
 ) -> bool:
     """Any unfinished status -> rolling_back, to be cancelled; False where nothing can be undone."""
-    row = book.row(thread)
+    row = tables.row(thread)
     if row.status not in CANCELLABLE:
         raise NotAllowedNow(
             f"Cancelling is not possible while the thread is {row.status}.", status=row.status
         )
-    fates = effects_of(book, thread)
+    fates = effects_of(tables, thread)
     chosen = undo.chosen(fates, unknown=unknown)
     if not chosen:
         return False
-    requests.withdraw_open(book, thread, reason="The thread was cancelled.", actor=actor)
+    requests.withdraw_open(tables, thread, reason="The thread was cancelled.", actor=actor)
     plan = undo.plan_back_to(
-        checkpoint_before(book, chosen[-1].activity),
+        checkpoint_before(tables, chosen[-1].activity),
         fates,
         reason=reason,
         by=actor,
         then="cancelled",
         unknown=unknown,
     )
-    away = taken_away(book, thread, actor=actor, how="cancelled")
+    away = taken_away(tables, thread, actor=actor, how="cancelled")
     event = NewEvent(K.ROLLBACK_STARTED, plan | away.data, actor, undo.version(plan))
-    book.move(
+    tables.move(
         thread,
         sets=carried(plan),
         status=Status.ROLLING_BACK,

@@ -1,4 +1,4 @@
-"""In a book: effects that were lost, answers of people, and what lies beside the way."""
+"""In memory: effects that were lost, answers of people, and what lies beside the way."""
 
 from __future__ import annotations
 
@@ -20,22 +20,24 @@ from checkpoints.verdicts import MEANING, Verdict, plan_of_undo, question_of
 from checkpoints.views import ActivityRow
 
 from . import reads as reading
-from .book import Book, Guard, Row, read, written
 from .once import released
+from .tables import Guard, MemoryTables, Row, read, written
 
 
-def lost(book: Book, thread: UUID, ident: UUID, *, owner: str, guard: Guard) -> Row | None:
+def lost(
+    tables: MemoryTables, thread: UUID, ident: UUID, *, owner: str, guard: Guard
+) -> Row | None:
     """started -> unknown; None when the guard did not hold."""
-    row = reading.activity(book, ident)
+    row = reading.activity(tables, ident)
 
     def enter(at: datetime) -> None:
-        _write(book, row, state="unknown", error=LOST, finished_at=at)
+        _write(tables, row, state="unknown", error=LOST, finished_at=at)
 
-    return book.move(thread, guard=guard, events=[told_unknown(_named(row), owner)], also=enter)
+    return tables.move(thread, guard=guard, events=[told_unknown(_named(row), owner)], also=enter)
 
 
 def settle(
-    book: Book,
+    tables: MemoryTables,
     thread: UUID,
     *,
     activity: UUID,
@@ -46,15 +48,15 @@ def settle(
 ) -> None:
     """attention -> queued or rolling_back: what a person says about one effect."""
     deltas.check(result, "$.result")
-    row = book.row(thread)
+    row = tables.row(thread)
     question = question_of(row.status, read(row.waiting_on))
     if question is None or question.activity != activity:
-        before = settled(book, thread, activity)
+        before = settled(tables, thread, activity)
         if before is not None:
             message = f"This has been answered already: {MEANING[Verdict(before[0])]}."
             raise AlreadySettled(message, status=row.status)
         raise NotAllowedNow(f"Nothing is asked about this effect while the thread is {row.status}.")
-    effect = reading.activity(book, activity)
+    effect = reading.activity(tables, activity)
     if verdict not in question.choices(effect.state, effect.undo):
         raise NotAllowedNow(f"The answer {verdict} is not possible here.", status=row.status)
     sets: dict[str, Any] = {"wish": "", "waiting_on": None, "wake_at": None, "crash_count": 0}
@@ -79,17 +81,19 @@ def settle(
     def enter(at: datetime) -> None:
         if verdict is Verdict.HAPPENED:
             saved = written(result)
-            _write(book, effect, state="done", result=saved, error="", finished_at=at)
+            _write(tables, effect, state="done", result=saved, error="", finished_at=at)
         elif verdict is Verdict.NOT_HAPPENED:
-            _write(book, effect, state="failed", error=NOT_HAPPENED, finished_at=at)
+            _write(tables, effect, state="failed", error=NOT_HAPPENED, finished_at=at)
 
     answer = NewEvent(EventKind.EFFECT_SETTLED, payload, actor, NAMING_V)
-    book.move(thread, sets=sets, status=status, reason=why, events=[answer, following], also=enter)
+    tables.move(
+        thread, sets=sets, status=status, reason=why, events=[answer, following], also=enter
+    )
 
 
-def settled(book: Book, thread: UUID, ident: UUID) -> tuple[str, str] | None:
+def settled(tables: MemoryTables, thread: UUID, ident: UUID) -> tuple[str, str] | None:
     """(verdict, hash of the arguments it is about) that people last gave about an effect."""
-    for event in reversed(reading.events(book, thread)):
+    for event in reversed(reading.events(tables, thread)):
         data = event.data
         if event.kind == EventKind.EFFECT_SETTLED and data["activity"] == str(ident):
             return data["verdict"], data.get("args_hash", "")
@@ -97,25 +101,25 @@ def settled(book: Book, thread: UUID, ident: UUID) -> tuple[str, str] | None:
 
 
 def branches_to_head(
-    book: Book, thread: UUID
+    tables: MemoryTables, thread: UUID
 ) -> tuple[list[tuple[UUID, int, int]], dict[UUID, int]]:
     """([(thread, branch, last step) on the way, newest first], {thread: its newest branch})."""
     upto: dict[tuple[UUID, int], int] = {}
-    for owner, saved in reading.path(book, thread, book.row(thread).head):
+    for owner, saved in reading.path(tables, thread, tables.row(thread).head):
         upto.setdefault((owner, saved.new.branch), saved.new.step)
     results = [(owner, branch, step) for (owner, branch), step in upto.items()]
-    return results, {owner: book.row(owner).branch for owner, _, _ in results}
+    return results, {owner: tables.row(owner).branch for owner, _, _ in results}
 
 
 def at_place(
-    book: Book, ranges: Sequence[Range], position: Position, *, limit: int
+    tables: MemoryTables, ranges: Sequence[Range], position: Position, *, limit: int
 ) -> list[ActivityRow]:
     """List the activities at one node, index and key in these ranges, at most `limit` of each."""
     activities: list[ActivityRow] = []
     for thread, branch, low, high in ranges:
         here = [
             a
-            for a in reading.activities(book, thread)
+            for a in reading.activities(tables, thread)
             if a.branch == branch
             and low < a.step <= high
             and (a.node, a.index, a.key) == (position.node, position.index, position.key)
@@ -124,9 +128,9 @@ def at_place(
     return activities
 
 
-def _write(book: Book, row: ActivityRow, **changes: Any) -> None:
+def _write(tables: MemoryTables, row: ActivityRow, **changes: Any) -> None:
     key = reading.activity_key(row)
-    book.activities[key] = replace(book.activities[key], **changes)
+    tables.activities[key] = replace(tables.activities[key], **changes)
 
 
 def _named(row: ActivityRow) -> NewActivity:

@@ -36,7 +36,7 @@ def played(bank: Bank, home: Path, numbers: Iterable[int]) -> Record:
         values = dict(made.VALUES)
         for field, (name, raw) in made.files(task).items():
             sha = hashlib.sha256(raw).hexdigest()
-            harness.book.files[sha] = (name, "text/csv", raw)
+            harness.tables.files[sha] = (name, "text/csv", raw)
             values[field] = ref(name, raw)
             acks.append({"command": "upload", "sha256": sha, "task": task})
         no = Reject(tasks.comment(task), by=MANAGER)
@@ -48,7 +48,7 @@ def played(bank: Bank, home: Path, numbers: Iterable[int]) -> Record:
             {"command": "decide", "thread": thread.id, "approval": f"a{task}",
              "verdict": tasks.verdict(task)},
         ]  # fmt: skip
-    saved = {sha: raw for h in harnesses.values() for sha, (_, _, raw) in h.book.files.items()}
+    saved = {sha: raw for h in harnesses.values() for sha, (_, _, raw) in h.tables.files.items()}
     return Record(
         threads, lines(bank.ledger), acks, files_in(home / "outbox"),
         reports_in(home / "published"), saved,
@@ -63,7 +63,7 @@ def grown(home: Path, numbers: Iterable[int]) -> Record:
         first = next(graph for graph in tree_agents.GRAPHS if graph.name == task["agent"])
         harness = Harness(first, agents=[g for g in tree_agents.GRAPHS if g is not first])
         harness.play({k: v for k, v in task["input"].items() if v is not None})
-        threads += [_of_tree(Played(harness, row.id), row) for row in harness.book.rows.values()]
+        threads += [_of_tree(Played(harness, row.id), row) for row in harness.tables.rows.values()]
     record = Record({thread.id: thread for thread in threads}, [], [])
     record.counts = lines(home / "counts.jsonl")
     record.acknowledged = [

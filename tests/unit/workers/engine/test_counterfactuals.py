@@ -16,7 +16,7 @@ from workers.authoring.graph import END, Gate, Graph, State, tool
 from workers.authoring.language_models import Reply, Request
 from workers.node.context import Context
 from workers.testing.harness import Harness
-from workers.testing.memory import starts as births
+from workers.testing.memory import starts
 
 pytestmark = pytest.mark.requirement("G11")
 
@@ -103,7 +103,7 @@ def instead(bench: EITHER, base: Any, tool: str, output: Any, number: int, **mor
     point = bench.checkpoint(base, number).id
     values: dict[str, Any] = {"output": output, "checkpoint": point, "actor": "user:2", **more}
     if isinstance(bench, MemoryBench):
-        return births.fork_with_output(bench.book, call, **values)
+        return starts.fork_with_output(bench.tables, call, **values)
     return store.fork_with_output(call, **values)
 
 

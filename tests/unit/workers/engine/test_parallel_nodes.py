@@ -124,7 +124,7 @@ def test_a_finished_node_is_saved_while_its_sibling_works_and_not_repeated() -> 
     harness = Harness(fan_out(Graph("row", Row), ("a", "b"), work), guard=False)
 
     def saved() -> list[str]:
-        rows = list(harness.book.activities.values())
+        rows = list(harness.tables.activities.values())
         return [a.tool for a in rows if a.kind == "node" and a.state == "done"]
 
     thread = harness.play()

@@ -45,7 +45,7 @@ def test_the_thread_waits_before_the_node_and_its_siblings_work(bench: Bench) ->
     assert worked == ["draft", "check"]
     assert (row.kind, row.tool, row.node, row.title) == (
         *("gate", "", "send"),
-        "Go on with the node send",
+        "Continue with the node send",
     )
     assert row.args == {"node": "send", "state": bench.checkpoint(thread, 1).state_hash}
     assert "The policy “Look first” asks for it." in row.description

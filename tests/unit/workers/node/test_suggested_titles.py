@@ -13,7 +13,7 @@ from checkpoints import store
 from gatepost import END, Context, Graph, Harness, Respond, State, current
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.memory_bench import MemoryBench
-from workers.testing.memory import starts as births
+from workers.testing.memory import starts
 
 EITHER = Bench | MemoryBench
 KNOWN, SECRET = "88 invoices, EUR 204,446.25", "hunter2-hunter2"
@@ -72,8 +72,8 @@ def bench(make_bench: Callable[[Any], EITHER]) -> EITHER:
 def start(bench: EITHER, title: str = "") -> UUID:
     if isinstance(bench, MemoryBench):
         version = bench.agent.version_id
-        return births.start(
-            bench.book, graph, agent_version=version, input={}, actor="user:1", title=title
+        return starts.start(
+            bench.tables, graph, agent_version=version, input={}, actor="user:1", title=title
         )
     where: dict[str, Any] = {"workspace": bench.workspace, "actor": "user:1"}
     return store.start(bench.agent.version_id, input={}, title=title, **where)

@@ -184,7 +184,7 @@ def test_the_key_is_that_of_the_position(play: Any_Bench) -> None:
     thread = play.start()
     work(play, thread)
     chain: Any = (
-        play.book.row(thread).chain_id
+        play.tables.row(thread).chain_id
         if isinstance(play, MemoryBench)
         else one("SELECT chain_id FROM gp_thread WHERE id = %s::uuid", (thread,))
     )

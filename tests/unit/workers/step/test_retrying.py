@@ -370,8 +370,8 @@ def test_threads_leave_a_crowded_service_in_peace_together() -> None:
 
     harness = Harness(caller(), tools={"look_up": Scripted("found")})
     # Another worker has just been told to come back in a minute.
-    harness.book.held_off[(harness_workspace(harness), "look_up")] = (
-        harness.book.later(60),
+    harness.tables.held_off[(harness_workspace(harness), "look_up")] = (
+        harness.tables.later(60),
         "answered 429",
     )
     second = harness.play()
@@ -387,4 +387,4 @@ def test_threads_leave_a_crowded_service_in_peace_together() -> None:
 def harness_workspace(harness: Harness) -> Any:
     """The workspace in which a harness plays."""
     probe = harness.play(pause_at="call")
-    return harness.book.row(probe.id).workspace
+    return harness.tables.row(probe.id).workspace

@@ -21,8 +21,8 @@ from tests.unit.workers.graphs.samples import counter, graph
 from tests.unit.workers.memory_bench import MemoryBench, memory_bench_of
 from workers.testing.harness import Harness
 from workers.testing.memory import people, requests
-from workers.testing.memory.book import read, written
 from workers.testing.memory.ledger import MemoryLedger
+from workers.testing.memory.tables import read, written
 
 
 @pytest.fixture(autouse=True)
@@ -104,18 +104,18 @@ def test_memory_and_database_write_the_same_log_and_states(db: None, tmp_path: P
 def test_a_worker_without_the_lease_cannot_write(tmp_path: Path) -> None:
     bench = memory_bench_of(samples)
     thread = bench.start(folder=str(tmp_path))
-    first = people.acquire(bench.book, thread, owner="worker:a")
+    first = people.acquire(bench.tables, thread, owner="worker:a")
     assert first is not None
-    assert people.acquire(bench.book, thread, owner="worker:b") is None
-    assert people.take_over(bench.book, thread, owner="worker:b") is None
+    assert people.acquire(bench.tables, thread, owner="worker:b") is None
+    assert people.take_over(bench.tables, thread, owner="worker:b") is None
     bench.pass_time(people.LEASE_SECONDS + 1)
-    second = people.take_over(bench.book, thread, owner="worker:b")
+    second = people.take_over(bench.tables, thread, owner="worker:b")
     assert second is not None
     before = log_of(bench, thread)
     with pytest.raises(LeaseLost):
-        MemoryLedger(bench.book).leave(first, leases.EventKind.THREAD_FAILED)
+        MemoryLedger(bench.tables).leave(first, leases.EventKind.THREAD_FAILED)
     with pytest.raises(LeaseLost):
-        MemoryLedger(bench.book).hand_back(first, "too late")
+        MemoryLedger(bench.tables).hand_back(first, "too late")
     assert log_of(bench, thread) == before
     assert bench.row(thread).status is Status.RUNNING
 
@@ -127,10 +127,10 @@ def test_a_request_is_decided_once_and_as_it_was_seen(tmp_path: Path) -> None:
     seen = bench.open(thread)
     payload: dict[str, Any] = {"reviewer": Reviewer("user:2", "manager"), "verdict": "approve"}
     with pytest.raises(ProposalChanged):
-        requests.decide(bench.book, seen.id, proposal_hash="0" * 64, **payload)
-    requests.decide(bench.book, seen.id, proposal_hash=seen.proposal_hash, **payload)
+        requests.decide(bench.tables, seen.id, proposal_hash="0" * 64, **payload)
+    requests.decide(bench.tables, seen.id, proposal_hash=seen.proposal_hash, **payload)
     with pytest.raises(AlreadyDecided, match="manager already decided this request: approve"):
-        requests.decide(bench.book, seen.id, proposal_hash=seen.proposal_hash, **payload)
+        requests.decide(bench.tables, seen.id, proposal_hash=seen.proposal_hash, **payload)
     assert bench.kinds(thread).count("approval.decided") == 1
     assert bench.advance(thread).status is Status.SUCCEEDED
 
@@ -138,11 +138,11 @@ def test_a_request_is_decided_once_and_as_it_was_seen(tmp_path: Path) -> None:
 def test_three_lost_workers_are_enough(tmp_path: Path) -> None:
     bench = memory_bench_of(samples)
     thread = bench.start(folder=str(tmp_path))
-    assert people.acquire(bench.book, thread, owner="worker:a")
+    assert people.acquire(bench.tables, thread, owner="worker:a")
     taken = 0
     while bench.row(thread).status is Status.RUNNING:
         bench.pass_time(people.LEASE_SECONDS + 1)
-        taken += people.take_over(bench.book, thread, owner="worker:b") is not None
+        taken += people.take_over(bench.tables, thread, owner="worker:b") is not None
     assert (taken, bench.row(thread).status) == (2, Status.ATTENTION)
 
 

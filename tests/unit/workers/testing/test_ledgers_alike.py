@@ -17,7 +17,7 @@ from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs import samples
 from tests.unit.workers.graphs.samples import counter
 from tests.unit.workers.memory_bench import MemoryBench, memory_bench_of
-from workers.testing.memory.book import Row
+from workers.testing.memory.tables import Row
 
 from .test_harness_alike import log_of
 

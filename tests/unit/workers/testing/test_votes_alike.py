@@ -1,4 +1,4 @@
-"""Chance decides who says what to a request; the database and the book must answer alike."""
+"""Chance decides who says what to a request; the database and the tables must answer alike."""
 
 from __future__ import annotations
 
@@ -92,34 +92,34 @@ class InMemory:
     def __init__(self, terms: Terms) -> None:
         bench = memory_bench_of(samples)
         self.thread: UUID = bench.start()
-        work, self.book = bench.lease(self.thread), bench.book
+        work, self.tables = bench.lease(self.thread), bench.tables
         assert bench.ledger().ask(work, [proposal(work.branch, work.step + 1, terms)])
-        [row] = reading.approvals(self.book, self.thread)
+        [row] = reading.approvals(self.tables, self.thread)
         self.id = row.id
 
     def row(self) -> ApprovalRow:
-        return reading.approval(self.book, self.id)
+        return reading.approval(self.tables, self.id)
 
     def counts(self) -> list[bool]:
         counted = self.row().progress.decisions
-        return [vote.decision in counted for vote in self.book.votes[self.id]]
+        return [vote.decision in counted for vote in self.tables.votes[self.id]]
 
     def decide(self, **message: Any) -> Any:
-        return requests.decide(self.book, self.id, **message)
+        return requests.decide(self.tables, self.id, **message)
 
     def take_back(self, who: Reviewer) -> Any:
-        return requests.take_back(self.book, self.id, reviewer=who)
+        return requests.take_back(self.tables, self.id, reviewer=who)
 
     def expire(self) -> int:
-        self.book.pass_time(4000)
-        return requests.expire_due(self.book)
+        self.tables.pass_time(4000)
+        return requests.expire_due(self.tables)
 
     def settle(self) -> int:
-        self.book.pass_time(4000)
-        return requests.settle_due(self.book)
+        self.tables.pass_time(4000)
+        return requests.settle_due(self.tables)
 
     def log(self) -> list[Any]:
-        results = [(e.kind, e.actor, e.data) for e in reading.events(self.book, self.thread)]
+        results = [(e.kind, e.actor, e.data) for e in reading.events(self.tables, self.thread)]
         return comparable(results)
 
 
@@ -168,4 +168,4 @@ def test_whoever_says_what_both_answer_alike(db: None, terms: Terms, seed: int) 
     assert play(memory, seed) == message
     assert memory.log() == real.log()
     if real.log():
-        assert memory.counts() == real.counts() or not memory.book.votes
+        assert memory.counts() == real.counts() or not memory.tables.votes

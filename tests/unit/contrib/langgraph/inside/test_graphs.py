@@ -255,7 +255,7 @@ def test_a_static_breakpoint_waits_until_people_let_it_go_on() -> None:
         (request,) = thread.open
         args = dict(request.args)
         stops.append((list(args["before"]), list(args["after"])))
-        assert request.title == f"Go on with {', '.join(args['next'])}?"
+        assert request.title == f"Continue with {', '.join(args['next'])}?"
         thread.decide("approve")
     # Nothing is left to hold after the last node, as in LangGraph.
     assert stops == [(["meet"], []), ([], ["meet"]), (["meet"], [])]

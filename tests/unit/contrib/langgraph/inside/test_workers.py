@@ -105,7 +105,7 @@ def test_a_breakpoint_asks_again_after_an_edit(server: Server, start: Callable[.
     second = server.wait(
         lambda: [r for r in server.requests(str(case.id)) if r["id"] != first["id"]]
     )[0]
-    assert second["title"] == first["title"] == "Go on with meet?"
+    assert second["title"] == first["title"] == "Continue with meet?"
     body = {"verdict": "approve", "proposal_hash": second["proposal_hash"]}
     server.manager.post(f"/approvals/{second['id']}/decide/", body)
     case.wait_status("succeeded")

@@ -28,7 +28,7 @@ from tests.unit.workers.memory_bench import MemoryBench
 from workers.authoring.errors import Expired, Rejected
 from workers.authoring.graph import END, Append, Gate, Graph, State, Tool, tool
 from workers.node.context import Context
-from workers.testing.memory.book import written
+from workers.testing.memory.tables import written
 
 type AnyBench = Bench | MemoryBench
 VERSION = "0192f0c4-0000-7000-8000-000000000001@3"
@@ -109,7 +109,7 @@ def rules(
         return PolicyAnswer(rule_for(facts), queries_policies.mark_of(()))
 
     if isinstance(bench, MemoryBench):
-        bench.book.policy = rule_for
+        bench.tables.policy = rule_for
     else:
         monkeypatch.setattr(policy, "ask", ask)
     return factses
@@ -150,11 +150,11 @@ def decided(
         value |= {"standing_hash": hashed}
     value |= {"due_seats": [], "due_except": []} | columns
     if isinstance(bench, MemoryBench):
-        now = bench.book.now()
+        now = bench.tables.now()
         for name in ("decided_args", "standing_args"):
             value |= {name: written(value[name])} if name in value else {}
         value |= {"decided_at": now, "effective_at": now}
-        bench.book.approvals[row.id] = replace(bench.book.approvals[row.id], **value)
+        bench.tables.approvals[row.id] = replace(bench.tables.approvals[row.id], **value)
     else:
         reviewer_in(row.workspace)
         as_json = {"decided_args", "standing_args"}
@@ -172,10 +172,10 @@ def decided(
 def news(bench: AnyBench, thread: UUID, event: NewEvent) -> None:
     """Wake a thread, as every decision does."""
     if isinstance(bench, MemoryBench):
-        row = bench.book.row(thread)
+        row = bench.tables.row(thread)
         waits = row.status is Status.WAITING
         sets: dict[str, Any] = {"wake_seq": row.wake_seq + 1}
-        bench.book.move(
+        bench.tables.move(
             thread,
             sets=sets | ({"waiting_on": None} if waits else {}),
             status=Status.QUEUED if waits else None,

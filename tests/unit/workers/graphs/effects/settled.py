@@ -12,7 +12,7 @@ from checkpoints.views import ActivityRow
 from tests.unit.workers.conftest import Bench
 from tests.unit.workers.memory_bench import MemoryBench
 from workers.testing.memory import unknown_effects
-from workers.testing.memory.book import read
+from workers.testing.memory.tables import read
 
 from .unsure import world
 
@@ -37,7 +37,7 @@ def settle(
         **more,
     }
     if isinstance(bench, MemoryBench):
-        unknown_effects.settle(bench.book, thread, **values)
+        unknown_effects.settle(bench.tables, thread, **values)
     else:
         store.settle(thread, **values)
     return work(bench, thread)

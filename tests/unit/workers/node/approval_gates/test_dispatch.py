@@ -37,10 +37,10 @@ def waiting(bench: AnyBench, **input: Any) -> tuple[UUID, ApprovalRow]:
 def age(bench: AnyBench, row: ApprovalRow, seconds: float) -> None:
     """Let a decision be older than it is."""
     if isinstance(bench, MemoryBench):
-        saved = bench.book.approvals[row.id]
+        saved = bench.tables.approvals[row.id]
         assert saved.effective_at is not None
         before = saved.effective_at - timedelta(seconds=seconds)
-        bench.book.approvals[row.id] = replace(saved, effective_at=before)
+        bench.tables.approvals[row.id] = replace(saved, effective_at=before)
         return
     gated.age(row.id, seconds)
 
@@ -108,8 +108,8 @@ def test_other_arguments_are_asked_anew_and_the_former_request_is_withdrawn(
 ) -> None:
     thread, row = waiting(bench)
     if isinstance(bench, MemoryBench):
-        saved = bench.book.approvals[row.id]
-        bench.book.approvals[row.id] = replace(saved, proposal_hash="0" * 64)
+        saved = bench.tables.approvals[row.id]
+        bench.tables.approvals[row.id] = replace(saved, proposal_hash="0" * 64)
     else:
         with connection.cursor() as cursor:
             cursor.execute(

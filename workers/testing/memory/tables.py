@@ -1,8 +1,8 @@
-"""What the tables hold, kept in memory, and the one way to change a thread.
+"""Tables of a harness, kept in memory, and the one way to change a thread.
 
-`Book.move` stands for the store's one statement: guard, status, head, chained events and whatever
-belongs to them, all or nothing. Values are kept as canonical JSON text and decoded at each reading,
-so a reader meets what PostgreSQL would give back, down to the order of an object's keys.
+`MemoryTables.move` stands for the store's one statement: guard, status, head, chained events and
+whatever belongs to them, all or nothing. Values are kept as canonical JSON text and decoded at each
+reading, so a reader meets what PostgreSQL would give back, down to the order of an object's keys.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class SavedCheckpoint:
 
 @dataclass
 class Family:
-    """The agents of a book that start each other.
+    """The agents of a harness that start each other.
 
     `graphs` are {name: (graph, agent version)}, `deadlines` until when parents wait.
     """
@@ -144,7 +144,7 @@ Guard = Callable[[Row], bool]
 
 
 @dataclass
-class Book:
+class MemoryTables:
     """Threads, checkpoints, events, activities, requests and files of one process.
 
     `reducers` are those of each agent version that wrote here.
@@ -163,10 +163,10 @@ class Book:
     contents: dict[tuple[UUID, str], bytes] = field(default_factory=dict)
     # Agent versions that chose another store than the database: its limit holds here as well.
     limits: dict[UUID, int] = field(default_factory=dict)
-    # (workspace, what is named) -> until when it wants to be left in peace, and what it said.
+    # (workspace, what is named) -> until when it is not to be called, and what it said.
     held_off: dict[tuple[UUID, str], tuple[datetime, str]] = field(default_factory=dict)
     progress: list[dict[str, Any]] = field(default_factory=list)
-    # Of forks that have one: the budget at their birth, and the one that holds now.
+    # Of forks that have one: the budget with which they began, and the one that holds now.
     budgets: dict[UUID, tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=dict)
     # Results across threads: until when, and what.
     cached: dict[str, tuple[datetime, str]] = field(default_factory=dict)
@@ -183,11 +183,11 @@ class Book:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def now(self) -> datetime:
-        """The book's clock."""
+        """The tables's clock."""
         return datetime.now(UTC) + self.ahead
 
     def later(self, seconds: float) -> datetime:
-        """The clock in so many seconds."""
+        """The clock in this number of seconds."""
         return self.now() + timedelta(seconds=seconds)
 
     def pass_time(self, seconds: float) -> None:
@@ -309,28 +309,28 @@ class Book:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPayloads:
-    """Contents in a book; the interface is that of the stores in the database and in files."""
+    """Contents in memory; the interface is that of the stores in the database and in files."""
 
-    book: Book
+    tables: MemoryTables
     limit: int = LIMITS[DATABASE]
 
     def put(self, thread: UUID, contents: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """Keep them; nothing is left to be written with the row."""
         for sha, raw in contents.items():
-            self.book.contents.setdefault((thread, sha), raw)
+            self.tables.contents.setdefault((thread, sha), raw)
         return {}
 
     def get(self, threads: Sequence[UUID], hashes: Collection[str]) -> dict[str, bytes]:
         """Those that one of the threads has."""
-        known = self.book.contents
+        known = self.tables.contents
         return {s: known[t, s] for s in hashes for t in threads if (t, s) in known}
 
 
 def sealed(
-    book: Book, thread: UUID, checkpoint: NewCheckpoint, at: datetime
+    tables: MemoryTables, thread: UUID, checkpoint: NewCheckpoint, at: datetime
 ) -> tuple[SavedCheckpoint, list[NewEvent]]:
     """A checkpoint as it is kept, checked like one that goes to PostgreSQL, and its event."""
-    limit = book.limits.get(checkpoint.agent_version, LIMITS[DATABASE])
-    inserts, event = checkpoint_insert(thread, checkpoint, MemoryPayloads(book, limit))
+    limit = tables.limits.get(checkpoint.agent_version, LIMITS[DATABASE])
+    inserts, event = checkpoint_insert(thread, checkpoint, MemoryPayloads(tables, limit))
     salt, delta_hash, delta = delta_of(inserts[0])
     return SavedCheckpoint(checkpoint, thread, delta, salt, delta_hash, at), [event]
