@@ -133,6 +133,7 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "from": ("any", "what it was before: a node, number, name, list or agent version"),
     "gatepost": ("text", "version of Gatepost"),
     "gives": ("list", "roles and rights that are given"),
+    "hand_off": ("boolean", "true where an agent handed the thread over"),
     "hash": ("text", "hash of the last event"),
     "held": ("boolean", "true while the decision can be undone"),
     "hold": ("text", "id of the legal hold"),
@@ -315,7 +316,7 @@ class EventKind(_Kind):
     THREAD_FORKED = (
         "thread.forked",
         f"{_BASE} agent agent_version title row checkpoint changed reason config budget "
-        "exchanged waiting_on",
+        "exchanged hand_off waiting_on",
         Proof.THREAD,
         Proof.CHECKPOINT,
         Proof.BASE,
