@@ -20,8 +20,8 @@ from .report import report as write_report
 from .state import DependencyAudit, Ref, Row
 
 CHILD = "package-audit"
-NAMED = 8  # so many findings are named in thoughts
-SHOWN = 60  # so many findings a model sees
+NAMED = 8  # findings that a thought names
+SHOWN = 60  # findings that a model sees
 SYSTEM = (
     "You advise the owner of a Python project. Say in at most five sentences which of these "
     "findings to look at first and why. Use nothing but the findings and name the packages. The "

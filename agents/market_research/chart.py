@@ -41,7 +41,7 @@ AXIS, TREND = 0.5, 1.35
 MAX_BARS = 24
 LABEL_LENGTH = 34
 PNG_DPI = 160
-# matplotlib's settings are global: two pictures at once would mix them.
+# matplotlib's settings are global: two pictures at the same time would mix them.
 _LOCK = threading.Lock()
 
 

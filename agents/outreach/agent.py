@@ -66,7 +66,7 @@ def find(state: Outreach, ctx: Context) -> dict[str, Any]:
 
 @graph.node(then=END, label="Hand over to the writer")
 def hand_over(state: Outreach, ctx: Context) -> dict[str, Any]:
-    """Let the writer go on from this checkpoint; nothing is looked up again."""
+    """Let the writer continue from this checkpoint; nothing is looked up again."""
     ctx.hand_off(WRITER)
     number = len(state.leads)
     text = f"Handed {number:,} {'company' if number == 1 else 'companies'} to the writer."

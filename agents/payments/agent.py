@@ -23,7 +23,7 @@ from .table import Table, read
 from .tools import mail, pay, refund, release, reserve
 
 CSV = "text/csv"
-NAMED = 6  # so many invoices are named in a thought
+NAMED = 6  # invoices that a thought names
 
 graph = Graph(
     "payments",

@@ -28,7 +28,7 @@ _OF_ONE = {
 
 
 def title(check: str, number: int) -> str:
-    """Describe the problem of so many invoices, with a verb that agrees with their number."""
+    """Describe the problem of several invoices, with a verb that agrees with their number."""
     return (_OF_ONE if number == 1 else {}).get(check, TITLES[check])
 
 

@@ -1,8 +1,8 @@
 """The published folder: puts a report where others find it, and takes it away again.
 
 One folder per report under that of its workspace, written aside and renamed into place with all its
-files at once. Its manifest holds the idempotency key, so the same key never publishes twice, and
-undoing finds exactly what that key published.
+files in one move. Its manifest holds the idempotency key, so the same key never publishes twice,
+and undoing finds exactly what that key published.
 """
 
 import errno
@@ -38,7 +38,7 @@ def workspace_folder(root: Path, workspace: str) -> Path:
 
 
 def publish(folder: Path, slug: str, files: Mapping[str, bytes], *, key: str) -> dict[str, Any]:
-    """Write `files` to `<folder>/<slug>/` at once; with `key` published before, do nothing.
+    """Write `files` to `<folder>/<slug>/` in one move; with `key` published before, do nothing.
 
     A slug that another key holds gets the next free number (`<slug>-2`). Answers the same both
     times: {"slug", "files": [{"name", "size", "sha256"}]}. Raises ValueError for a slug or a file
@@ -156,7 +156,7 @@ def published(folder: Path, slug: str, key: str) -> dict[str, Any] | None:
 def _moved(aside: Path, folder: Path, slug: str, key: str) -> Path:
     """Rename to the first free place; renaming onto a folder that holds files fails.
 
-    A worker that was stopped and goes on may find that another has published with its key
+    A worker that was stopped and continues may find that another has published with its key
     meanwhile: that folder is the answer.
     """
     for number in range(1, MOST_SUFFIXES):

@@ -27,7 +27,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from .book import Book, Refused, cents
+from .account import Account, Refused, cents
 
 OPERATIONS = ("reserve", "pay", "refund", "release")
 
@@ -50,7 +50,7 @@ class Ledger:
 
     def __init__(self, path: Path, opening: str) -> None:
         self.path = path
-        self._book = Book(cents(opening))
+        self._account = Account(cents(opening))
         self._known: dict[str, tuple[str, str, Answer]] = {}
         self._lines = 0
         self._lock = threading.Lock()
@@ -80,9 +80,9 @@ class Ledger:
                 line = json.loads(raw)
                 self._lines += 1
                 if line["outcome"] == "opened":
-                    self._book = Book(cents(line["opening"]))
+                    self._account = Account(cents(line["opening"]))
                 if line["outcome"] == "done":
-                    answer = self._book.do(line["op"], line["body"], line["key"], line["at"])
+                    answer = self._account.do(line["op"], line["body"], line["key"], line["at"])
                     self._known[line["key"]] = (
                         line["op"],
                         line["body_sha256"],
@@ -104,7 +104,7 @@ class Ledger:
                 return Answer(answer.status, answer.body, replayed=True)
             at = _now()
             try:
-                done = self._book.do(op, body, key, at)
+                done = self._account.do(op, body, key, at)
             except Refused as no:
                 self._note(op, key, digest, no.status, "refused", at=at, detail=no.detail)
                 return Answer(no.status, {"detail": no.detail})
@@ -146,12 +146,12 @@ class Ledger:
     def balance(self) -> dict[str, Any]:
         """Available, reserved, paid; and how many calls there were."""
         with self._lock:
-            return {**self._book.balance(), "calls": self._lines}
+            return {**self._account.balance(), "calls": self._lines}
 
     def payments(self, suppliers: frozenset[str]) -> list[dict[str, Any]]:
         """Every payment that stands now."""
         with self._lock:
-            return self._book.payments(suppliers)
+            return self._account.payments(suppliers)
 
     def lines(self) -> bytes:
         """The file as it is."""

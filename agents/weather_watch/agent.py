@@ -49,7 +49,7 @@ graph = Graph(
 
 
 def after_look(state: WeatherWatch) -> Literal["look", "finish"]:
-    """Go on until the last day."""
+    """Continue until the last day."""
     return "look" if state.looked_at < state.at_most else "finish"
 
 

@@ -1,4 +1,4 @@
-"""python invoices.py MONTH: a payment waits for a person, and a killed script goes on.
+"""python invoices.py MONTH: a payment waits for a person, and a killed script continues.
 
 Three lines put the script under control; a fourth keeps what the first step found out.
 """

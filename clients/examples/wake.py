@@ -29,7 +29,7 @@ class Workers:
         self._lock = Lock()
 
     def start(self, thread: str, name: str) -> None:
-        """Start a worker, at once or when the one that lives has ended: it may be about to."""
+        """Start a worker, now or when the one that lives has ended: it may be about to."""
         with self._lock:
             self._wanted[thread] = name
             if thread not in self._alive:

@@ -19,7 +19,7 @@ from .record.declared import MODEL, RESERVED, WORK, describe_tools, named, names
 from .record.lifecycle import Execution
 from .record.values import listed, recordable
 from .record.work import Work
-from .wire import door
+from .wire import api
 from .wire.errors import ClientError, NotConfigured, Stop, Waiting
 from .wire.flow import Flow, Sleep
 from .wire.settings import Settings
@@ -33,7 +33,7 @@ LOOK_AGAIN_SECONDS = 5.0
 
 
 class Agent(Generic[P, R]):
-    """A function under control. Calling it starts its thread, or goes on with it by name."""
+    """A function under control. Calling it starts its thread, or continues it by name."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Agent(Generic[P, R]):
             raise NotConfigured(f"{name!r} has no argument named {', '.join(unknown)}.")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Start the thread of these arguments, or go on with the one of that name."""
+        """Start the thread of these arguments, or continue the one of that name."""
         input = recordable(named(self.function, args, kwargs), f"What {self.name!r} is called with")
         body = {
             "agent": self.name,
@@ -74,7 +74,7 @@ class Agent(Generic[P, R]):
         return cast("R", self._perform(lambda execution: execution.start(body)))
 
     def resume(self, thread: str) -> R:
-        """Go on with a thread by its id, such as a fork."""
+        """Continue a thread by its id, such as a fork."""
         return cast("R", self._perform(lambda execution: execution.resume(thread)))
 
     def serve(self, *, once: bool = False) -> Any:
@@ -150,7 +150,7 @@ class Agent(Generic[P, R]):
 
     def _serve(self, execution: Execution, once: bool) -> Flow[None]:
         while True:
-            queued = yield from door.list_queued(self.name)
+            queued = yield from api.list_queued(self.name)
             for thread in queued:
                 try:
                     yield from execution.resume(str(thread["id"]))
@@ -198,7 +198,7 @@ def agent(
     """Put a function under control; `async def` as well.
 
     `thread` names its threads and may name arguments ("invoices-{month}"): a second call with the
-    same name goes on with what the first one left. `searchable` names up to eight arguments by
+    same name continues with what the first one left. `searchable` names up to eight arguments by
     whose values people find its threads, `announce` tools that are not known before it is called,
     such as those that it makes itself. `wait=False` leaves with exit code 75 where
     people have to decide; start it again later.

@@ -7,7 +7,7 @@ from typing import Any
 from .current import await_, required
 from .parts import question_of
 from .record.steps import perform_question, take_messages
-from .wire import door
+from .wire import api
 from .wire.settings import Settings
 from .wire.transports import Awaiting
 
@@ -39,6 +39,6 @@ async def reveal(
     chosen = settings or Settings.from_environment()
     transport = Awaiting(chosen.url, chosen.headers)
     try:
-        return await transport.perform(door.reveal_channel(thread, channel, checkpoint))
+        return await transport.perform(api.reveal_channel(thread, channel, checkpoint))
     finally:
         await transport.close()

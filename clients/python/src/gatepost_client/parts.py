@@ -138,7 +138,7 @@ def ask(
 
 
 def messages(wait: float = 0) -> list[Any]:
-    """Take what people have sent since the last call; wait so many seconds for the first."""
+    """Take what people have sent since the last call; wait this number of seconds for the first."""
     scope = required("messages()")
     return perform(scope, take_messages(scope.work, wait))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .wire import door
+from .wire import api
 from .wire.settings import Settings
 from .wire.transports import Blocking
 
@@ -20,4 +20,4 @@ def reveal(
     """
     chosen = settings or Settings.from_environment()
     with Blocking(chosen.url, chosen.headers) as transport:
-        return transport.perform(door.reveal_channel(thread, channel, checkpoint))
+        return transport.perform(api.reveal_channel(thread, channel, checkpoint))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gatepost_client.wire import requests
-from gatepost_client.wire.door import Door
+from gatepost_client.wire.api import LeaseApi
 from gatepost_client.wire.errors import Refused, Unreachable
 from gatepost_client.wire.flow import Answer, Disconnected, Send, Sleep
 
@@ -74,7 +74,7 @@ def test_two_requests_have_two_keys_and_a_read_has_none() -> None:
 
 
 def test_a_commit_is_named_by_its_own_id_and_needs_no_key() -> None:
-    at = Door("01a0", "7d")
+    at = LeaseApi("01a0", "7d")
     flows = [at.commit("work", {}, step=1), at.commit_point({"id": "9c", "delta": {}})]
     for flow in flows:
         sent, _, _ = play(flow, [Disconnected("reset"), DONE])

@@ -148,7 +148,7 @@ def test_three_lost_workers_are_enough(tmp_path: Path) -> None:
 
 def test_what_was_altered_in_memory_is_found(tmp_path: Path) -> None:
     thread = Harness(graph).play({"folder": str(tmp_path), "rounds": 1}, decide="approve")
-    log = thread._book.events[thread.id]
+    log = thread._tables.events[thread.id]
     was = log[3]
     log[3] = was.__class__(**{f: getattr(was, f) for f in was.__slots__} | {"data": "{}"})
     with pytest.raises(CorruptHistory, match="Event 4"):

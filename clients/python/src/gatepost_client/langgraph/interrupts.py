@@ -1,6 +1,6 @@
 """Interrupts of LangGraph as requests to people, and their answers as LangGraph takes them.
 
-Four forms: requests of Agent Inbox; tool calls of `HumanInTheLoopMiddleware`, all at once or each
+Four forms: requests of Agent Inbox; tool calls of `HumanInTheLoopMiddleware`, all together or each
 by itself; and anything else, which is a question, with a form where there is a response schema.
 """
 

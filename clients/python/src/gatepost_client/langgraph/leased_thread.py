@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from ..record.turn import wait_for_turn
-from ..wire import door
+from ..wire import api
 from ..wire.errors import ClientError, Ended, LeaseLost, Refused
 from ..wire.flow import Flow, Sleep
 from ..wire.settings import Settings
@@ -38,7 +38,7 @@ class LeasedThread:
     thread: str = ""
     record: Record = field(default_factory=Record)
     now: Json = field(default_factory=dict)
-    under: door.Door = field(default_factory=lambda: door.Door("", ""))
+    under: api.LeaseApi = field(default_factory=lambda: api.LeaseApi("", ""))
     # A helper takes and leaves the thread; else it is left when the graph has nothing to do.
     is_held: bool = False
     idle_since: float | None = None
@@ -55,10 +55,10 @@ class LeasedThread:
         """Look for the thread by name, else by its id at Gatepost; tell whether there is one."""
         if self.thread:
             return True
-        thread = yield from door.find_thread(self.agent, self.name)
+        thread = yield from api.find_thread(self.agent, self.name)
         if thread is None and _is_id(self.name):
             try:
-                thread = yield from door.read_thread(self.name)
+                thread = yield from api.read_thread(self.name)
             except Refused as error:
                 if error.status != 404:
                     raise
@@ -69,7 +69,7 @@ class LeasedThread:
 
     def _become(self, thread: str) -> None:
         self.thread = thread
-        self.under = door.Door(thread, "")
+        self.under = api.LeaseApi(thread, "")
 
     def refresh(self) -> Flow[bool]:
         """Read what the record has gained; under the lease nobody else adds to it."""
@@ -84,7 +84,7 @@ class LeasedThread:
         """Read the record from the newest known checkpoint on, whose writes may be new."""
         start: int | None = self.record.next_number
         while start is not None:
-            page = yield from door.read_record(self.thread, start)
+            page = yield from api.read_record(self.thread, start)
             self.record.take_page(page)
             self.now = page["thread"]
             start = page["next_cursor"]
@@ -97,7 +97,7 @@ class LeasedThread:
         """Read the past that a fork shares with its base."""
         start: int | None = 0
         while start is not None and start <= last:
-            page = yield from door.read_record(thread, start)
+            page = yield from api.read_record(thread, start)
             self.record.take_base_page(page, last, depth)
             start = page["next_cursor"]
 
@@ -121,7 +121,7 @@ class LeasedThread:
         """Take the lease, waiting a little for another writer before settling down to wait."""
         body = {"agent": self.agent, "name": self.name, "external": self.announced}
         if not (yield from self.find()):
-            self._become(str((yield from door.start_thread(body))["id"]))
+            self._become(str((yield from api.start_thread(body))["id"]))
         for pause in SHORT_PAUSES:
             try:
                 return (yield from self._take_now())
@@ -132,7 +132,7 @@ class LeasedThread:
                     raise
             yield Sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - not a secret
         if self.name != self.thread:
-            yield from door.start_thread(body)  # goes on where that is the token's to say
+            yield from api.start_thread(body)  # continues it where the token may say so
         try:
             return (yield from self.wait_for_turn())
         except Ended as error:
@@ -140,7 +140,7 @@ class LeasedThread:
 
     def _take_now(self) -> Flow[Json]:
         seconds = self.settings.lease_seconds
-        return door.take_lease(self.thread, owner=self.settings.owner, seconds=seconds)
+        return api.take_lease(self.thread, owner=self.settings.owner, seconds=seconds)
 
     def wait_for_turn(self) -> Flow[Json]:
         """Wait for the lease; raises Waiting, Ended and Cancelled."""
@@ -183,7 +183,7 @@ class LeasedThread:
         return self.idle_since is not None and not self.is_held
 
     def settle(self, seconds: float, reason: str) -> None:
-        """Note that the graph seems to have stopped: the lease goes after so many seconds."""
+        """Note that the graph seems to have stopped: the lease goes after these seconds."""
         self.leaving = reason[:500]
         self.idle_since = time.monotonic() + seconds
 
@@ -203,7 +203,7 @@ class LeasedThread:
         return answer
 
     def check_parent(self, parent: str | None) -> None:
-        """Refuse to go on from a checkpoint that was the newest when it was read and is not now."""
+        """Refuse to continue from a checkpoint that was the newest when read and is not now."""
         latest = self.record.latest(ROOT)
         newest = None if latest is None else latest.id
         if parent != newest and parent in self.served and parent not in self.chosen:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
-from ..wire import door
+from ..wire import api
 from ..wire.errors import Refused
 from ..wire.flow import Flow
 from .leased_thread import LeasedThread
@@ -21,7 +21,7 @@ ERASURE_REASON = "delete_thread of LangGraph"
 
 
 class Maintenance(Operations):
-    """Operations on whole threads; what they delete is hidden from LangGraph at once."""
+    """Operations on whole threads; what they delete is hidden from LangGraph immediately."""
 
     def delete_thread(self, thread: str) -> Flow[None]:
         """Hide all checkpoints of a thread from LangGraph, and request that they are erased.
@@ -34,7 +34,7 @@ class Maintenance(Operations):
         if not leased.thread:
             return
         try:
-            made = yield from door.request_erasure(leased.thread, ERASURE_REASON)
+            made = yield from api.request_erasure(leased.thread, ERASURE_REASON)
         except Refused as refused:
             if refused.status not in (403, 409):
                 raise

@@ -14,7 +14,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
 
 from ..record.values import listed
-from ..wire import door
+from ..wire import api
 from ..wire.errors import ClientError
 from ..wire.flow import Flow, Sleep
 from ..wire.settings import Settings
@@ -124,7 +124,7 @@ class Operations:
         leased_threads: list[LeasedThread] = []
         cursor: str | None = ""
         while cursor is not None:
-            page = yield from door.list_threads(self.agent, cursor)
+            page = yield from api.list_threads(self.agent, cursor)
             leased_threads += [self.leased(row["name"] or row["id"]) for row in page["results"]]
             cursor = page["next_cursor"] or None
         return leased_threads

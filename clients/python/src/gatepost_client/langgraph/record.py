@@ -171,7 +171,7 @@ class Record:
         return point if point is not None and self.is_shown(point) else None
 
     def parent(self, point: Point) -> str | None:
-        """The id of the checkpoint that LangGraph went on from, or that people changed."""
+        """The id of the checkpoint that LangGraph continued from, or that people changed."""
         if point.ns != ROOT:
             return None if point.base is None else point.base[1]
         if point.source == "step":

@@ -11,7 +11,7 @@ from langgraph.errors import is_invalid_resume
 from langgraph.types import Command
 
 from ..record.values import recordable
-from ..wire import door
+from ..wire import api
 from ..wire.errors import ClientError, NotConfigured, Stop, Waiting
 from ..wire.flow import Flow, Sleep
 from .announcements import announced
@@ -38,10 +38,10 @@ def run(
     config: Mapping[str, Any] | None = None,
     wait: bool | float | None = None,
 ) -> Any:
-    """Start a graph's thread or go on with the one of that name; answers the values at its end.
+    """Start a graph's thread or continue the one of that name; answers the values at its end.
 
     The graph is compiled with a GatepostSaver. Interrupts become requests to people; the graph
-    goes on when they have answered, in this process or in the one that is started next. `wait` as
+    continues when they have answered, in this process or in the one that is started next. `wait` as
     for `@agent`: False leaves with exit code 75 while people decide. Raises Rejected and Expired
     for a question that nobody answered, LeaseLost and Cancelled.
     """
@@ -57,7 +57,7 @@ def serve(graph: Any, *, config: Mapping[str, Any] | None = None, once: bool = F
     """
     saver = _saver_of(graph)
     while True:
-        queued = saver.perform(door.list_queued(saver.operations.agent))
+        queued = saver.perform(api.list_queued(saver.operations.agent))
         for row in queued:
             leased = saver.operations.leased(row["name"] or row["id"])
             try:
@@ -118,7 +118,7 @@ class _Work:
             "input": recordable(values, "The input"),
             "external": operations.announced,
         }
-        started = self._perform(door.start_thread(body))
+        started = self._perform(api.start_thread(body))
         self._alone(self.leased.find())
         if started["status"] == "succeeded":
             return self.graph.get_state(self.config).values
@@ -188,7 +188,7 @@ class _Work:
         except Exception as error:
             self._alone(leased.leave("failed", f"{type(error).__name__}: {error}"))
             raise
-        except BaseException:  # Ctrl-C, sys.exit: somebody else may go on
+        except BaseException:  # Ctrl-C, sys.exit: somebody else may continue
             self._alone(leased.leave("queued", "The process was stopped."))
             raise
 
@@ -230,7 +230,7 @@ class _Work:
         ]
 
     def _answers(self, requests: Sequence[InterruptRequests]) -> Any:
-        """Ask people everything at once and wait for it; None where the past changed meanwhile."""
+        """Ask people everything together and wait for it; None where the past changed meanwhile."""
         queries = [query for one in requests for query in one.queries]
         answers: dict[str, Json] = {}
         head = self.leased.record.head

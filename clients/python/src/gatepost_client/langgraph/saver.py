@@ -22,7 +22,7 @@ from .serializer import JsonSerializer
 T = TypeVar("T")
 Config = Any  # RunnableConfig of LangChain
 AGENT = "langgraph"
-TOGETHER = 50  # checkpoints of a list that are made at once
+TOGETHER = 50  # checkpoints of a list that are made together
 
 
 class GatepostSaver(BaseCheckpointSaver[int]):

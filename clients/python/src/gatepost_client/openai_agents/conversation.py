@@ -20,7 +20,7 @@ NAME = "session"
 class Session:
     """The conversation of several runs in one thread, as the SDK's `Session` protocol wants it.
 
-    Each change is a step of the thread: a process that goes on makes the same conversation of them.
+    Each change is a step of the thread: a process that continues builds the same conversation.
     """
 
     session_settings: Any = None

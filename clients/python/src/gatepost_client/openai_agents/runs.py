@@ -43,7 +43,7 @@ class Runner:
         """Run to the final output; `approve` names the gates of tools that need approval.
 
         Each interruption is asked about by itself. The run state is committed before; a process
-        that goes on verifies the thread's record, restores it, and repeats no finished call.
+        that continues verifies the thread's record, restores it, and repeats no finished call.
         """
         scope = required("Runner.run()")
         control(starting_agent)
@@ -123,7 +123,7 @@ async def _restored(scope: Current, agent: Any, name: str, session: Any) -> Any:
     work = scope.work
     if not work.is_recorded(f"{name}.state"):
         return None
-    proof = await settle(scope, work.door.verify())
+    proof = await settle(scope, work.api.verify())
     if not proof["intact"]:
         raise ClientError(f"The thread's record is not intact: {proof['what']}")
     seal = work.answer(f"{name}.state")

@@ -134,7 +134,7 @@ class Gatepost(BaseDurabilityCapability[Any]):
     async def decide(
         self, requests: DeferredToolRequests, timeout: timedelta | None = None
     ) -> DeferredToolResults:
-        """Ask people about all calls at once; what they decided, and who."""
+        """Ask people about all calls together; what they decided, and who."""
         scope = required("An approval")
         work, key = scope.work, scope.work.name_call("decisions")
         seconds = None if timeout is None else timeout.total_seconds()

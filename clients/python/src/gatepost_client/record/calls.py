@@ -70,7 +70,7 @@ def begin_call(work: Work, call: PureCall) -> Flow[Json]:
         while True:
             yield from work.boundary(call.node, call.key)
             begun = yield from work.call(
-                work.door.begin_call(call.position, call.kind, call.tool, call.args, work.step)
+                work.api.begin_call(call.position, call.kind, call.tool, call.args, work.step)
             )
             if begun["do"] in ("call", "answer", "refused"):
                 return begun
@@ -87,7 +87,7 @@ def finish_call(work: Work, call: PureCall, result: Any, usage: Json | None) -> 
 def _finished(work: Work, call: PureCall, result: Any, usage: Json | None) -> Flow[None]:
     outcome = {"state": "done", "result": result, "args": call.args, "usage": usage}
     yield from work.call(
-        work.door.settle_call(call.position, call.kind, call.tool, outcome, work.step)
+        work.api.settle_call(call.position, call.kind, call.tool, outcome, work.step)
     )
     yield from _saved(work, call, result)
 
@@ -106,7 +106,7 @@ def fail_call(work: Work, call: PureCall, error: Exception) -> Flow[None]:
     """Record that a call raised."""
     text = f"{type(error).__name__}: {error}"[:2000]
     outcome = {"state": "failed", "error": text, "args": call.args}
-    flow = work.door.settle_call(call.position, call.kind, call.tool, outcome, work.step)
+    flow = work.api.settle_call(call.position, call.kind, call.tool, outcome, work.step)
     yield from alone(work.call(flow))
 
 
@@ -116,7 +116,7 @@ def save_call(work: Work, call: PureCall, result: Any) -> Flow[None]:
 
 
 def ask_people(work: Work, queries: Sequence[Json]) -> Flow[list[Json]]:
-    """Ask people several things at once; what they said, in the same order.
+    """Ask people several things together; what they said, in the same order.
 
     The answers join the state with the next commit: what they allow happens in this very step.
     """
@@ -127,7 +127,7 @@ def ask_people(work: Work, queries: Sequence[Json]) -> Flow[list[Json]]:
             some = queries[first : first + ASKED_AT_ONCE]
             yield from work.boundary(some[0]["node"], some[0]["key"])
             while True:
-                reply = yield from work.call(work.door.ask_all(some, work.step))
+                reply = yield from work.call(work.api.ask_all(some, work.step))
                 if reply["do"] == "answer":
                     break
                 yield from work.retake()
@@ -141,7 +141,7 @@ def begin_proposed(work: Work, call: Proposed) -> Flow[Json]:
     """Begin what people decided on: `call`, `answer` or `refused`."""
     while True:
         begun = yield from work.call(
-            work.door.begin_effect(call.position, call.tool, call.args, call.gate, work.step)
+            work.api.begin_effect(call.position, call.tool, call.args, call.gate, work.step)
         )
         if begun["do"] in ("call", "answer", "refused"):
             return begun
@@ -151,7 +151,7 @@ def begin_proposed(work: Work, call: Proposed) -> Flow[Json]:
 def settle_proposed(work: Work, call: Proposed, result: Any, error: str = "") -> Flow[None]:
     """Record that it happened, or, with an error, that it did not."""
     outcome = {"state": "failed", "error": error} if error else {"state": "done", "result": result}
-    yield from work.call(work.door.settle_effect(call.position, call.tool, outcome, work.step))
+    yield from work.call(work.api.settle_effect(call.position, call.tool, outcome, work.step))
 
 
 def may_have_happened(work: Work, call: Proposed, error: Exception) -> Flow[bool]:

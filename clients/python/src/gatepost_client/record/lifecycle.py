@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..wire import door
+from ..wire import api
 from ..wire.errors import (
     Cancelled,
     ClientError,
@@ -45,8 +45,8 @@ class Execution:
         self._invoke = invoke
 
     def start(self, body: Mapping[str, Any]) -> Flow[Any]:
-        """Start the thread of that name, or go on with it; answers what the agent returned."""
-        thread = yield from door.start_thread(body)
+        """Start the thread of that name, or continue it; answers what the agent returned."""
+        thread = yield from api.start_thread(body)
         return (yield from self.resume(str(thread["id"])))
 
     def resume(self, thread: str) -> Flow[Any]:
@@ -57,7 +57,7 @@ class Execution:
         except Ended as error:
             if error.status != "succeeded":
                 raise
-            return (yield from door.read_state(thread)).get(RESULT)
+            return (yield from api.read_state(thread)).get(RESULT)
         while True:
             self.work = work
             try:
@@ -80,7 +80,7 @@ class Execution:
                 # An effect began and is not settled: who takes the lease next stops for a person.
                 logger.warning("The thread keeps its lease until it expires: %s", refused)
             raise
-        except BaseException:  # Ctrl-C, sys.exit, a cancelled task: somebody else may go on
+        except BaseException:  # Ctrl-C, sys.exit, a cancelled task: somebody else may continue
             yield from self._hand_back(work)
             raise
         yield from work.release("succeeded")

@@ -45,7 +45,7 @@ def _perform_asked(
     def begin() -> Flow[Json]:
         while True:
             begun = yield from work.call(
-                work.door.begin_call(position, "activity", name, value, work.step)
+                work.api.begin_call(position, "activity", name, value, work.step)
             )
             if begun["do"] in ("call", "answer", "refused"):
                 return begun
@@ -66,7 +66,7 @@ def _perform_asked(
 
 def _called(work: Work, position: Json, call: Call, value: Json) -> Flow[Any]:
     """Call a step, and record what came of it."""
-    name, settle = position["node"], work.door.settle_call
+    name, settle = position["node"], work.api.settle_call
     try:
         result = recordable((yield call), f"What {name!r} returned")
     except Exception as error:
@@ -128,7 +128,7 @@ def _make(work: Work, effect: Effect, key: str, value: Json) -> Flow[Any]:
     gate = effect.approve.gate(effect.name, value) if effect.approve else None
     while True:
         begun = yield from work.call(
-            work.door.begin_effect(position, effect.name, value, gate, work.step)
+            work.api.begin_effect(position, effect.name, value, gate, work.step)
         )
         if begun["do"] == "answer":
             return begun["result"]
@@ -147,7 +147,7 @@ def _make(work: Work, effect: Effect, key: str, value: Json) -> Flow[Any]:
                     raise
             else:
                 outcome, withheld = outcome_of(returned, f"What {effect.name!r} returned")
-                settled = work.door.settle_effect(position, effect.name, outcome, work.step)
+                settled = work.api.settle_effect(position, effect.name, outcome, work.step)
                 yield from work.call(settled)
                 if withheld is not None:
                     raise withheld
@@ -168,7 +168,7 @@ def is_unknown(
     unknown = not idempotent and is_open(error)
     text = f"{type(error).__name__}: {error}"[:2000]
     outcome = {"state": "unknown" if unknown else "failed", "error": text}
-    yield from work.call(work.door.settle_effect(position, tool, outcome, work.step))
+    yield from work.call(work.api.settle_effect(position, tool, outcome, work.step))
     return unknown
 
 
@@ -183,7 +183,7 @@ def perform_question(work: Work, question: Mapping[str, Any]) -> Flow[Any]:
     def ask() -> Flow[Any]:
         yield from work.boundary(QUESTION, key)
         while True:
-            answers = yield from work.call(work.door.ask(position, question, work.step))
+            answers = yield from work.call(work.api.ask(position, question, work.step))
             if answers["do"] == "answer":
                 break
             yield from work.retake()
@@ -199,7 +199,7 @@ def perform_question(work: Work, question: Mapping[str, Any]) -> Flow[Any]:
 def take_messages(work: Work, wait: float = 0) -> Flow[list[Any]]:
     """Take what people have sent since the last call, and record it like a step.
 
-    Waits so many seconds where there is nothing yet.
+    Waits this number of seconds where there is nothing yet.
     """
     key = work.name_call(MESSAGES)
     if work.is_recorded(key):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..wire import door
+from ..wire import api
 from ..wire.errors import Cancelled, Ended, Refused, Waiting
 from ..wire.flow import Flow, Sleep
 from ..wire.settings import Settings
@@ -29,15 +29,15 @@ def wait_for_turn(
     announced = ""
     after = None
     while True:
-        left = door.POLL_SECONDS if ends_at is None else max(0.0, ends_at - time.monotonic())
-        wait = 0.0 if after is None else min(left, door.POLL_SECONDS)
-        news = yield from door.read_next(thread, after=after, wait=wait)
+        left = api.POLL_SECONDS if ends_at is None else max(0.0, ends_at - time.monotonic())
+        wait = 0.0 if after is None else min(left, api.POLL_SECONDS)
+        news = yield from api.read_next(thread, after=after, wait=wait)
         after = int(news["seq"])
         if news["do"] == "ended":
             raise _ended(news)
         if news["do"] in ("take", "undo"):
             try:
-                lease = yield from door.take_lease(
+                lease = yield from api.take_lease(
                     thread,
                     owner=settings.owner,
                     seconds=settings.lease_seconds,

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from ..wire.door import Door
+from ..wire.api import LeaseApi
 from ..wire.flow import Call, Flow
 from .declared import EFFECTS
 from .values import outcome_of
@@ -17,7 +17,7 @@ logger = logging.getLogger("gatepost_client")
 
 def take_back(thread: str, lease: Json, records: Sequence[Json]) -> Flow[None]:
     """Undo effects under a lease; one that fails is reported, the rest still happen."""
-    under = Door(thread, lease["token"])
+    under = LeaseApi(thread, lease["token"])
     for record in records:
         outcome = yield from _undo(record)
         yield from under.settle_undo(str(record["id"]), outcome)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from ..wire import door
+from ..wire import api
 from ..wire.errors import (
     Cancelled,
     ClientError,
@@ -41,7 +41,7 @@ class Work:
         self.thread = thread
         self.settings = settings
         self.describe = describe  # what is announced with each lease
-        self.door = door.Door(thread, "")
+        self.api = api.LeaseApi(thread, "")
         self.now: Json = {}
         self.state: Json = {}
         self.thoughts: list[str] = []
@@ -58,7 +58,7 @@ class Work:
     def take(self) -> Flow[None]:
         """Take the lease as soon as this is possible, and read the record."""
         lease = yield from wait_for_turn(self.thread, self.settings, self.describe)
-        self.door.token = lease["token"]
+        self.api.token = lease["token"]
         self.now = lease["thread"]
         self.state = lease["state"]
         self.loss = None
@@ -66,7 +66,7 @@ class Work:
     def retake(self) -> Flow[None]:
         """Take the lease again after a wait; raises StartOver where the past has changed."""
         head = self.now["head"]
-        self.door.token = ""
+        self.api.token = ""
         yield from self.take()
         if self.now["head"] != head:
             # Whatever else still works on the old past ends as well.
@@ -75,13 +75,13 @@ class Work:
 
     def renew(self) -> Flow[None]:
         """Prolong the lease, where there is one; a loss is raised at the next step."""
-        token = self.door.token
+        token = self.api.token
         if not token:
             return
         try:
-            answer = yield from self.door.renew(self.settings.lease_seconds)
+            answer = yield from self.api.renew(self.settings.lease_seconds)
         except Refused as error:
-            if error.code != "lease-lost" or token != self.door.token:
+            if error.code != "lease-lost" or token != self.api.token:
                 return
             if self._suspected != token:
                 self._suspected = token  # a call on its way may have given the lease back
@@ -93,15 +93,15 @@ class Work:
 
     def release(self, status: str, reason: str = "", *, patience: float = 300) -> Flow[None]:
         """Leave the thread in a status."""
-        answer = yield from self._under_lease(self.door.release(status, reason, patience=patience))
+        answer = yield from self._under_lease(self.api.release(status, reason, patience=patience))
         self.now = answer["thread"]
-        self.door.token = ""
+        self.api.token = ""
 
     def successor(self) -> Work:
         """The work of an agent that begins again under the same lease."""
         new = Work(self.thread, self.settings, self.describe)
-        new.door, new.now, new.state = self.door, self.now, self.state
-        self.door = door.Door(self.thread, "")
+        new.api, new.now, new.state = self.api, self.now, self.state
+        self.api = api.LeaseApi(self.thread, "")
         return new
 
     # ---- steps ----------------------------------------------------------------------------------
@@ -145,12 +145,12 @@ class Work:
         return _refusal(self.refusals[key])
 
     def refuse_again(self, key: str) -> None:
-        """Raise what people refused here, where the agent went on without it."""
+        """Raise what people refused here, where the agent continued without it."""
         if refusal := self.state.get("refusals", {}).get(key):
             raise _refusal(refusal)
 
     def boundary(self, node: str, key: str) -> Flow[None]:
-        """Look whether the work may go on to a node: not lost, not to be paused, not held.
+        """Look whether the work may continue with a node: not lost, not to be paused, not held.
 
         Raises Rejected or Expired where people refused what a policy has them approve.
         """
@@ -167,7 +167,7 @@ class Work:
         before = f"before {key}"
         self.refuse_again(before)
         while self.now.get("policies_name_nodes"):
-            begun = yield from self.call(self.door.begin_node(node, before, self.step))
+            begun = yield from self.call(self.api.begin_node(node, before, self.step))
             if begun["do"] == "refused":
                 verdict = {**begun, "comment": begun["reason"]}
                 raise self.refused(before, verdict, expired=not begun["by"])
@@ -185,7 +185,7 @@ class Work:
             merge[channel] = {**members, **merge.get(channel, {})}
         full = {**delta, "merge": merge} if merge else dict(delta)
         answer = yield from self.call(
-            self.door.commit(node, full, step=self.step, taken=taken, thoughts=self.thoughts)
+            self.api.commit(node, full, step=self.step, taken=taken, thoughts=self.thoughts)
         )
         self.refusals, self.unsaved = {}, {}
         self.thoughts = []
@@ -197,16 +197,16 @@ class Work:
             yield from self.retake()
 
     def read_messages(self, wait: float) -> Flow[list[Json]]:
-        """Read the messages that no step has taken; wait so many seconds for the first."""
+        """Read the messages that no step has taken; wait this number of seconds for the first."""
         ends_at = time.monotonic() + wait
         after = None
         while True:
             left = max(0.0, ends_at - time.monotonic())
-            news = yield from door.read_next(
+            news = yield from api.read_next(
                 self.thread,
-                token=self.door.token,
+                token=self.api.token,
                 after=after,
-                wait=0 if after is None else min(left, door.POLL_SECONDS),
+                wait=0 if after is None else min(left, api.POLL_SECONDS),
             )
             if news["messages"] or left < 1 or news["do"] != "work":
                 return cast("list[Json]", news["messages"])

@@ -29,7 +29,7 @@ def request(
 ) -> Flow[Answer]:
     """Send a request and give its answer; raises Refused or Unreachable.
 
-    What has no answer is sent again until `patience` seconds are over. A POST bears one
+    What has no answer is sent again until `patience` seconds are over. A POST has one
     idempotency key through all of that, so that it is done once; `keyed` is False for one whose
     body has an id of its own, which serves the same.
     """

@@ -19,7 +19,7 @@ def _owner() -> str:
 class Settings:
     """Address, token and habits of this process.
 
-    `wait`: whether it stays while people decide; a number stays so many seconds. `lease_seconds`
+    `wait`: whether it stays while people decide; a number stays that many seconds. `lease_seconds`
     is how long nobody else takes a thread whose process died.
     """
 

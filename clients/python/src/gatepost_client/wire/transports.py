@@ -44,7 +44,7 @@ def _answer(response: httpx.Response) -> Answer:
 
 
 class Blocking:
-    """Performs flows with blocking calls; several threads may use it at once."""
+    """Performs flows with blocking calls; several threads may use it at the same time."""
 
     def __init__(self, base_url: str, headers: dict[str, str]) -> None:
         self._http = httpx.Client(base_url=base_url, headers=headers)

@@ -61,7 +61,7 @@ class Reservation:
 
 
 @dataclass
-class Book:
+class Account:
     """The one account of the bank's one customer."""
 
     available: int

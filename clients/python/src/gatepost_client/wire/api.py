@@ -96,7 +96,7 @@ def take_lease(
     return _object(answer)
 
 
-class Door:
+class LeaseApi:
     """The calls under a lease; each answers what the thread is afterwards."""
 
     def __init__(self, thread: str, token: str) -> None:
@@ -156,7 +156,7 @@ class Door:
     def settle_effect(
         self, position: Json, tool: str, outcome: Mapping[str, Any], step: int
     ) -> Flow[Json]:
-        """Report what became of an effect."""
+        """Report the outcome of an effect."""
         return self._settle({**position, "step": step, "kind": "effect", "tool": tool, **outcome})
 
     def verify(self) -> Flow[Json]:
@@ -170,7 +170,7 @@ class Door:
     def settle_call(
         self, position: Json, kind: str, tool: str, outcome: Mapping[str, Any], step: int
     ) -> Flow[Json]:
-        """Report what became of a pure call; `outcome` holds its `args` as well."""
+        """Report the outcome of a pure call; `outcome` holds its `args` as well."""
         return self._settle({**position, "step": step, "kind": kind, "tool": tool, **outcome})
 
     def _begin(self, body: Json) -> Flow[Json]:
@@ -191,7 +191,7 @@ class Door:
         return (yield from self._post("activities/settle/", body))
 
     def settle_undo(self, activity: str, outcome: Mapping[str, Any]) -> Flow[Json]:
-        """Report what became of the undo of an effect."""
+        """Report the outcome of the undo of an effect."""
         return self._post(f"activities/{activity}/undo/", dict(outcome))
 
     def ask(self, position: Json, question: Mapping[str, Any], step: int) -> Flow[Json]:
@@ -199,7 +199,7 @@ class Door:
         return self.ask_all([{**position, "question": dict(question)}], step)
 
     def ask_all(self, queries: Sequence[Json], step: int | None = None) -> Flow[Json]:
-        """Ask people several things at once, each at its position; without `step` in the next."""
+        """Ask people several things together, each at its position; without `step` in the next."""
         where = {} if step is None else {"step": step}
         return self._post("approvals/", {**where, "ask": list(queries)})
 
