@@ -1,4 +1,4 @@
-"""What others have to be told, kept in the transaction of the change itself."""
+"""Outgoing news, written in the transaction of the change itself."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BESIDE = RowSql(
 )
 
 
-def tell(
+def add(
     kind: str,
     *,
     workspace: UUID,
@@ -51,7 +51,7 @@ def tell(
             "coalesce(nullif(a.standing_hash, ''), a.proposal_hash)) || CASE "
             f"WHEN {SENTENCE} <> '' THEN jsonb_build_object('sentence', a.sentence) "
             "ELSE '{}' END FROM gp_approval a WHERE a.id = %s::uuid), '{}') "
-            # A thread that is gone is told of as well.
+            # News of a thread that is gone goes out as well.
             "FROM (SELECT %s::uuid AS id) about LEFT JOIN gp_thread th ON th.id = about.id",
             (
                 ident,

@@ -29,7 +29,7 @@ def keep_report(
         if noted.news is None or noted.workspace is None:
             return noted
         if noted.news is WorkspaceEventKind.RECORD_DAMAGED:
-            outbox.tell(
+            outbox.add(
                 "record.damaged",
                 workspace=noted.workspace,
                 thread=report.ident if of == "thread" else None,

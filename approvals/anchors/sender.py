@@ -196,6 +196,6 @@ def raise_alarms(destinations: Sequence[Destination], *, minutes: float) -> int:
             log.critical(KIND, destination=one.name, seconds=gap.seconds, reason=gap.in_words)
             for head in queries.heads("workspace"):
                 data = {"destination": one.name, "seconds": round(gap.seconds), "what": what}
-                outbox.tell(KIND, workspace=head.ident, thread=None, data=data)
+                outbox.add(KIND, workspace=head.ident, thread=None, data=data)
                 n_news += 1
     return n_news

@@ -132,7 +132,7 @@ def hand_over(
         progress = row.progress
         news = {"title": row.title, "stage": progress.stage, "stages": progress.stages}
         news |= {"to": other.id, "by_name": owner.shown, "reason": reason}
-        outbox.tell(
+        outbox.add(
             "approval.turn", workspace=workspace, thread=row.thread, approval=row.id, data=news
         )
     return made.id

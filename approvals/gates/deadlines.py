@@ -79,7 +79,7 @@ def _expire(row: ApprovalRow, terms: Terms) -> bool:
         store.add_event(row.thread, event)
     else:
         store.wake(row.thread, event=event)
-    _tell(row, EXPIRED, {"title": row.title})
+    _notify(row, EXPIRED, {"title": row.title})
     return True
 
 
@@ -98,7 +98,7 @@ def _escalate(row: ApprovalRow, terms: Terms) -> bool:
     data = escalated(now)
     # Nothing changes for the agent: its thread sleeps on.
     store.add_event(row.thread, store.NewEvent(EventKind.APPROVAL_ESCALATED, data, SWEEP))
-    _tell(row, ESCALATED, {"title": row.title, "to": data["to"]})
+    _notify(row, ESCALATED, {"title": row.title, "to": data["to"]})
     return True
 
 
@@ -175,5 +175,5 @@ def _swapped(
     return None if result is None else result[0]
 
 
-def _tell(row: ApprovalRow, kind: str, data: dict[str, Any]) -> None:
-    outbox.tell(kind, workspace=row.workspace, thread=row.thread, approval=row.id, data=data)
+def _notify(row: ApprovalRow, kind: str, data: dict[str, Any]) -> None:
+    outbox.add(kind, workspace=row.workspace, thread=row.thread, approval=row.id, data=data)

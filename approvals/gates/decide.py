@@ -26,7 +26,7 @@ from ..rules.deputies import both_names
 from ..rules.votes import Vote, person
 from ..states import WITH_ARGS
 from .deadlines import expire
-from .reminders import tell_turn
+from .reminders import announce_turn
 from .undo_window import settle_held
 from .verdict import decision_rows
 from .verdict.decision_rows import NewDecision
@@ -318,7 +318,7 @@ def _record_event(recorded: RecordedVerdict, submitted: SubmittedVerdict) -> Non
             return
         store.add_event(row.thread, event)
         if judged.turn:
-            tell_turn(row, judged.progress, void=judged.void)
+            announce_turn(row, judged.progress, void=judged.void)
         return
     held = row.status == "held"
     data = decision_rows.decided(row, held=held, **facts)

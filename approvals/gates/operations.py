@@ -114,7 +114,7 @@ def request_operation(
             row, event = settle(ident, p.verdict, digest, terms, workspace=workspace)
             store.add_event(thread, event)
             return row
-        outbox.tell(
+        outbox.add(
             "approval.requested",
             workspace=workspace,
             thread=thread,

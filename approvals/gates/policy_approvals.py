@@ -120,5 +120,5 @@ def settle(
         row, decision=ident, digest=proof, verdict=verdict, by_name=by_name
     )
     payload = {"title": row.title, "outcome": row.outcome, "by": by, "by_name": by_name}
-    outbox.tell(DECIDED, workspace=workspace, thread=row.thread, approval=row.id, data=payload)
+    outbox.add(DECIDED, workspace=workspace, thread=row.thread, approval=row.id, data=payload)
     return row, store.NewEvent(EventKind.APPROVAL_DECIDED, data, by)

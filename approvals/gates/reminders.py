@@ -69,13 +69,13 @@ def _remind(due: _Due) -> bool:
     payload = {"reminder": n_due, "reminders": len(times)}
     message = {"approval": str(ident)} | named(title, sentence) | payload
     store.add_event(thread, store.NewEvent(EventKind.APPROVAL_REMINDED, message, SWEEP))
-    outbox.tell(
+    outbox.add(
         "approval.reminder", workspace=workspace, thread=thread, approval=ident, data=payload
     )
     return True
 
 
-def tell_turn(row: ApprovalRow, then: Progress, *, void: int = 0) -> None:
+def announce_turn(row: ApprovalRow, then: Progress, *, void: int = 0) -> None:
     """Tell those of a stage that it is their turn, in the transaction of the vote that made it so.
 
     `then` is how far the request is with that vote: it completed the stage before, or is an edit
@@ -84,7 +84,7 @@ def tell_turn(row: ApprovalRow, then: Progress, *, void: int = 0) -> None:
     data = {"title": row.title, "stage": then.stage, "stages": then.stages}
     if void:
         data["void"] = void
-    outbox.tell(
+    outbox.add(
         "approval.turn", workspace=row.workspace, thread=row.thread, approval=row.id, data=data
     )
 

@@ -63,7 +63,7 @@ def _withdraw(ident: UUID, thread: UUID, workspace: UUID, reason: str, actor: st
                 actor,
             ),
         )
-        outbox.tell(
+        outbox.add(
             "approval.withdrawn",
             workspace=workspace,
             thread=thread,

@@ -64,7 +64,7 @@ def announce(work: Work, proposals: Mapping[UUID, Proposal]) -> None:
             withdraw_former(work, proposal, reason=SUPERSEDED)
         if proposal.asks:
             data = named(proposal.title[:300], proposal.sentence) | {"risk": proposal.risk}
-            _tell(work, "approval.requested", ident, data)
+            _notify(work, "approval.requested", ident, data)
 
 
 def _withdraw(work: Work, row: ApprovalRow, reason: str) -> bool:
@@ -83,9 +83,9 @@ def _withdraw(work: Work, row: ApprovalRow, reason: str) -> bool:
     data = decision_rows.ended(row.id, row.title, gone[0], reason=reason)
     event = store.NewEvent(EventKind.APPROVAL_WITHDRAWN, data, work.owner)
     store.add_event(work.thread, event)
-    _tell(work, "approval.withdrawn", row.id, {"title": row.title, "reason": reason})
+    _notify(work, "approval.withdrawn", row.id, {"title": row.title, "reason": reason})
     return True
 
 
-def _tell(work: Work, kind: str, approval: UUID, data: dict[str, Any]) -> None:
-    outbox.tell(kind, workspace=work.workspace, thread=work.thread, approval=approval, data=data)
+def _notify(work: Work, kind: str, approval: UUID, data: dict[str, Any]) -> None:
+    outbox.add(kind, workspace=work.workspace, thread=work.thread, approval=approval, data=data)

@@ -64,7 +64,7 @@ def _send(incident_id: UUID) -> int:
         deliveries: list[tuple[Any, ...]] = []
         for message in reversed(MESSAGES):  # of several for one person the weightiest
             if subscriptions := sorted(messages[message]):
-                news = _tell(cursor, incident, message)
+                news = _notify(cursor, incident, message)
                 for endpoint, recipient, at in addressees.of(subscriptions):
                     ident = f"msg_{news.hex}"
                     deliveries.append(
@@ -77,7 +77,7 @@ def _send(incident_id: UUID) -> int:
     return len(deliveries)
 
 
-def _tell(cursor: Any, incident: Any, message: str) -> UUID:
+def _notify(cursor: Any, incident: Any, message: str) -> UUID:
     news: UUID = uuid7()
     data = {
         "incident": str(incident.id),

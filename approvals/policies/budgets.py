@@ -34,7 +34,7 @@ def announce_budgets(*, owner: str) -> int:
                 return 0
             data = store.band_data(usage, band)
             data["breaker"] = str(breaker) if breaker else None
-            outbox.tell(KIND, workspace=usage.row.workspace, thread=None, data=data)
+            outbox.add(KIND, workspace=usage.row.workspace, thread=None, data=data)
         return 1
 
     return handle_each("budgets", due, announce)

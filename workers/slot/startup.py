@@ -33,7 +33,7 @@ def wait_for_tables(**_kwargs: Any) -> None:
 
 
 @worker_ready.connect
-def tell_supervisor(**_kwargs: Any) -> None:
+def report_ready(**_kwargs: Any) -> None:
     """Write one byte to the pipe that the supervisor waits on; an earlier ping would be lost."""
     handle = os.environ.pop("GATEPOST_READY_FD", "")
     if handle:

@@ -65,7 +65,7 @@ def _withdraw(thread: UUID, which: str, params: tuple[Any, ...], *, reason: str,
         data = decision_rows.ended(ident, title, at, reason=reason)
         store.add_event(thread, store.NewEvent(EventKind.APPROVAL_WITHDRAWN, data, actor))
         payload = {"title": title, "reason": reason}
-        outbox.tell(WITHDRAWN, workspace=workspace, thread=thread, approval=ident, data=payload)
+        outbox.add(WITHDRAWN, workspace=workspace, thread=thread, approval=ident, data=payload)
     return len(gone)
 
 

@@ -278,7 +278,7 @@ def notify(actor: Actor, what: str, gift: Gift) -> None:
         "by": actor.name,
         "by_command": is_at_machine(actor),
     }
-    outbox.tell(ACCESS, workspace=actor.workspace, thread=None, data=data)
+    outbox.add(ACCESS, workspace=actor.workspace, thread=None, data=data)
 
 
 def _actor(who: Any) -> Actor:

@@ -60,7 +60,7 @@ def requests(cast: Cast, number: int, **more: Any) -> list[ApprovalRow]:
 def tell(rows: list[ApprovalRow], kind: str = "approval.requested") -> list[str]:
     """Their news; the webhook-ids that these will have."""
     return [
-        f"msg_{outbox.tell(kind, workspace=r.workspace, thread=r.thread, approval=r.id).hex}"
+        f"msg_{outbox.add(kind, workspace=r.workspace, thread=r.thread, approval=r.id).hex}"
         for r in rows
     ]
 

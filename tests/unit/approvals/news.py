@@ -31,7 +31,7 @@ def open_request(cast: Cast, **more: Any) -> ApprovalRow:
 
 
 def tell(row: ApprovalRow, kind: str = "approval.requested", **data: Any) -> UUID:
-    return outbox.tell(kind, workspace=row.workspace, thread=row.thread, approval=row.id, data=data)
+    return outbox.add(kind, workspace=row.workspace, thread=row.thread, approval=row.id, data=data)
 
 
 def states(endpoint_id: UUID, cast: Cast) -> list[str]:

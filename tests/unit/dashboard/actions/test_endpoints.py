@@ -198,7 +198,7 @@ def test_doctor_and_figures_say_what_does_not_arrive(
     settings.MAILERS = {"default": {"BACKEND": "django.core.mail.backends.dummy.EmailBackend"}}
     assert levels()["mail"] == "wrong"
     row = scene.waiting(cast.workspace, scene.make_agent())
-    outbox.tell("approval.decided", workspace=row.workspace, thread=row.thread)
+    outbox.add("approval.decided", workspace=row.workspace, thread=row.thread)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE gp_outbox SET at = at - interval '1 minute'")
         assert levels()["outbox"] == "warning"
