@@ -266,7 +266,7 @@ def begin(conversations: Conversations, call: Call, *, plain: bool, listed: bool
 
 
 def hold(call: Call, *, listed: bool = False) -> Begin:
-    """Go on with the call's own thread, or begin one; a call that has ended is asked anew."""
+    """Continue the call's own thread, or begin one; a call that has ended is asked anew."""
     row, number = newest(call.client, call.prefix)
     if row is None or row.status in FINISHED:
         thread = start(
@@ -397,7 +397,7 @@ def own(client: Client, task: str) -> tuple[ThreadRow, Call | Ended]:
 
 
 def cancel(client: Client, row: ThreadRow, reason: str = "The agent withdrew the call.") -> None:
-    """Withdraw a call that has not begun; one at work goes on to its end."""
+    """Withdraw a call that has not begun; one at work continues to its end."""
     try:
         with transaction.atomic():
             gates.withdraw_open(row.id, reason=reason, actor=client.actor.id)

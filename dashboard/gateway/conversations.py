@@ -42,13 +42,13 @@ NODE: Final = "call"
 CONVERSATION: Final = re.compile(r"[A-Za-z0-9._-]{0,80}")
 CALLS: Final = "/calls/"
 DIGITS: Final = 6
-# A thread ends after so many calls: nobody has to look through an endless step.
+# A thread ends after this number of calls: nobody has to look through an endless step.
 CALLS_MAX: Final = 2_000
 ROUNDS: Final = 20
 
 
 class Stopped(Exception):
-    """The conversation goes on only once a person has looked at a thread."""
+    """The conversation continues only once a person has looked at a thread."""
 
     def __init__(self, thread: UUID, reason: str) -> None:
         super().__init__(reason)
@@ -203,7 +203,7 @@ class Stretch:
 
 
 class Conversations:
-    """All conversations of this process, used by many threads at once."""
+    """All conversations of this process, used by many threads at the same time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -303,12 +303,12 @@ class Conversations:
             stretch.used_at = 0.0
 
     def _open(self, client: Client) -> Stretch:
-        """Go on with the newest thread of the conversation, or begin the next; raises Stopped."""
+        """Continue the newest thread of the conversation, or begin the next; raises Stopped."""
         prefix = client.prefix + CALLS
         for _ in range(ROUNDS):
             row, number = newest(client, prefix)
             if row is not None and is_in_doubt(row):
-                row = None  # a person looks at that call; the others go on
+                row = None  # a person looks at that call; the others continue
             if row is not None and row.status not in (*FINISHED, Status.QUEUED, Status.RUNNING):
                 raise Stopped(row.id, row.status_reason or f"The thread is {row.status}.")
             if row is not None and row.status not in FINISHED:
@@ -388,7 +388,7 @@ def look_for_lost(owner: str) -> int:
             finish(work, "the gateway's process ended")
         else:  # a held call: its client comes back for it
             store.hand_back(work, reason="the gateway's process ended")
-    # A person said what happened, and the conversation went on elsewhere meanwhile.
+    # A person said what happened, and the conversation continued elsewhere meanwhile.
     for thread, name in queries.idle_numbered(
         GATEWAY_AGENT, queue=EXTERNAL_QUEUE, seconds=2 * lease_seconds(), limit=50
     ):

@@ -42,7 +42,7 @@ class Gateway:
         return await asyncio.get_running_loop().run_in_executor(self._threads, tidy(call), *args)
 
     def spawn(self, work: Any) -> asyncio.Task[Any]:
-        """Start what goes on though its client has left."""
+        """Start what continues though its client has left."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

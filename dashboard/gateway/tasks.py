@@ -72,7 +72,7 @@ def act(client: Client, method: str, task: str, *, listed: bool = False) -> Acte
 def proceed(client: Client, row: ThreadRow, call: Call | Ended, *, listed: bool = False) -> Begin:
     """Begin a held call where it was decided; one that may no longer be called is withdrawn.
 
-    One that is at work already goes on to its end. Raises Stopped.
+    One that is at work already continues to its end. Raises Stopped.
     """
     if isinstance(call, Call):
         return calls.advance(call, row, listed=listed)

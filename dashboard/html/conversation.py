@@ -153,7 +153,7 @@ def lines(
 
 
 def words(text: str, at_most: int) -> Words:
-    """A text up to so many characters."""
+    """A text up to a number of characters."""
     return Words(text[:at_most], max(0, len(text) - at_most))
 
 

@@ -21,7 +21,7 @@ from .layers import END, LABEL_MAX, layers_of, positions, route, targets_of, wid
 NODE_H, LAYER_GAP, MARGIN = 28, 22, 8
 MIN_WIDTH = 268
 MAX_NODES = 40
-ALIKE = 4  # so many nodes that differ by a number alone are drawn as one
+ALIKE = 4  # from this number on, nodes that differ by a number alone are drawn as one
 _NUMBERED = re.compile(r"(.*\D)1")
 
 

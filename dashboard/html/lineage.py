@@ -282,7 +282,7 @@ def _lines(placed: Sequence[Row], thread: ThreadRow) -> Iterable[Line]:
         if parent is not None:
             yield Line(_curve(row, parent), tone, row.colour)
         elif row.checkpoint.parent:
-            # The parent lies below the last row shown: a stub says that the way goes on.
+            # The parent lies below the last row shown: a stub says that the way continues.
             yield Line(f"M{row.x} {row.y}v{ROW // 2}", tone, row.colour)
         for fork in row.forks:
             yield Line(_curve(fork, row), "fork", fork.colour)

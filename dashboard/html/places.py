@@ -1,6 +1,6 @@
 """Addresses of parts of a state: JSON Pointers, for trees that leave parts to a page of their own.
 
-A tree is bounded; what it does not show at once stands at `/threads/value/`, as a whole or beside
+A tree is bounded; what it does not show immediately is at `/threads/value/`, as a whole or beside
 the same part of another checkpoint.
 """
 

@@ -14,7 +14,7 @@ from checkpoints.views import ActivityRow
 
 from .graphs import PlanStep
 
-LISTED = 6  # so many finished steps are named, those before them are counted
+LISTED = 6  # finished steps that are named, those before them are counted
 # What a thread does about the step that comes next.
 VERBS: Final[Mapping[Status, str]] = {
     Status.PAUSED: "Paused before",

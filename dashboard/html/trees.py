@@ -38,10 +38,10 @@ ALONE = 150  # lines of a tree that is not light, among other things on a page
 MAX_DEPTH = 60
 MAX_STRING = 20_000
 WHOLE_STRING = 100_000  # characters of one text of a whole tree
-OPEN_MAX = 12  # an added object of at most so many keys starts open
-SHOWN = 3  # so many added items of a list are seen at once where there are more than a handful
+OPEN_MAX = 12  # an added object of at most this number of keys starts open
+SHOWN = 3  # added items of a list that are open where there are more than a handful
 HANDFUL = 6
-# Of a light tree: lines at once, characters of a value that count as one more, items of a container
+# Of a light tree: open lines, characters of a value that count as one more, items of a container
 # below the first level, levels.
 LINES, LINE, ITEMS, LEVELS = 60, 90, 20, 2
 # A link of a light tree is followed in its place; other answers, such as the login, are not shown.

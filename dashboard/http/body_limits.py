@@ -95,7 +95,7 @@ class _Body:
         self.refusal: Refusal | None = None
 
     async def admit(self, n_bytes: int) -> bool:
-        """Check whether so many bytes may be read from this sender; sets `refusal` if not."""
+        """Check whether these bytes may be read from this sender; sets `refusal` if not."""
         if n_bytes > self._limit and not self._is_known:
             try:
                 who = await sync_to_async(self._look_up, thread_sensitive=False)()

@@ -20,7 +20,7 @@ from django.http.response import HttpResponseBase
 
 from .body_limits import Refusal, refuse
 
-# Connections to the database are fewer (GATEPOST_POOL): most of so many requests would wait.
+# Connections to the database are fewer (GATEPOST_POOL): most of many requests would wait.
 REQUESTS_MAX: Final = 256
 # A supervisor that got no answer here would end the process and all that it works on.
 LIVENESS: Final = "/healthz"

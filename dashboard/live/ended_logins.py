@@ -1,4 +1,4 @@
-"""Sockets of logins that were ended are closed at once, not with the next check of all."""
+"""Sockets of logins that were ended are closed immediately, not with the next check of all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _waiting: WeakKeyDictionary[Hub, asyncio.Task[None]] = WeakKeyDictionary()
 
 
 def check_logins(hub: Hub, marks: frozenset[str]) -> None:
-    """Look at once whether the logins of these marks still stand; without marks, those of all.
+    """Look immediately whether the logins of these marks still stand; without marks, those of all.
 
     The message alone closes nothing: the database says who is signed in.
     """

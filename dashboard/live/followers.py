@@ -37,7 +37,7 @@ class Followers:
 
 
 async def wait_for_news(news: asyncio.Event, seconds: float) -> bool:
-    """Wait for news; True if it came within so many seconds."""
+    """Wait for news; True if it came within this number of seconds."""
     try:
         async with asyncio.timeout(max(0.0, seconds)):
             await news.wait()

@@ -90,7 +90,7 @@ class Outbox:
         return asyncio.ensure_future(last())
 
     def _go(self, event: Event) -> None:
-        # Begins at once and is over here unless the socket is full: no hop, no queue.
+        # Begins immediately and is over here unless the socket is full: no hop, no queue.
         task = asyncio.Task(self._one(event), loop=asyncio.get_running_loop(), eager_start=True)
         if not task.done():
             self._flight = task

@@ -1,4 +1,4 @@
-"""At most one hint per thread and 50 ms: the first at once, the newest of the others after that.
+"""At most one hint per thread and 50 ms: the first immediately, then the newest of the others.
 
 One that says of itself that more is about to follow (a lease; a thread that a worker takes next)
 waits 10 ms for that, and keeps nobody from what follows.

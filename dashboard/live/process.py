@@ -66,7 +66,7 @@ class HubSource:
 
 
 async def hub() -> Hub:
-    """The hub of the running loop; starts it, its poll and its ear when there is none."""
+    """The hub of the running loop; starts it, its poll and its subscription when there is none."""
     loop = asyncio.get_running_loop()
     result = _hubs.get(loop)
     if result is None:

@@ -36,7 +36,7 @@ _hints: Coalescer[Hint] = Coalescer(_publish)
 def tell_hubs(
     *, thread_id: UUID, workspace: UUID, seq: int, more_follows: bool = False, **_kwargs: Any
 ) -> None:
-    """A thread has new events: one hint, after the commit; many at once are told together."""
+    """A thread has new events: one hint, after the commit; simultaneous ones are sent together."""
     _hints.offer(thread_id, (thread_id, workspace, seq), more_follows=more_follows)
 
 

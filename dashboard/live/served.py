@@ -98,7 +98,7 @@ class Served:
         return [member for members in self._groups.values() for member in members]
 
     def add(self, member: Member, want: Want) -> None:
-        """Follow; catches up at once when the socket's page is older than the last frame."""
+        """Follow; catches up immediately when the socket's page is older than the last frame."""
         group = member.reader.roles, want.regions
         self._groups[group][member] = want
         frame = self.frames.get(group)

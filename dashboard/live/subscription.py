@@ -1,4 +1,4 @@
-"""The hub's ear: one subscription to the hints in Valkey, renewed for as long as it takes."""
+"""The hub's subscription to the hints in Valkey, renewed for as long as it takes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def deliver(hub: Hub, raw: bytes) -> None:
 async def listen(url: str, hub: Hub, *, connected: Callable[[], Awaitable[None]]) -> None:
     """Subscribe for ever; `connected` is awaited after each (re)connection, to catch up.
 
-    Pages go on by poll while Valkey is away; they say so, and it is logged once each way.
+    Pages continue by poll while Valkey is away; they say so, and it is logged once each way.
     """
     pause, away = FIRST_PAUSE, False
     while True:
@@ -60,11 +60,11 @@ async def listen(url: str, hub: Hub, *, connected: Callable[[], Awaitable[None]]
             health_check_interval=HEALTH_SECONDS,
             retry=Retry(NoBackoff(), 0),
         )
-        ear = client.pubsub()
+        subscription = client.pubsub()
         try:
-            await ear.subscribe(CHANNEL)
+            await subscription.subscribe(CHANNEL)
             while True:
-                message = await ear.get_message(timeout=HEALTH_SECONDS)
+                message = await subscription.get_message(timeout=HEALTH_SECONDS)
                 if message is None:
                     continue
                 if message["type"] == "message":
@@ -81,7 +81,7 @@ async def listen(url: str, hub: Hub, *, connected: Callable[[], Awaitable[None]]
             away = True
             hub.slow_down(True)
         finally:
-            await _close(ear, client, *sentinels_of(client))
+            await _close(subscription, client, *sentinels_of(client))
         await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - only spreads load
         pause = min(pause * 2, LONGEST_PAUSE)
 

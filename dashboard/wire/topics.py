@@ -14,7 +14,7 @@ KINDS = {
     "approval": True,
     "incident": True,
 }
-FAMILY = "family"  # moves with each thread of a tree: looked at once a second at most
+FAMILY = "family"  # moves with each thread of a tree: read once a second at most
 # Topics of one thread, known by its id alone.
 OF_THREAD = ("thread", FAMILY)
 INCIDENT = "incident"

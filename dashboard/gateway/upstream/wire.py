@@ -25,7 +25,7 @@ CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 META_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
 META_OF_REQUEST: Final = frozenset({VERSION, CAPABILITIES, META_CLIENT})
-# Of `_meta` what the protocol itself defines goes on to the server: anything else could change
+# Of `_meta` what the protocol itself defines is sent on to the server: anything else could change
 # what a call does, and nobody was shown it.
 _META_PREFIX: Final = "io.modelcontextprotocol/"
 _META: Final = frozenset({"progressToken", "traceparent", "tracestate", "baggage"})

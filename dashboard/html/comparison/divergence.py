@@ -1,7 +1,7 @@
 """The first content at which two ways part; pure, over steps that are read as far as needed.
 
 Steps are aligned by their number: what both ways did in step 7 is compared, in whatever order the
-log has it. Equal contents are skipped. A way that ends earlier parts where the other goes on.
+log has it. Equal contents are skipped. A way that ends earlier parts where the other continues.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Divergence:
     """The step at which two lineages part, and what either did there; None where it did nothing.
 
     `step` is None where nothing differs. `equal` counts the steps before it that were compared and
-    are the same, `whole` is False where so many were that the comparison stopped.
+    are the same, `whole` is False where there were so many steps that the comparison stopped.
     """
 
     step: int | None

@@ -1,1 +1,1 @@
-"""Words about many threads at once."""
+"""Words about many threads."""

@@ -1,6 +1,6 @@
 """Tools that ask people, and the one that decides for them.
 
-A request has a thread of its own, named by the caller. Sent again it goes on from what the thread
+A request has a thread of its own, named by the caller. Sent again it continues from what the thread
 says: nothing is kept between two calls, and a call that was lost can be repeated.
 """
 
@@ -24,7 +24,7 @@ from .tool import Tool
 NODE: Final = "request"
 POSITION: Final = {"step": 1, "node": NODE, "key": NODE}
 EXTERNAL: Final = {"framework": "MCP", "nodes": [NODE], "can": []}
-# Channels of the thread's state: what was requested, and what became of it.
+# Channels of the thread's state: what was requested, and the outcome.
 REQUEST: Final = "request"
 OUTCOME: Final = "outcome"
 # Of the lease while a tool works; a call that is let through has the time that it asked for.
