@@ -96,7 +96,7 @@ class PasswordForm(AdminPasswordChangeForm):  # type: ignore[type-arg]
     """Somebody else's password; `user.looked_after_by` is the admin."""
 
     def save(self, commit: bool = True) -> Any:
-        """Set it through the one door."""
+        """Set it through the one writer of passwords."""
         who = self.user.looked_after_by
         usable = self.cleaned_data.get("set_usable_password", True)
         password = self.cleaned_data["password1"] if usable else None

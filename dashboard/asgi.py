@@ -1,4 +1,4 @@
-"""The door for browsers: HTTP through Django, WebSockets through Channels, lifespan for both."""
+"""The ASGI application: HTTP through Django, WebSockets through Channels, lifespan for both."""
 
 import gc
 import os

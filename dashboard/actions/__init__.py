@@ -1,4 +1,4 @@
-"""The one door for every change a person makes: browser, API and commands all come through here.
+"""Every change a person makes: browser, API and commands all come through here.
 
 Each action checks the person's rights first, then that the thing lies in their workspace, then
 calls the floors below; errors of those come out as ActionError. Database errors pass through.

@@ -1,4 +1,4 @@
-"""Administer policies and spend caps: a part of the door `actions`.
+"""Administer policies and spend caps: a part of `actions`.
 
 Admins make the rules and decide nothing under them: the right `policy` is theirs, `decide` is not.
 """

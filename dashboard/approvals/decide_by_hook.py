@@ -1,4 +1,4 @@
-"""The door for decisions made elsewhere; who knocks is known by a signature, not by a login."""
+"""Decisions made elsewhere: the caller is known by a signature, not by a login."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from .distinct import distinctions
 from .turns import own_part
 
 AT_ONCE: Final = 200
-TOGETHER: Final = YES_OR_NO  # what can be said to several requests at once
+TOGETHER: Final = YES_OR_NO  # what can be said to several requests together
 
 
 class DecideOne(Decide):
@@ -198,7 +198,7 @@ def preview(actor: Actor, items: Sequence[Item], verdict: str = "approve") -> li
 def decide_together(
     actor: Actor, items: Sequence[Item], verdict: str, comment: str = ""
 ) -> list[ItemResult]:
-    """Decide what may be decided together, each on its own hash; raises Invalid for all at once."""
+    """Decide what may be decided together, each on its own hash; raises Invalid for all of them."""
     if verdict not in TOGETHER:
         raise Invalid("$.verdict", f"together it is {' or '.join(TOGETHER)} only")
     check_text("$.comment", comment, COMMENT_MAX)

@@ -62,7 +62,7 @@ def receipts_of(row: ApprovalRow, thread: ThreadRow) -> ProposalReceipts | None:
 
 
 class _Words:
-    """The receipts of a proposal in words; where calls stand in their logs is read at once."""
+    """The receipts of a proposal in words; where calls stand in their logs is read in one query."""
 
     def __init__(self, material: Material, receipts: Sequence[Receipt]) -> None:
         self._material, self._receipts = material, receipts

@@ -27,7 +27,7 @@ def board(request: HttpRequest) -> HttpResponse:
 
     &q= is a query such as `status:failed age:>2h tea`; one that is wrong is explained at its word.
 
-    &after= goes on in a list.
+    &after= continues in a list.
     So do &parent= (children of a thread), &root= (a whole family tree) and &depth= (below its top).
     &columns=agent,cost are the columns of its rows, &density=compact makes them low.
     Other boards have children with &children=1, and those that are held only with &held=1.

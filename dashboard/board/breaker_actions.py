@@ -1,4 +1,4 @@
-"""Trip and release: stop many threads at once, and let them go on, some first or all."""
+"""Trip and release: stop many threads, and let them continue, some first or all."""
 
 from __future__ import annotations
 

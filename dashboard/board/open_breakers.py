@@ -24,7 +24,7 @@ ORDER = (
 class OpenBreaker:
     """A breaker that stops threads: `what` are the threads in words, `by` a person's name.
 
-    `released` are (status, number) of threads that go on.
+    `released` are (status, number) of threads that continue.
     """
 
     row: BreakerRow

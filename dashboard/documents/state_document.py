@@ -12,7 +12,7 @@ from checkpoints.views import CheckpointRow, StepRow, ThreadRow
 
 from .state_shape import State
 
-# So many checkpoints before the shown one are told with its state.
+# Checkpoints before the shown one that come with its state.
 HISTORY = 20
 # Marks a channel that holds a summary of another one, in the schema of an agent's state.
 SUMMARY_OF = "x-summary-of"

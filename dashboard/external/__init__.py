@@ -1,1 +1,1 @@
-"""The door for agents that work elsewhere: leases, reports, questions, saved states, spans."""
+"""Agents that work elsewhere: leases, reports, questions, saved states, spans."""

@@ -139,7 +139,7 @@ def take(
 
 
 def _is_stopped(work: Work) -> bool:
-    """Leave a thread that was just taken where its agent may not go on; whether it was left."""
+    """Leave a thread that was just taken where its agent may not continue; whether it was left."""
     if work.status is Status.ROLLING_BACK:
         return go_back_if_undone(work)
     return stop_at_unsettled(work) or stop_before(work, work.next_nodes)

@@ -18,7 +18,7 @@ from workers.external.settled import to_undo
 
 from .leases import closed, is_own
 
-# Where a lease is what a thread needs to go on.
+# Where a lease is what a thread needs to continue.
 TAKEN_FROM: Final = (Status.QUEUED, Status.RUNNING, Status.ROLLING_BACK)
 
 type Do = Literal["take", "work", "wait", "undo", "stop", "ended"]

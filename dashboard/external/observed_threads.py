@@ -80,7 +80,7 @@ def keep_state(
 def _thread_named(
     actor: Actor, agent: str, name: str, state: Mapping[str, Any]
 ) -> tuple[ThreadRow | None, str]:
-    """(the thread that goes on, if there is one; its name): the first that has not ended.
+    """(the thread that continues, if there is one; its name): the first that has not ended.
 
     One that ended in this very state is what was seen.
     """

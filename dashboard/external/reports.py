@@ -289,7 +289,7 @@ def _check_new(work: Work, at: Mapping[str, Any], values: Mapping[str, Any]) -> 
 
 
 def _check_names(work: Work, at: Mapping[str, Any], tool: str) -> None:
-    """Refuse a tool, node or key that is no name; what has one already goes on under it."""
+    """Refuse a tool, node or key that is no name; what has one already continues under it."""
     version = work.agent_version
     if (fault := name_fault(tool)) and announced_tool(version, tool) is None:
         raise Invalid("$.tool", f"{fault}: {escaped(tool)}")
@@ -300,7 +300,7 @@ def _check_names(work: Work, at: Mapping[str, Any], tool: str) -> None:
 
 
 def _check_announced(work: Work, at: Mapping[str, Any], tool: str, path: str) -> None:
-    """Refuse a call of a tool that the agent did not announce; what is on record goes on."""
+    """Refuse a call of a tool that the agent did not announce; what is on record continues."""
     if announced_tool(work.agent_version, tool) is not None:
         return
     if reported.is_here(work, at["node"], at["index"], at["key"]):

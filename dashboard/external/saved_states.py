@@ -39,7 +39,7 @@ def save_state(
     """Commit the whole state as the next checkpoint of the bucket's thread of this name.
 
     1. Find the thread, or start it.
-    2. Take its lease; of several saves at once each waits here for the one before it.
+    2. Take its lease; of several simultaneous saves each waits here for the one before it.
     3. Refuse a save `after` another checkpoint than the newest (Stale).
     4. Commit the difference and give the lease back, all in one transaction.
 

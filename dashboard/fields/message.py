@@ -81,7 +81,7 @@ def _is_message(text: str) -> bool:
 
 
 def _skeleton(item: Mapping[str, Any]) -> str:
-    """An object with its required members, so that nobody has to know them by heart."""
+    """An object with its required members, so that nobody has to remember them."""
     part = _resolved(item)
     if part.get("type") != "object":
         return ""

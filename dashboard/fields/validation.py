@@ -115,7 +115,7 @@ def _readable(
     return {**schema, "required": required}, shown
 
 
-# What says nothing of two channels at once, and nothing of how many there are.
+# What says nothing of two channels together, and nothing of how many there are.
 _TELLING = {"$defs", "$schema", "additionalProperties", "default", "description", "examples"} | {
     "properties", "required", "title", "type",
 }  # fmt: skip

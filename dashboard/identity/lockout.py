@@ -63,9 +63,9 @@ class FailedAttempts(AxesDatabaseHandler):
 class PasswordLockout(AxesStandaloneBackend):
     """Refuses a name and address that failed too often together, and slows each by itself.
 
-    Each attempt is counted before the password is looked at: many at once are many. What was right
-    is given back. A link is checked without a request, which the inherited backend would answer
-    with an error.
+    Each attempt is counted before the password is checked: simultaneous ones count each. What was
+    right is given back. A link is checked without a request, which the inherited backend would
+    answer with an error.
     """
 
     def authenticate(

@@ -16,7 +16,7 @@ class SessionStore(db.SessionStore):
         super().__init__(session_key if session_key and _KEY.fullmatch(session_key) else None)
 
     def cycle_key(self) -> None:
-        """Go on under another key, and the sign-in with it."""
+        """Continue under another key, and the sign-in with it."""
         super().cycle_key()
         # Here: Django imports this module before its models.
         from .sign_ins.records import follow

@@ -27,7 +27,7 @@ WAIT_SECONDS: Final = 5.0
 
 
 class Slots:
-    """At most `size` hashes at once; `WAITING_MAX` more wait for up to `WAIT_SECONDS`."""
+    """At most `size` hashes at a time; `WAITING_MAX` more wait for up to `WAIT_SECONDS`."""
 
     def __init__(self, size: int) -> None:
         self._free = threading.BoundedSemaphore(size)

@@ -86,12 +86,12 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "confirm": frozenset(ROLES),
     # That a hook's word stands for oneself; no token says so.
     "stand_for": frozenset(ROLES),
-    # A directory keeps people and groups; the door asks for a superuser's token besides.
+    # A directory keeps people and groups; the call asks for a superuser's token besides.
     "scim": frozenset({"admin"}),
 }
 
 # What a token can be narrowed to. Each scope reads, since every call answers what is there, but
-# for that of a directory, which has a door of its own and no business with threads.
+# for that of a directory, which has calls of its own and no business with threads.
 SCOPES: Final[dict[str, frozenset[str]]] = {
     "read": frozenset({"read", "verify", "export"}),
     "reveal": frozenset({"read", "reveal"}),
@@ -388,7 +388,7 @@ def beyond(thread: ThreadRow, action: str) -> str:
 
 
 def refuse_beyond(thread: ThreadRow, action: str) -> None:
-    """Raise Conflict where a thread is closed, or its agent could not go on after this."""
+    """Raise Conflict where a thread is closed, or its agent could not continue after this."""
     if thread.erased is not None:
         raise NotAllowedNow(closed(thread.erased), status=str(thread.status))
     if message := beyond(thread, action):

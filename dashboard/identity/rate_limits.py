@@ -39,7 +39,7 @@ class TooMany(ActionError):
 
 @dataclass(frozen=True, slots=True)
 class LimitState:
-    """State of a limit after a call: so many allowed in a period, left, and seconds to its end.
+    """State of a limit after a call: uses allowed in a period, left, and seconds to its end.
 
     `name` says what is counted: address, token, login, person.
     """
@@ -53,7 +53,7 @@ class LimitState:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most what the setting says, in each period of so many seconds."""
+    """At most what the setting says, in each period of that length in seconds."""
 
     setting: str
     seconds: int
@@ -89,7 +89,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """So many more uses of a limit by somebody; 0 only looks. `name` is that of the answer."""
+    """Further uses of a limit by somebody; 0 only looks. `name` is that of the answer."""
 
     limit: Limit
     who: str

@@ -289,7 +289,7 @@ def _hash(secret: str) -> bytes:
 
 
 def _used(token_id: UUID) -> None:
-    """Note that a token is in use, at most once a minute; of many at once one notes, none waits."""
+    """Note that a token is in use, at most once a minute; of several one notes, none waits."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE gp_token SET last_used_at = clock_timestamp() WHERE id = ("

@@ -1,7 +1,7 @@
 """Which migrations a database has had, where several former ones were replaced by one.
 
 Django takes a database that has all the replaced ones as migrated. One that has only some of them
-can only go on with the code that still holds the others.
+can only continue with the code that still holds the others.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Results(BaseCache):
         timeout: Any = DEFAULT_TIMEOUT,
         version: int | None = None,
     ) -> None:
-        """Keep a text for so many seconds, if Valkey has room for it."""
+        """Keep a text for these seconds, if Valkey has room for it."""
         name, seconds = self._name(key, version), self.default_timeout
         if timeout is not DEFAULT_TIMEOUT:
             seconds = timeout

@@ -9,7 +9,7 @@ from dashboard.actions import allowed_actions, may
 from dashboard.fields.shapes import Action, Rights
 
 Roles = frozenset[str]
-# Names of the actions on pages; the door says roll_back, URLs and buttons say rollback.
+# Names of the actions on pages; the API says roll_back, URLs and buttons say rollback.
 VERBS = {"roll_back": "rollback"}
 
 

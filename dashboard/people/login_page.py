@@ -1,4 +1,4 @@
-"""The door: password and code, one-time link, out again."""
+"""Signing in: password and code, one-time link, and signing out."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ PAGE: Final = "account/password.html"
 @member
 @takes()
 def index(request: HttpRequest) -> HttpResponse:
-    """The form; a POST changes it, and this login goes on."""
+    """The form; a POST changes it, and this login continues."""
     if request.method != "POST":
         return render(request, PAGE, _context(request))
     sent = request.POST

@@ -1,6 +1,6 @@
 """Step-up: a decision with high risk needs its person to have shown lately who they are.
 
-One rule for page, several at once, hook, token, command and API. It is off unless
+One rule for page, several together, hook, token, command and API. It is off unless
 GATEPOST_STEP_UP_MINUTES says otherwise.
 """
 

@@ -1,6 +1,6 @@
-"""Request, approve and refuse the erasure of a thread; what is approved is carried out at once.
+"""Request, approve and refuse the erasure of a thread; what is approved is carried out immediately.
 
-Nobody erases alone: the person who requests it cannot approve it, through any door.
+Nobody erases alone: the person who requests it cannot approve it, by page, call or command.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The admin site: the auditors' door to all that is kept, and where admins look after people.
+"""The admin site: the auditors' view of all that is kept, and where admins look after people.
 
 Who enters and what they see is decided by roles, as everywhere; Django's own permissions, groups
 and its second log of changes are not used.
@@ -65,7 +65,7 @@ class OwnPasswordForm(PasswordChangeForm):
     """A new password for oneself is an event as well."""
 
     def save(self, commit: bool = True) -> Any:
-        """Set it through the one door."""
+        """Set it through the one writer of passwords."""
         who = administration.administrator_of(self.user)
         new, former = self.cleaned_data["new_password1"], self.cleaned_data["old_password"]
         administration.set_own_password(who, self.user, new, former=former)
@@ -171,7 +171,7 @@ class RecordsSite(HookAdminService, admin.AdminSite):
         return [f"user:{pk}" for pk in users.values_list("pk", flat=True)]
 
     def prepare(self, rows: Sequence[Any], actors: Iterable[str], threads: Iterable[UUID]) -> None:
-        """Look up names of people and titles of threads for all rows of a page at once."""
+        """Look up names of people and titles of threads for all rows of a page together."""
         showing.prepare(rows, actors, threads)
 
     def cell(self, row: Any, name: str) -> Any:

@@ -311,7 +311,7 @@ def json_tree(
     """JSON as a folding tree; with `compare`, what changed against `before` is marked.
 
     With `sides` it is light: parts below two levels are links. It has at most `most` lines, without
-    that as many as a phone's page bears.
+    that as many as a phone's page takes.
     """
     old = before if compare else list_pairs.MISSING
     most = most or (trees.LINES if sides else trees.ALONE)

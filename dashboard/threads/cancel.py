@@ -1,4 +1,4 @@
-"""End a thread, with or without undoing what it did; part of the door `actions`."""
+"""End a thread, with or without undoing what it did; part of `actions`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from dashboard.threads.preview_shapes import EffectFate as FateShape
 
 @dataclass(frozen=True, slots=True)
 class CancelPlan:
-    """The end of a thread: what it did outside, last first, and what becomes of that.
+    """The end of a thread: what it did outside, last first, and its outcome.
 
     `undo` are the ids of those that will be undone, in that order. The head then goes back to
     `target`, the checkpoint before the first of them; None where nothing is undone. `left` happened

@@ -229,7 +229,7 @@ def _code_options(parser: argparse.ArgumentParser) -> None:
 
 
 def code(command: PersonalCommand) -> None:
-    """Choose which code goes on with a thread."""
+    """Choose which code continues a thread."""
     o = command.options
     choice = o["choice"]
     actor, thread = thread_of(command, RIGHT[choice])

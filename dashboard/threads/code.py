@@ -39,7 +39,7 @@ class Chosen:
 def choose_code(
     actor: Actor, thread_id: UUID, choice: str, *, expected_version: int | None = None
 ) -> UUID:
-    """Pin, accept, fork or unpin; the thread that goes on: this one, or the fork."""
+    """Pin, accept, fork or unpin; the thread that continues: this one, or the fork."""
     if choice not in CHOICES:
         raise Invalid("$.choice", f"must be one of {', '.join(CHOICES)}")
     require(actor, RIGHT[choice])
@@ -86,7 +86,7 @@ def choose_code_many(actor: Actor, threads: Sequence[UUID], choice: str) -> list
 def _forked(actor: Actor, thread: ThreadRow, new: AgentRow, expected_version: int | None) -> UUID:
     if expected_version is not None and expected_version != thread.version:
         raise StaleVersion(version=thread.version, status=str(thread.status))
-    born = store.fork(
+    new_thread = store.fork(
         thread.id,
         checkpoint=thread.head,
         changes={},
@@ -96,7 +96,7 @@ def _forked(actor: Actor, thread: ThreadRow, new: AgentRow, expected_version: in
         code=new.id,
     )
     transaction.on_commit(partial(look_again, thread.id, actor.workspace))
-    return born
+    return new_thread
 
 
 def _asked_for(thread: ThreadRow) -> AgentRow:

@@ -68,7 +68,7 @@ def counterfactual(request: HttpRequest, thread: ThreadRow, call_id: UUID) -> Ht
     if problems:
         return form(problems, 422)
     try:
-        born = fork(
+        new_thread = fork(
             *(who, thread.id, target.id, None, title, "ask", reason),
             budget=limits or None,
             instead_of=call.id,
@@ -79,7 +79,7 @@ def counterfactual(request: HttpRequest, thread: ThreadRow, call_id: UUID) -> Ht
     except errors.ActionError as error:
         return form(_beside(forms.problems_of(error)), error.status)
     flash(request, "Forked with the other output. Compare shows whether the ending flips.")
-    return SeeOther(f"{reverse('compare')}?left={thread.id}&right={born}")
+    return SeeOther(f"{reverse('compare')}?left={thread.id}&right={new_thread}")
 
 
 def _beside(problems: dict[str, str]) -> dict[str, str]:

@@ -116,7 +116,7 @@ def fork(
     _check_budget(thread, budget)
     if instead_of is not None:
         call = _exchanged(thread, checkpoint_id, instead_of, output, changes, config, effects)
-        born = store.fork_with_output(
+        new_thread = store.fork_with_output(
             call,
             output=output,
             checkpoint=checkpoint_id,
@@ -127,7 +127,7 @@ def fork(
         )
     else:
         check_changed(actor, thread, checkpoint_id, changes or {})
-        born = store.fork(
+        new_thread = store.fork(
             thread_id,
             checkpoint=checkpoint_id,
             changes=changes or {},
@@ -140,7 +140,7 @@ def fork(
         )
     # Nothing is written to the base, but its pages list the fork.
     transaction.on_commit(partial(look_again, thread_id, actor.workspace))
-    return born
+    return new_thread
 
 
 def exchangeable(thread: ThreadRow, call_id: UUID) -> ActivityRow:

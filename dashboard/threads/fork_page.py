@@ -126,7 +126,7 @@ class ForkPage:
                 if act != CREATE or known != seen:
                     again = act == CREATE and known != ""
                     return self._preview(changes, other, limits, seen=seen, again=again)
-            born = fork_thread(
+            new_thread = fork_thread(
                 *(self.who, self.thread.id, self.target.id, changes, self.title, self.effects),
                 *(self.reason, other),
                 budget=limits or None,
@@ -137,7 +137,7 @@ class ForkPage:
             problems = forms.problems_of(error, self.schema)
             return self.render(self.state.refused(problems, self.schema, changes), error.status)
         flash(self.request, "Forked. The original doesn’t change.")
-        return SeeOther(thread_url(born))
+        return SeeOther(thread_url(new_thread))
 
     def _preview(
         self, changes: dict[str, Any], other: dict[str, Any], limits: dict[str, Any], **more: Any

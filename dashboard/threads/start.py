@@ -1,4 +1,4 @@
-"""Start a thread, or find it by its name and resume it; part of the door `actions`."""
+"""Start a thread, or find it by its name and resume it; part of `actions`."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def start_or_continue(
     version = _version(actor, agent, external)
     check_node("$.pause_at", pause_at, version)
     if name is not None:
-        # Before the input is judged: a caller that only wants to go on need not repeat it.
+        # Before the input is judged: a caller that only wants to continue need not repeat it.
         known = queries.thread_named(name, agent=agent, workspace=actor.workspace)
         if known is not None:
             _go_on(actor, known, input=input, config=config, pause_at=pause_at)
@@ -161,7 +161,7 @@ def _go_on(
         action, verb = "resume", store.resume
     elif thread.status is Status.FAILED:
         action, verb = "retry", store.retry
-    else:  # It goes on by itself, or stands where this very start told it to stop.
+    else:  # It continues by itself, or stands where this very start told it to stop.
         return
     if not may(actor, action):
         return

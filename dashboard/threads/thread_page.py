@@ -210,7 +210,7 @@ retry = button(RETRY)
 @_either
 @live_page
 def code(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """Choose which code goes on with it; a fork is shown at once."""
+    """Choose which code continues it; a fork is shown immediately."""
     choice = request.POST.get("choice", "")
     if request.method == "GET" and not wants_regions(request):
         return code_page.page(request, thread_id)
@@ -218,7 +218,7 @@ def code(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return code_page.choose(request, thread_id, choice)
     if request.method == "POST" and choice == "fork":
         try:
-            born = choose_code(
+            new_thread = choose_code(
                 actor(request), thread_id, choice, expected_version=version_of(request)
             )
         except errors.Missing:
@@ -229,7 +229,7 @@ def code(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         flash(
             request, "Forked: this thread continues with the new code; the original doesn’t change."
         )
-        return SeeOther(thread_url(born))
+        return SeeOther(thread_url(new_thread))
     return _control(
         request,
         thread_id,

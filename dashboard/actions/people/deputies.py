@@ -1,4 +1,4 @@
-"""Deputies of people who are away; part of the door `actions`.
+"""Deputies of people who are away; part of `actions`.
 
 Reviewers choose for themselves; admins, who look after people, choose for everybody.
 """

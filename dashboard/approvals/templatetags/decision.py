@@ -158,7 +158,7 @@ def plus(at: datetime | None, seconds: int) -> str:
 
 @register.filter
 def past(at: datetime | None, seconds: int) -> bool:
-    """True if so many seconds have passed since a time."""
+    """True if these seconds have passed since a time."""
     return at is not None and datetime.now(UTC) - at >= timedelta(seconds=seconds)
 
 

@@ -27,7 +27,7 @@ LIST, DETAIL = "incident/list.html", "incident/detail.html"
 @live_page
 @takes(state=one_of((*STATES, ALL)), kind=one_of(TROUBLES), agent=TEXT, cursor=ID)
 def index(request: HttpRequest) -> HttpResponse:
-    """Open incidents; ?state= &kind= &agent= choose others, &cursor= goes on."""
+    """Open incidents; ?state= &kind= &agent= choose others, &cursor= continues."""
     who = actor(request)
     cursor = request.GET.get("cursor", "")
     page = IncidentsPage(

@@ -71,7 +71,7 @@ def teams(look: Overview) -> Figure:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Cost of threads that ended, by what became of them; see OUTCOME_RULE."""
+    """Cost of threads that ended, by their outcome; see OUTCOME_RULE."""
 
     succeeded: int
     children: int

@@ -1,7 +1,7 @@
 """Rows of sign-ins: begun by a login, seen once a minute, ended for good by deleting the login.
 
 A login that is deleted cannot come back: Django refuses to save one that is gone. So a person
-who was signed out is refused with the next request, and open sockets are checked at once.
+who was signed out is refused with the next request, and open sockets are checked immediately.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def has_begun(user_id: int, session: Any) -> bool:
     """True if the log of a workspace says that this login began, and the sign-in has not ended.
 
     A login that was written into the database by hand, or copied, has no such event: it signs
-    nobody in. Read once a minute for each login; the row of one that ends is deleted at once.
+    nobody in. Read once a minute for each login; the row of one that ends is deleted immediately.
     """
     key, ident = session.session_key, session.get(ID)
     if not key or not isinstance(ident, str):
@@ -109,13 +109,13 @@ def has_begun(user_id: int, session: Any) -> bool:
 
 
 def follow(session: Any) -> None:
-    """Keep the sign-in of a login that goes on under another key."""
+    """Keep the sign-in of a login that continues under another key."""
     if ident := session.get(ID):
         SignIn.objects.filter(pk=ident, ended_at=None).update(session_key=session.session_key)
 
 
 def seen(session: Any) -> None:
-    """Note that a sign-in is in use, at most once a minute; of many at once one notes."""
+    """Note that a sign-in is in use, at most once a minute; of several one notes."""
     key = session.session_key
     if not key or time.monotonic() - _seen.get(key, -SEEN_SECONDS) < SEEN_SECONDS:
         return
@@ -174,7 +174,7 @@ def log(kind: Kind, user_id: int, data: dict[str, Any], *, actor: str) -> None:
 
 
 def _end(idents: Iterable[UUID], *, by: str, why: str, drop: bool = True) -> int:
-    """End these, each with its event; without `drop` the login itself goes on."""
+    """End these, each with its event; without `drop` the login itself continues."""
     rows = SignIn.objects.select_for_update(no_key=True).filter(pk__in=list(idents), ended_at=None)
     listed = list(rows.order_by("pk"))
     keys = [row.session_key for row in listed if row.session_key]

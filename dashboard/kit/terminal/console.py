@@ -133,7 +133,7 @@ class TerminalCommand(BaseCommand):
 
 
 class PersonalCommand(TerminalCommand):
-    """A command in which a person acts, through the same door as in the browser.
+    """A command in which a person acts, by the same rules as in the browser.
 
     `declared` names the actions of the kit that it does itself, without a verb of their own.
     """

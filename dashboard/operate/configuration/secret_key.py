@@ -12,11 +12,11 @@ def secret_key(data: Path) -> str:
 
 
 def kept_key(data: Path, name: str) -> str:
-    """A key of the data folder; made at the first call, even if several processes call at once."""
+    """A key of the data folder; made at the first call, even if several processes call together."""
     path = data / name
     if not path.exists():
         data.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=data, prefix=f".{name}-")  # 0600 from birth
+        handle, scratch = tempfile.mkstemp(dir=data, prefix=f".{name}-")  # 0600 from the start
         with os.fdopen(handle, "w") as file:
             file.write(secrets.token_urlsafe(50))
         try:

@@ -23,7 +23,7 @@ class Misconfigured(SystemExit):
 def value(name: str, default: str = "") -> str:
     """NAME, or the content of the file NAME_FILE without its last line break.
 
-    Both at once are refused, since nobody could say which one counts.
+    Both together are refused, since nobody could say which one counts.
     """
     value, path = os.environ.get(name, ""), os.environ.get(f"{name}_FILE", "")
     if not path:

@@ -118,7 +118,7 @@ def queue_age(seen: Seen) -> Iterator[Finding]:
 
 
 def leases(seen: Seen) -> Iterator[Finding]:
-    """Threads of lost workers go on elsewhere."""
+    """Threads of lost workers continue elsewhere."""
     late = queries.expired_leases(seconds=LATE)
     if late.count:
         yield wrong(

@@ -12,7 +12,7 @@ NAME = "outside identities"
 
 
 def confirmed(_seen: Seen) -> Iterator[Finding]:
-    """Each word that counts was confirmed by its person; older ones go on until they are asked."""
+    """Each word that counts was confirmed by its person; older ones count until they are asked."""
     n = unconfirmed()
     if n:
         yield warning(

@@ -90,7 +90,7 @@ class Worker:
         self._gated = gated
 
     def open_gate(self) -> None:
-        """Let the worker go on; later ones find the gate open."""
+        """Let the worker continue; later ones find the gate open."""
         self._gated = False
         if self._gate >= 0:
             os.close(self._gate)

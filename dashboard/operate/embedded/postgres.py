@@ -100,7 +100,7 @@ class Postgres:
         return f"host='{self.places.run}' dbname={database} user={USER}"
 
     def stop(self, *, timeout: float = 5.0) -> None:
-        """Stop at once and cleanly; after `timeout` seconds without the farewell checkpoint."""
+        """Stop immediately and cleanly; after `timeout` seconds without the farewell checkpoint."""
         if self.process is None or self.process.poll() is not None:
             return
         self.process.send_signal(signal.SIGINT)

@@ -3,8 +3,8 @@
 An action that is `guarded` asks what it would give to whom. Where that is power over decisions, by
 page, call or token, it is stored and raises NeedsSecondAdmin; another admin who is signed in
 confirms it, and it is carried out as it was asked, in one transaction with that. On the machine
-itself, where the person who runs the installation works, it is done at once and on record as such.
-The person concerned gets a mail either way.
+itself, where the person who runs the installation works, it is done immediately and on record as
+such. The person concerned gets a mail either way.
 """
 
 from __future__ import annotations

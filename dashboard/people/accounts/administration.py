@@ -76,7 +76,7 @@ def grant_role(who: Administrator, user_id: int, role: str, *, workspace: UUID |
 
 
 def withdraw_role(who: Administrator, user_id: int, role: str, *, workspace: UUID | None) -> None:
-    """Take a role from somebody; it counts at once, also for open pages."""
+    """Take a role from somebody; it counts immediately, also for open pages."""
     workspace_id = _workspace_to_administer(who, workspace)
     with translated(), transaction.atomic():
         locked_account(user_id)
@@ -297,7 +297,7 @@ def _check_second_person(
 ) -> None:
     """Refuse that admins let themselves decide: who makes the rules is not who approves.
 
-    The try is an event of the workspace, written by the door once the change is rolled back.
+    The attempt is an event of the workspace, written once the change is rolled back.
     """
     if user_id != who.actor.user_id or not (refused := RIGHTS["decide"] & roles):
         return

@@ -1,4 +1,4 @@
-"""Usernames: one rule for every door that makes or renames a person."""
+"""Usernames: one rule for every call that makes or renames a person."""
 
 from __future__ import annotations
 

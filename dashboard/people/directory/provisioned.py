@@ -1,4 +1,4 @@
-"""People and groups that a directory keeps here through SCIM, and leavers, who are out at once.
+"""People and groups that a directory keeps here through SCIM, and leavers, who are signed out.
 
 A group of the directory is a team of the same name; where GATEPOST_GROUPS names it, its members
 have the roles that it opens. The directory reaches the accounts that it made, or that an admin
@@ -114,7 +114,7 @@ def _rehired(values: Mapping[str, Any], actor: str) -> Any:
 def change_person(
     who: Administrator, user_id: int, values: Mapping[str, Any], *, external_id: str | None = None
 ) -> Any:
-    """Set values of somebody of the directory; anyone who becomes inactive is out at once."""
+    """Set values of somebody of the directory; anyone who becomes inactive is signed out."""
     person(who, user_id)
     _check(values, external_id or "")
     actor = who.actor.id
@@ -136,7 +136,7 @@ def change_person(
 
 
 def remove_person(who: Administrator, user_id: int) -> None:
-    """Let somebody go for good: out at once, without roles and groups, no longer in the directory.
+    """Let somebody go for good: signed out, without roles and groups, no longer in the directory.
 
     The account stays, disabled: the logs name it, and who is made again gets it back.
     """
@@ -170,7 +170,7 @@ def group(who: Administrator, group_id: int) -> Any:
 
 
 def add_group(who: Administrator, *, name: str, members: Collection[int]) -> Any:
-    """Make a group; what it opens its members have at once."""
+    """Make a group; its members have what it opens immediately."""
     _require(who)
     with transaction.atomic(), changed_by(who.actor.id):
         row = Group()

@@ -1,4 +1,4 @@
-"""Show once more who one is: by the password, within a login that goes on."""
+"""Show once more who one is: by the password, within a login that continues."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Receivers of Django's signals: somebody signed in, out, or failed to.
 
 A failure is an event where the name belongs to somebody; what else was typed is stored nowhere,
-since it may be a password in the wrong place. How many there can be is limited at the door.
+since it may be a password in the wrong place. How many there can be is limited at the sign-in.
 """
 
 from __future__ import annotations

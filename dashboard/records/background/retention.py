@@ -44,7 +44,7 @@ def apply_some(**_kwargs: Any) -> None:
 
 
 def apply_rules(*, seconds: float | None = None) -> int:
-    """Erase the next threads that are due, for at most so many seconds; how many erasures."""
+    """Erase the next threads that are due, for at most these seconds; how many erasures."""
     global _last
     until = None if seconds is None else time.monotonic() + seconds
     page = rules.due(_last, limit=AT_ONCE)

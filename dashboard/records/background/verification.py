@@ -33,7 +33,7 @@ log = structlog.get_logger("gatepost.verification")
 DUTY: Final = "verification"
 DUTY_SECONDS: Final = 60.0
 THREADS_AT_ONCE: Final = 200
-# Looking for what is due costs about as much as verifying so many events.
+# Looking for what is due costs about as much as verifying this number of events.
 PAGE_COST: Final = 20
 _LAST: Final = UUID(int=2**128 - 1)
 

@@ -32,7 +32,7 @@ FACTS, REQUESTS, CHAIN, ANCHORS = "export.json", "requests.jsonl", "chain.jsonl"
 ROWS_DEFAULT: Final = 100_000
 ROWS_MAX: Final = 1_000_000
 AT_ONCE: Final = 200
-# Stands behind what a statement gave: what is there is sent, and others go on before the next one.
+# Follows what a statement gave: that is sent, and others continue before the next one.
 PAUSE: Final = b""
 
 

@@ -154,7 +154,7 @@ def _any_value(value: Any) -> dict[str, str]:
 def _pairs(
     rows: Sequence[RecordRow], checked: Checked
 ) -> Iterator[tuple[RecordRow, dict[str, Any]]]:
-    """Each row with its values; names of people are looked up for all of them at once."""
+    """Each row with its values; names of people are looked up for all of them together."""
     names = people({row.actor for row in rows if not row.imported})
     for row in rows:
         by = "" if row.imported else names.get(row.actor, "")

@@ -20,7 +20,7 @@ from checkpoints.chain import (
     version_reports,
 )
 
-# So many findings about the installation are said one by one.
+# Findings about the installation that are named one by one.
 NAMED = 20
 
 

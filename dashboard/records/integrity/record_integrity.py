@@ -15,7 +15,7 @@ from checkpoints.queries.records import chains
 from checkpoints.views import VerificationRow
 from dashboard.records.integrity import proof
 
-# One thread of at most so many events is verified when it is read.
+# One thread of at most this number of events is verified when it is read.
 EVENTS_MAX: Final = 5_000
 Integrity = Literal["intact", "damaged", "unchecked"]
 

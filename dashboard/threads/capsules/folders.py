@@ -6,7 +6,7 @@
 
 It is made apart and gets its name whole (elsewhere MANIFEST comes last), and only then the former
 one goes: at each moment there is one whole folder. It follows the commit; a worker that dies before
-it is written leaves the former one, and `import` of a copy goes on from there.
+it is written leaves the former one, and `import` of a copy continues from there.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def _on_top(one: About, own: set[UUID]) -> dict[str, Any]:
 def _note_lineage(
     child: About, about: About, root: UUID, results: dict[UUID, dict[str, Any]], own: set[UUID]
 ) -> bool:
-    """Note where a child stands, once its parent and the thread it goes on for are known."""
+    """Note where a child stands, once its parent and the thread it continues for are known."""
     row = child.row
     parent, base = row["parent"], row["base"]
     if child.kind != "thread" or (base is not None and base not in results):
@@ -51,7 +51,7 @@ def _note_lineage(
     if parent in results.keys() - own:
         depth = results[parent]["depth"] + 1
     elif base in results.keys() - own and parent == about.row["parent"]:
-        parent, depth = None, results[base]["depth"]  # who goes on for the thread itself
+        parent, depth = None, results[base]["depth"]  # who continues for the thread itself
     else:
         return False
     results[child.id] = {"parent": parent, "root": root, "depth": depth}

@@ -44,7 +44,7 @@ class Channel:
 class Side:
     """One side: the thread, its checkpoint, the event that differs there, and the step before it.
 
-    `address` names the checkpoint so that the page's address stays true when the thread goes on.
+    `address` names the checkpoint so that the page's address stays true when the thread continues.
     """
 
     name: str

@@ -27,7 +27,7 @@ from dashboard.wording.usages import usage_text
 if TYPE_CHECKING:
     from dashboard.threads.page.thread import ThreadPage
 
-SAVE_POINTS = 8  # shown at once
+SAVE_POINTS = 8  # shown without a click
 
 
 def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:

@@ -19,7 +19,7 @@ MOVED: Final = "The thread has changed since this was requested. Reject it, and 
 
 @dataclass(frozen=True, slots=True)
 class OperationPlan:
-    """The checkpoint that an operation names, and what becomes of effects since it.
+    """The checkpoint that an operation names, and the outcome of effects since it.
 
     `effects` is None where the operation undoes nothing, or is decided. `problem` says why it
     could not be carried out as the thread stands now.

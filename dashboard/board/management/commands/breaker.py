@@ -1,4 +1,4 @@
-"""`./manage.py breaker ...`: stop many threads at once, and release them."""
+"""`./manage.py breaker ...`: stop many threads, and release them."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class Supervisor:
         try:
             child.process = child.part.start()
         except OSError as error:
-            # A full disk, no memory for a process: that passes, and the others go on.
+            # A full disk, no memory for a process: that passes, and the others continue.
             child.again_at = now + child.delay
             self.report(
                 f"{child.part.name} cannot be started ({error.strerror or error}), "
@@ -153,7 +153,7 @@ class Supervisor:
         self._watch(child)
 
     def stop(self) -> None:
-        """End the children in waves, last started first: people's doors and work, then servers."""
+        """End the children in waves, last started first: web and workers, then servers."""
         servers = [child for child in self.children if child.part.name in SERVERS]
         others = [child for child in self.children if child not in servers]
         for wave in (others, servers):

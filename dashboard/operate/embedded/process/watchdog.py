@@ -51,7 +51,7 @@ def _exists(pid: int) -> bool:
 
 
 def _remaining(children: dict[int, tuple[int, int]], seconds: float) -> dict[int, tuple[int, int]]:
-    """Those whose groups still have somebody alive after so many seconds."""
+    """Those whose groups still have somebody alive after these seconds."""
     deadline = time.monotonic() + seconds
     while children and time.monotonic() < deadline:
         time.sleep(0.02)

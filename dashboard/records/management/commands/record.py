@@ -62,7 +62,7 @@ def search(command: PersonalCommand) -> None:
 
 
 def export(command: PersonalCommand) -> None:
-    """Write the events that fit, part by part; called again it goes on behind the last part."""
+    """Write the events that fit, part by part; called again it continues behind the last part."""
     o, actor = command.options, command.actor("export")
     folder, filters = Path(o["to"]), named(_filters(o))
     folder.mkdir(parents=True, exist_ok=True)
