@@ -81,6 +81,7 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
             "THEN coalesce(n.data ->> 'to', '') ELSE '' END AS only_to "
             "FROM gp_outbox n "
             f"WHERE {_WAITS} AND (%s::uuid IS NULL OR n.id = %s::uuid) "
+            # Every worker spreads: what another one has locked is on its way already.
             "ORDER BY n.at, n.id LIMIT %s FOR UPDATE OF n SKIP LOCKED",
             (only, only, limit),
         )

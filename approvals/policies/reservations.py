@@ -106,6 +106,7 @@ def reserve(work: Work, position: Position, most: Callable[[], Estimate]) -> Ref
         "tokens": estimate.tokens,
     }
     with transaction.atomic(), connection.cursor() as cursor:
+        # One at a time in a workspace: two calls would both be let in by the same rest of a cap.
         cursor.execute(
             "SELECT pg_advisory_xact_lock(hashtextextended(%s::text, 0))", (f"spend {workspace}",)
         )

@@ -90,6 +90,7 @@ def handle_each[*More](
 def bound_waits() -> None:
     """Wait for no lock longer than a sweep may, until the end of the transaction."""
     with connection.cursor() as cursor:
+        # set_config and not SET LOCAL, which takes no parameters.
         cursor.execute("SELECT set_config('lock_timeout', %s::text, true)", (LOCK_WAIT,))
 
 
