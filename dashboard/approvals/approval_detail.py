@@ -33,6 +33,7 @@ from .turns import nobody_can
 REPLIES = 200
 
 
+# Rows of the floor below have no descriptions of fields; beside them stands what one caller sees.
 class Vote(Shape):
     """One reviewer's verdict; `counts` says whether it stands for what stands now."""
 
@@ -54,6 +55,7 @@ class Vote(Shape):
     )
 
 
+# A stage of the page has its votes; here their number.
 class Seats(Shape):
     """One stage of a request: whose approval it waits for, how many, how many came."""
 
@@ -96,6 +98,7 @@ class Former(Shape):
     why: str
 
 
+# The same fields as the row of the floor below, which mails read as well, with descriptions.
 class Prior(Shape):
     """An effect of the same node and step that began before the request was made."""
 

@@ -44,6 +44,7 @@ LIMIT = rows(LIMIT_MAX)
 BOX = "The box of the inbox, in its order; without it the requests of `status`."
 
 
+# The row of the floor below with what this caller may do, and without what only gates need.
 class Approval(Shape):
     """A request for approval; `decide` says whether the caller may."""
 

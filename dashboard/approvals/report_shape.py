@@ -44,6 +44,7 @@ class ReportedLook(Shape):
     at: datetime
 
 
+# The page reads whole rows of votes, notices and events; a file that is passed on has these fields.
 class ReportedVote(Shape):
     """A verdict with its reason; `edits` is what an edit changed in what stood before."""
 
