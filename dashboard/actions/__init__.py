@@ -17,7 +17,6 @@ from dashboard.people.accounts.users import (
     list_tokens,
     list_users,
     make_user,
-    name_workspace,
     set_user_password,
 )
 from dashboard.people.own_password import change_own_password
@@ -87,7 +86,6 @@ __all__ = [
     "mcp_server",
     "mcp_servers",
     "name_deputy",
-    "name_workspace",
     "passkeys",
     "preview_policy",
     "propose_second_factor",

@@ -54,6 +54,7 @@ from dashboard.people.access_change_calls import (
     ConfirmAccessChange,
     RefuseAccessChange,
 )
+from dashboard.people.rename_workspace import RENAME_WORKSPACE
 from dashboard.people.second_factor_calls import (
     ConfirmByCode,
     OwnSecondFactor,
@@ -297,7 +298,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("users/<int:user_id>/link/", LinkedUser.as_view(), name="user_link"),
     path("users/<int:user_id>/unlink/", UnlinkedUser.as_view(), name="user_unlink"),
     path("users/<int:user_id>/password/", PasswordOfUser.as_view(), name="user_password"),
-    path("workspace/", OwnWorkspace.as_view(), name="workspace"),
+    path("workspace/", call(RENAME_WORKSPACE, OwnWorkspace), name="workspace"),
     path(
         "workspace/second-factor/",
         RequiredSecondFactor.as_view(),

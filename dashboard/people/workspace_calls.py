@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Self
-from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
 from pydantic import Field
@@ -19,25 +18,11 @@ from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.people.accounts.administration import Administrator
 from dashboard.people.accounts.users import (
     LIMITS,
-    NAME_MAX,
     end_token,
     list_tokens,
-    name_workspace,
     set_user_password,
 )
-
-
-class RenameWorkspace(RequestShape):
-    """Another name."""
-
-    name: Annotated[str, NotBlank(NAME_MAX)]
-
-
-class Workspace(Shape):
-    """The workspace that the caller acts in."""
-
-    id: UUID
-    name: str
+from dashboard.people.rename_workspace import Workspace
 
 
 class Token(Shape):
@@ -84,8 +69,6 @@ class PasswordSet(Shape):
 class OwnWorkspace(MemberView):
     """The workspace of the caller."""
 
-    changes = "people"
-
     @extend_schema(
         operation_id="workspace_retrieve",
         responses={200: Workspace, **refusals()},
@@ -94,18 +77,6 @@ class OwnWorkspace(MemberView):
     def get(self, request: Request) -> Response:
         """Of a token, that of the token."""
         return answer(Workspace(id=self.actor.workspace, name=self.actor.workspace_name))
-
-    @extend_schema(
-        operation_id="workspace_rename",
-        request=RenameWorkspace,
-        responses={200: Workspace, **refusals(422)},
-        summary="Give your workspace another name",
-    )
-    def post(self, request: Request) -> Response:
-        """422 where another one has it."""
-        name = self.body(RenameWorkspace).name
-        name_workspace(Administrator(self.actor, superuser=False), name)
-        return answer(Workspace(id=self.actor.workspace, name=name.strip()))
 
 
 class Tokens(MemberView):

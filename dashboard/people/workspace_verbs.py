@@ -8,14 +8,14 @@ from django.contrib.auth import get_user_model
 
 from checkpoints import store
 from dashboard.errors import Missing
-from dashboard.identity.permissions import ROLES
+from dashboard.identity.permissions import ROLES, Actor
+from dashboard.kit.command import verb
 from dashboard.kit.terminal.console import PersonalCommand, Verb, translated
 from dashboard.kit.terminal.tables import Table, facts, table
 from dashboard.people.accounts.administration import administrator_of
-from dashboard.people.accounts.users import name_workspace
+from dashboard.people.rename_workspace import RENAME_WORKSPACE, Workspace
 from dashboard.people.second_factor import require_factor, required_factor
 from dashboard.people.second_factor_calls import RequiredFactor
-from dashboard.people.workspace_calls import Workspace
 
 ACTOR = "command:workspace"
 
@@ -41,13 +41,7 @@ def create(command: PersonalCommand) -> None:
     command.tell(row, _table([row]))
 
 
-def rename(command: PersonalCommand) -> None:
-    """Another name for the workspace of the person of --as."""
-    actor = command.actor("people")
-    who = administrator_of(get_user_model()._default_manager.get(pk=actor.user_id))
-    name = command.options["name"]
-    name_workspace(who, name)
-    row = Workspace(id=actor.workspace, name=name.strip())
+def _show(command: PersonalCommand, _actor: Actor, row: Workspace) -> None:
     command.tell(row, _table([row]))
 
 
@@ -114,5 +108,5 @@ VERBS = (
         workspace second-factor none --as admin
         """,
     ),
-    Verb("rename", "gives the workspace of the person of --as another name", rename, _name),
+    verb(RENAME_WORKSPACE, _show, names={"name": ("name", "NAME")}),
 )

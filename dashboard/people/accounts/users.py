@@ -24,7 +24,6 @@ from .administration import (
     create_user,
     link_identity,
     people_within_reach,
-    rename_workspace,
     revoke_token,
     set_password,
 )
@@ -115,13 +114,6 @@ def set_user_password(who: Administrator, user_id: int, password: str | None) ->
         except ValidationError as error:
             raise Invalid("$.password", " ".join(error.messages)) from error
     set_password(who, user_id, password)
-
-
-def name_workspace(who: Administrator, name: str) -> None:
-    """Give one's own workspace another name; raises Invalid for one that is taken."""
-    require(who.actor, "people")
-    check_text("$.name", name, NAME_MAX, required=True)
-    rename_workspace(who, who.actor.workspace, name)
 
 
 def list_tokens(who: Administrator) -> list[TokenRow]:

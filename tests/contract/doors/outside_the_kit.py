@@ -11,15 +11,23 @@ OUTSIDE: Final[dict[str, list[str]]] = {
         *("hooks_unmap", "identities_confirm", "mcp_servers_accept", "mcp_servers_add"),
         *("mcp_servers_change", "mcp_servers_mode", "mcp_servers_remove", "mcp_servers_tools"),
         *("policies_change", "policies_make", "policies_try"),
-        *("tokens_revoke", "views_change", "views_remove", "views_save"),
-        *("workspace_rename", "workspace_second_factor_require"),
+        *("views_change", "views_remove", "views_save"),
     ],
-    "Accounts: what they answer is shown once or needs a login, which no declaration says.": [
-        *("access_changes_confirm", "access_changes_refuse", "passkeys_remove"),
-        *("second_factor_add", "second_factor_confirm", "second_factor_propose"),
-        *("second_factor_remove", "sign_ins_confirm", "sign_ins_end", "sign_ins_end_others"),
-        *("sign_ins_password", "users_change", "users_link", "users_make", "users_password"),
+    "A look and a change of the same settings is one verb of the command.": [
+        "workspace_second_factor_require"
+    ],
+    "The owner of the machine ends any token without a login; a declared action needs a person.": [
+        "tokens_revoke"
+    ],
+    "Changes of accounts wait for a second admin, or act on an id that is a number, not a UUID.": [
+        *("access_changes_confirm", "access_changes_refuse"),
+        *("users_change", "users_link", "users_make", "users_password"),
         *("users_second_factor_remove", "users_sign_out", "users_unlink"),
+    ],
+    "One's own login: what they answer is shown once, or they need the session that asks.": [
+        *("passkeys_remove", "second_factor_add", "second_factor_confirm"),
+        *("second_factor_propose", "second_factor_remove", "sign_ins_confirm", "sign_ins_end"),
+        *("sign_ins_end_others", "sign_ins_password"),
     ],
     "Agents that work elsewhere: a protocol under a lease, with no command and no page.": [
         *("external_ask", "external_begin", "external_check", "external_commit"),

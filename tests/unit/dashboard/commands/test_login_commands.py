@@ -29,7 +29,7 @@ def make(name: str) -> None:
 
 def test_they_stand_before_those_of_django() -> None:
     commands = get_commands()
-    assert commands["createsuperuser"] == commands["changepassword"] == "dashboard.commands.people"
+    assert commands["createsuperuser"] == commands["changepassword"] == "dashboard.people"
 
 
 @pytest.mark.usefixtures("_password")
