@@ -17,9 +17,9 @@ from approvals.notify.devices import Subscribed
 from approvals.notify.recipients import deciders
 from approvals.queries import deputies
 from approvals.rules.terms import Seat, Terms
-from dashboard.approvals import decide as decisions
 from dashboard.identity import tokens
 from dashboard.identity.permissions import actor_of
+from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.approvals.notify.test_push import Browser
 from tests.unit.dashboard import scene
