@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from ..agent_versions import OURS
 from ..postgres.sql_files import sql_file
+from ..selections import STOPPED_BY_FIELDS
 from ..state import deltas
 
-SQL: Final = sql_file(__file__, ours=OURS)
+SQL: Final = sql_file(__file__, fields=STOPPED_BY_FIELDS)
 # Pieces for statements over a breaker b and a thread th.
 SELECTED: Final = SQL.selected
 STOPS: Final = SQL.stops

@@ -1,19 +1,10 @@
 -- selected -- Whether the thread th is of the selection of b; none of it reads a clock.
 (b.selection = '{}'::jsonb OR (
-  (NOT b.selection ? 'agent' OR th.agent = b.selection ->> 'agent')
+  {fields}
   AND (NOT b.selection ? 'labels' OR th.labels @> (b.selection -> 'labels'))
-  AND (NOT b.selection ? 'parent' OR coalesce(th.parent = (b.selection ->> 'parent')::uuid, false))
-  AND (NOT b.selection ? 'root' OR th.id = (b.selection ->> 'root')::uuid
-    OR coalesce(th.root = (b.selection ->> 'root')::uuid, false))
-  AND (NOT b.selection ? 'depth' OR th.depth = (b.selection ->> 'depth')::smallint)
   AND (NOT b.selection ? 'q' OR strpos(lower(th.title), lower(b.selection ->> 'q')) > 0
     OR strpos(th.id::text, lower(b.selection ->> 'q')) > 0)
-  AND (NOT b.selection ? 'words' OR gp_text_begins(th.title, th.id, b.selection ->> 'q'))
-  AND (NOT b.selection ? 'framework' OR EXISTS (SELECT 1 FROM gp_agent_version v
-    WHERE v.id = th.agent_version_id AND b.selection ->> 'framework'
-      = coalesce(v.graph -> 'external' ->> 'framework', '{ours}')))
-  AND (NOT b.selection ? 'damaged' OR EXISTS (SELECT 1 FROM gp_verification k
-    WHERE k.thread_id = th.id AND NOT k.intact))))
+  AND (NOT b.selection ? 'words' OR gp_text_begins(th.title, th.id, b.selection ->> 'q'))))
 
 -- ordinal -- The ordinal of the thread th in a staged release: the last 32 bits of its id, which are random.
 ('x' || right(th.id::text, 8))::bit(32)::bigint

@@ -3,6 +3,7 @@
 Lists page by keyset written as a row comparison, never by OFFSET.
 """
 
+from ..selections import ANYWHERE, Selection, TreeFilter
 from .activities import (
     UnsettledEffect,
     activities,
@@ -180,7 +181,6 @@ from .search.bounded import SHOWN_MAX, bounded_counts
 from .search.counts import COUNT_CAP, children_beside, counts
 from .search.language import FILTERS, InvalidQuery, Query, Term
 from .search.language import parse as parse_query
-from .search.selections import ANYWHERE, Selection, TreeFilter
 from .search.state_values import checked_query
 from .search.stuck import StuckCounts
 from .storage import storage

@@ -14,6 +14,7 @@ from ..breakers.rule import STOPPED, STOPPED_BY, stopped_row
 from ..errors import InvalidValue, NotFound
 from ..log.closed_threads import ERASED_OF, erased_row
 from ..postgres import reads as prepared
+from ..selections import EVERY_THREAD, Selection
 from ..state import deltas
 from ..states import Status
 from ..tables import columns as tables
@@ -23,7 +24,6 @@ from .proof import verification_of
 from .rows import names, rows
 from .search import few
 from .search.filters import filters
-from .search.selections import EVERY_THREAD, Selection
 from .search.stuck import STUCK_OF, stuck_of
 
 DEPTH_MAX: Final = 32_767

@@ -18,8 +18,8 @@ from checkpoints.breakers.rule import BreakerRow
 from checkpoints.queries.code_questions import CodeQuestionRow
 from checkpoints.states import Status
 from checkpoints.views import Page, SavedRow, ThreadRow
-from dashboard.board.filters.address import USUAL, BoardAddress
-from dashboard.fields.shapes import Counter, Hidden, Lane, TreeChip
+from dashboard.board.filters.address import FILTERS, USUAL, BoardAddress
+from dashboard.fields.shapes import Counter, FilterChip, Hidden, Lane
 from dashboard.identity.people import people
 from dashboard.pages.rights import Roles, rights_of
 from dashboard.records.integrity import damage
@@ -92,10 +92,7 @@ class BoardPage(BoardAddress):
     @property
     def filtered(self) -> bool:
         """True if filters make this another board than the one that is pushed."""
-        words = self.agent or self.framework or self.q or self.after
-        return bool(
-            self.statuses or words or self.damaged or self.tree or self.children or self.held
-        )
+        return bool(self.values or self.after)
 
     @cached_property
     def problem(self) -> queries.InvalidQuery | None:
@@ -147,8 +144,7 @@ class BoardPage(BoardAddress):
 
         Statuses and children go along: no breaker selects by them, and the sheet says so.
         """
-        narrow = narrowed(self.q, self.agent) | {"framework": self.framework}
-        chosen = narrow | self.tree_words | {"damaged": "1" if self.damaged else ""}
+        chosen = self.filter_words | narrowed(self.q, self.values.get("agent", ""))
         chosen["status"] = ",".join(self.statuses)
         query = urlencode({name: text for name, text in chosen.items() if text})
         return reverse("breaker_trip") + (f"?{query}" if query else "")
@@ -156,8 +152,7 @@ class BoardPage(BoardAddress):
     @property
     def stop_narrowed(self) -> bool:
         """True if a stop of this board leaves some threads of the workspace alone."""
-        chosen = {name for name in self.tree_words if name not in ("children", "held")}
-        return bool(self.q or self.agent or self.framework or self.damaged or chosen)
+        return bool(self.values.keys() - {"status", "children", "held"})
 
     @property
     def many_address(self) -> str:
@@ -165,28 +160,28 @@ class BoardPage(BoardAddress):
         return reverse("threads_many") + self.address(self.statuses)
 
     @cached_property
-    def tree_chips(self) -> list[TreeChip]:
-        """Filters that narrow the board to a part of a tree, each with the board without it."""
-        ids = {UUID(i) for name, i in self.tree_words.items() if name in ("parent", "root")}
+    def filter_chips(self) -> list[FilterChip]:
+        """Filters of the board beside its statuses and query, each with the board without it."""
+        ids = {value for value in self.values.values() if isinstance(value, UUID)}
         titles = queries.titles_in(ids, workspace=self.workspace) if ids else {}
-        words = {
-            "parent": "Children of",
-            "root": "Family tree of",
-            "depth": "Depth",
-            "children": "With children",
-            "held": "Held children",
-        }
-        titled = {"depth": self.tree_words.get("depth", ""), "children": "", "held": ""}
-        return [
-            TreeChip(
-                name,
-                value,
-                words[name],
-                titled[name] if name in titled else titles.get(UUID(value), value[:8]),
-                self.address(self.statuses, **{name: ""}),
-            )
-            for name, value in self.tree_words.items()
-        ]
+        chips = []
+        for one in FILTERS:
+            if one.name in self.values and one.name not in ("status", "q"):
+                value, text = self.values[one.name], self.filter_words[one.name]
+                shown = "" if value is True else text
+                if isinstance(value, UUID):
+                    shown = titles.get(value, text[:8])
+                chips.append(
+                    FilterChip(
+                        one.name,
+                        text,
+                        one.chip,
+                        shown,
+                        one.phrase.format(shown),
+                        self.address(self.statuses, **{one.name: ""}),
+                    )
+                )
+        return chips
 
     @cached_property
     def listed(self) -> Page[ThreadRow]:
@@ -234,7 +229,7 @@ class BoardPage(BoardAddress):
         waiting = (row.waiting_on for row in self._rows[Status.ATTENTION])
         if not any(isinstance(on, dict) and on.get("kind") == "code" for on in waiting):
             return []
-        return queries.code_questions(workspace=self.workspace, agent=self.agent)
+        return queries.code_questions(workspace=self.workspace, agent=self.values.get("agent", ""))
 
     def lanes(self, order: Sequence[Status]) -> list[Lane]:
         """The lanes that have rows, each with how many there are in all."""
@@ -256,8 +251,7 @@ class BoardPage(BoardAddress):
             if result[status]
         ]
         read = {str(status): result[status] for status in order}
-        words = self.agent or self.framework or self.q or self.damaged
-        return alike.grouped(lanes, read, self.workspace, whole=not (words or self.tree))
+        return alike.grouped(lanes, read, self.workspace, whole=not self.stop_narrowed)
 
     @property
     def chips(self) -> list[tuple[str, str]]:
@@ -357,15 +351,11 @@ def board_lanes(page: BoardPage, roles: Roles) -> dict[str, Any]:
         "q": page.q,
         "status": ",".join(page.statuses),
         "chips": page.chips,
-        "agent": page.agent,
-        "framework": page.framework,
         "filtered": page.filtered,
         "more": page.address(page.statuses, after=cursor) if cursor else "",
-        "damaged": page.damaged,
         "problem": page.problem,
-        "tree_chips": page.tree_chips,
+        "filter_chips": page.filter_chips,
         "hidden": page.hidden,
-        "without_damaged": page.address(page.statuses, damaged=""),
     }
 
 

@@ -49,8 +49,6 @@ def board(request: HttpRequest) -> HttpResponse:
             "views": ViewBar(who, page),
             "saved": savings.shown(page.saved),
             "first_minute": is_of_demo(request.user) and not page.filtered,
-            "without_agent": page.address(page.statuses, agent=""),
-            "without_framework": page.address(page.statuses, framework=""),
         },
     )
 

@@ -8,46 +8,32 @@ from uuid import UUID
 from pydantic import Field
 
 from checkpoints import queries, store
-from checkpoints.limits import AGENT_MAX, TITLE_MAX
+from checkpoints.limits import TITLE_MAX
 from checkpoints.states import WorkspaceEventKind
 from dashboard.api.shapes.requests import Labels, RequestShape
-from dashboard.api.shapes.texts import Id
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, Missing
 from dashboard.fields.validation import check_labels
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action, Preview, Target
+from dashboard.kit.filters import taking
 from dashboard.kit.inputs import RequiredReason
-from dashboard.wording.operations import selection_words
 
 from .breakers import Breaker, breaker
+from .filters.threads import THREADS, selection_words
 
 
+@taking(one for one in THREADS if one.stopped)
 class Selection(RequestShape):
     """Which threads a breaker stops: all of the workspace that fit each value that is given.
 
     A status is none of them: a thread is stopped whatever it does, also one that begins later.
     """
 
-    agent: Annotated[str, Field(max_length=AGENT_MAX)] = Field(
-        "", description="Only threads of this agent."
-    )
-    framework: Annotated[str, Field(max_length=AGENT_MAX)] = Field(
-        "", description="Only agents written in it."
-    )
     q: Annotated[str, Field(max_length=TITLE_MAX)] = Field(
         "", description="Part of a title or of an id."
     )
     labels: Labels = Field(default_factory=dict, description="Only threads with these labels.")
-    parent: Id | None = Field(None, description="Only children of this thread.")
-    root: Id | None = Field(None, description="Only the family tree of this thread.")
-    depth: int | None = Field(
-        None,
-        ge=0,
-        le=queries.DEPTH_MAX,
-        description="Only threads at this depth of their tree.",
-    )
-    damaged: bool = Field(False, description="Only threads with a damaged record.")
 
     def stored(self) -> dict[str, Any]:
         """The values that are given, as the breaker's row has them; raises Invalid.

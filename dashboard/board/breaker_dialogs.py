@@ -17,11 +17,11 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 from dashboard.kit.dialog import dialog
 from dashboard.kit.inputs import from_texts
-from dashboard.wording.operations import selection_words
 from dashboard.wording.sentences import look
 
 from .breaker_actions import RELEASE, TRIP, BreakerPreview, ReleaseBreaker, Selection
 from .filters.address import NARROWS
+from .filters.threads import selection_words
 from .open_breakers import open_breaker
 
 PARTS, ALL = ("number", "percent"), "all"

@@ -11,7 +11,8 @@ from checkpoints.breakers.rule import BreakerRow
 from checkpoints.queries import Progress
 from checkpoints.states import Status
 from dashboard.identity.people import people
-from dashboard.wording.operations import selection_words
+
+from .filters.threads import selection_words
 
 # Those of released threads that a person looks for first stand first.
 ORDER = (

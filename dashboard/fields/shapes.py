@@ -54,24 +54,15 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class TreeChip:
-    """A filter of the board by family tree; `without` is the board's address without it."""
+class FilterChip:
+    """A filter of a list; `phrase` ends the sentence of an empty one, `without` is its address."""
 
     name: str
     value: str
     word: str
     title: str
+    phrase: str
     without: str
-
-    @property
-    def phrase(self) -> str:
-        """The filter as the end of a sentence: No thread ... among the children of “A test”."""
-        if self.name in ("children", "held"):
-            return f"({self.word.lower()})"
-        if self.name == "depth":
-            return f"at depth {self.title}"
-        where = "among the children of" if self.name == "parent" else "in the family tree of"
-        return f"{where} “{self.title}”"
 
 
 @dataclass(frozen=True, slots=True)

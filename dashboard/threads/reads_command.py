@@ -21,6 +21,7 @@ from dashboard.api.shapes.rows import (
     Thread,
     ThreadList,
 )
+from dashboard.board.filters.threads import THREADS, selection_of
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.yaml_text import yaml_of
@@ -28,11 +29,10 @@ from dashboard.html.comparison.compare import compare
 from dashboard.html.comparison.endings import ending_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
+from dashboard.kit.filters import add_options, read_options
 from dashboard.kit.terminal.arguments import (
     checkpoint_named,
     number_from,
-    pair,
-    statuses_named,
     thread_named,
 )
 from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb
@@ -88,15 +88,7 @@ def thread_of(command: PersonalCommand, action: str = "read") -> tuple[Actor, Th
 
 
 def _list_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--status", default="", help="one or several, by commas")
-    parser.add_argument(
-        "--stuck", action="store_true", help="only those that are stuck or need attention"
-    )
-    parser.add_argument("--agent", default="", help="only threads of this agent")
-    parser.add_argument("--label", default="", metavar="KEY=VALUE")
-    parser.add_argument(
-        "-q", default="", metavar="QUERY", help="as on the board: status:failed age:>2h tea"
-    )
+    add_options(parser, THREADS)
     parser.add_argument("--cursor", default="", help="where the page before ended")
     limit_option(30, 1_000)(parser)
 
@@ -104,12 +96,7 @@ def _list_options(parser: argparse.ArgumentParser) -> None:
 def list_threads(command: PersonalCommand) -> None:
     """A page of threads."""
     o, actor = command.options, command.actor("read")
-    selection = queries.Selection(
-        statuses=statuses_named(o["status"]),
-        agent=o["agent"],
-        q=f"{o['q']} has:stuck" if o["stuck"] else o["q"],
-        label=pair("--label", o["label"], "key=value") if o["label"] else None,
-    )
+    selection = selection_of(read_options(THREADS, o))
     page = queries.threads(
         selection, workspace=actor.workspace, limit=o["limit"], after=o["cursor"]
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
@@ -13,23 +11,15 @@ from rest_framework.response import Response
 
 from approvals import queries as gates
 from checkpoints import queries
-from checkpoints.states import Status
 from dashboard.api.shapes.previews import SecondPersonAsked
 from dashboard.api.shapes.requests import Nothing
 from dashboard.api.shapes.rows import Counts, Thread, ThreadDetail, ThreadList, Verification
 from dashboard.api.shapes.savings import Saved
-from dashboard.errors import Invalid
+from dashboard.board.filters.threads import THREADS, selection_of
+from dashboard.fields.filters import CALL, given_at, read
 from dashboard.kit.api.base import PREVIEW, TRACEPARENT, MemberView, answer, refusals
-from dashboard.kit.api.parameters import (
-    FRAMEWORK,
-    IF_MATCH,
-    LIMIT_MAX,
-    flag,
-    ident,
-    rows,
-    whole,
-    words,
-)
+from dashboard.kit.api.parameters import IF_MATCH, LIMIT_MAX, rows, words
+from dashboard.kit.filters import call_parameters
 from dashboard.threads.answers import thread_detail
 from dashboard.threads.cancel import Cancel, CancelAnswer, CancelPreview, cancel, preview_cancel
 from dashboard.threads.edit import Edit, EditAnswer, EditPreview, edit, preview_edit
@@ -40,15 +30,8 @@ from dashboard.threads.target import refuse_preview
 from dashboard.threads.verify import verify
 from gatepost_command import COMMAND
 
-_ONE = "|".join(Status)
-STATUSES = re.compile(rf"^(?:{_ONE})(?:,(?:{_ONE}))*$")
-LABEL = re.compile(r"^[^:]+:")
+FILTERS = given_at(THREADS, CALL)
 LIMIT = rows(LIMIT_MAX)
-DEPTH = whole(
-    "depth",
-    "Only threads at this depth of their family tree; 0: no other thread started them.",
-    high=queries.DEPTH_MAX,
-)
 REFUSED = refusals(404, 409, 412, 422)
 
 
@@ -67,17 +50,7 @@ class Threads(MemberView):
         operation_id="threads_list",
         responses={200: ThreadList, **refusals(422)},
         parameters=[
-            words("status", "One status or several, by commas.", pattern=STATUSES.pattern),
-            words("agent", "The name of an agent."),
-            FRAMEWORK,
-            words("name", "Only the thread of exactly this name; names are unique per agent."),
-            words("label", "key:value", pattern=LABEL.pattern),
-            words("q", "A query as on the board: `status:failed agent:payments age:>2h tea`."),
-            flag("stuck", "Only threads that are stuck or need attention: `q=has:stuck`."),
-            flag("damaged", "Only threads with a damaged record."),
-            ident("root", "Only threads of the family tree of this one, itself included."),
-            ident("parent", "Only children of this thread."),
-            DEPTH,
+            *call_parameters(THREADS),
             words("cursor", "`next_cursor` of the page before."),
             LIMIT,
         ],
@@ -85,17 +58,9 @@ class Threads(MemberView):
     )
     def get(self, request: Request) -> Response:
         """By their last change of status, newest first."""
-        texts: dict[str, Any] = {n: self.text(n) for n in ("agent", "framework", "name", "q")}
-        if self.flag("stuck"):
-            texts["q"] = f"{texts['q']} has:stuck"
+        values = read(FILTERS, {one.name: self.text(one.name) for one in FILTERS})
         page = queries.threads(
-            queries.Selection(
-                statuses=self._statuses(),
-                **texts,
-                label=self._label(),
-                damaged=self.flag("damaged"),
-                tree=self._tree(),
-            ),
+            selection_of(values),
             workspace=self.actor.workspace,
             limit=self.limit(LIMIT),
             after=self.text("cursor"),
@@ -121,25 +86,6 @@ class Threads(MemberView):
         thread, new = start_or_continue(self.actor, **own, external=external)
         location = reverse("api:thread", args=[thread])
         return detail(self, thread, status=201 if new else 200, Location=location)
-
-    def _tree(self) -> queries.TreeFilter:
-        parent, root = (
-            UUID(raw) if (raw := self.text(name)) else None for name in ("parent", "root")
-        )
-        depth = self.number(DEPTH, 0) if self.text("depth") else None
-        return queries.TreeFilter(parent, root, depth)
-
-    def _statuses(self) -> list[Status]:
-        if (wanted := self.text("status")) and not STATUSES.fullmatch(wanted):
-            raise Invalid("status", f"knows only {', '.join(Status)}, by commas")
-        return [Status(word) for word in wanted.split(",") if word]
-
-    def _label(self) -> tuple[str, str] | None:
-        label = self.text("label")
-        if label and not LABEL.match(label):
-            raise Invalid("label", "is written key:value")
-        key, _, value = label.partition(":")
-        return (key, value) if key else None
 
 
 class ThreadCounts(MemberView):

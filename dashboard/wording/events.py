@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from checkpoints.log.remains import is_blank
 from checkpoints.states import EventKind as K
 from checkpoints.states import WorkspaceEventKind as W
+from dashboard.board.filters.threads import selection_words
 
 from .event_phrases import (
     access,
@@ -53,7 +54,7 @@ from .event_phrases import (
     withdrawn,
 )
 from .model_settings import answer_kept, conversation_lost, parameter_refused
-from .operations import budget_limit, budget_words, selection_words
+from .operations import budget_limit, budget_words
 from .sentences import person
 from .text import cut, span
 from .usages import usage_text

@@ -91,30 +91,6 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def selection_words(selection: Mapping[str, Any]) -> str:
-    """Which threads a breaker stops, as it stands in a sentence: "all threads of payments"."""
-    if not selection:
-        return "all threads of the workspace"
-    words = "all threads"
-    if "agent" in selection:
-        words += f" of {selection['agent']}"
-    if "framework" in selection:
-        words += f" written in {selection['framework']}"
-    if labels := selection.get("labels"):
-        words += " labelled " + ", ".join(f"{key}:{value}" for key, value in labels.items())
-    if "q" in selection:
-        words += f" with “{selection['q']}” in their title or id"
-    if "parent" in selection:
-        words += f" started by {selection['parent'][:8]}"
-    if "root" in selection:
-        words += f" in the family tree of {selection['root'][:8]}"
-    if "depth" in selection:
-        words += f" at depth {selection['depth']}"
-    if selection.get("damaged"):
-        words += " with a damaged record"
-    return words
-
-
 def budget_words(data: Mapping[str, Any]) -> str:
     """The owner of a budget, as it stands in a sentence: "agent payments", "the workspace"."""
     scope, name = data.get("scope"), data.get("name")

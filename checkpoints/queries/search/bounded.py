@@ -8,11 +8,11 @@ from uuid import UUID
 
 from ...postgres.named_rows import fetch_named
 from ...postgres.plans import planned_for_this
+from ...selections import Selection
 from ...states import LIVE, Status
 from .few import Match, lookup_of
 from .filters import filters
 from .language import Term, parse
-from .selections import Selection
 
 SHOWN_MAX: Final = 100
 WINDOW: Final = 5_000

@@ -8,11 +8,11 @@ from typing import Any, Final
 from uuid import UUID
 
 from ...postgres.named_rows import fetch_named
+from ...selections import EVERY_THREAD, Selection
 from ...states import Status
 from ...views import AtLeast
 from .few import Match, lookup_of
 from .filters import TOP, filters
-from .selections import EVERY_THREAD, Selection
 
 COUNT_CAP: Final = 10_000
 LOOK: Final = 500

@@ -18,9 +18,9 @@ from uuid import UUID
 
 from ...postgres.named_rows import fetch_named
 from ...postgres.plans import planned_for_this
+from ...selections import Selection
 from .filters import indexed, is_indexed, label_term
 from .language import Term
-from .selections import Selection
 from .state_values import checked_query
 
 FEW: Final = 20_000

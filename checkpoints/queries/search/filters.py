@@ -10,11 +10,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from ...agent_versions import OURS
+from ...selections import Selection, TreeFilter, conditions
 from ...state import deltas
 from ...states import Status
 from .language import Term, amount_of, day_of, parse, seconds_of
-from .selections import Selection, TreeFilter
 from .starters import people_named
 from .state_values import state_condition
 from .stuck import STUCK_IDS
@@ -25,11 +24,6 @@ type Condition = tuple[str, list[Any]]
 
 # As the index gp_thread_top has it.
 TOP: Final = "(th.parent IS NULL OR th.status = 'attention')"
-# Few versions beside many threads: read once.
-_OF_FRAMEWORK = (
-    "SELECT v.id FROM gp_agent_version v WHERE CASE WHEN v.graph -> 'external' IS NULL "
-    f"THEN %s::text = '{OURS}' ELSE v.graph -> 'external' ->> 'framework' = %s::text END"
-)
 # Only children are held, and an index knows those.
 _HELD = "(th.status = 'waiting' AND th.waiting_on ->> 'kind' = 'limit' AND th.parent IS NOT NULL)"
 # Few, and known by an index: never a reason to look at every thread.
@@ -60,15 +54,14 @@ def filters(
     No index is used for terms that are `common`. Raises InvalidQuery for a query that is not
     understood.
     """
-    for name in ("agent", "framework", "name"):
-        deltas.check(getattr(selection, name), name)
-    where, params = _in_tree(selection.tree)
-    if selection.name:
-        where.append("th.name = %s::varchar")
-        params.append(selection.name)
-    if selection.framework:
-        where.append(f"th.agent_version_id = ANY(ARRAY({_OF_FRAMEWORK}))")
-        params += [selection.framework, selection.framework]
+    where: list[str] = _in_tree(selection.tree)
+    params: list[Any] = []
+    for name, value, sql in (*conditions(selection.tree), *conditions(selection)):
+        if isinstance(value, str):
+            deltas.check(value, name)
+        if sql:
+            where.append(sql)
+            params += [value] * sql.count("%s")
     terms = parse(selection.q).terms
     if selection.agent:
         terms = (Term("agent", (selection.agent,)), *terms)
@@ -156,27 +149,17 @@ def _signed(term: Term, workspace: UUID) -> Condition:
     return (f"NOT coalesce({text}, false)" if term.negated else text), params
 
 
-def _in_tree(tree: TreeFilter) -> tuple[list[str], list[Any]]:
-    """Conditions on th.* for a place in a family tree."""
+def _in_tree(tree: TreeFilter) -> list[str]:
+    """Conditions on th.* for a place in a family tree, beside those of its fields."""
     where: list[str] = []
-    params: list[Any] = []
-    if tree.parent is not None:
-        where.append("th.parent = %s::uuid")
-        params.append(tree.parent)
-    if tree.root is not None:
-        where.append("(th.root = %s::uuid OR th.id = %s::uuid)")
-        params += [tree.root, tree.root]
-    if tree.depth is not None:
-        where.append("th.depth = %s::smallint")
-        params.append(tree.depth)
-        if tree.depth and tree.parent is None:
-            # An index knows all children; those of one depth are among them.
-            where.append("th.parent IS NOT NULL")
+    if tree.depth and tree.parent is None:
+        # An index knows all children; those of one depth are among them.
+        where.append("th.parent IS NOT NULL")
     if tree.top:
         where.append(TOP)
     if tree.held is not None:
         where.append(_HELD if tree.held else f"NOT coalesce({_HELD}, false)")
-    return where, params
+    return where
 
 
 def _condition(term: Term, workspace: UUID) -> Condition:

@@ -7,28 +7,19 @@ One function reads it, for the page and for views that are saved: `BoardAddress.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 from urllib.parse import urlencode
 from uuid import UUID
 
 from checkpoints import queries
-from checkpoints.queries import ANYWHERE, Selection, TreeFilter
+from checkpoints.queries import Selection, TreeFilter
 from checkpoints.states import Status
 from dashboard.errors import Invalid
-from dashboard.fields.parameters import (
-    DEPTH,
-    FLAG,
-    ID,
-    QUERY,
-    TEXT,
-    Values,
-    Wrong,
-    address_lists,
-    first_wrong,
-    one_of,
-    some_of,
-)
+from dashboard.fields.filters import PAGE, given_at, page_values, read
+from dashboard.fields.parameters import Values, Wrong, address_lists, first_wrong, one_of, some_of
+
+from .threads import THREADS, selection_of
 
 # The columns that a row may have, as they stand from left to right, with their headings.
 COLUMNS: Final[Mapping[str, str]] = {
@@ -48,18 +39,10 @@ USUAL: Final = ("node", "step", "since", "age")
 ALWAYS: Final = "thread"
 DENSITIES: Final = ("comfortable", "compact")
 # What narrows a board, for each page that has the address of one.
-NARROWS: Final[Mapping[str, Values]] = {
-    "status": some_of([*map(str, Status)]),
-    "agent": TEXT,
-    "framework": TEXT,
-    "q": QUERY,
-    "damaged": FLAG,
-    "parent": ID,
-    "root": ID,
-    "depth": DEPTH,
-    "children": FLAG,
-    "held": FLAG,
-}
+FILTERS: Final = given_at(THREADS, PAGE)
+NARROWS: Final[Mapping[str, Values]] = page_values(THREADS)
+# Somebody who looks for certain threads finds them wherever they stand in a tree.
+_ANYWHERE: Final = ("q", "damaged")
 # How its rows look. A form sends a column for each box that is ticked.
 COLUMN_WORDS: Final[Mapping[str, Values]] = {"columns": some_of((ALWAYS, *COLUMNS))}
 DENSITY: Final = one_of(DENSITIES)
@@ -68,17 +51,13 @@ SHOWN: Final[Mapping[str, Values]] = {**COLUMN_WORDS, "density": DENSITY}
 
 @dataclass
 class BoardAddress:
-    """A board by its address; see `dashboard.board.board` for what it shows."""
+    """A board by its address; `values` are those of its FILTERS that are given, by name.
 
-    statuses: tuple[Status, ...] = ()
-    agent: str = ""
-    framework: str = ""
-    q: str = ""
+    See `dashboard.board.board` for what it shows.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
     after: str = ""
-    damaged: bool = False
-    tree: TreeFilter = ANYWHERE
-    children: bool = False
-    held: bool = False
     columns: tuple[str, ...] = USUAL
     density: str = DENSITIES[0]
 
@@ -86,56 +65,69 @@ class BoardAddress:
     def read(cls, lists: Mapping[str, Sequence[str]], **others: Any) -> Self:
         """The board of these parameters, which were checked; `others` are further fields."""
         words = {name: values[-1].strip() for name, values in lists.items() if values}
-        statuses = [Status(one) for one in words.get("status", "").split(",") if one]
         columns = ",".join(lists.get("columns", ())).split(",")
-        parent, root, depth = (words.get(name, "") for name in ("parent", "root", "depth"))
         return cls(
-            statuses=tuple(dict.fromkeys(statuses)),
-            agent=words.get("agent", ""),
-            framework=words.get("framework", ""),
-            q=words.get("q", ""),
+            values=read(FILTERS, words),
             after=words.get("after", ""),
-            damaged=bool(words.get("damaged")),
-            children=bool(words.get("children")),
-            held=bool(words.get("held")),
-            tree=TreeFilter(
-                UUID(parent) if parent else None,
-                UUID(root) if root else None,
-                int(depth) if depth else None,
-            ),
             columns=tuple(one for one in COLUMNS if one in columns) if any(columns) else USUAL,
             density=words.get("density") or DENSITIES[0],
             **others,
         )
 
     @property
+    def statuses(self) -> tuple[Status, ...]:
+        """The statuses that it is narrowed to; none: all."""
+        return tuple(self.values.get("status", ()))
+
+    @property
+    def q(self) -> str:
+        """Its query."""
+        return str(self.values.get("q", ""))
+
+    @property
+    def held(self) -> bool:
+        """True if it lists the children that begin when others end, and no other thread."""
+        return "held" in self.values
+
+    @property
+    def filter_words(self) -> dict[str, str]:
+        """Filters of this board, without statuses: {parameter: value}."""
+        return {
+            one.name: one.kind.text(self.values[one.name])
+            for one in FILTERS
+            if one.name in self.values and one.name != "status"
+        }
+
+    @property
     def words(self) -> dict[str, str]:
         """Filters, columns and density of this board, without statuses: {parameter: value}."""
         usual = self.columns == USUAL
-        words = {
-            "q": self.q,
-            "agent": self.agent,
-            "framework": self.framework,
-            **self.tree_words,
-            "damaged": "1" if self.damaged else "",
+        shown = {
             "columns": "" if usual else ",".join(self.columns) or ALWAYS,
             "density": "" if self.density == DENSITIES[0] else self.density,
         }
-        return {name: text for name, text in words.items() if text}
+        return self.filter_words | {name: text for name, text in shown.items() if text}
 
     @property
-    def tree_words(self) -> dict[str, str]:
-        """The place in a tree as the address has it."""
-        values = {name: getattr(self.tree, name) for name in ("parent", "root", "depth")}
-        values |= {name: 1 for name in ("children", "held") if getattr(self, name)}
-        return {name: str(value) for name, value in values.items() if value is not None}
+    def selection(self) -> Selection:
+        """Conditions of its list of threads, as `queries.threads` takes them."""
+        return replace(self._narrowed, tree=self.rows_at)
+
+    @property
+    def _narrowed(self) -> Selection:
+        return selection_of(self.values)
+
+    @property
+    def tree(self) -> TreeFilter:
+        """The place in family trees, as its address names one."""
+        return self._narrowed.tree
 
     @property
     def tree_filter(self) -> TreeFilter:
         """The place in family trees, with what is left out."""
-        if self.q or self.damaged:
-            return self.tree  # somebody looks for certain threads, wherever they are
-        if self.tree or self.agent or self.framework or self.children or self.held:
+        if any(name in self.values for name in _ANYWHERE):
+            return self.tree
+        if self.values.keys() - {"status"}:
             return replace(self.tree, held=False)
         return TreeFilter(top=True)
 
@@ -143,18 +135,6 @@ class BoardAddress:
     def rows_at(self) -> TreeFilter:
         """The place in family trees of the threads that are listed: held ones, or all others."""
         return replace(self.tree, held=True) if self.held else self.tree_filter
-
-    @property
-    def selection(self) -> Selection:
-        """Conditions of its list of threads, as `queries.threads` takes them."""
-        return Selection(
-            statuses=self.statuses,
-            agent=self.agent,
-            framework=self.framework,
-            q=self.q,
-            damaged=self.damaged,
-            tree=self.rows_at,
-        )
 
     def address(self, statuses: Iterable[Status], **others: str) -> str:
         """The same board with other statuses; `others` replaces what else it has."""

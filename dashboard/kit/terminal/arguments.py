@@ -15,7 +15,6 @@ from django.core.files.uploadedfile import UploadedFile
 from checkpoints import queries
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
-from checkpoints.states import Status
 from checkpoints.views import AgentRow, CheckpointRow
 from dashboard import actions
 from dashboard.errors import Missing
@@ -55,14 +54,6 @@ def checkpoint_named(thread: UUID, value: str) -> CheckpointRow:
         return queries.checkpoint(thread, UUID(value))
     except ValueError:
         raise Missing(f"{value} is neither the number nor the id of a checkpoint.") from None
-
-
-def statuses_named(words: str) -> list[Status]:
-    """Statuses by commas."""
-    wanted = [word for word in words.split(",") if word]
-    if unknown := sorted(set(wanted) - set(map(str, Status))):
-        raise Usage("--status", f"does not know {', '.join(unknown)}; it knows {', '.join(Status)}")
-    return [Status(word) for word in wanted]
 
 
 def pair(option: str, word: str, form: str) -> tuple[str, str]:

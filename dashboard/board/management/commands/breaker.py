@@ -12,11 +12,11 @@ from dashboard.board.breaker_actions import (
     TripBreaker,
 )
 from dashboard.board.breakers import Breaker, BreakerList, breakers
+from dashboard.board.filters.threads import selection_words
 from dashboard.identity.permissions import Actor
 from dashboard.kit.command import verb
 from dashboard.kit.terminal.console import PersonalCommand, Verb, VerbsCommand
 from dashboard.kit.terminal.tables import Table, table
-from dashboard.wording.operations import selection_words
 
 
 def list_breakers(command: PersonalCommand) -> None:

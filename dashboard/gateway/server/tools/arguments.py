@@ -10,10 +10,13 @@ from approvals.states import DEFAULT_RISK, Risk
 from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
 from dashboard.api.shapes import requests
 from dashboard.api.shapes.texts import Id, NotBlank, Title
+from dashboard.board.filters.threads import THREADS
 from dashboard.external import requests as external
+from dashboard.fields.filters import TOOL, given_at
 from dashboard.kit.api.idempotency_key import KEY_MAX
 from dashboard.kit.api.long_poll import WAIT_MAX
 from dashboard.kit.api.parameters import LIMIT_MAX, SEQ_MAX, TEXT_MAX
+from dashboard.kit.filters import taking
 from dashboard.threads.fork import Fork as ForkInput
 from dashboard.threads.reveal import Reveal as RevealInput
 from dashboard.threads.roll_back import RollBack as RollBackInput
@@ -80,17 +83,10 @@ class Start(Arguments):
     idempotency_key: Key = None
 
 
+@taking(given_at(THREADS, TOOL))
 class ListThreads(Arguments):
     """Which threads, newest first by their last change of status."""
 
-    status: Text = Field("", description="One status or several, by commas.")
-    agent: Text = Field("", description="The name of an agent.")
-    label: Text = Field("", description="key:value")
-    q: Text = Field(
-        "", description="A query as on the board: `status:failed agent:payments age:>2h tea`."
-    )
-    stuck: bool = Field(False, description="Only threads that are stuck or need attention.")
-    parent: Id | None = Field(None, description="Only children of this thread.")
     cursor: Text = Field("", description="`next_cursor` of the page before.")
     limit: Limit = 50
 

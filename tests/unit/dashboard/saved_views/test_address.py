@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from urllib.parse import parse_qs
-from uuid import uuid4
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.queries import InvalidQuery, TreeFilter
+from checkpoints.queries import InvalidQuery
 from checkpoints.states import Status
 from dashboard.board.filters.address import COLUMNS, USUAL, BoardAddress, read_address, readable
 from dashboard.errors import Invalid
 
 TEXTS = st.text("ab %&=,ä+", max_size=12).map(str.strip)
+VALUES = st.fixed_dictionaries(
+    {},
+    optional={
+        "status": st.lists(st.sampled_from(Status), unique=True, min_size=1, max_size=3).map(tuple),
+        "agent": TEXTS.filter(bool),
+        "framework": TEXTS.filter(bool),
+        "q": st.sampled_from(("tea", "status:failed age:>2h", '"a & b" -label:team=x')),
+        "damaged": st.just(True),
+        "parent": st.uuids(),
+        "root": st.uuids(),
+        "depth": st.integers(0, 9),
+        "children": st.just(True),
+        "held": st.just(True),
+    },
+)
 BOARDS = st.builds(
     BoardAddress,
-    statuses=st.lists(st.sampled_from(Status), unique=True, max_size=3).map(tuple),
-    agent=TEXTS,
-    framework=TEXTS,
-    q=st.sampled_from(("", "tea", "status:failed age:>2h", '"a & b" -label:team=x')),
-    damaged=st.booleans(),
-    tree=st.builds(
-        TreeFilter,
-        st.none() | st.just(uuid4()),
-        st.none() | st.just(uuid4()),
-        st.none() | st.integers(0, 9),
-    ),
-    children=st.booleans(),
-    held=st.booleans(),
+    values=VALUES,
     columns=st.sets(st.sampled_from([*COLUMNS])).map(
         lambda some: tuple(name for name in COLUMNS if name in some)
     ),

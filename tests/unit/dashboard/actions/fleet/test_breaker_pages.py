@@ -301,7 +301,7 @@ def test_chosen_statuses_go_along_to_the_sheet_of_many(cast: Cast) -> None:
 def test_a_long_query_is_refused_on_the_sheet_and_not_before_it(cast: Cast) -> None:
     q = " ".join(f"-label:team=name-{n}" for n in range(15))
     assert len(q) > 200
-    page = BoardPage(workspace=cast.workspace, q=q)
+    page = BoardPage.read({"q": [q]}, workspace=cast.workspace)
     answer = cast.client("operator").get(page.stop_address)
     assert answer.status_code == 422
     assert "breaker takes one text" in answer.content.decode()
@@ -326,7 +326,7 @@ def test_the_query_of_the_board_is_the_selection_or_is_refused(
     cast: Cast, q: str, address: str
 ) -> None:
     """A breaker never stops more, or less, than the board shows without its status."""
-    page = BoardPage(workspace=cast.workspace, q=q)
+    page = BoardPage.read({"q": [q]}, workspace=cast.workspace)
     assert page.stop_address == f"/breakers/trip/{address}"
     sheet = cast.client("operator").get(page.stop_address)
     unchanged = "q=" in address and address not in ("?q=delays", "?q=%22two+words%22")

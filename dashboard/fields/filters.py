@@ -1,0 +1,114 @@
+"""A filter of a list, declared once: page, call, command and tool read the same record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from uuid import UUID
+
+from dashboard.errors import Invalid
+
+from . import parameters
+from .parameters import Values, some_of
+
+# Where a filter can be given.
+PAGE, CALL, COMMAND, TOOL = "page", "call", "command", "tool"
+EVERYWHERE: Final = (PAGE, CALL, COMMAND, TOOL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """The values of a filter, which are texts in addresses and commands.
+
+    `page` is what an address takes. `value` reads a text, and raises ValueError with the end of a
+    sentence; `text` writes a value as addresses have it. `pattern`, `longest`, `low` and `high`
+    are bounds that the API's document states.
+    """
+
+    type: type
+    page: Values
+    value: Callable[[str], Any] = str
+    text: Callable[[Any], str] = str
+    pattern: str = ""
+    longest: int = parameters.QUERY_MAX
+    low: int = 0
+    high: int = 0
+
+
+def text(longest: int) -> Kind:
+    """A text; in JSON it takes up to `longest` characters."""
+    return Kind(type=str, page=parameters.TEXT, longest=longest)
+
+
+def number(high: int) -> Kind:
+    """A whole number from 0."""
+    fits = lambda word: parameters.NUMBER.fits(word) and int(word) <= high  # noqa: E731
+    return Kind(type=int, page=Values(f"a whole number up to {high:,}", fits), value=int, high=high)
+
+
+def some(words: Collection[str], one: Callable[[str], Any]) -> Kind:
+    """Some of these words, by commas; `one` makes the value of a word."""
+
+    def read_words(value: str) -> tuple[Any, ...]:
+        parts = list(dict.fromkeys(filter(None, value.split(","))))
+        if unknown := [part for part in parts if part not in words]:
+            known = ", ".join(words)
+            raise ValueError(f"does not know {', '.join(unknown)}; it knows {known}, by commas")
+        return tuple(map(one, parts))
+
+    choice = f"(?:{'|'.join(words)})"
+    pattern = f"^{choice}(?:,{choice})*$"
+    return Kind(type=str, page=some_of(words), value=read_words, text=",".join, pattern=pattern)
+
+
+def _pair(word: str) -> tuple[str, str]:
+    key, colon, value = word.partition(":")
+    if not (key and colon):
+        raise ValueError("is written key:value")
+    return key, value
+
+
+QUERY: Final = replace(text(parameters.QUERY_MAX), page=parameters.QUERY)
+FLAG: Final = Kind(
+    type=bool,
+    page=parameters.FLAG,
+    value=lambda word: word.lower() in ("1", "true", "yes"),
+    text=lambda _: "1",
+)
+ID: Final = Kind(type=UUID, page=parameters.ID, value=UUID)
+PAIR: Final = Kind(type=tuple, page=parameters.TEXT, value=_pair, text=":".join, pattern=r"^[^:]+:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Something that narrows a list, by the name of its parameter; `help` is a sentence."""
+
+    name: str
+    kind: Kind
+    help: str
+    endpoints: Collection[str] = EVERYWHERE
+
+
+def given_at[F: Filter](filters: Iterable[F], endpoint: str) -> tuple[F, ...]:
+    """Those that can be given there."""
+    return tuple(one for one in filters if endpoint in one.endpoints)
+
+
+def page_values(filters: Iterable[Filter]) -> dict[str, Values]:
+    """{parameter of a page's address: what it takes}."""
+    return {one.name: one.kind.page for one in given_at(filters, PAGE)}
+
+
+def read(filters: Iterable[Filter], texts: Mapping[str, str]) -> dict[str, Any]:
+    """{name: value} of what is given; raises Invalid with the name."""
+    values: dict[str, Any] = {}
+    for one in filters:
+        if word := texts.get(one.name, ""):
+            try:
+                value = one.kind.value(word)
+            except ValueError as error:
+                raise Invalid(one.name, str(error)) from error
+            if value is not False and value != ():
+                values[one.name] = value
+    return values

@@ -1,0 +1,98 @@
+"""Filters as parameters of a call, options of a command, fields of JSON."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any
+from uuid import UUID
+
+from drf_spectacular.utils import OpenApiParameter
+from pydantic import Field, create_model
+
+from dashboard.api.shapes.requests import RequestShape
+from dashboard.api.shapes.texts import Id
+from dashboard.errors import Invalid
+from dashboard.fields.filters import CALL, COMMAND, PAIR, Filter, Kind, given_at, read
+from dashboard.kit.api import parameters
+from dashboard.kit.terminal.arguments import number_from, pair
+from dashboard.kit.terminal.console import Usage
+
+
+def call_parameters(filters: Iterable[Filter]) -> list[OpenApiParameter]:
+    """Describe the parameters of a call."""
+    return [_parameter(one) for one in given_at(filters, CALL)]
+
+
+def _parameter(one: Filter) -> OpenApiParameter:
+    kind, words = one.kind, _description(one)
+    if kind.type is bool:
+        return parameters.flag(one.name, words)
+    if kind.type is UUID:
+        return parameters.ident(one.name, words)
+    if kind.type is int:
+        return parameters.whole(one.name, words, low=kind.low, high=kind.high)
+    return parameters.words(one.name, words, pattern=kind.pattern)
+
+
+def taking[Input: RequestShape](
+    filters: Iterable[Filter],
+) -> Callable[[type[Input]], type[Input]]:
+    """Add a field for each filter to a shape of JSON."""
+    fields: dict[str, Any] = {one.name: _field(one.kind, _description(one)) for one in filters}
+
+    def add(shape: type[Input]) -> type[Input]:
+        return create_model(shape.__name__, __base__=shape, __doc__=shape.__doc__, **fields)
+
+    return add
+
+
+def _field(kind: Kind, words: str) -> tuple[Any, Any]:
+    if kind.type is bool:
+        return bool, Field(False, description=words)
+    if kind.type is UUID:
+        return Id | None, Field(None, description=words)
+    if kind.type is int:
+        return int | None, Field(None, ge=kind.low, le=kind.high, description=words)
+    return Annotated[str, Field(max_length=kind.longest)], Field("", description=words)
+
+
+def _description(one: Filter) -> str:
+    return f"{one.help} Write key:value." if one.kind is PAIR else one.help
+
+
+def add_options(parser: argparse.ArgumentParser, filters: Iterable[Filter]) -> None:
+    """Declare the options of a command; a name of one letter has one hyphen."""
+    for one in given_at(filters, COMMAND):
+        words = one.help.removesuffix(".").replace("%", "%%")
+        parser.add_argument(
+            f"-{one.name}" if len(one.name) == 1 else f"--{one.name}",
+            help=words[:1].lower() + words[1:],
+            **_option(one.kind),
+        )
+
+
+def _option(kind: Kind) -> dict[str, Any]:
+    if kind.type is bool:
+        return {"action": "store_const", "const": "1"}
+    if kind.type is UUID:
+        return {"type": UUID, "metavar": "ID"}
+    if kind.type is int:
+        return {"type": number_from(kind.low, kind.high), "metavar": "NUMBER"}
+    return {"metavar": "KEY=VALUE"} if kind is PAIR else {}
+
+
+def read_options(filters: Iterable[Filter], options: Mapping[str, Any]) -> dict[str, Any]:
+    """{name: value} of the options of a command, which writes pairs key=value; raises Usage."""
+    chosen = [one for one in given_at(filters, COMMAND) if options[one.name] not in (None, "")]
+    pairs = {
+        one.name: pair(f"--{one.name}", options[one.name], "key=value")
+        for one in chosen
+        if one.kind is PAIR
+    }
+    try:
+        texts = {one.name: str(options[one.name]) for one in chosen if one.name not in pairs}
+        return read(chosen, texts) | pairs
+    except Invalid as error:
+        fault = error.faults[0]
+        raise Usage(f"--{fault.path}", fault.message) from error
