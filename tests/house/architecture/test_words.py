@@ -163,14 +163,11 @@ PHRASE = re.compile(
     r"|led over|com(es|ing) to rest|in peace)\b",
     re.IGNORECASE,
 )
-# agents, clients and dashboard still have some.
+# The dashboard still has some.
 PLAIN_FLOORS = (
-    "checkpoints",
-    "approvals",
-    "workers",
-    "gatepost",
-    "contrib",
-)  # the others have some
+    *("checkpoints", "approvals", "workers", "gatepost"),
+    *("contrib", "agents", "clients"),
+)
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
