@@ -117,8 +117,8 @@ DECIDE = Action(
     events=(EventKind.APPROVAL_DECIDED, EventKind.DECISION_RECORDED),
     summary="Approve, edit, ask the agent, answer or reject",
     description="One outcome: the second one gets 409 with the recorded one in `approval`.\n\n"
-    "A verdict that others are missing for leaves the request `pending`; one that can be taken\n"
-    "back makes it `held` until `effective_at`.",
+    "A verdict that others are missing for leaves the request `pending`; one that can be undone\n"
+    "makes it `held` until `effective_at`.",
     help="decides a request",
     done=_decided,
 )
