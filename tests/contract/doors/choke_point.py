@@ -16,6 +16,8 @@ from approvals import queries as requests
 from checkpoints import store
 from dashboard import actions
 from dashboard.actions import hooks
+from dashboard.administration.devices import add_device
+from dashboard.board.saved_views.view_actions import change_view, remove_view, save_view
 from dashboard.external import leases, next_steps, observed_threads, reports, saved_states, spans
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor
@@ -48,7 +50,7 @@ BY_HAND: dict[str, Callable[..., Any]] = {
         *(code.choose_code, code.choose_code_many, edit.edit, edit.preview_edit),
         *(fork.fork, fork.fork_point, fork.preview_fork, many.act_on_many, many.preview_many),
         *(reveal.reveal, roll_back.preview_roll_back, roll_back.roll_back),
-        export_records,
+        *(add_device, save_view, change_view, remove_view, export_records),
         *(start.start_or_continue, start.start_thread, target.refuse_preview, verify.verify),
     )
 }
