@@ -144,6 +144,13 @@ def test_a_breaker_stops_what_the_list_shows(few: Few, name: str) -> None:
     assert {ident for (ident,) in stopped} == shown
 
 
+@pytest.mark.requirement("G01")
+def test_a_breaker_of_depth_0_leaves_children_alone(few: Few) -> None:
+    wanted = Selection.model_validate({"depth": 0})
+    assert wanted.stored() == {"depth": 0}
+    assert TRIP.plan(few.cast.actor("operator"), wanted).model_dump()["total"] == 3
+
+
 def test_each_field_is_a_filter(few: Few) -> None:
     assert few.values.keys() == BY_NAME.keys()
 
