@@ -22,9 +22,9 @@ from dashboard.live.regions import LiveTopic, Region
 from dashboard.threads.page import breakpoints, conversation, family, graph, past, thread
 from dashboard.wire.topics import FAMILY, INCIDENT, INCIDENTS, Topic
 
-BOARD, THREAD = "thread/list.html", "threads/detail.html"
+BOARD, THREAD = "board/board.html", "threads/detail.html"
 INBOX, APPROVAL = "approvals/inbox.html", "approvals/request.html"
-LIST, ONE = "incident/list.html", "incident/detail.html"
+LIST, ONE = "board/incidents/list.html", "board/incidents/detail.html"
 
 
 def _ref(topic: Topic) -> UUID:

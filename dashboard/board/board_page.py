@@ -16,7 +16,7 @@ from . import board_columns
 from .board import BoardPage
 from .view_bar import ViewBar
 
-TEMPLATE = "thread/list.html"
+TEMPLATE = "board/board.html"
 
 
 @require_safe

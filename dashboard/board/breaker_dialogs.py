@@ -90,7 +90,7 @@ def _released_part(texts: Mapping[str, str]) -> dict[str, Any]:
 
 trip = dialog(
     TRIP,
-    "breaker/trip.html",
+    "board/trip.html",
     _trip,
     fields=("agent", "labels", "reason"),
     address={"label": TEXT, **NARROWS},
@@ -98,7 +98,7 @@ trip = dialog(
 )
 release = dialog(
     RELEASE,
-    "breaker/release.html",
+    "board/release.html",
     _release,
     fields=("reason",),
     address={"some": one_of((*PARTS, ALL))},

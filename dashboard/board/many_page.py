@@ -37,7 +37,7 @@ from dashboard.threads.many import (
 from .board_page import board_page
 
 NAMED: Final = 3
-TEMPLATE: Final = "thread/many.html"
+TEMPLATE: Final = "board/many.html"
 WORDS: Final = {
     "pause": ("Pause", "Each thread stops at its next step."),
     "resume": ("Resume", "Paused threads continue."),

@@ -93,12 +93,12 @@ SHOTS = {
     ),
     "admin": Shot("auditor", "/admin/", "", "Audit records"),
     "api-docs": Shot("operator", "/api/docs/", "drf_spectacular/swagger_ui.html", "Gatepost API"),
-    "board": Shot("operator", "/", "thread/list.html", "Board"),
+    "board": Shot("operator", "/", "board/board.html", "Board"),
 }
 # Pages of the fleet that `make demo` fills, which is another product than that of the pages above.
 FLEET = {
-    "fleet": Shot("operator", "/", "thread/list.html", "Board"),
-    "overview": Shot("operator", "/overview/?period=24h", "overview/page.html", "Overview"),
+    "fleet": Shot("operator", "/", "board/board.html", "Board"),
+    "overview": Shot("operator", "/overview/?period=24h", "board/overview/page.html", "Overview"),
     "budgets": Shot("admin", "/overview/budgets/", "administration/budgets.html", "Budgets"),
     "compare": Shot(
         "operator",
@@ -106,13 +106,13 @@ FLEET = {
         "threads/compare.html",
         "Compare",
     ),
-    "incidents": Shot("operator", "/incidents/", "incident/list.html", "Incidents"),
-    "incident": Shot("operator", "/incidents/{incident}/", "incident/detail.html", "Failed"),
+    "incidents": Shot("operator", "/incidents/", "board/incidents/list.html", "Incidents"),
+    "incident": Shot("operator", "/incidents/{incident}/", "board/incidents/detail.html", "Failed"),
     "breaker": Shot(
-        "operator", "/breakers/trip/?agent=payments", "breaker/trip.html", "Stop threads"
+        "operator", "/breakers/trip/?agent=payments", "board/trip.html", "Stop threads"
     ),
     "many": Shot(
-        "operator", "/threads/many/?agent=payments&status=failed", "thread/many.html", "Act on"
+        "operator", "/threads/many/?agent=payments&status=failed", "board/many.html", "Act on"
     ),
     "skip": Shot("operator", "/threads/{demo-broken-1}/skip/", "threads/skip.html", "Skip a node"),
     "record-search": Shot(

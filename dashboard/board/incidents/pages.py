@@ -20,7 +20,7 @@ from dashboard.wording.fleet.incidents import LOOKS, STATE_WORDS
 from .incident_reads import IncidentPage
 from .list_reads import ALL, OPEN, IncidentsPage
 
-LIST, DETAIL = "incident/list.html", "incident/detail.html"
+LIST, DETAIL = "board/incidents/list.html", "board/incidents/detail.html"
 
 
 @require_safe

@@ -34,7 +34,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     """Figures over time; ?period=24h|7d|30d or &from= &to=, and &agent=."""
     look = _look(request)
     agents = sorted({row.agent for row in queries.agents(workspace=look.workspace)})
-    return render(request, "overview/page.html", page.context(look, agents))
+    return render(request, "board/overview/page.html", page.context(look, agents))
 
 
 @require_safe

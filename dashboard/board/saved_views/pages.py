@@ -25,7 +25,7 @@ from .changes import NAME_MAX, Choice
 from .queries import ViewRow
 from .surfaces import BOARD, RECORDS, SURFACES, readable
 
-LIST, FORM = "view/list.html", "view/form.html"
+LIST, FORM = "board/saved_views/list.html", "board/saved_views/form.html"
 
 
 @require_safe

@@ -62,4 +62,4 @@ def test_a_page_is_judged_with_everything_that_it_includes() -> None:
     names = {path.name for path in shots.sources("threads/detail.html")}
     assert {"detail.html", "base.html", "action.html", "graph.html", "thread.css"} <= names
     assert {"tokens.css", "base.css", "components.css"} <= names
-    assert shots.made_from("threads/detail.html") != shots.made_from("thread/list.html")
+    assert shots.made_from("threads/detail.html") != shots.made_from("board/board.html")

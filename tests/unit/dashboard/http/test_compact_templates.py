@@ -26,4 +26,4 @@ def test_indentation_is_left_out(source: str, made: str) -> None:
 
 def test_the_page_of_a_thread_is_compact_and_others_are_as_written() -> None:
     assert "\n  " not in get_template("threads/detail.html").template.source
-    assert "\n  " in get_template("overview/page.html").template.source
+    assert "\n  " in get_template("board/overview/page.html").template.source
