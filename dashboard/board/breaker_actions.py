@@ -52,7 +52,7 @@ class Selection(RequestShape):
                 message = "a breaker takes one text; put several words in quotes"
                 raise Invalid("$.q", f"{message}, and name agent and label")
         # Depth 0 is a value: it equals False, and is no False.
-        return {k: v for k, v in values.items() if v or v == 0 and v is not False}
+        return {k: v for k, v in values.items() if v or (v == 0 and v is not False)}
 
 
 class TripBreaker(Selection):
