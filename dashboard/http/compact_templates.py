@@ -10,7 +10,13 @@ from typing import Any, Final
 
 from django.template.loaders import filesystem
 
-LONG: Final = ("thread/", "components/thread/", "approval/")
+LONG: Final = (
+    "threads/",
+    "components/thread/",
+    "approvals/",
+    "board/board.html",
+    "board/many.html",
+)
 _VERBATIM = re.compile(r"(<(pre|textarea)\b.*?</\2>)", re.DOTALL | re.IGNORECASE)
 _INDENTATION = re.compile(r"[ \t]*\n\s*\n[ \t]*|[ \t]*\n[ \t]+")
 # Of the breaks on both sides of a tag that writes nothing one is enough.
