@@ -82,7 +82,7 @@ from .keyframes import (
     remember_digests,
     write_keyframe,
 )
-from .overview.budgets import band_data, reach_bands, set_budget
+from .overview.budget_bands import band_data, reach_bands
 from .overview.day_figures import Turn, fold_due
 from .rollbacks import (
     cancel_and_undo,

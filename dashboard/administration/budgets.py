@@ -13,10 +13,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 from pydantic import Field
 
-from checkpoints import queries, store
+from checkpoints import queries
 from checkpoints.queries import BudgetStanding
 from checkpoints.queries.overview.budgets import whose
 from checkpoints.states import WorkspaceEventKind
+from checkpoints.store.overview import budgets as writer
 from dashboard import errors
 from dashboard.api.shapes.requests import RequestShape
 from dashboard.board.overview.figure import decimal_text
@@ -123,7 +124,7 @@ def budgets(actor: Actor) -> BudgetList:
 def set_budget(actor: Actor, wanted: SetBudget) -> Budget:
     """Make or change the budget of the workspace, an agent or a team, or switch it off."""
     values = wanted.model_dump() | {"name": wanted.name.strip()}
-    row = store.set_budget(actor.workspace, actor=actor.id, **values)
+    row = writer.set_budget(actor.workspace, actor=actor.id, **values)
     return next(one for one in budgets(actor).results if one.id == row.id)
 
 

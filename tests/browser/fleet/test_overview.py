@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from checkpoints import store
 from checkpoints.records import Work
 from checkpoints.states import EventKind
+from checkpoints.store.overview.budgets import set_budget
 from tests.browser.conftest import People
 from tests.browser.house import House
 from tests.browser.pages.test_accessible import THEMES, faults
@@ -76,7 +77,7 @@ def test_overview_and_budgets_are_accessible_in_both_themes_and_on_a_phone(
         scene.step(work)
         store.leave(work, end, reason="so")
     for scope, name in (("workspace", ""), ("team", "growth")):
-        store.set_budget(
+        set_budget(
             house.cast.workspace,
             scope=scope,
             name=name,

@@ -15,7 +15,7 @@ from approvals import queries as approvals
 from approvals.policies import queries as policies
 from checkpoints import queries
 from checkpoints.states import Status
-from dashboard.actions.fleet import budgets
+from dashboard.administration import budgets
 from dashboard.errors import Missing
 from dashboard.operate.demo import demo, demo_guide, rules
 from dashboard.operate.demo.cast import demo_cast
@@ -108,7 +108,7 @@ def test_a_second_time_adds_nothing(people: Path, scenes: tuple[Scene, ...]) -> 
     assert again.take_steps()
     assert all_of(again) == before
     assert len([p for p in policies.policies(bench.workspace) if p.name == rules.POLICY]) == 1
-    assert len(budgets.budgets(fleet.cast.admin)) == 2
+    assert len(budgets.standings(fleet.cast.admin)) == 2
 
 
 def test_a_scene_that_shows_work_is_started_again_when_it_has_ended(

@@ -27,6 +27,7 @@ from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import store
 from checkpoints.states import EventKind
+from checkpoints.store.overview.budgets import set_budget
 from dashboard.administration.retention import SetRetention, set_retention
 from dashboard.board.saved_views import changes
 from dashboard.identity import tokens
@@ -125,7 +126,7 @@ def ruled(workspace: UUID, by: str, thread: UUID) -> None:
     rule = SetRetention(agent="<b>x</b>", days=30, archive=True, active=False)
     set_retention(admin_of(workspace, int(by[5:])), rule)
     store.set_hold(thread, workspace=workspace, reason=HIDDEN, actor=by)
-    store.set_budget(workspace, scope="team", name="<b>x</b>", max_cost="250", actor=by)
+    set_budget(workspace, scope="team", name="<b>x</b>", max_cost="250", actor=by)
 
 
 def carried(workspace: UUID, by: str, approval: UUID) -> None:

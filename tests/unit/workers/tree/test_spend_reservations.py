@@ -19,6 +19,7 @@ from approvals.policies import reservations
 from approvals.policies.reservations import Estimate
 from checkpoints import leases, store
 from checkpoints.records import Position, Work
+from checkpoints.store.overview.budgets import set_budget
 from tests.unit.checkpoints.builders import expire, one, rows
 from workers.authoring.graph import END, Graph, State
 from workers.authoring.language_models import Reply, Request
@@ -98,9 +99,7 @@ def cap(fleet: Fleet, most: object = CAP, **more: str) -> None:
 
 def stop_budget(fleet: Fleet, most: Decimal) -> None:
     limits: dict[str, Any] = {"max_tokens": None, "max_cost": str(most), "at_full": "stop"}
-    store.set_budget(
-        fleet.workspace, scope="agent", name="buyer", active=True, actor="user:1", **limits
-    )
+    set_budget(fleet.workspace, scope="agent", name="buyer", active=True, actor="user:1", **limits)
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from checkpoints.chain.workspaces import verify_workspace
 from checkpoints.errors import InvalidValue
 from checkpoints.queries import BudgetRow, BudgetStanding
 from checkpoints.state import deltas
+from checkpoints.store.overview import budgets
 from dashboard.board.overview.page import budget_line
 from tests.unit.checkpoints.builders import (
     OPERATOR,
@@ -47,7 +48,7 @@ def spend(workspace: UUID, cost: str, *, agent: str = "payments", team: str = ""
 
 def set_budget(workspace: UUID, scope: str = "workspace", name: str = "", **more: Any) -> BudgetRow:
     values = {"max_cost": "10"} | more
-    return store.set_budget(workspace, scope=scope, name=name, actor=OPERATOR, **values)
+    return budgets.set_budget(workspace, scope=scope, name=name, actor=OPERATOR, **values)
 
 
 def usage_of(workspace: UUID) -> BudgetStanding:

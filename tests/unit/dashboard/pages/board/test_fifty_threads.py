@@ -15,6 +15,7 @@ from approvals.policies.budgets import announce_budgets
 from checkpoints import leases, store
 from checkpoints.records import Work
 from checkpoints.states import EventKind, Status
+from checkpoints.store.overview.budgets import set_budget
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import expire, rows
 from tests.unit.dashboard import scene
@@ -159,7 +160,7 @@ def test_those_that_are_stuck_and_a_spent_budget_stand_above_them(cast: Cast, fl
     )
     store.note_stuck()
     scene.effect(fleet.working[4])  # 0.25
-    store.set_budget(cast.workspace, scope="workspace", max_cost="0.30", actor="user:0")
+    set_budget(cast.workspace, scope="workspace", max_cost="0.30", actor="user:0")
     assert announce_budgets(owner="worker:1") == 1
     html = board(cast)
     assert len(html.encode()) < BYTES_MAX

@@ -13,6 +13,7 @@ import pytest
 
 from checkpoints import store
 from checkpoints.queries.search.language import parse
+from checkpoints.store.overview.budgets import set_budget
 from dashboard.board.overview.behind import term
 from dashboard.board.overview.figures import FIGURES
 from tests.support.cast import Cast
@@ -187,7 +188,7 @@ def test_a_name_is_one_term_whatever_it_holds(name: str) -> None:
 def test_budgets_are_what_is_spent_this_month(cast: Cast) -> None:
     fill(cast, threads=200)
     for scope, name in (("workspace", ""), ("agent", "agent-2"), ("team", "team-1")):
-        store.set_budget(
+        set_budget(
             cast.workspace, scope=scope, name=name, max_cost="7.5", actor=cast.actor("admin").id
         )
     month = (

@@ -8,7 +8,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from checkpoints import queries, store
+from checkpoints import queries
+from checkpoints.store.overview.budgets import set_budget
 from dashboard.administration.retention import SET, SetRetention
 from dashboard.records.legal_holds import HOLD, ChangeHold
 from tests.support.cast import Cast
@@ -97,7 +98,7 @@ def test_rules_holds_and_budgets_are_records(cast: Cast) -> None:
     SET.run(admin, SetRetention(days=90, archive=True))
     SET.run(admin, SetRetention(agent="payments", days=30, active=False))
     HOLD.run(admin, ChangeHold(reason="case 17"), thread)
-    store.set_budget(cast.workspace, scope="team", name="growth", max_cost="250", actor=admin.id)
+    set_budget(cast.workspace, scope="team", name="growth", max_cost="250", actor=admin.id)
     auditor = cast.client("auditor")
     index = auditor.get("/admin/").content.decode()
     lists = {

@@ -19,6 +19,7 @@ from approvals.policies.budgets import announce_budgets
 from approvals.policies.drafts import Draft
 from checkpoints import store
 from checkpoints.chain import verify_workspace
+from checkpoints.store.overview.budgets import set_budget
 from dashboard.administration import retention
 from dashboard.board.saved_views import changes as saved_views
 from dashboard.errors import NeedsSecondAdmin
@@ -74,8 +75,8 @@ def settled(cast: Cast) -> Cast:
                 cast.actor("admin"), retention.SetRetention(agent=agent, days=days)
             )
     for limit in ({"max_tokens": 5}, {"max_cost": "9", "max_tokens": 7}):
-        store.set_budget(workspace, scope="agent", name="a", actor=ADMIN, **limit)
-    store.set_budget(workspace, scope="team", name="t", max_cost="0", at_full="stop", actor=ADMIN)
+        set_budget(workspace, scope="agent", name="a", actor=ADMIN, **limit)
+    set_budget(workspace, scope="team", name="t", max_cost="0", at_full="stop", actor=ADMIN)
     assert announce_budgets(owner=ADMIN) == 1  # of nothing all is spent
     hook, _ = hooks.create(workspace, "bank", actor=ADMIN)
     hooks.rotate(hook.id, workspace=workspace, actor=ADMIN)
