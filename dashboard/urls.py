@@ -15,7 +15,7 @@ from dashboard.people import sign_in_pages as sign_ins
 from dashboard.people import workspace_page as workspaces
 from dashboard.views import artifacts
 
-from .administration import budgets, devices, subscriptions
+from .administration import budgets, deputies, devices, subscriptions
 from .approvals import decide_many_page, decide_page
 from .approvals import edit as editing
 from .approvals import inbox_page as inbox
@@ -41,7 +41,6 @@ from .threads import (
     thread_page,
     value_pages,
 )
-from .views.approvals import deputies
 
 # Here and not when Django starts: commands and workers have no use for the records.
 admin.autodiscover()

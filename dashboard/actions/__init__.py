@@ -50,7 +50,6 @@ from .mcp_servers import (
     remove_mcp_server,
     set_mcp_tool_mode,
 )
-from .people.deputies import name_deputy, remove_deputy
 from .policies import edit_policy, make_policy, preview_policy, try_policy
 from .uploads import check_upload_size, upload
 
@@ -85,12 +84,10 @@ __all__ = [
     "may",
     "mcp_server",
     "mcp_servers",
-    "name_deputy",
     "passkeys",
     "preview_policy",
     "propose_second_factor",
     "refuse_access_change",
-    "remove_deputy",
     "remove_factor_of",
     "remove_mcp_server",
     "remove_passkey",

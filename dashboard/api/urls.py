@@ -9,6 +9,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from dashboard.administration import (
     budgets,
     caps,
+    deputies,
     devices,
     endpoints,
     quiet_hours,
@@ -108,7 +109,6 @@ from dashboard.threads.thread_list import (
 
 from .agents import Agents, OneAgent
 from .artifacts import Artifacts
-from .fleet.deputies import Deputies, RemoveOneDeputy
 from .gateway.servers import (
     AcceptToolsOfMcpServer,
     ChangeOneMcpServer,
@@ -232,8 +232,8 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/<uuid:approval_id>/decide/", call(DECIDE), name="decide"),
     path("approvals/<uuid:approval_id>/report/", ReportOnApproval.as_view(), name="report"),
     path("approvals/<uuid:approval_id>/hand-over/", call(HAND_OVER), name="hand_over"),
-    path("deputies/", Deputies.as_view(), name="deputies"),
-    path("deputies/<uuid:deputy_id>/remove/", RemoveOneDeputy.as_view(), name="deputy_remove"),
+    path("deputies/", call(deputies.NAME, deputies.Deputies), name="deputies"),
+    path("deputies/<uuid:deputy_id>/remove/", call(deputies.REMOVE), name="deputy_remove"),
     path("devices/", devices.Devices.as_view(), name="devices"),
     path("devices/<uuid:device_id>/remove/", call(devices.REMOVE), name="device_remove"),
     path("states/", SavedStates.as_view(), name="states"),

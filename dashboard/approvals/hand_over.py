@@ -16,14 +16,13 @@ from approvals.notify.texts.kinds import PERSON_MAX
 from approvals.queries import deputies
 from approvals.queries.deputies import DeputyRow
 from checkpoints.states import EventKind
-from dashboard.actions.people.deputies import possible_deputies
-from dashboard.api.fleet.deputies import Deputy
 from dashboard.api.shapes.requests import RequestShape
 from dashboard.api.shapes.texts import NotBlank
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
 from dashboard.kit.dialog import dialog
 
+from .deputies import Deputy, possible_deputies
 from .target import APPROVAL
 
 

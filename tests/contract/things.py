@@ -14,8 +14,8 @@ from uuid_utils.compat import uuid7
 from approvals.notify import endpoints
 from approvals.notify.endpoints import Wanted
 from checkpoints import store
-from dashboard import actions
 from dashboard.actions import hooks
+from dashboard.administration.deputies import NAME, NameDeputy
 from dashboard.administration.devices import AddDevice, add_device
 from dashboard.administration.subscriptions import MAKE, MakeSubscription
 from dashboard.board.saved_views import changes as views
@@ -24,6 +24,7 @@ from dashboard.errors import NeedsSecondAdmin
 from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import permissions, tokens
 from dashboard.identity.second_factor import codes, records
+from dashboard.kit.action import read
 from dashboard.people.accounts import administration
 from dashboard.people.accounts.administration import Administrator
 from dashboard.people.logins import proposals
@@ -137,7 +138,9 @@ def make_deputy(cast: Cast, person: str, deputy: str) -> UUID:
     """A deputy of somebody, for a week that is far."""
     begins = datetime.now(UTC) + timedelta(days=300)
     ends = begins + timedelta(days=7)
-    return actions.name_deputy(cast.actor(person), deputy, begins, ends).id
+    times = {"begins": begins.isoformat(), "ends": ends.isoformat()}
+    wanted = read(NameDeputy, {"deputy": deputy, **times})
+    return NAME.run(cast.actor(person), wanted).id
 
 
 def make_access_change(cast: Cast, *, elsewhere: bool = False) -> UUID:

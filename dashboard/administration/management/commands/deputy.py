@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.commands.people.deputies import VERBS
+from dashboard.administration.deputies import VERBS
 from dashboard.kit.terminal.console import VerbsCommand
 
 

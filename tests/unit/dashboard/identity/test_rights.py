@@ -18,7 +18,7 @@ from checkpoints import queries
 from checkpoints.states import ROLES as ROLES_OF_TABLE
 from dashboard import actions
 from dashboard.actions import hooks
-from dashboard.administration import endpoints, retention, subscriptions
+from dashboard.administration import deputies, endpoints, retention, subscriptions
 from dashboard.administration.endpoints import MakeEndpoint
 from dashboard.api.shapes.requests import Nothing
 from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
@@ -90,7 +90,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "incident": lambda who: TAKE.run(who, Nothing(), approval),
         "subscribe": lambda who: subscriptions.REMOVE.run(who, Nothing(), approval),
         "save_view": lambda who: view_actions.remove_view(who, approval),
-        "delegate": lambda who: actions.remove_deputy(who, approval),
+        "delegate": lambda who: deputies.REMOVE.run(who, Nothing(), approval),
         "access": lambda who: actions.refuse_access_change(who, approval),
         "stand_for": lambda who: hooks.confirm_identity(who, approval),
         "sign_ins": lambda who: actions.end_sign_in(who, approval),

@@ -1,1 +1,0 @@
-"""Budgets, devices, subscriptions to incidents, saved views."""

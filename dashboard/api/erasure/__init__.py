@@ -1,1 +1,0 @@
-"""Calls about erasure, legal holds and retention."""

@@ -1,1 +1,0 @@
-"""Commands about people: accounts, roles, tokens, workspaces, deputies, what each one watches."""

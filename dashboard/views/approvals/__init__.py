@@ -1,1 +1,0 @@
-"""Views of the inbox and of one request."""
