@@ -40,7 +40,11 @@ def verb(
     """
     if (action.preview is None) is not (plan_table is None):
         raise TypeError(f"{action.name} needs a table of its plan, or shows one without a plan")
-    words = {name: names.get(name, ()) if names else () for name in action.takes.model_fields}
+    named = dict(names or {})
+    # Arguments without a dash stand in the order of `names`, which need not be that of the fields.
+    places = [name for name, (word, *_) in named.items() if not word.startswith("--")]
+    fields = dict.fromkeys([*places, *action.takes.model_fields])
+    words = {name: named.get(name, ()) for name in fields}
     for name in without:
         del words[name]
 
