@@ -91,11 +91,9 @@ def _add_options(
     group: Any = None
     takes: type[RequestShape] = action.takes
     inputs = inputs_of(takes)
-    for one in inputs.members:
-        name = inputs.fields[one.name]
-        if name not in words:
-            continue
-        field = takes.model_fields[name]
+    members = {inputs.fields[one.name]: one for one in inputs.members}
+    for name in words:
+        one, field = members[name], takes.model_fields[name]
         adds: Any = parser
         if name in action.alternatives:
             adds = group = group or parser.add_mutually_exclusive_group()
