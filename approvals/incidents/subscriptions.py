@@ -72,7 +72,8 @@ def change(subscription: UUID, choice: Choice, *, workspace: UUID, actor: str) -
             return False
         _check_whose(row, values["endpoint_id"])
         kind = K.SUBSCRIPTION_CHANGED
-        return recorded_rows.save(row, values, kind, actor=actor, data=_data(row, values))
+        data = _data(row, values)
+        return recorded_rows.save(row, values, kind, actor=actor, data=data, locked=True)
 
 
 def remove(subscription: UUID, *, workspace: UUID, actor: str) -> None:

@@ -225,7 +225,7 @@ def _save(kind: K, row: Endpoint, values: dict[str, Any], actor: str, **more: An
     """Write an endpoint of a locked workspace, with its event; False where nothing differs."""
     name = values.get("name", row.name)
     others = Endpoint.objects.filter(workspace_id=row.workspace_id, name=name).exclude(pk=row.pk)
-    if others.exists():
+    if "name" in values and others.exists():
         raise InvalidValue("name", "is the name of another endpoint")
     data = {"endpoint": str(row.id), "name": name, "to": row.kind} | more
     return recorded_rows.save(row, values, kind, actor=actor, data=data)

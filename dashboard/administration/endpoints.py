@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Annotated, Any, Final
 from uuid import UUID
 
-from django.db import transaction
 from pydantic import Field
 
 from approvals.notify import endpoints, queries
@@ -180,41 +179,36 @@ def one_endpoint(actor: Actor, endpoint_id: UUID) -> EndpointDetail:
 
 def make_endpoint(actor: Actor, wanted: MakeEndpoint) -> EndpointMade:
     """A new endpoint, and the secret of a webhook, which nobody can show again."""
-    with transaction.atomic():
-        made, secret = endpoints.make(actor.workspace, wanted.kind, wanted.wanted(), actor=actor.id)
-        return EndpointMade(**_read(actor, made).model_dump(), secret=secret)
+    made, secret = endpoints.make(actor.workspace, wanted.kind, wanted.wanted(), actor=actor.id)
+    return EndpointMade(**_read(actor, made).model_dump(), secret=secret)
 
 
 def change_endpoint(actor: Actor, wanted: ChangeEndpoint, endpoint_id: UUID) -> Endpoint:
     """Give an endpoint other values; None leaves one as it is."""
-    with transaction.atomic():
-        endpoints.change(endpoint_id, wanted.wanted(), workspace=actor.workspace, actor=actor.id)
-        return _read(actor, endpoint_id)
+    endpoints.change(endpoint_id, wanted.wanted(), workspace=actor.workspace, actor=actor.id)
+    return _read(actor, endpoint_id)
 
 
 def rotate_endpoint(actor: Actor, wanted: RotateEndpoint, endpoint_id: UUID) -> EndpointMade:
     """A new secret, shown once; the former one signs too for `overlap` seconds more."""
-    with transaction.atomic():
-        secret = endpoints.rotate(
-            endpoint_id, workspace=actor.workspace, actor=actor.id, overlap=wanted.overlap
-        )
-        return EndpointMade(**_read(actor, endpoint_id).model_dump(), secret=secret)
+    secret = endpoints.rotate(
+        endpoint_id, workspace=actor.workspace, actor=actor.id, overlap=wanted.overlap
+    )
+    return EndpointMade(**_read(actor, endpoint_id).model_dump(), secret=secret)
 
 
 def switch_endpoint(actor: Actor, wanted: SwitchEndpoint, endpoint_id: UUID) -> Endpoint:
     """Switch an endpoint on or off; off, what it has not got yet is dropped."""
-    with transaction.atomic():
-        endpoints.switch(endpoint_id, wanted.active, workspace=actor.workspace, actor=actor.id)
-        return _read(actor, endpoint_id)
+    endpoints.switch(endpoint_id, wanted.active, workspace=actor.workspace, actor=actor.id)
+    return _read(actor, endpoint_id)
 
 
 def try_endpoint(actor: Actor, _: Nothing, endpoint_id: UUID) -> Endpoint:
     """Have a test message sent; a mail endpoint for people sends it to the person who asks."""
-    with transaction.atomic():
-        endpoints.try_out(
-            endpoint_id, workspace=actor.workspace, actor=actor.id, recipient=actor.person
-        )
-        return _read(actor, endpoint_id)
+    endpoints.try_out(
+        endpoint_id, workspace=actor.workspace, actor=actor.id, recipient=actor.person
+    )
+    return _read(actor, endpoint_id)
 
 
 def _read(actor: Actor, endpoint_id: UUID) -> Endpoint:

@@ -46,15 +46,16 @@ def save(
     actor: str,
     data: Mapping[str, Any],
     also: Mapping[str, Any] | None = None,
+    locked: bool = False,
 ) -> bool:
     """Make a row with these values, or give a stored one those that differ; False if none does.
 
     Only `values` are written, compared with the row as it is under its lock, and beside a change
     what it takes along: `also`, such as who made it and when. `data` is for people and never holds
-    a secret.
+    a secret. A row that `lock` gave in this transaction is not read again where it is `locked`.
     """
     is_new = row._state.adding
-    changed = dict(values) if is_new else _differences(row, values)
+    changed = dict(values) if is_new else _differences(row, values, locked)
     if not changed:
         return False
     changed |= also or {}
@@ -75,8 +76,8 @@ def delete(
     _log(row, (), kind, actor, data)
 
 
-def _differences(row: models.Model, values: Mapping[str, Any]) -> dict[str, Any]:
-    stored = _locked(type(row)).filter(pk=row.pk).first()
+def _differences(row: models.Model, values: Mapping[str, Any], is_locked: bool) -> dict[str, Any]:
+    stored = row if is_locked else _locked(type(row)).filter(pk=row.pk).first()
     if stored is None:
         raise _missing(type(row))
     return {name: value for name, value in values.items() if getattr(stored, name) != value}
