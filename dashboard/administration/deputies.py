@@ -264,8 +264,8 @@ def index(request: HttpRequest) -> HttpResponse:
             texts |= {"person": query.get("person", "").strip()}
         days = {"begins": _day(query, "begins"), "ends": _day(query, "ends") + timedelta(days=1)}
         times = {name: day.isoformat() for name, day in days.items()}
-        given = {name: text for name, text in texts.items() if text}
-        wanted = read(NameDeputy, given | times)
+        values = {name: text for name, text in texts.items() if text}
+        wanted = read(NameDeputy, values | times)
         flash(request, NAME.done(wanted, NAME.run(who, wanted)))
     except errors.Invalid as error:
         return _page(request, query, forms.problems_of(error), error.status)
