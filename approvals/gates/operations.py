@@ -27,7 +27,7 @@ from ..rules.proposals import LATER, Proposal, proposal_hash
 from .policy_approvals import settle
 from .requests import insert, request_event
 
-KIND = "operation"
+KIND, REQUESTED = "operation", "approval.requested"
 NODE = "(people)"  # no node of a graph can be called so
 
 
@@ -46,20 +46,19 @@ def request_operation(
 ) -> ApprovalRow:
     """Open a request for an operation; `barred` may not decide it, the person who asked above all.
 
-    Where the rule blocks, its policy has rejected it with that, and nobody is asked.
+    1. Read where the thread stands, and make the proposal and its hash.
+    2. Write the request with its event.
+    3. If the rule blocks, settle it as rejected by the policy: nobody is asked.
+    4. Otherwise add the news for those who decide.
 
     Four eyes hold whatever the rule says, and there is nothing to take back afterwards: it is
     carried out together with the last approval.
     """
-    terms = replace(
-        rule.terms,
-        four_eyes=True,
-        barred=tuple(dict.fromkeys((*rule.terms.barred, *barred))),
-        undo_window=0,
-    )
+    barred = tuple(dict.fromkeys((*rule.terms.barred, *barred)))
+    terms = replace(rule.terms, four_eyes=True, barred=barred, undo_window=0)
     with transaction.atomic():
         agent_version, branch, step, deadline = _position_of(thread, workspace, rule.expires_in)
-        proposal = Proposal(
+        p = Proposal(
             position=Position(branch, step, NODE, 0, f"{operation}:{ident}"),
             kind=KIND,
             tool=operation,
@@ -71,8 +70,10 @@ def request_operation(
             terms=terms,
             blocked_by=rule.name if rule.action == "block" else "",
         )
-        p = proposal
-        digest = proposal_hash(
+        where = {"workspace_id": workspace, "thread_id": thread, "agent_version_id": agent_version}
+        columns = {"id": ident, **where, "deadline": deadline, **_columns(p)}
+        columns["terms"] = terms.to_json()
+        columns["proposal_hash"] = digest = proposal_hash(
             workspace=workspace,
             thread=thread,
             position=p.position,
@@ -82,46 +83,38 @@ def request_operation(
             policy_version=p.policy_version,
             deadline=deadline,
         )
-        columns = {
-            "id": ident,
-            "workspace_id": workspace,
-            "thread_id": thread,
-            "agent_version_id": agent_version,
-            "branch": branch,
-            "step": step,
-            "node": NODE,
-            "index": 0,
-            "key": p.position.key,
-            "revision": 0,
-            "kind": KIND,
-            "tool": operation,
-            "args": p.args,
-            "proposal_hash": digest,
-            "policy_version": p.policy_version,
-            "title": p.title,
-            "description": p.description,
-            "reasons": [],
-            "risk": p.risk,
-            "schema": None,
-            "undo": "",
-            "deadline": deadline,
-            **LATER,
-            "terms": terms.to_json(),
-        }
         store.add_event(thread, request_event(columns, actor=actor, asks=p.asks))
         insert(columns)
         if not p.asks:
             row, event = settle(ident, p.verdict, digest, terms, workspace=workspace)
             store.add_event(thread, event)
             return row
-        outbox.add(
-            "approval.requested",
-            workspace=workspace,
-            thread=thread,
-            approval=ident,
-            data={"title": p.title, "risk": p.risk},
-        )
+        news = {"title": p.title, "risk": p.risk}
+        outbox.add(REQUESTED, workspace=workspace, thread=thread, approval=ident, data=news)
         return queries.approval(ident, workspace=workspace)
+
+
+def _columns(p: Proposal) -> dict[str, Any]:
+    """The columns of a request that follow from its proposal."""
+    return {
+        "branch": p.position.branch,
+        "step": p.position.step,
+        "node": p.position.node,
+        "index": p.position.index,
+        "key": p.position.key,
+        "revision": 0,
+        "kind": p.kind,
+        "tool": p.tool,
+        "args": p.args,
+        "policy_version": p.policy_version,
+        "title": p.title,
+        "description": p.description,
+        "reasons": [],
+        "risk": p.risk,
+        "schema": None,
+        "undo": "",
+        **LATER,
+    }
 
 
 def note_carried_out(row: ApprovalRow, *, done: bool, text: str, actor: str) -> bool:

@@ -57,14 +57,12 @@ def commit_step(
 ) -> None:
     """Commit one step: checkpoint, events and new head, in one statement and one transaction.
 
-    `before` are events of the step itself (thoughts), `events` what follows from it (the way on),
-    `taken` the numbers of the messages that the checkpoint brings into the state. `also` adds to
-    the statement what else happens with it. With `seen`, the number of the newest event that the
-    caller knows of, nothing is written where there is a newer one.
-
-    Keeps running -> running, or with `leave_by` moves on (thread.succeeded, thread.paused,
-    thread.handed_back ...) and gives the lease back; `left_by` is who wanted that, if a person.
-    `work` afterwards stands on the new head.
+    1. Guard by lease and head, and by `seen`: the number of the newest event that the caller knows.
+    2. Add checkpoint, events and the messages `taken` into the state. `before` are events of the
+       step itself (thoughts), `events` what follows from it, `also` whatever else happens with it.
+    3. With `leave_by` leave the thread (thread.succeeded, thread.paused ...) and give the lease
+       back; `left_by` is who wanted that, if a person.
+    4. Perform the statement, and let `work` stand on the new head.
 
     Raises LeaseLost when the lease or the head is no longer ours: nothing was written. When the
     answer to the COMMIT is lost with the connection, the head is read again: the checkpoint's id
@@ -88,13 +86,7 @@ def commit_step(
     take(move, taken)
     move.returning = SEEN
     if leave_by is not None:
-        move.to_status(target(leave_by, work.status), reason=reason)
-        release(move)
-        message = control_columns.leaving(leave_by, reason=reason)
-        move.events.append(NewEvent(leave_by, message, left_by or work.owner))
-        if leave_by is EventKind.THREAD_PAUSED:
-            move.express("wish", "''")
-            move.express("pause_at", "''")
+        _leave_with(move, work, leave_by, reason=reason, actor=left_by or work.owner)
     if work.status is Status.ROLLING_BACK:
         move.express("rollback", "NULL")
     elif checkpoint.step > work.step:
@@ -109,6 +101,17 @@ def commit_step(
     work.unfolded_rows += 1
     work.crash_count = 0
     update_work(work, row)
+
+
+def _leave_with(move: Move, work: Work, by: EventKind, *, reason: str, actor: str) -> None:
+    """Let the statement of a step end the work on its thread as well."""
+    move.to_status(target(by, work.status), reason=reason)
+    release(move)
+    message = control_columns.leaving(by, reason=reason)
+    move.events = [*move.events, NewEvent(by, message, actor)]
+    if by is EventKind.THREAD_PAUSED:
+        move.express("wish", "''")
+        move.express("pause_at", "''")
 
 
 def _perform_or_look(move: Move, checkpoint: NewCheckpoint) -> Any:

@@ -37,7 +37,7 @@ from ..activities import NAMING_V, WRITTEN, as_written, name_activity, seal_of
 from ..cursors import bring_cursors
 from ..keyframes import keep_state
 from ..starts import ROW_DEFAULTS, insert_thread
-from ..statement.moves import Move, NewEvent, first_checkpoint, perform
+from ..statement.moves import Move, NewCheckpoint, NewEvent, first_checkpoint, perform
 from ..statement.searchable import column_at
 
 DESCRIPTION_MAX = 20_000
@@ -193,22 +193,17 @@ def import_checkpoint(
 ) -> UUID:
     """Begin a thread with the state of one checkpoint, paused; its id.
 
+    1. Check the state against the checkpoint's hash; raises BadCapsule where it does not fit.
+    2. Insert the thread with the state as its first checkpoint.
+    3. Pin it to the code of this checkpoint where its thread was pinned to that.
+    4. Log where it came from.
+
     Step and next nodes are those of the checkpoint; what was recorded of the step in progress is
-    not there. Where its thread was pinned to the code of this checkpoint, so is the new one.
-    Raises BadCapsule where the state does not fit the checkpoint's hash.
+    not there. Raises NotAllowedNow where the name is taken.
     """
     deltas.check(state)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT agent, queue, channels::text FROM gp_agent_version WHERE id = %s::uuid",
-            (point["agent_version_id"],),
-        )
-        result = cursor.fetchone()
-    if result is None:
-        raise BadCapsule("The capsule does not describe the agent of its checkpoint.")
-    agent, queue, channels = result
-    described = deltas.decode(channels)
-    digests = Digests.of(dict(state), reducers_of(described))
+    agent, queue, channels = _described_agent(point)
+    digests = Digests.of(dict(state), reducers_of(channels))
     if digests.root != point["state_hash"]:
         raise BadCapsule("The state in the capsule does not match the hash of its checkpoint.")
     thread: UUID = uuid7()
@@ -226,30 +221,48 @@ def import_checkpoint(
         digests=digests,
     )
     pinned = bool(row["pinned"]) and row["agent_version_id"] == point["agent_version_id"]
+    version = {"agent": agent, "agent_version_id": point["agent_version_id"], "queue": queue}
+    own = {"name": _name_here(agent, name), "started_by": actor, "pinned": pinned}
+    own["searchable"] = column_of(searchable_of(channels), state)
+    _insert_imported(thread, checkpoint, row, {"workspace_id": workspace, **version, **own})
+    if pinned:
+        perform(Move(thread, events=[NewEvent(EventKind.CODE_PINNED, {}, actor)]))
+    note_import(thread, data=origin, actor=actor)
+    return thread
+
+
+def _described_agent(point: Mapping[str, Any]) -> tuple[str, str, Any]:
+    """(agent, queue, channels) of a checkpoint's agent version; raises BadCapsule."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT agent, queue, channels::text FROM gp_agent_version WHERE id = %s::uuid",
+            (point["agent_version_id"],),
+        )
+        result = cursor.fetchone()
+    if result is None:
+        raise BadCapsule("The capsule does not describe the agent of its checkpoint.")
+    agent, queue, channels = result
+    return agent, queue, deltas.decode(channels)
+
+
+def _insert_imported(
+    thread: UUID, checkpoint: NewCheckpoint, row: Mapping[str, Any], own: Mapping[str, Any]
+) -> None:
+    """Insert a paused thread; `row` is that of the capsule, `own` what is its own here."""
+    version = {"agent": own["agent"], "agent_version": str(own["agent_version_id"])}
     inserted = insert_thread(
         thread=thread,
         checkpoint=checkpoint,
         kind=EventKind.THREAD_STARTED,
-        data={
-            "agent": agent,
-            "agent_version": str(point["agent_version_id"]),
-            "title": row["title"],
-            "row": {},  # the event of the import tells it
-        },
+        # The event of the import records the row.
+        data={**version, "title": row["title"], "row": {}},
         row={
-            "workspace_id": workspace,
-            "agent_version_id": point["agent_version_id"],
-            "agent": agent,
-            "queue": queue,
-            "name": _name_here(agent, name),
             "title": row["title"],
             "labels": row["labels"],
             "status": str(Status.PAUSED),
             "status_reason": "Imported; resume it to continue from here",
             "effects": "ask",
-            "started_by": actor,
-            "pinned": pinned,
-            "searchable": column_of(searchable_of(described), state),
+            **own,
         },
     )
     if not inserted:
@@ -257,10 +270,6 @@ def import_checkpoint(
             "Another thread of this agent and name is here already; give the imported one another "
             "name (--name)."
         )
-    if pinned:
-        perform(Move(thread, events=[NewEvent(EventKind.CODE_PINNED, {}, actor)]))
-    note_import(thread, data=origin, actor=actor)
-    return thread
 
 
 # ------------------------------------------------------------------------------------------------
