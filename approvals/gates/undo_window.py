@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -27,15 +28,33 @@ from .verdict.outcomes import takes_effect
 TAKE_BACK = "take_back"
 
 
+_REOPEN: Final = (
+    f"WITH won AS (UPDATE gp_approval a SET status = 'pending', {decision_rows.BLANK}, "
+    "comment = '', decided_at = NULL, "
+    f"{decision_rows.TALLY}, standing_args = %s::jsonb, standing_hash = %s::varchar "
+    # The server's clock, read after the wait for the lock: the window may have ended meanwhile.
+    "FROM (SELECT clock_timestamp() AS now) c WHERE a.id = %s::uuid "
+    "AND a.status = 'held' AND a.effective_at > c.now "
+    "AND split_part(a.decided_by, '/', 1) = %s::varchar "
+    f"RETURNING a.id, a.workspace_id, c.now AS at), said AS ({decision_rows.DECISION}) "
+    "SELECT won.at FROM won"
+)
+
+
 def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> ApprovalRow:
     """held -> pending, by who decided it and while it does not count yet; the request then.
 
-    An edit that decided goes with it. Raises NotFound, AlreadyDecided where it counts by now,
-    NothingToTakeBack.
+    1. Lock the request and read it with its votes.
+    2. Compute the progress without the decision; an edit that decided goes with it.
+    3. Reopen the request and record the vote in one statement, if the window is still open.
+    4. Log it, or raise why it was not: AlreadyDecided where it counts by now, NothingToTakeBack.
+
+    Raises NotFound as well.
     """
     ident = uuid7()
     with transaction.atomic():
-        row = decision_rows.locked(approval_id, workspace=workspace)
+        decision_rows.locked(approval_id, workspace=workspace)
+        # Read again: another reviewer may have voted while we waited for the lock.
         row = queries.approval(approval_id, workspace=workspace)
         votes = queries.votes(approval_id)
         gone = taking_back(reviewer)
@@ -50,25 +69,12 @@ def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> Appr
             verdict=TAKE_BACK,
             proposal_hash=row.standing_hash,
         ).sealed()
+        args, standing_hash = None, ""
+        if current is not None:
+            args, standing_hash = current.args, current.proposal_hash
+        whose = (decision_rows.as_json(args), standing_hash, approval_id, person(reviewer.id))
         with connection.cursor() as cursor:
-            cursor.execute(
-                f"WITH won AS (UPDATE gp_approval a SET status = 'pending', {decision_rows.BLANK}, "
-                "comment = '', decided_at = NULL, "
-                f"{decision_rows.TALLY}, standing_args = %s::jsonb, standing_hash = %s::varchar "
-                "FROM (SELECT clock_timestamp() AS now) c WHERE a.id = %s::uuid "
-                "AND a.status = 'held' AND a.effective_at > c.now "
-                "AND split_part(a.decided_by, '/', 1) = %s::varchar "
-                f"RETURNING a.id, a.workspace_id, c.now AS at), said AS ({decision_rows.DECISION}) "
-                "SELECT won.at FROM won",
-                (
-                    *decision_rows.tallied(then),
-                    None if current is None else decision_rows.as_json(current.args),
-                    "" if current is None else current.proposal_hash,
-                    approval_id,
-                    person(reviewer.id),
-                    *decision,
-                ),
-            )
+            cursor.execute(_REOPEN, (*decision_rows.tallied(then), *whose, *decision))
             won = cursor.fetchone()
         if won is not None:
             data = taken_back(
@@ -90,8 +96,8 @@ def take_back(approval_id: UUID, *, workspace: UUID, reviewer: Reviewer) -> Appr
         decided_args=None,
         effective_at=None,
         **then.columns,
-        standing_args=None if current is None else current.args,
-        standing_hash=row.proposal_hash if current is None else current.proposal_hash,
+        standing_args=args,
+        standing_hash=standing_hash or row.proposal_hash,
     )
 
 

@@ -12,6 +12,14 @@ from checkpoints.agent_versions import version_id
 from checkpoints.names import check_name, name_fault
 from checkpoints.state import deltas
 
+_INSERT_VERSION = (
+    "INSERT INTO gp_agent_version (id, agent, version, fingerprint, label, description, "
+    "schema_version, schema, channels, graph, tools, queue, code) VALUES (%s::uuid, "
+    "%s::varchar, %s::integer, %s::varchar, %s::varchar, %s::text, %s::integer, "
+    "%s::jsonb, %s::jsonb, %s::jsonb, %s::jsonb, %s::varchar, %s::jsonb) "
+    "ON CONFLICT DO NOTHING"
+)
+
 
 def announce_version(
     *,
@@ -48,26 +56,11 @@ def announce_version(
             "tools": tools,
         }
     )
+    documents = [deltas.canonical(x).decode() for x in (schema, channels, graph, tools)]
+    parts = None if code is None else deltas.canonical(code).decode()
+    own = (ident, agent, version, fingerprint, label, description, schema_version)
     with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO gp_agent_version (id, agent, version, fingerprint, label, description, "
-            "schema_version, schema, channels, graph, tools, queue, code) VALUES (%s::uuid, "
-            "%s::varchar, %s::integer, %s::varchar, %s::varchar, %s::text, %s::integer, "
-            "%s::jsonb, %s::jsonb, %s::jsonb, %s::jsonb, %s::varchar, %s::jsonb) "
-            "ON CONFLICT DO NOTHING",
-            (
-                ident,
-                agent,
-                version,
-                fingerprint,
-                label,
-                description,
-                schema_version,
-                *(deltas.canonical(x).decode() for x in (schema, channels, graph, tools)),
-                queue,
-                None if code is None else deltas.canonical(code).decode(),
-            ),
-        )
+        cursor.execute(_INSERT_VERSION, (*own, *documents, queue, parts))
         cursor.execute(
             "SELECT id FROM gp_agent_version WHERE agent = %s::varchar AND version = %s::integer "
             "AND fingerprint = %s::varchar AND imported_into IS NULL",
