@@ -1,6 +1,6 @@
 """Each call of the document once: its answer, its headers, who may not, and what it costs.
 
-What single calls do is tested in tests/unit/dashboard/api/test_api.py, whom they let in beside it.
+What single calls do: tests/unit/dashboard/kit/api/test_api.py; whom they let in stands beside it.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from dashboard.people.logins import proposals
 from dashboard.people.sso import identities
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
-from tests.unit.dashboard.mcp import listing
+from tests.unit.dashboard.gateway import listing
 
 ISSUER = "https://login.example.com"
 

@@ -43,7 +43,7 @@ ELSEWHERE = {
     "langgraph": ("tests/contract/clients/frameworks/langgraph/test_howto.py", 4),
     "langgraph-on-workers": ("tests/unit/contrib/langgraph/inside/test_howto.py", 2),
     "many-agents": ("tests/docs/test_many_agents.py", 3),
-    "mcp-gateway": ("tests/unit/dashboard/mcp/gateway/test_howto.py", 21),
+    "mcp-gateway": ("tests/unit/dashboard/gateway/calls/test_howto.py", 21),
     "mcp-server": ("tests/contract/test_howto_api.py", 15),
     "models": ("tests/unit/workers/language/test_howto.py", 8),
     "openai-agents": ("tests/contract/clients/frameworks/openai_agents/test_openai_agents.py", 4),

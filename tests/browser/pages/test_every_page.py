@@ -25,7 +25,7 @@ from tests.conftest import real_database
 from tests.contract.world import World, make_world
 from tests.faults.bench import Field
 from tests.support.cast import make_cast
-from tests.unit.dashboard.pages.numbers.test_pages_covered import NONE
+from tests.unit.dashboard.kit.pages.test_pages_covered import NONE
 
 from .test_accessible import THEMES, wrong
 

@@ -11,7 +11,7 @@ from tests.browser.conftest import People
 from tests.browser.house import House
 from tests.browser.screens import Screen
 from tests.faults.bench import Case
-from tests.unit.dashboard.drawing.tables.test_payees import payments_of
+from tests.unit.dashboard.html.tables.test_payees import payments_of
 
 from .test_accessible import faults
 

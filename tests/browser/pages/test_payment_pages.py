@@ -18,7 +18,7 @@ from tests.browser.conftest import People
 from tests.browser.house import House
 from tests.browser.screens import Screen
 from tests.unit.agents.testbank.bank import started_bank
-from tests.unit.dashboard.pages.thread.shipped import benches
+from tests.unit.dashboard.threads.page.shipped import benches
 from tests.unit.workers.conftest import Bench
 
 pytestmark = [pytest.mark.nightly, pytest.mark.browser]

@@ -29,7 +29,7 @@ from tests.faults.embedded.helpers import wait_until
 from tests.support import decisions
 from tests.support.cast import make_cast
 from tests.support.site import second_web_process
-from tests.unit.dashboard.mcp.gateway.bench import Gate, gate_of, last, serving, text_of
+from tests.unit.dashboard.gateway.calls.bench import Gate, gate_of, last, serving, text_of
 
 from . import broken_logs, together
 

@@ -14,7 +14,7 @@ from checkpoints.admin.lists import Records
 from dashboard.gateway.registry.definitions import definition_of, hash_of
 from dashboard.records.policy_form import PolicyForm
 from tests.contract.world import World
-from tests.unit.dashboard.mcp import listing
+from tests.unit.dashboard.gateway import listing
 
 from . import targets
 from .door import Door, Knock, addresses, answered, browsers

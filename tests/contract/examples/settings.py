@@ -15,7 +15,7 @@ from tests.contract.example_calls import (
     on_server,
 )
 from tests.contract.world import World
-from tests.unit.dashboard.mcp import listing
+from tests.unit.dashboard.gateway import listing
 
 EXAMPLES: dict[str, Callable[[World], Call]] = {
     "policies_list": lambda w: Call(),

@@ -19,7 +19,7 @@ from dashboard.identity.permissions import actor_of
 from tests.contract.world import World
 from tests.support import decisions
 from tests.support.cast import Cast
-from tests.unit.dashboard.mcp import listing
+from tests.unit.dashboard.gateway import listing
 
 ARGS = {"a": 1}
 

@@ -14,7 +14,7 @@ from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
-from tests.unit.dashboard.pages.board.test_board_children import counted, listed
+from tests.unit.dashboard.board.test_board_children import counted, listed
 
 from .door import Agent
 

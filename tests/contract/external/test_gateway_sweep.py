@@ -34,7 +34,7 @@ from dashboard.identity.permissions import actor_of
 from dashboard.records.integrity.proof import verify
 from dashboard.threads.start import start_thread
 from tests.support import decisions
-from tests.unit.dashboard.mcp import listing
+from tests.unit.dashboard.gateway import listing
 from workers.external.announcement import Announcement
 
 from .gateway import ARGS, Gateway

@@ -10,7 +10,7 @@ from approvals.policies.drafts import Draft
 from dashboard.gateway import calls
 from dashboard.gateway.calls import Held
 from dashboard.gateway.registry import changes as registry
-from tests.unit.dashboard.mcp import listing
+from tests.unit.dashboard.gateway import listing
 
 from .gateway import Gateway
 from .test_names_and_kinds import SPELLINGS

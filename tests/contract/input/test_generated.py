@@ -77,7 +77,7 @@ def made_up(operation: Any) -> dict[GenerationMode, Any]:
 def without_waits(case: Any) -> Any:
     """The request without what is answered by a stream that stays open: ?format=sse and ?wait=30.
 
-    Those need a server of their own: tests/unit/dashboard/api/test_event_stream.py reads them.
+    Those need a server of their own: tests/unit/dashboard/kit/api/test_event_stream.py reads them.
     """
     query = case.query if isinstance(case.query, dict) else {}
     if query.get("format") == "sse":

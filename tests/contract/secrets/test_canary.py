@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 CANARY = "ghp_C4n4ryC4n4ryC4n4ryC4n4ryC4n4ryC4n4ry"
 REGISTERED = "canary-of-a-registered-secret-0123"
 # What an admin enters about other services is theirs to enter; what holds a secret by its nature
-# is shown to nobody (tests/unit/dashboard/actions/test_secrets_stay.py).
+# is shown to nobody (tests/unit/dashboard/administration/test_secrets_stay.py).
 ENTERED = {
     "endpoints_make": "a target's address can be a secret; it is shown to nobody",
     "endpoints_change": "the same",

@@ -1,6 +1,6 @@
 """Every way out with every spelling of an address inside: nothing connects.
 
-MCP servers have a sweep of their own: tests/unit/dashboard/mcp/test_addresses.py. What settings
+MCP servers have a sweep of their own: tests/unit/dashboard/gateway/test_addresses.py. What settings
 name may be this machine in its plain spellings, and nothing else of this list but private networks.
 """
 
@@ -32,7 +32,7 @@ from dashboard.identity import tokens
 from dashboard.operate.packages import advisories, locked
 from dashboard.people.sso.provider_calls import ProviderCalls
 from tests.support.cast import Cast
-from tests.unit.dashboard.mcp.test_addresses import BRACKETED, SPELLINGS
+from tests.unit.dashboard.gateway.test_addresses import BRACKETED, SPELLINGS
 from workers.authoring.errors import StepFailed
 from workers.authoring.language_models import Request
 from workers.language.configuration import Configured

@@ -97,5 +97,5 @@ def test_hooks_are_made_and_kept_as_the_page_says(cast: Cast) -> None:
     assert len(changes) >= 8, "each change is an entry in the workspace's log"
     assert "swagger" in howto.page("/api/docs/", "viewer")
     assert "hooks_decide" in cast.client("viewer").get("/api/schema/").content.decode()
-    sender = "tests/unit/dashboard/api/hooks/test_howto.py runs it against a web process"
+    sender = "tests/unit/dashboard/administration/hooks/test_howto.py runs it against a web process"
     howto.complete({"import base64": sender, "status, answer = send_decision(": sender})

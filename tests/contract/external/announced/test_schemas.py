@@ -16,7 +16,7 @@ from django.db import connection
 
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
-from tests.unit.dashboard.views.test_edit_preview import BROKEN
+from tests.unit.dashboard.approvals.test_edit_preview import BROKEN
 
 from ..door import Agent, Answer
 

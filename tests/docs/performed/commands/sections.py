@@ -149,7 +149,7 @@ def waiting(w: World) -> UUID:
 RESEARCH: Make = lambda _: {"market-research": "research", "question": "goal"}  # noqa: E731
 FLIGHTS = of("demo-flights", lived)
 NO_ISSUER = f"--issuer {ISSUER}"
-SERVER = "asks the server: tests/unit/dashboard/mcp/gateway/test_howto.py"
+SERVER = "asks the server: tests/unit/dashboard/gateway/calls/test_howto.py"
 
 SECTIONS: dict[str, Section] = {
     "": Section(
@@ -265,7 +265,7 @@ SECTIONS: dict[str, Section] = {
         more={"createsuperuser": "--email r@e.example --noinput"},
         left_out={
             "./manage.py changepassword": "asks on a terminal: "
-            "tests/unit/dashboard/commands/test_login_commands.py"
+            "tests/unit/dashboard/people/test_login_commands.py"
         },
     ),
     "policy": Section(

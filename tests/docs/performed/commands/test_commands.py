@@ -28,7 +28,7 @@ DAYS = {
 # Lines that stay until Ctrl-C.
 STAYS = dict.fromkeys(
     ("./manage.py watch ./sessions", "./manage.py watch ./sessions --every 10 --json"),
-    "stays until Ctrl-C: tests/unit/dashboard/commands/test_watch.py",
+    "stays until Ctrl-C: tests/unit/dashboard/operate/agents/test_watch.py",
 )
 
 

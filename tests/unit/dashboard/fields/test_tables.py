@@ -9,8 +9,8 @@ import pytest
 from django.template.loader import render_to_string
 
 from dashboard.fields import form as fields
-from tests.unit.dashboard.drawing.tables.test_payees import payments_of
 from tests.unit.dashboard.fields.generated import opened
+from tests.unit.dashboard.html.tables.test_payees import payments_of
 
 pytestmark = pytest.mark.requirement("F02")
 

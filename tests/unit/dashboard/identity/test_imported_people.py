@@ -20,7 +20,7 @@ from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.carried import brought, empty, export
-from tests.unit.dashboard.commands.test_commands import output_of
+from tests.unit.dashboard.threads.test_commands import output_of
 
 pytestmark = pytest.mark.django_db
 

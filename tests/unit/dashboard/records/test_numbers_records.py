@@ -20,7 +20,7 @@ from approvals.rules.terms import Seat, Terms
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import one, rows
 from tests.unit.dashboard import populations, scene
-from tests.unit.dashboard.views.test_addresses import patterns
+from tests.unit.dashboard.kit.pages.test_addresses import patterns
 
 pytestmark = pytest.mark.django_db
 # Tables that are nobody's, and those whose rows are a workspace's by another way.

@@ -14,7 +14,7 @@ from agents.market_research import agent as market_research
 from agents.payments import agent as payments
 from checkpoints.state.json_schemas.errors import errors_of
 from checkpoints.state.json_schemas.soundness import BrokenSchema, broken_part
-from tests.unit.dashboard.views.test_edit_preview import BROKEN
+from tests.unit.dashboard.approvals.test_edit_preview import BROKEN
 
 # Without bounds each of them takes years.
 SECONDS = 120.0

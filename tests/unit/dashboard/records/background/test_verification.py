@@ -18,7 +18,7 @@ from dashboard.records.integrity import proof
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
-from tests.unit.dashboard.commands.test_verify import alter
+from tests.unit.dashboard.records.test_verify import alter
 
 END = "SELECT last_seq FROM gp_workspace WHERE id = %s"
 

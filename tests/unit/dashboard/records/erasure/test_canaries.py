@@ -16,7 +16,7 @@ from checkpoints.models import Artifact
 from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
-from tests.unit.dashboard.commands.test_people_as_code import answer
+from tests.unit.dashboard.people.test_people_as_code import answer
 
 from .canaries import Words, places, plant, post
 

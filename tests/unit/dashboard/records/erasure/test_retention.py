@@ -20,7 +20,7 @@ from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import head_of, rows
 from tests.unit.dashboard import scene
-from tests.unit.dashboard.commands.test_people_as_code import answer, call
+from tests.unit.dashboard.people.test_people_as_code import answer, call
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G02")]
 

@@ -34,7 +34,7 @@ from tests.unit.approvals.post import Mailbox
 from tests.unit.checkpoints.chain.test_chain import CHECKPOINTS, EVENTS
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.carried import run
-from tests.unit.dashboard.commands.test_verify import alter
+from tests.unit.dashboard.records.test_verify import alter
 
 pytestmark = pytest.mark.django_db
 LOGGED = "log of the workspace"

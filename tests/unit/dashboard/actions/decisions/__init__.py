@@ -1,1 +1,0 @@
-"""Deciding, through every way in."""

@@ -1,1 +1,0 @@
-"""What agents that work elsewhere do, by its verbs."""

@@ -1,1 +1,0 @@
-"""Policies, through pages and calls."""

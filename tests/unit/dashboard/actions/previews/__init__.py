@@ -1,1 +1,0 @@
-"""What a fork, rollback or cancel says before it happens."""

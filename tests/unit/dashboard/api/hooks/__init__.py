@@ -1,1 +1,0 @@
-"""Inbound hooks: deliveries, changes by admins, the document and the how-to."""

@@ -1,1 +1,0 @@
-"""Tests of the receipts of requests, by threads of a real engine."""

@@ -1,1 +1,0 @@
-"""Tests of MCP: servers behind the gateway, and the gateway."""

@@ -1,1 +1,0 @@
-"""The gateway between the SDK's own client, real servers, and people who decide."""

@@ -1,1 +1,0 @@
-"""Every number of a page, computed another way by plain SQL."""

@@ -1,1 +1,0 @@
-"""The page of a thread and of its past."""
