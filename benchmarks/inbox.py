@@ -159,10 +159,10 @@ def shared(calls: Sequence[Callable[[], Any]], clients: int) -> float:
 
 def decisions(raw: Raw, user: Any, n: int) -> Iterator[dict[str, Any]]:
     """Decisions per second, and how many of them the database has."""
-    from dashboard import actions
     from dashboard.approvals.decide import DECIDE, Decide
+    from dashboard.identity.permissions import actor_of
 
-    agent, actor = version(), actions.actor_of(user)
+    agent, actor = version(), actor_of(user)
     for clients in CLIENTS:
         rows = [waiting(agent, i) for i in range(n)]
         rate = shared(

@@ -1,6 +1,6 @@
 """Inbound hooks in the admin site: admins make and change them, what they carried is only read.
 
-Every change goes through the site to `actions.hooks`, so each is an entry of the log as well.
+Every change goes through the site to its hooks, so each is an entry of the log as well.
 """
 
 from __future__ import annotations

@@ -116,11 +116,11 @@ def person(role: str) -> Actor:
 
     from benchmarks.ground import workspace
     from checkpoints import store
-    from dashboard import actions
+    from dashboard.identity.permissions import actor_of
 
     user = get_user_model()._default_manager.create_user(f"{role}-{uuid4().hex[:8]}")
     store.grant(workspace(), user.pk, role, actor="bench:1")
-    return actions.actor_of(user)
+    return actor_of(user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +161,10 @@ class Shipped(Field):
     def _input(self, trial: Trial) -> dict[str, Any]:
         from django.core.files.uploadedfile import SimpleUploadedFile
 
-        from dashboard import actions
+        from dashboard.actions.uploads import upload
 
         refs = {
-            field: actions.upload(
+            field: upload(
                 self._operator,
                 SimpleUploadedFile(f"{label(trial.name)}-{field}.csv", content.encode()),
             )

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints.state import deltas
-from dashboard import actions
+from dashboard.actions.uploads import check_upload_size, upload
 from dashboard.errors import Invalid
 from dashboard.kit.api.base import MemberView, answer, refusals
 
@@ -54,8 +54,8 @@ class Artifacts(MemberView):
         """The same bytes are kept once."""
         # Before the bytes are read; the form around the file is small.
         length = request.META.get("CONTENT_LENGTH") or "0"
-        actions.check_upload_size(int(length) - FORM_BYTES if length.isdigit() else 0)
-        return answer(Artifact(**actions.upload(self.actor, _file(request))), 201)
+        check_upload_size(int(length) - FORM_BYTES if length.isdigit() else 0)
+        return answer(Artifact(**upload(self.actor, _file(request))), 201)
 
 
 def _file(request: Request) -> UploadedFile[Any]:

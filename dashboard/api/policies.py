@@ -21,8 +21,13 @@ from approvals.policies.queries import VersionRow
 from approvals.policies.surprises import warnings
 from approvals.rules.terms import VALID_FOR
 from approvals.states import Risk
-from dashboard import actions
-from dashboard.actions.policies import draft_from
+from dashboard.actions.policies import (
+    draft_from,
+    edit_policy,
+    make_policy,
+    preview_policy,
+    try_policy,
+)
 from dashboard.documents.state_shape import Shape
 from dashboard.kit.api.base import PREVIEW, MemberView, answer, refusals
 
@@ -259,8 +264,8 @@ class Policies(MemberView):
         """Create a policy, switched on and last in the order."""
         draft = draft_from(self.body(PolicyDraft).model_dump())
         if self.flag("preview"):
-            return answer(preview_of(actions.preview_policy(self.actor, draft=draft)))
-        return answer(detail_of(actions.make_policy(self.actor, draft)), status=201)
+            return answer(preview_of(preview_policy(self.actor, draft=draft)))
+        return answer(detail_of(make_policy(self.actor, draft)), status=201)
 
 
 class OnePolicy(MemberView):
@@ -299,8 +304,8 @@ class OnePolicy(MemberView):
             "position": body.position,
         }
         if self.flag("preview"):
-            return answer(preview_of(actions.preview_policy(self.actor, policy_id, **change)))
-        row, reopened = actions.edit_policy(self.actor, policy_id, **change)
+            return answer(preview_of(preview_policy(self.actor, policy_id, **change)))
+        row, reopened = edit_policy(self.actor, policy_id, **change)
         return answer(detail_of(row, reopened))
 
 
@@ -321,7 +326,7 @@ class TryPolicies(MemberView):
     def post(self, request: Request) -> Response:
         """Newest first; stops after five seconds."""
         body = self.body(TryPolicy)
-        result = actions.try_policy(self.actor, body.condition, body.action)
+        result = try_policy(self.actor, body.condition, body.action)
         return answer(tried_of(result))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from checkpoints.views import ThreadRow
-from dashboard.actions import allowed_actions, may
 from dashboard.fields.shapes import Action, Rights
+from dashboard.identity.permissions import allowed_actions, may
 
 Roles = frozenset[str]
 # Names of the actions on pages; the API says roll_back, URLs and buttons say rollback.

@@ -20,7 +20,16 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from checkpoints.outbound import bound_secrets
-from dashboard import actions
+from dashboard.actions.mcp_servers import (
+    accept_mcp_tools,
+    add_mcp_server,
+    change_mcp_server,
+    list_mcp_tools,
+    mcp_server,
+    mcp_servers,
+    remove_mcp_server,
+    set_mcp_tool_mode,
+)
 from dashboard.errors import ActionError, Forbidden, Invalid, Missing
 from dashboard.gateway.registry import queries
 from dashboard.gateway.registry.changes import Wanted
@@ -50,7 +59,7 @@ def index(request: HttpRequest) -> HttpResponse:
             "waiting": waiting.get(row.id, 0),
             "refusal": refusal(row),
         }
-        for row in actions.mcp_servers(who)
+        for row in mcp_servers(who)
     ]
     return _page(request, "mcp/list.html", "MCP servers", {"servers": servers})
 
@@ -67,7 +76,7 @@ def add(request: HttpRequest) -> HttpResponse:
     status = 200
     if request.method == "POST":
         try:
-            row = actions.add_mcp_server(_actor(request), values["name"], _wanted(values))
+            row = add_mcp_server(_actor(request), values["name"], _wanted(values))
         except Invalid as error:
             context["problem"], status = words_of(error), error.status
         else:
@@ -118,7 +127,7 @@ def change(request: HttpRequest, server_id: UUID) -> HttpResponse:
     status = 200
     if request.method == "POST":
         try:
-            actions.change_mcp_server(_actor(request), server_id, _wanted(values))
+            change_mcp_server(_actor(request), server_id, _wanted(values))
         except Invalid as error:
             context["problem"], status = words_of(error), error.status
         else:
@@ -150,14 +159,14 @@ def _button(view: Callable[..., str]) -> Callable[..., HttpResponse]:
 def switch(request: HttpRequest, server_id: UUID) -> str:
     """Let clients reach it, or not."""
     wanted = Wanted(active=request.POST.get("active") == "1")
-    row = actions.change_mcp_server(_actor(request), server_id, wanted)
+    row = change_mcp_server(_actor(request), server_id, wanted)
     return f"{row.name} is switched {'on' if row.active else 'off'}."
 
 
 @_button
 def tools(request: HttpRequest, server_id: UUID) -> str:
     """Ask it for its tools."""
-    rows = actions.list_mcp_tools(_actor(request), server_id)
+    rows = list_mcp_tools(_actor(request), server_id)
     waiting = sum(row.is_waiting for row in rows)
     return f"{counted(len(rows), 'tool')} known, {waiting} to accept."
 
@@ -167,7 +176,7 @@ def accept(request: HttpRequest, server_id: UUID) -> str:
     """Accept the definitions that the page showed, named by their hashes."""
     pairs = [item.partition(":") for item in request.POST.getlist("tool")]
     seen = {name: digest for digest, _, name in pairs}
-    actions.accept_mcp_tools(_actor(request), server_id, seen)
+    accept_mcp_tools(_actor(request), server_id, seen)
     return f"Accepted: {', '.join(seen)}."
 
 
@@ -175,7 +184,7 @@ def accept(request: HttpRequest, server_id: UUID) -> str:
 def mode(request: HttpRequest, server_id: UUID) -> str:
     """Set what decides about a tool's calls."""
     tool, wanted = request.POST.get("tool", ""), request.POST.get("mode", "")
-    actions.set_mcp_tool_mode(_actor(request), server_id, tool, wanted)
+    set_mcp_tool_mode(_actor(request), server_id, tool, wanted)
     return f"{tool} is set to “{wanted}”."
 
 
@@ -183,7 +192,7 @@ def mode(request: HttpRequest, server_id: UUID) -> str:
 def remove(request: HttpRequest, server_id: UUID) -> HttpResponse:
     """Remove a server with its tools."""
     row, _ = _known(request, server_id)
-    actions.remove_mcp_server(_actor(request), server_id)
+    remove_mcp_server(_actor(request), server_id)
     flash(request, f"{row.name} is removed. Its past calls stay on record.")
     return SeeOther(reverse("admin:mcp_servers"))
 
@@ -194,7 +203,7 @@ def _actor(request: HttpRequest) -> Actor:
 
 def _known(request: HttpRequest, server_id: UUID) -> tuple[ServerRow, list[ToolRow]]:
     try:
-        return actions.mcp_server(_actor(request), server_id)
+        return mcp_server(_actor(request), server_id)
     except Missing as error:
         raise Http404 from error
 

@@ -25,8 +25,7 @@ from approvals.policies.facts import FACTS
 from approvals.policies.queries import VersionRow
 from approvals.policies.surprises import warnings
 from checkpoints.errors import NotFound
-from dashboard import actions
-from dashboard.actions.policies import WAITING
+from dashboard.actions.policies import WAITING, edit_policy, make_policy, preview_policy, try_policy
 from dashboard.administration import caps
 from dashboard.errors import ActionError, Conflict, Forbidden, Invalid, Malformed, Missing
 from dashboard.identity.people import people
@@ -154,13 +153,13 @@ def _claims(row: VersionRow) -> tuple[str, ...]:
 def _touched(who: Actor, form: PolicyForm, row: VersionRow | None) -> Touched:
     """Count the requests that the form would touch, as of the version that stands now."""
     if row is None:
-        return actions.preview_policy(who, draft=form.draft())
-    return actions.preview_policy(who, row.policy, draft=form.draft(), seen=row.number)
+        return preview_policy(who, draft=form.draft())
+    return preview_policy(who, row.policy, draft=form.draft(), seen=row.number)
 
 
 def _tried(who: Actor, form: PolicyForm) -> dict[str, Any]:
     value = form.cleaned_data
-    result = actions.try_policy(who, value["condition"], value["action"])
+    result = try_policy(who, value["condition"], value["action"])
     return {
         "would_have": would_have(result, value["action"]),
         "blocks": value["action"] == "block",
@@ -179,13 +178,13 @@ def _saved(
 ) -> HttpResponse:
     draft = form.draft()
     if row is None:
-        made = actions.make_policy(who, draft)
+        made = make_policy(who, draft)
         flash(request, f"The policy {made.name} is created and switched on.")
         return SeeOther(_url(made))
     waiting = request.POST.get("waiting", "")
     if waiting not in ("", *WAITING):
         raise Malformed("Choose what happens to waiting requests: keep or reopen.")
-    result, reopened = actions.edit_policy(
+    result, reopened = edit_policy(
         who, row.policy, draft=draft, seen=_number(request), waiting=waiting
     )
     message = f"Version {result.number} holds from now on."
@@ -218,7 +217,7 @@ def _button(view: Callable[..., str]) -> Callable[..., HttpResponse]:
 def switch(request: HttpRequest, policy_id: UUID) -> str:
     """On or off."""
     active = request.POST.get("active") == "1"
-    row, _ = actions.edit_policy(_actor(request), policy_id, active=active)
+    row, _ = edit_policy(_actor(request), policy_id, active=active)
     return f"The policy {row.name} is switched {'on' if active else 'off'}."
 
 
@@ -226,7 +225,7 @@ def switch(request: HttpRequest, policy_id: UUID) -> str:
 def move(request: HttpRequest, policy_id: UUID) -> str:
     """Move a policy to another position in the order."""
     position = _number(request, "position")
-    row, _ = actions.edit_policy(_actor(request), policy_id, position=position)
+    row, _ = edit_policy(_actor(request), policy_id, position=position)
     return f"The policy {row.name} has a new position."
 
 

@@ -9,8 +9,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
 from checkpoints import queries
-from dashboard import actions, errors
-from dashboard.identity.permissions import require
+from dashboard import errors
+from dashboard.identity.permissions import allowed_actions, require
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.threads.cancel import cancel as cancel_thread
@@ -54,7 +54,7 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         }
         return render(request, "threads/cancel.html", context, status=status)
 
-    allowance = actions.allowed_actions(who, thread)["cancel"]
+    allowance = allowed_actions(who, thread)["cancel"]
     if not allowance.allowed:
         return refused(request, errors.NotAllowedNow(allowance.why), back=thread_url(thread.id))
     if not posted:

@@ -10,8 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from checkpoints import queries
-from dashboard import actions
-from dashboard.identity.permissions import reachable
+from dashboard.identity.permissions import allowed_actions, reachable
 from dashboard.kit.pages.base import SeeOther, actor, next_url, thread_url, wants_regions
 from dashboard.wording.interruptions import children_words
 
@@ -24,7 +23,7 @@ def choice(request: HttpRequest, thread_id: UUID, verb: str) -> HttpResponse | N
         return None
     who = actor(request)
     thread = queries.thread(thread_id, workspace=who.workspace)
-    if not actions.allowed_actions(who, thread)[verb].allowed:
+    if not allowed_actions(who, thread)[verb].allowed:
         return None
     below = children_words(reachable(queries.below(thread.id), verb))
     if not below:

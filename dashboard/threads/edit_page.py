@@ -13,10 +13,11 @@ from django.shortcuts import render
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, ThreadRow
-from dashboard import actions, errors
+from dashboard import errors
 from dashboard.fields import form as fields
 from dashboard.fields import state_text
 from dashboard.fields.shapes import Ahead
+from dashboard.identity.permissions import allowed_actions
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.threads.checkpoint_forms import (
@@ -44,7 +45,7 @@ def edit(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     was shown, else it is shown first.
     """
     who, thread = actor(request), thread_for(request, "edit", thread_id)
-    allowance = actions.allowed_actions(who, thread)["edit"]
+    allowance = allowed_actions(who, thread)["edit"]
     back = thread_url(thread.id)
     if request.method != "POST" and not allowance.allowed:
         return refused(request, errors.NotAllowedNow(allowance.why), back=back)

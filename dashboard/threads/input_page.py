@@ -8,9 +8,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from checkpoints import queries
-from dashboard import actions, errors
+from dashboard import errors
 from dashboard.fields import form as fields
 from dashboard.fields import message as inbox
+from dashboard.identity.permissions import allowed_actions
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url
 from dashboard.threads.input import INPUT, SendInput
@@ -38,7 +39,7 @@ def send_input(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         }
         return render(request, "threads/input.html", context, status=status)
 
-    allowance = actions.allowed_actions(who, thread)["input"]
+    allowance = allowed_actions(who, thread)["input"]
     if request.method != "POST":
         if not allowance.allowed:
             refusal = errors.NotAllowedNow(allowance.why)

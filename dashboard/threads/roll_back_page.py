@@ -9,10 +9,11 @@ from django.shortcuts import render
 
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, ThreadRow
-from dashboard import actions, errors
+from dashboard import errors
 from dashboard.fields.parameters import NUMBER_OR_ID
 from dashboard.fields.shapes import Ahead
 from dashboard.html import lineage
+from dashboard.identity.permissions import allowed_actions
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
@@ -54,7 +55,7 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         }
         return render(request, "threads/rollback.html", context, status=status)
 
-    allowance = actions.allowed_actions(who, thread)["roll_back"]
+    allowance = allowed_actions(who, thread)["roll_back"]
     if not allowance.allowed:
         return refused(request, errors.NotAllowedNow(allowance.why), back=thread_url(thread.id))
     if request.method != "POST":

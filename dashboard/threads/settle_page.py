@@ -10,8 +10,8 @@ from django.views.decorators.http import require_http_methods
 
 from checkpoints import queries
 from checkpoints.verdicts import Verdict
-from dashboard import actions, errors
-from dashboard.identity.permissions import require
+from dashboard import errors
+from dashboard.identity.permissions import allowed_actions, require
 from dashboard.kit.action import read
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
@@ -42,7 +42,7 @@ def settle(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return render(request, "threads/settle.html", context, status=status)
 
     if request.method != "POST":
-        allowance = actions.allowed_actions(who, thread)["settle"]
+        allowance = allowed_actions(who, thread)["settle"]
         if not allowance.allowed:
             refusal = errors.NotAllowedNow(allowance.why)
             return refused(request, refusal, back=thread_url(thread.id))

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from dashboard import actions
+from dashboard.actions.uploads import upload
 from dashboard.operate.embedded.arguments import from_command_line
 from dashboard.operate.embedded.parts import Web
 from dashboard.operate.embedded.process import processes
@@ -107,7 +107,7 @@ class House:
     def upload(self, path: Path) -> dict[str, Any]:
         """Store a file as the operator; the reference for a state."""
         file = SimpleUploadedFile(path.name, path.read_bytes(), "text/csv")
-        return actions.upload(self.cast.actor("operator"), file)
+        return upload(self.cast.actor("operator"), file)
 
     def decide(self, case: Case, verdict: str, comment: str = "") -> None:
         """Decide the open request as the manager."""

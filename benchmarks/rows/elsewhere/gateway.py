@@ -83,20 +83,22 @@ def enter(url: str) -> str:
 
     from approvals.policies.drafts import Draft
     from checkpoints import store
-    from dashboard import actions
+    from dashboard.actions.mcp_servers import accept_mcp_tools, add_mcp_server, list_mcp_tools
+    from dashboard.actions.policies import make_policy
     from dashboard.gateway.registry.changes import Wanted
     from dashboard.identity import tokens
+    from dashboard.identity.permissions import actor_of
 
     users = {}
     for name, role in (("caller", "operator"), ("keeper", "admin")):
         user = get_user_model().objects.create_user(f"{name}-{url}"[:140], password="bench bench 1")
         store.grant(workspace(), user.pk, role, actor="bench:1")
         users[name] = user
-    admin = actions.actor_of(users["keeper"])
-    actions.make_policy(admin, Draft("Mails", "tool == 'send_mail'"))
-    row = actions.add_mcp_server(admin, "bench", Wanted(url=url))
-    actions.list_mcp_tools(admin, row.id)
-    actions.accept_mcp_tools(admin, row.id, None)
+    admin = actor_of(users["keeper"])
+    make_policy(admin, Draft("Mails", "tool == 'send_mail'"))
+    row = add_mcp_server(admin, "bench", Wanted(url=url))
+    list_mcp_tools(admin, row.id)
+    accept_mcp_tools(admin, row.id, None)
     return tokens.make(users["caller"], made_by="bench:1", scopes=["work"])[1]
 
 

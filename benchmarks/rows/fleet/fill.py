@@ -96,10 +96,10 @@ def fill(raw: Raw, threads: int, *, waiting: bool = False) -> None:
 
 
 def _approve(request: Any) -> None:
-    from dashboard import actions
     from dashboard.approvals.decide import DECIDE, Decide
+    from dashboard.identity.permissions import actor_of
 
-    actor = actions.actor_of(inbox.reviewer())
+    actor = actor_of(inbox.reviewer())
     wanted = Decide(verdict="approve", proposal_hash=request.proposal_hash)
     DECIDE.run(actor, wanted, request.id)
 

@@ -53,10 +53,10 @@ def questions(raw: Raw) -> dict[str, Mapping[str, str]]:
 
 def searches(raw: Raw, user: Any) -> Iterator[dict[str, Any]]:
     """The 95th percentile of each question, on its first page and on the tenth."""
-    from dashboard import actions
+    from dashboard.identity.permissions import actor_of
     from dashboard.records import search as audit
 
-    who = actions.actor_of(user)
+    who = actor_of(user)
     plain = median(
         [
             _ms(lambda: raw.execute(_PLAIN, (workspace(), ["approval.decided"])).fetchall())
@@ -86,11 +86,11 @@ def searches(raw: Raw, user: Any) -> Iterator[dict[str, Any]]:
 
 def exports(user: Any, events: int) -> Iterator[dict[str, Any]]:
     """An export of so many events of all kinds, sent as a download is; its speed and memory."""
-    from dashboard import actions
     from dashboard.board.saved_views.questions import EVERYTHING
+    from dashboard.identity.permissions import actor_of
     from dashboard.records.export import export_records
 
-    who = actions.actor_of(user)
+    who = actor_of(user)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.perf_counter()
     part = export_records(who, {"kind": EVERYTHING}, limit=events)

@@ -8,7 +8,16 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard import actions
+from dashboard.actions.mcp_servers import (
+    accept_mcp_tools,
+    add_mcp_server,
+    change_mcp_server,
+    list_mcp_tools,
+    mcp_server,
+    mcp_servers,
+    remove_mcp_server,
+    set_mcp_tool_mode,
+)
 from dashboard.api.shapes.requests import Nothing
 from dashboard.kit.api.base import MemberView, answer, refusals
 
@@ -37,7 +46,7 @@ class McpServers(MemberView):
     )
     def get(self, request: Request) -> Response:
         """By name."""
-        results = [McpServer.from_row(row) for row in actions.mcp_servers(self.actor)]
+        results = [McpServer.from_row(row) for row in mcp_servers(self.actor)]
         return answer(McpServerList(results=results))
 
     @extend_schema(
@@ -50,7 +59,7 @@ class McpServers(MemberView):
     def post(self, request: Request) -> Response:
         """Without tools."""
         body = self.body(AddMcpServer)
-        row = actions.add_mcp_server(self.actor, body.name, body.wanted())
+        row = add_mcp_server(self.actor, body.name, body.wanted())
         return answer(McpServer.from_row(row), status=201)
 
 
@@ -64,7 +73,7 @@ class OneMcpServer(MemberView):
     )
     def get(self, request: Request, server_id: UUID) -> Response:
         """With what an admin has not accepted yet."""
-        return answer(McpServerDetail.of(*actions.mcp_server(self.actor, server_id)))
+        return answer(McpServerDetail.of(*mcp_server(self.actor, server_id)))
 
 
 class ChangeOneMcpServer(MemberView):
@@ -82,9 +91,7 @@ class ChangeOneMcpServer(MemberView):
     def post(self, request: Request, server_id: UUID) -> Response:
         """Leave what is not named as it is."""
         body = self.body(ChangeMcpServer)
-        return answer(
-            McpServer.from_row(actions.change_mcp_server(self.actor, server_id, body.wanted()))
-        )
+        return answer(McpServer.from_row(change_mcp_server(self.actor, server_id, body.wanted())))
 
 
 class RemoveOneMcpServer(MemberView):
@@ -102,7 +109,7 @@ class RemoveOneMcpServer(MemberView):
     def post(self, request: Request, server_id: UUID) -> Response:
         """With its tools."""
         self.body(Nothing)
-        actions.remove_mcp_server(self.actor, server_id)
+        remove_mcp_server(self.actor, server_id)
         return answer(McpServerRemoved(id=server_id))
 
 
@@ -121,8 +128,8 @@ class ListToolsOfMcpServer(MemberView):
     def post(self, request: Request, server_id: UUID) -> Response:
         """409 where it does not answer."""
         self.body(Nothing)
-        actions.list_mcp_tools(self.actor, server_id)
-        return answer(McpServerDetail.of(*actions.mcp_server(self.actor, server_id)))
+        list_mcp_tools(self.actor, server_id)
+        return answer(McpServerDetail.of(*mcp_server(self.actor, server_id)))
 
 
 class AcceptToolsOfMcpServer(MemberView):
@@ -139,8 +146,8 @@ class AcceptToolsOfMcpServer(MemberView):
     )
     def post(self, request: Request, server_id: UUID) -> Response:
         """Their calls are let through from now on."""
-        actions.accept_mcp_tools(self.actor, server_id, self.body(AcceptMcpTools).tools)
-        return answer(McpServerDetail.of(*actions.mcp_server(self.actor, server_id)))
+        accept_mcp_tools(self.actor, server_id, self.body(AcceptMcpTools).tools)
+        return answer(McpServerDetail.of(*mcp_server(self.actor, server_id)))
 
 
 class SetModeOfMcpTool(MemberView):
@@ -157,5 +164,5 @@ class SetModeOfMcpTool(MemberView):
     def post(self, request: Request, server_id: UUID) -> Response:
         """For the very next call."""
         body = self.body(SetMcpToolMode)
-        row = actions.set_mcp_tool_mode(self.actor, server_id, body.tool, body.mode)
+        row = set_mcp_tool_mode(self.actor, server_id, body.tool, body.mode)
         return answer(McpTool.from_row(row))

@@ -6,7 +6,15 @@ import argparse
 import shlex
 from uuid import UUID
 
-from dashboard import actions
+from dashboard.actions.mcp_servers import (
+    accept_mcp_tools,
+    add_mcp_server,
+    change_mcp_server,
+    list_mcp_tools,
+    mcp_servers,
+    remove_mcp_server,
+    set_mcp_tool_mode,
+)
 from dashboard.api.gateway.shapes import McpServer, McpServerDetail, McpServerList, McpTool
 from dashboard.gateway.registry import queries
 from dashboard.gateway.registry.changes import Wanted
@@ -21,7 +29,7 @@ from dashboard.kit.terminal.tables import Table, facts, table
 def listing(command: PersonalCommand) -> None:
     """All servers of the workspace."""
     actor = command.actor("read")
-    rows = actions.mcp_servers(actor)
+    rows = mcp_servers(actor)
     waiting = queries.waiting(actor.workspace)
     shown = McpServerList(results=[McpServer.from_row(row) for row in rows])
     command.tell(shown, _servers(rows, waiting))
@@ -31,21 +39,21 @@ def listing(command: PersonalCommand) -> None:
 
 def add(command: PersonalCommand) -> None:
     """Enter a server."""
-    row = actions.add_mcp_server(command.actor("mcp"), command.options["name"], _wanted(command))
+    row = add_mcp_server(command.actor("mcp"), command.options["name"], _wanted(command))
     _tell(command, row)
 
 
 def change(command: PersonalCommand) -> None:
     """Change a server."""
     actor = command.actor("mcp")
-    _tell(command, actions.change_mcp_server(actor, _server(command, actor).id, _wanted(command)))
+    _tell(command, change_mcp_server(actor, _server(command, actor).id, _wanted(command)))
 
 
 def remove(command: PersonalCommand) -> None:
     """Remove a server."""
     actor = command.actor("mcp")
     row = _server(command, actor)
-    actions.remove_mcp_server(actor, row.id)
+    remove_mcp_server(actor, row.id)
     _tell(command, row)
 
 
@@ -53,7 +61,7 @@ def tools(command: PersonalCommand) -> None:
     """Ask a server for its tools."""
     actor = command.actor("mcp")
     row = _server(command, actor)
-    _tell_tools(command, row, actions.list_mcp_tools(actor, row.id))
+    _tell_tools(command, row, list_mcp_tools(actor, row.id))
 
 
 def accept(command: PersonalCommand) -> None:
@@ -65,13 +73,13 @@ def accept(command: PersonalCommand) -> None:
     if names:
         known = {tool.name: tool.listed_hash for tool in queries.tools(row.id)}
         wanted = {name: known.get(name, "") for name in names}
-    _tell_tools(command, row, actions.accept_mcp_tools(actor, row.id, wanted))
+    _tell_tools(command, row, accept_mcp_tools(actor, row.id, wanted))
 
 
 def mode(command: PersonalCommand) -> None:
     """Say what decides about a tool's calls."""
     actor, o = command.actor("mcp"), command.options
-    row = actions.set_mcp_tool_mode(actor, _server(command, actor).id, o["tool"], o["mode"])
+    row = set_mcp_tool_mode(actor, _server(command, actor).id, o["tool"], o["mode"])
     command.tell(McpTool.from_row(row), _tools([row]))
 
 

@@ -14,8 +14,13 @@ from approvals.policies.drafts import ACTIONS
 from approvals.policies.queries import VersionRow
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
-from dashboard import actions
-from dashboard.actions.policies import draft_from
+from dashboard.actions.policies import (
+    draft_from,
+    edit_policy,
+    make_policy,
+    preview_policy,
+    try_policy,
+)
 from dashboard.api.policies import (
     Policy,
     PolicyDetail,
@@ -108,7 +113,7 @@ def _try_options(parser: argparse.ArgumentParser) -> None:
 def try_condition(command: PersonalCommand) -> None:
     """List past actions that a condition would have matched; needs the role admin."""
     actor = command.actor("policy")
-    result = actions.try_policy(actor, command.options["condition"], command.options["action"])
+    result = try_policy(actor, command.options["condition"], command.options["action"])
     shown = (
         (f"{one.at:%Y-%m-%d %H:%M}", one.tool, one.title[:60], one.outcome, one.problem or "")
         for one in result.matched[:SHOWN]
@@ -143,7 +148,7 @@ def preview(command: PersonalCommand) -> None:
     draft = None if options["draft"] is None else draft_from(_draft(options["draft"]))
     if row is None and draft is None:
         raise Invalid("$.draft", "name a policy, or give what a new one is to say")
-    counts = actions.preview_policy(
+    counts = preview_policy(
         actor,
         None if row is None else row.policy,
         draft=draft,
@@ -176,7 +181,7 @@ def _create_options(parser: argparse.ArgumentParser) -> None:
 def create(command: PersonalCommand) -> None:
     """A new policy, last in the order and switched on."""
     actor = command.actor("policy")
-    _tell(command, actions.make_policy(actor, draft_from(_draft(command.options["draft"]))))
+    _tell(command, make_policy(actor, draft_from(_draft(command.options["draft"]))))
 
 
 def _change_options(parser: argparse.ArgumentParser) -> None:
@@ -198,7 +203,7 @@ def change(command: PersonalCommand) -> None:
     """Another version, on or off, or another place."""
     actor, options = command.actor("policy"), command.options
     row, draft = _named(actor, options["policy"]), options["draft"]
-    changed, reopened = actions.edit_policy(
+    changed, reopened = edit_policy(
         actor,
         row.policy,
         draft=None if draft is None else draft_from(_draft(draft)),

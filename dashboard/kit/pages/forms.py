@@ -9,7 +9,8 @@ from django.http import HttpRequest
 
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
-from dashboard import actions, errors
+from dashboard import errors
+from dashboard.actions.uploads import upload
 from dashboard.fields import form as fields
 from dashboard.fields.faults import beside, sentence
 from dashboard.fields.shapes import Field
@@ -96,7 +97,7 @@ def read(
         if file is None:
             continue
         try:
-            changes[channel] = actions.upload(who, file)
+            changes[channel] = upload(who, file)
         except errors.Invalid as error:
             problems[channel] = error.reason
     return changes, problems

@@ -16,7 +16,7 @@ from checkpoints import queries
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from checkpoints.views import AgentRow, CheckpointRow
-from dashboard import actions
+from dashboard.actions.uploads import upload
 from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor
 
@@ -116,7 +116,7 @@ def _uploaded(actor: Actor, path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             size = path.stat().st_size
-            return actions.upload(actor, UploadedFile(File(file), path.name, size=size))
+            return upload(actor, UploadedFile(File(file), path.name, size=size))
     except OSError as error:
         raise Usage("--file", f"{path}: {error.strerror}") from error
 

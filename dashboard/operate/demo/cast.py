@@ -8,10 +8,8 @@ from django.contrib.auth import get_user_model
 
 from checkpoints import queries
 from checkpoints.views import ThreadRow
-from dashboard import actions
-from dashboard.actions import Actor
 from dashboard.errors import Missing
-from dashboard.identity.permissions import Grant
+from dashboard.identity.permissions import Actor, Grant, actor_of
 from gatepost_command import START
 
 
@@ -47,4 +45,4 @@ def _actor(name: str) -> Actor:
     user = people.filter(username=name, email=f"{name}@{MAIL_DOMAIN}", is_active=True).first()
     if user is None:
         raise Missing(f"This database has no demo user {name}: `{START}` makes them.")
-    return actions.actor_of(user)
+    return actor_of(user)

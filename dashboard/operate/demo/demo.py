@@ -11,7 +11,7 @@ from sesame.utils import get_query_string
 
 from checkpoints import store
 from checkpoints.states import WorkspaceEventKind
-from dashboard import actions
+from dashboard.identity.permissions import actor_of
 from dashboard.threads.start import start_thread
 
 # name: role
@@ -106,6 +106,6 @@ def seed() -> None:
     user = get_user_model().objects.filter(username="operator", is_active=True).first()
     if user is None:
         return
-    actor = actions.actor_of(user)
+    actor = actor_of(user)
     for name, (agent, title, value) in THREADS.items():
         start_thread(actor, agent=agent, input=value, title=title, name=name)

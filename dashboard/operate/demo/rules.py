@@ -7,7 +7,7 @@ from django.conf import settings
 from approvals.policies import queries as policies
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Terms
-from dashboard import actions
+from dashboard.actions.policies import make_policy
 from dashboard.administration import budgets, endpoints, subscriptions
 from dashboard.administration.budgets import SetBudget
 
@@ -33,7 +33,7 @@ def _policy(cast: Cast) -> None:
     if POLICY not in {policy.name for policy in known}:
         note = "Made by the demo: somebody else approves what one person wants to undo."
         draft = Draft(POLICY, CONDITION, terms=Terms(four_eyes=True), risk="high", note=note)
-        actions.make_policy(cast.admin, draft)
+        make_policy(cast.admin, draft)
 
 
 def _budgets(cast: Cast) -> None:

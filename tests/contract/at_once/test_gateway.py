@@ -21,7 +21,7 @@ from pytest_django import DjangoDbBlocker
 
 from checkpoints import queries
 from checkpoints.states import WorkspaceEventKind as K
-from dashboard import actions
+from dashboard.actions.mcp_servers import change_mcp_server
 from dashboard.errors import Conflict
 from dashboard.gateway.registry.changes import Wanted
 from tests.conftest import real_database
@@ -201,7 +201,7 @@ def test_each_of_n_reads_is_on_record_and_n_held_ones_are_one_request(
         assert len(shown) == 1
         assert started(at).total() == n * number
         assert {effect.state for effect in at.effects()} <= {"done", "failed"}
-    actions.change_mcp_server(at.cast.actor("admin"), at.server, Wanted(**{group: "ask"}))  # type: ignore[arg-type]
+    change_mcp_server(at.cast.actor("admin"), at.server, Wanted(**{group: "ask"}))  # type: ignore[arg-type]
     before = started(at).total()
     for number in range(1, ROUNDS + 1):
         held = at_once(gates, n, lambda at: last(at.send(method, params))["error"]["message"])

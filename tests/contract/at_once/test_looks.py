@@ -18,7 +18,7 @@ from django.contrib.auth import get_user_model
 from approvals.notify import devices, endpoints
 from approvals.notify import queries as queries_of_endpoints
 from checkpoints import queries
-from dashboard import actions
+from dashboard.actions.mcp_servers import add_mcp_server
 from dashboard.administration.devices import AddDevice, add_device
 from dashboard.administration.endpoints import MAKE, MakeEndpoint
 from dashboard.errors import ActionError, NeedsSecondAdmin
@@ -165,7 +165,7 @@ def test_the_most_mcp_servers_are_not_passed(cast_: Cast, monkeypatch: pytest.Mo
 
     def add() -> None:
         wanted = mcp_servers.Wanted(url="https://mcp.example/mcp")
-        actions.add_mcp_server(cast_.actor("admin"), f"s{uuid4().hex[:8]}", wanted)
+        add_mcp_server(cast_.actor("admin"), f"s{uuid4().hex[:8]}", wanted)
 
     met = meet(add, add)
     assert met.first is None

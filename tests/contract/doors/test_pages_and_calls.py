@@ -1,4 +1,4 @@
-"""D06: whatever a page can do, a call of the API does, through the same function of actions.py."""
+"""D06: whatever a page can do, a call of the API does, through the same function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from dashboard import actions
 from dashboard.actions import hooks
 from dashboard.approvals.decide_many import decide_many
 from dashboard.kit.action import ACTIONS
@@ -29,8 +28,6 @@ from .choke_point import BY_HAND
 
 pytestmark = pytest.mark.requirement("D06")
 
-# What actions.py offers beside changes: questions about rights and sizes.
-QUESTIONS = {"actor_of", "allowed_actions", "check_upload_size", "may"}
 # The last one is `start_or_continue` for those who do not care which it was.
 SAME = {"start_thread": "start_or_continue", "enable_hook": "disable_hook"}  # of one call
 
@@ -201,11 +198,9 @@ def named(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:
 
 
 def codes() -> dict[Any, str]:
-    """The functions of actions.py that act, by their code."""
-    names = set(actions.__all__) - QUESTIONS
-    results = {name: getattr(actions, name) for name in names}
+    """The functions that act, by their code."""
     # What agents that work elsewhere do has names of its own.
-    results |= {
+    results: dict[str, Any] = {
         f"external.{name}": one
         for module in EXTERNAL
         for name, one in vars(module).items()
@@ -258,7 +253,9 @@ def by_api(world: World) -> set[str]:
         for query in (call.query, *([previewed] if "preview" in operation.query else [])):
             answer, names = alone(partial(send, client, operation, call.but(query=query)))
             assert answer.status_code < 300, (name, answer.content)
-            assert names or operation.method == "get", f"{name} changes something past actions.py"
+            assert names or operation.method == "get", (
+                f"{name} changes something past the choke point"
+            )
             results |= names
     return results
 
@@ -271,7 +268,7 @@ def by_page(world: World, name: str) -> set[str]:
     opened = alone(partial(client.get, url))[1]
     answer, sent = alone(partial(client.post, url, form))
     assert answer.status_code == ANSWERS.get(name, 303), (name, answer.content.decode()[-3000:])
-    assert sent, f"{name} changes something past actions.py"
+    assert sent, f"{name} changes something past the choke point"
     return opened | sent
 
 
@@ -314,7 +311,7 @@ def test_each_page_action_has_its_call(cast: Cast) -> None:
 
 @pytest.mark.slow
 def test_each_action_has_its_call(cast: Cast) -> None:
-    """Also what no page does yet: actions.py has nothing that a call cannot reach."""
+    """Also what no page does yet: no function acts that a call cannot reach."""
     offered = {SAME.get(name, name) for name in codes().values()}
     assert offered - by_api(make_world(cast)) == BY_COMMAND
     assert len(offered) >= 12

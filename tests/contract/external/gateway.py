@@ -8,7 +8,7 @@ from uuid import UUID
 from approvals import queries as requests
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
-from dashboard import actions
+from dashboard.actions.mcp_servers import accept_mcp_tools, add_mcp_server, list_mcp_tools
 from dashboard.gateway import calls
 from dashboard.gateway.calls import Call, Held
 from dashboard.gateway.conversations import Client, Conversations
@@ -56,9 +56,9 @@ class Gateway:
 def gateway_in(world: World) -> Gateway:
     """The gateway before a server with one accepted tool, `add`."""
     cast, admin = world.cast, world.cast.actor("admin")
-    row = actions.add_mcp_server(admin, "adders", Wanted(url=listing.address()))
-    actions.list_mcp_tools(admin, row.id)
-    actions.accept_mcp_tools(admin, row.id, None)
+    row = add_mcp_server(admin, "adders", Wanted(url=listing.address()))
+    list_mcp_tools(admin, row.id)
+    accept_mcp_tools(admin, row.id, None)
     token = tokens.make(cast.users["operator"], made_by="test", scopes=["work"])[1]
     actor = actor_of(*tokens.presented(token))
     client = Client(actor, servers.server(row.id, workspace=cast.workspace), "")

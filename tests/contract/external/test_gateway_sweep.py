@@ -22,7 +22,13 @@ from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries, store
 from checkpoints.errors import NotFound
-from dashboard import actions
+from dashboard.actions.mcp_servers import (
+    accept_mcp_tools,
+    add_mcp_server,
+    list_mcp_tools,
+    set_mcp_tool_mode,
+)
+from dashboard.actions.policies import edit_policy
 from dashboard.errors import ActionError
 from dashboard.gateway import calls, tasks
 from dashboard.gateway.calls import Dispatch, Ended
@@ -111,7 +117,7 @@ def approved_then_stricter(g: Gateway, thread: UUID) -> None:
     _decide(g, thread)
     two = Terms(stages=(Seat(people=("manager",)), Seat(people=("operator",))))
     made = policies.make(g.cast.workspace, Draft("Two", "tool == 'add'", terms=two), actor="user:0")
-    actions.edit_policy(g.cast.actor("admin"), made.policy, position=1)  # before the one that asked
+    edit_policy(g.cast.actor("admin"), made.policy, position=1)  # before the one that asked
 
 
 def approved_by_somebody_who_lost_the_right(g: Gateway, thread: UUID) -> None:
@@ -133,13 +139,13 @@ def approved_then_another_tool(g: Gateway, thread: UUID) -> None:
     _decide(g, thread)
     changed = {**listing.TOOL, "description": "Add, and send a copy."}
     changes.note_listed(g.client.server, [changed], actor="user:0")
-    actions.accept_mcp_tools(g.cast.actor("admin"), g.client.server.id, None)
+    accept_mcp_tools(g.cast.actor("admin"), g.client.server.id, None)
 
 
 def approved_then_forbidden(g: Gateway, thread: UUID) -> None:
     _decide(g, thread)
     admin = g.cast.actor("admin")
-    actions.set_mcp_tool_mode(admin, g.client.server.id, "add", "refuse")
+    set_mcp_tool_mode(admin, g.client.server.id, "add", "refuse")
 
 
 def approved_then_consumed(g: Gateway, thread: UUID) -> None:
@@ -206,9 +212,9 @@ def another_conversation(g: Gateway, thread: UUID) -> Tried:
 def another_server(g: Gateway, thread: UUID) -> Tried:
     """One that lists the very same tool."""
     admin = g.cast.actor("admin")
-    row = actions.add_mcp_server(admin, "others", Wanted(url=listing.address()))
-    actions.list_mcp_tools(admin, row.id)
-    actions.accept_mcp_tools(admin, row.id, None)
+    row = add_mcp_server(admin, "others", Wanted(url=listing.address()))
+    list_mcp_tools(admin, row.id)
+    accept_mcp_tools(admin, row.id, None)
     other = replace(g.client, server=row)
     return [call(g, other), poll(g, str(thread), other)]
 

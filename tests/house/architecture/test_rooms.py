@@ -66,7 +66,7 @@ def test_a_room_says_what_it_is_for() -> None:
 GIVING = {
     *("approvals.gates", "approvals.queries", "approvals.records"),
     *("checkpoints.chain", "checkpoints.models", "checkpoints.payloads", "checkpoints.queries"),
-    *("checkpoints.store", "dashboard.actions"),
+    "checkpoints.store",
     "checkpoints.admin",  # Django imports it
     *("gatepost", "contrib.langgraph"),
     *(

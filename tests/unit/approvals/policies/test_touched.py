@@ -18,7 +18,7 @@ from approvals.policies.drafts import Draft
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints.states import Status
-from dashboard import actions
+from dashboard.actions.policies import edit_policy, preview_policy
 from dashboard.errors import Conflict
 from tests.support.cast import Cast
 from tests.support.reviewers import reviewer_in
@@ -79,10 +79,10 @@ def counted(counts: Any) -> tuple[int, int, int]:
 def test_a_stricter_version_touches_open_held_and_settled(bench: Bench, cast: Cast) -> None:
     made, rows = crowd(bench)
     admin = cast.actor("admin")
-    assert counted(actions.preview_policy(admin, made.policy, draft=TWO, seen=1)) == (2, 1, 1)
+    assert counted(preview_policy(admin, made.policy, draft=TWO, seen=1)) == (2, 1, 1)
     with pytest.raises(Conflict, match="2 open, 1 held and 1 settled"):
-        actions.edit_policy(admin, made.policy, draft=TWO, seen=1)
-    _, n = actions.edit_policy(admin, made.policy, draft=TWO, seen=1, waiting="reopen")
+        edit_policy(admin, made.policy, draft=TWO, seen=1)
+    _, n = edit_policy(admin, made.policy, draft=TWO, seen=1, waiting="reopen")
     assert n == 4
     for row in rows.values():
         paid = len(gated.paid)
@@ -95,7 +95,7 @@ def test_a_stricter_version_touches_open_held_and_settled(bench: Bench, cast: Ca
 def test_kept_ones_are_asked_again_before_they_happen(bench: Bench, cast: Cast) -> None:
     made, rows = crowd(bench)
     admin = cast.actor("admin")
-    _, n = actions.edit_policy(admin, made.policy, draft=TWO, seen=1, waiting="keep")
+    _, n = edit_policy(admin, made.policy, draft=TWO, seen=1, waiting="keep")
     assert n == 0
     assert bench.open(rows["open"].thread).id == rows["open"].id
     assert bench.advance(rows["settled"].thread).status is Status.WAITING
@@ -107,7 +107,7 @@ def test_a_looser_version_touches_what_waits_under_the_older_one_only(
 ) -> None:
     made, _ = crowd(bench)
     loose = Draft("Bills", "true", action="allow")
-    plan = actions.preview_policy(cast.actor("admin"), made.policy, draft=loose, seen=1)
+    plan = preview_policy(cast.actor("admin"), made.policy, draft=loose, seen=1)
     assert counted(plan) == (1, 0, 0)
 
 
@@ -115,11 +115,11 @@ def test_a_new_policy_a_switch_and_another_place_are_counted_too(bench: Bench, c
     made, _ = crowd(bench)
     admin = cast.actor("admin")
     new = Draft("Strict", "true", terms=Terms(stages=(Seat(count=3),)))
-    assert counted(actions.preview_policy(admin, draft=new)) == (1, 0, 1), "the first one decides"
+    assert counted(preview_policy(admin, draft=new)) == (1, 0, 1), "the first one decides"
     strict = policies.make(cast.workspace, new, actor=ADMIN)
-    off = actions.preview_policy(admin, made.policy, active=False)
+    off = preview_policy(admin, made.policy, active=False)
     assert counted(off) == (2, 1, 1)
-    first = actions.preview_policy(admin, strict.policy, position=1)
+    first = preview_policy(admin, strict.policy, position=1)
     assert counted(first) == (2, 1, 1)
 
 
@@ -137,7 +137,7 @@ def test_the_preview_says_what_a_reopening_then_does(bench: Bench, cast: Cast) -
         before = touched(cast.workspace, changed(rows, made.policy, **change))
         seen = queries_policies.policy(made.policy, workspace=cast.workspace).number
         more = {"seen": seen, "waiting": "keep"} if "draft" in change else {}
-        actions.edit_policy(cast.actor("admin"), made.policy, **change, **more)
+        edit_policy(cast.actor("admin"), made.policy, **change, **more)
         now = queries_policies.active(cast.workspace)
         assert [(row.name, row.terms) for row in now] == then
         assert touched(cast.workspace, now) == before

@@ -20,7 +20,7 @@ from approvals.policies.conditions import refusal
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as threads
-from dashboard import actions
+from dashboard.actions.policies import make_policy
 from dashboard.errors import Forbidden, Invalid
 from dashboard.identity import tokens
 from dashboard.records.policy_examples import examples
@@ -316,9 +316,9 @@ def test_admins_decide_nothing_under_their_own_rules(cast: Cast) -> None:
 def test_a_team_is_a_group_that_exists(cast: Cast) -> None:
     draft = Draft("Team", "true", terms=Terms(stages=(Seat(teams=("Treasury",)),)))
     with pytest.raises(Invalid, match="no team"):
-        actions.make_policy(cast.actor("admin"), draft)
+        make_policy(cast.actor("admin"), draft)
     Group.objects.create(name="Treasury")
-    assert actions.make_policy(cast.actor("admin"), draft).terms.stages[0].teams == ("Treasury",)
+    assert make_policy(cast.actor("admin"), draft).terms.stages[0].teams == ("Treasury",)
 
 
 def test_trying_by_call_gives_what_it_takes_to_look(cast: Cast) -> None:

@@ -15,7 +15,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from dashboard import actions
+from dashboard.actions.mcp_servers import add_mcp_server, list_mcp_tools
 from dashboard.errors import Conflict, Invalid
 from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
@@ -89,7 +89,7 @@ def strict(settings: Any) -> None:
 
 def saved_before(cast: Cast, url: str) -> UUID:
     """A server with an address that no door takes today."""
-    row = actions.add_mcp_server(cast.actor("admin"), "old", Wanted(url="https://a.example/mcp"))
+    row = add_mcp_server(cast.actor("admin"), "old", Wanted(url="https://a.example/mcp"))
     with connection.cursor() as cursor:
         cursor.execute("UPDATE gp_mcp_server SET url = %s WHERE id = %s", (url, row.id))
     return row.id
@@ -104,10 +104,10 @@ def test_an_address_inside_is_refused_and_never_called(
     for scheme in ("https", "http"):
         url = f"{scheme}://{host}:{inside.server_port}/mcp"
         with pytest.raises(Invalid):
-            actions.add_mcp_server(admin, "new", Wanted(url=url))
+            add_mcp_server(admin, "new", Wanted(url=url))
     ident = saved_before(cast, f"http://{host}:{inside.server_port}/mcp")
     with pytest.raises(Conflict):
-        actions.list_mcp_tools(admin, ident)
+        list_mcp_tools(admin, ident)
     assert inside.connections == 0
 
 
@@ -122,9 +122,9 @@ def test_a_name_that_leads_inside_is_not_called(
     post.resolver(monkeypatch, {"in.example": ["127.0.0.1"], "both.example": both})
     for number, name in enumerate(("in.example", "both.example")):
         wanted = Wanted(url=f"{scheme}://{name}:{inside.server_port}/mcp")
-        row = actions.add_mcp_server(cast.actor("admin"), f"n{number}", wanted)
+        row = add_mcp_server(cast.actor("admin"), f"n{number}", wanted)
         with pytest.raises(Conflict, match=r"not of the public internet|without encryption"):
-            actions.list_mcp_tools(cast.actor("admin"), row.id)
+            list_mcp_tools(cast.actor("admin"), row.id)
     assert inside.connections == 0
 
 
@@ -133,9 +133,9 @@ def test_a_public_name_is_not_called_without_encryption(
     cast: Cast, inside: _Counting, monkeypatch: Any
 ) -> None:
     post.resolver(monkeypatch, {"out.example": ["93.184.216.34"]})
-    row = actions.add_mcp_server(cast.actor("admin"), "out", Wanted(url="http://out.example/mcp"))
+    row = add_mcp_server(cast.actor("admin"), "out", Wanted(url="http://out.example/mcp"))
     with pytest.raises(Conflict, match="not called without encryption"):
-        actions.list_mcp_tools(cast.actor("admin"), row.id)
+        list_mcp_tools(cast.actor("admin"), row.id)
 
 
 @pytest.mark.requirement("F07")
@@ -146,8 +146,8 @@ def test_a_name_is_resolved_once_and_called_where_it_was_judged(
     names, later = {"moves.example": ["127.0.0.1"]}, {"moves.example": ["192.0.2.1"]}
     looks = post.resolver(monkeypatch, names, later=later)
     url = f"http://moves.example:{inside.server_port}/mcp"
-    row = actions.add_mcp_server(cast.actor("admin"), "moves", Wanted(url=url))
-    assert actions.list_mcp_tools(cast.actor("admin"), row.id) == []
+    row = add_mcp_server(cast.actor("admin"), "moves", Wanted(url=url))
+    assert list_mcp_tools(cast.actor("admin"), row.id) == []
     assert (len(looks), inside.connections) == (1, 1)
 
 
@@ -157,9 +157,9 @@ def test_a_redirect_leads_nowhere(cast: Cast, inside: _Counting) -> None:
     threading.Thread(target=other.serve_forever, args=(0.02,), daemon=True).start()
     inside.leads_to = f"http://127.0.0.1:{other.server_port}/mcp"
     url = f"http://127.0.0.1:{inside.server_port}/mcp"
-    row = actions.add_mcp_server(cast.actor("admin"), "leads", Wanted(url=url))
+    row = add_mcp_server(cast.actor("admin"), "leads", Wanted(url=url))
     with suppress(Conflict):
-        actions.list_mcp_tools(cast.actor("admin"), row.id)
+        list_mcp_tools(cast.actor("admin"), row.id)
     assert inside.connections >= 1
     assert other.connections == 0
     other.shutdown()

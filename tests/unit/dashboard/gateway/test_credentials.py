@@ -15,7 +15,7 @@ import pytest
 from django.db import connection
 
 from checkpoints.outbound.own_secrets import OWN_SECRETS
-from dashboard import actions
+from dashboard.actions.mcp_servers import add_mcp_server, change_mcp_server, list_mcp_tools
 from dashboard.errors import ActionError, Conflict, Invalid
 from dashboard.gateway.registry import queries
 from dashboard.gateway.registry.changes import Wanted
@@ -91,7 +91,7 @@ def listed(settings: Any, monkeypatch: pytest.MonkeyPatch, listener: Any) -> str
 def doors(cast: Cast, url: str, name: str) -> dict[str, Callable[[], Any]]:
     """Each way to save a server with this credential."""
     admin = cast.actor("admin")
-    bare = actions.add_mcp_server(admin, "bare", Wanted(url=f"{url}/mcp"))
+    bare = add_mcp_server(admin, "bare", Wanted(url=f"{url}/mcp"))
     browser = cast.client("admin")
     form = {"name": "f", "url": f"{url}/mcp", "credential": name}
     body = {"name": "api", "url": f"{url}/mcp", "credential": name}
@@ -113,9 +113,9 @@ def doors(cast: Cast, url: str, name: str) -> dict[str, Callable[[], Any]]:
 
     program = Wanted(command=[sys.executable], credential=name, credential_to="TOKEN")
     return {
-        "add": lambda: actions.add_mcp_server(admin, "n", Wanted(url=url, credential=name)),
-        "add a program": lambda: actions.add_mcp_server(admin, "n", program),
-        "change": lambda: actions.change_mcp_server(admin, bare.id, Wanted(credential=name)),
+        "add": lambda: add_mcp_server(admin, "n", Wanted(url=url, credential=name)),
+        "add a program": lambda: add_mcp_server(admin, "n", program),
+        "change": lambda: change_mcp_server(admin, bare.id, Wanted(credential=name)),
         "API, add": lambda: api("", body),
         "API, change": lambda: api(f"{bare.id}/change/", {"credential": name}),
         "page, add": lambda: page("add/"),
@@ -140,16 +140,16 @@ def test_no_door_takes_it_and_no_call_carries_it(
             "UPDATE gp_mcp_server SET credential = %s WHERE id = %s", [name[:100], bare.id]
         )
     with pytest.raises(Conflict, match="is not called: its credential"):
-        actions.list_mcp_tools(cast.actor("admin"), bare.id)
+        list_mcp_tools(cast.actor("admin"), bare.id)
     row = queries.server(bare.id, workspace=cast.workspace)
     asyncio.run(_sends(row))
     assert listener.seen == []
     assert mcp_servers.called(Seen()).__next__().level == "wrong"
     # It can be put right, and switched off.
-    actions.change_mcp_server(cast.actor("admin"), bare.id, Wanted(active=False))
+    change_mcp_server(cast.actor("admin"), bare.id, Wanted(active=False))
     good = Wanted(credential="GATEPOST_SECRET_GOOD", active=True)
-    actions.change_mcp_server(cast.actor("admin"), bare.id, good)
-    actions.list_mcp_tools(cast.actor("admin"), bare.id)
+    change_mcp_server(cast.actor("admin"), bare.id, good)
+    list_mcp_tools(cast.actor("admin"), bare.id)
     assert VALUE in listener.seen[0]
 
 
@@ -172,16 +172,16 @@ def test_a_server_does_not_move_with_its_credential(cast: Cast, listed: str) -> 
     """Another address, or a program, is another place."""
     admin = cast.actor("admin")
     wanted = Wanted(url=f"{listed}/mcp", credential="GATEPOST_SECRET_GOOD")
-    row = actions.add_mcp_server(admin, "good", wanted)
+    row = add_mcp_server(admin, "good", wanted)
     for other in (
         Wanted(url="https://evil.example/mcp"),
         Wanted(url="http://127.0.0.1:1/mcp"),
         Wanted(url="", command=[sys.executable], credential_to="TOKEN"),
     ):
         with pytest.raises(Invalid, match="may not go to"):
-            actions.change_mcp_server(admin, row.id, other)
+            change_mcp_server(admin, row.id, other)
     changed = Wanted(url="https://a.example/mcp", credential="GATEPOST_SECRET_BOUND")
-    assert actions.change_mcp_server(admin, row.id, changed).credential == "GATEPOST_SECRET_BOUND"
+    assert change_mcp_server(admin, row.id, changed).credential == "GATEPOST_SECRET_BOUND"
 
 
 def test_the_form_names_the_secrets_of_the_workspace(cast: Cast) -> None:

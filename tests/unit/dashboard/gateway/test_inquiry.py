@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from dashboard import actions
+from dashboard.actions.mcp_servers import add_mcp_server, mcp_server
 from dashboard.gateway.registry.changes import Wanted
 from dashboard.gateway.upstream import inquiry
 from tests.faults.bench import wait_until
@@ -58,14 +58,14 @@ def test_a_server_that_says_nothing_is_given_up_in_time(
     cast: Cast, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inquiry, "SECONDS", 1)
-    server = actions.add_mcp_server(cast.actor("admin"), "mute", Wanted(url=silent))
+    server = add_mcp_server(cast.actor("admin"), "mute", Wanted(url=silent))
     answer, seconds = _list_tools(cast, server)
     assert answer.status_code == 409
     body = answer.json()
     assert body["type"] == "urn:gatepost:problem:server-unanswered"
     assert body["detail"] == "mute took more than 1 seconds."
     assert 1 <= seconds < 20
-    assert actions.mcp_server(cast.actor("admin"), server.id)[1] == []
+    assert mcp_server(cast.actor("admin"), server.id)[1] == []
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_a_program_that_says_nothing_is_ended_with_the_inquiry(
     monkeypatch.setattr(inquiry, "SECONDS", 4)
     noted = tmp_path / "pid"
     command = ["sh", "-c", f"echo $$ > '{noted}'; exec sleep 600"]
-    server = actions.add_mcp_server(cast.actor("admin"), "mute", Wanted(command=command))
+    server = add_mcp_server(cast.actor("admin"), "mute", Wanted(command=command))
     answer, seconds = _list_tools(cast, server)
     assert answer.status_code == 409
     assert "took more than 4 seconds" in answer.json()["detail"]
@@ -88,9 +88,7 @@ def test_a_program_that_says_nothing_is_ended_with_the_inquiry(
 
 
 def test_a_server_that_is_not_there_is_said_at_once(cast: Cast) -> None:
-    server = actions.add_mcp_server(
-        cast.actor("admin"), "gone", Wanted(url="http://127.0.0.1:9/mcp")
-    )
+    server = add_mcp_server(cast.actor("admin"), "gone", Wanted(url="http://127.0.0.1:9/mcp"))
     answer, seconds = _list_tools(cast, server)
     assert (answer.status_code, "gone can't be reached" in answer.json()["detail"]) == (409, True)
     assert seconds < 20

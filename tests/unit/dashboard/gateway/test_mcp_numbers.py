@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.urls import reverse
 
-from dashboard import actions
+from dashboard.actions.mcp_servers import accept_mcp_tools, add_mcp_server
 from dashboard.gateway.registry import changes
 from dashboard.gateway.registry.changes import Wanted
 from tests.support.cast import Cast
@@ -23,11 +23,11 @@ def test_every_number_of_the_pages(cast: Cast) -> None:
     admin = cast.actor("admin")
     servers = {}
     for name, listed, changed in (("bare", 0, 0), ("fresh", 3, 0), ("moved", 4, 1)):
-        row = actions.add_mcp_server(admin, name, Wanted(url=listing.address()))
+        row = add_mcp_server(admin, name, Wanted(url=listing.address()))
         tools = [listing.TOOL | {"name": f"tool-{number}"} for number in range(listed)]
         changes.note_listed(row, tools, actor="user:0")
         if changed:
-            actions.accept_mcp_tools(admin, row.id, None)
+            accept_mcp_tools(admin, row.id, None)
             others = [tool | {"description": "Other."} for tool in tools[:changed]]
             changes.note_listed(row, [*others, *tools[changed:]], actor="user:0")
         servers[name] = row.id

@@ -16,8 +16,10 @@ from approvals import queries as gates
 from approvals.notify.recipients import DECIDES
 from checkpoints import queries
 from checkpoints.states import ROLES as ROLES_OF_TABLE
-from dashboard import actions
 from dashboard.actions import hooks
+from dashboard.actions.mcp_servers import remove_mcp_server
+from dashboard.actions.policies import edit_policy
+from dashboard.actions.uploads import upload
 from dashboard.administration import deputies, endpoints, retention, subscriptions
 from dashboard.administration.endpoints import MakeEndpoint
 from dashboard.api.shapes.requests import Nothing
@@ -27,8 +29,11 @@ from dashboard.board.saved_views import view_actions
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.external import leases
 from dashboard.identity import permissions
-from dashboard.identity.permissions import Actor, may
+from dashboard.identity.permissions import Actor, actor_of, allowed_actions, may
+from dashboard.people.accounts.access_changes import refuse_access_change
 from dashboard.people.accounts.administration import Administrator
+from dashboard.people.accounts.users import edit_user
+from dashboard.people.sign_ins import end_sign_in
 from dashboard.records.erase import DECIDE_ERASURE, ERASE, DecideErasure, RequestErasure
 from dashboard.records.legal_holds import HOLD, ChangeHold
 from dashboard.threads.cancel import cancel
@@ -59,7 +64,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
     """Every action that changes something, as a call by somebody."""
     return {
         "start": lambda who: start_thread(who, agent="research", input={"goal": "abc"}),
-        "upload": lambda who: actions.upload(who, SimpleUploadedFile("a.csv", b"a")),
+        "upload": lambda who: upload(who, SimpleUploadedFile("a.csv", b"a")),
         "work": lambda who: leases.take(who, thread, "host-1", 60),
         "pause": lambda who: PAUSE.run(who, Pause(), thread),
         "rename": lambda who: RENAME.run(who, Rename(title="October"), thread),
@@ -78,10 +83,10 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "reveal": lambda who: reveal(who, thread, "none"),
         "export": lambda who: export(who, thread).close(),
         "import": lambda who: import_thread(who, Path("there is none")),
-        "policy": lambda who: actions.edit_policy(who, approval, active=False),
+        "policy": lambda who: edit_policy(who, approval, active=False),
         "notify": lambda who: endpoints.MAKE.run(who, MakeEndpoint(kind="email", name="x")),
         "hook": lambda who: hooks.disable_hook(who, approval),
-        "mcp": lambda who: actions.remove_mcp_server(who, approval),
+        "mcp": lambda who: remove_mcp_server(who, approval),
         "breaker": lambda who: RELEASE.run(who, ReleaseBreaker(reason="right"), approval),
         "request_erasure": lambda who: ERASE.run(who, RequestErasure(reason="consent"), thread),
         "erase": lambda who: DECIDE_ERASURE.run(who, DecideErasure(verdict="approve"), approval),
@@ -91,10 +96,10 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "subscribe": lambda who: subscriptions.REMOVE.run(who, Nothing(), approval),
         "save_view": lambda who: view_actions.remove_view(who, approval),
         "delegate": lambda who: deputies.REMOVE.run(who, Nothing(), approval),
-        "access": lambda who: actions.refuse_access_change(who, approval),
+        "access": lambda who: refuse_access_change(who, approval),
         "stand_for": lambda who: hooks.confirm_identity(who, approval),
-        "sign_ins": lambda who: actions.end_sign_in(who, approval),
-        "people": lambda who: actions.edit_user(Administrator(who, False), 2**31 - 1, {}),
+        "sign_ins": lambda who: end_sign_in(who, approval),
+        "people": lambda who: edit_user(Administrator(who, False), 2**31 - 1, {}),
     }
 
 
@@ -209,8 +214,8 @@ def test_who_is_who(cast: Cast, django_user_model: Any) -> None:
     with pytest.raises(Forbidden, match="not a member"):
         cast.actor("nobody")
     root = django_user_model.objects.create_superuser("root", password="x")
-    assert actions.actor_of(root).roles == {"admin"}
-    assert actions.actor_of(root).workspace == cast.workspace
+    assert actor_of(root).roles == {"admin"}
+    assert actor_of(root).workspace == cast.workspace
     cast.users["operator"].is_active = False
     with pytest.raises(Forbidden, match="Sign in"):
         cast.actor("operator")
@@ -222,7 +227,7 @@ def test_who_is_who(cast: Cast, django_user_model: Any) -> None:
 def test_allowed_actions_say_why_not(cast: Cast, agent: UUID) -> None:
     row = scene.waiting(cast.workspace, agent)
     thread = queries.thread(row.thread, workspace=cast.workspace)
-    result = actions.allowed_actions(cast.actor("operator"), thread)
+    result = allowed_actions(cast.actor("operator"), thread)
     assert list(result) == list(permissions.THREAD_ACTIONS)
     allowed = {name for name, a in result.items() if a.allowed}
     assert allowed == {"pause", "edit", "fork", "roll_back", "cancel"}
@@ -230,7 +235,7 @@ def test_allowed_actions_say_why_not(cast: Cast, agent: UUID) -> None:
     assert result["retry"].why == (
         "Only possible while the thread is in need of attention or failed; now it is waiting."
     )
-    seen = actions.allowed_actions(cast.actor("auditor"), thread)
+    seen = allowed_actions(cast.actor("auditor"), thread)
     assert not any(a.allowed for a in seen.values())
     assert seen["pause"].why == "Needs the role operator."
     assert seen["fork"].why == "Needs the role operator or reviewer."
@@ -246,7 +251,7 @@ def test_allowed_actions_agree_with_the_store(cast: Cast, agent: UUID) -> None:
     ):
         for action in ("pause", "resume", "retry", "edit", "cancel", "fork"):
             thread = queries.thread(make(), workspace=cast.workspace)
-            expected = actions.allowed_actions(who, thread)[action].allowed
+            expected = allowed_actions(who, thread)[action].allowed
             call = attempts(thread.id, thread.head, uuid4())[action]
             if expected:
                 call(who)

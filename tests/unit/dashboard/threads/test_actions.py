@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from approvals import queries as gates
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
-from dashboard import actions
+from dashboard.actions.uploads import upload
 from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import (
     AlreadyDecided,
@@ -407,7 +407,7 @@ def test_answers_are_judged_by_the_question(cast: Cast, agent: UUID) -> None:
 
 def test_upload(cast: Cast, agent: UUID, settings: Any) -> None:
     who = cast.actor("operator")
-    ref = actions.upload(who, SimpleUploadedFile("../up/Flüge\u202e 2013.csv", b"a,b\n1,2\n"))
+    ref = upload(who, SimpleUploadedFile("../up/Flüge\u202e 2013.csv", b"a,b\n1,2\n"))
     assert ref["name"] == "Flüge 2013.csv"
     assert (ref["media_type"], ref["size"]) == ("text/csv", 8)
     assert queries.artifact(ref["$artifact"], workspace=cast.workspace).size == 8
@@ -415,7 +415,7 @@ def test_upload(cast: Cast, agent: UUID, settings: Any) -> None:
     assert thread
     settings.GATEPOST_UPLOAD_MAX_BYTES = 3
     with pytest.raises(Invalid) as caught:
-        actions.upload(who, SimpleUploadedFile("a.csv", b"1234"))
+        upload(who, SimpleUploadedFile("a.csv", b"1234"))
     assert caught.value.path == "$.file"
 
 

@@ -12,9 +12,9 @@ from django.test import Client
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
-from dashboard import actions
 from dashboard.errors import Conflict, Invalid, NotAllowedNow, Stale
 from dashboard.fields.validation import MESSAGE_BYTES
+from dashboard.identity.permissions import allowed_actions
 from dashboard.threads.input import INPUT, SendInput
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
@@ -60,7 +60,7 @@ def test_an_agent_without_inbox_says_so(cast: Cast) -> None:
     ):
         INPUT.run(who, SendInput(message="hello"), deaf)
     row = queries.thread(deaf, workspace=cast.workspace)
-    assert "no message channel" in actions.allowed_actions(who, row)["input"].why
+    assert "no message channel" in allowed_actions(who, row)["input"].why
     assert queries.waiting_inputs(deaf) == []
 
 
@@ -235,5 +235,5 @@ def test_not_for_threads_that_have_ended(cast: Cast, thread: UUID) -> None:
         INPUT.run(cast.actor("operator"), SendInput(message="x"), thread)
     row = queries.thread(thread, workspace=cast.workspace)
     assert row.status is Status.CANCELLED
-    why = actions.allowed_actions(cast.actor("operator"), row)["input"].why
+    why = allowed_actions(cast.actor("operator"), row)["input"].why
     assert why.startswith("Only possible while the thread is queued")

@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from checkpoints import queries, store
 from checkpoints.states import PLAIN, Status
-from dashboard import actions
+from dashboard.actions.uploads import upload
 from dashboard.documents.state_document import HISTORY
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import drive, head_of, make_thread, one, rows
@@ -48,7 +48,7 @@ def reads(cast: Cast, thread: object, tmp_path: Path) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("status", Status)
 def test_every_read_carries_the_same_members(cast: Cast, tmp_path: Path, status: Status) -> None:
-    ref = actions.upload(cast.actor("operator"), SimpleUploadedFile("a.csv", b"1,2"))
+    ref = upload(cast.actor("operator"), SimpleUploadedFile("a.csv", b"1,2"))
     thread = store.start(
         scene.make_agent(),
         input={"goal": "delays", "file": ref},

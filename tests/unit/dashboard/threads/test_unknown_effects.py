@@ -14,8 +14,8 @@ from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.states import EventKind, Status
 from checkpoints.verdicts import Verdict
-from dashboard import actions
 from dashboard.errors import Conflict, Forbidden, Invalid
+from dashboard.identity.permissions import allowed_actions
 from dashboard.operate.doctor.standstill import standstill
 from dashboard.wording import event_phrases
 from dashboard.wording.events import event_sentence
@@ -122,7 +122,7 @@ def test_nothing_is_asked_of_other_threads(cast: Cast, agent: UUID) -> None:
     with pytest.raises(Conflict, match="Nothing is asked about this effect"):
         settle(actor, work.thread, effect, "happened")
     row = queries.thread(work.thread, workspace=cast.workspace)
-    payload = actions.allowed_actions(actor, row)["settle"]
+    payload = allowed_actions(actor, row)["settle"]
     assert (payload.allowed, payload.why) == (
         False,
         "The thread has no open question about an effect.",

@@ -28,7 +28,8 @@ from approvals import queries as requests
 from approvals.policies.drafts import Draft
 from checkpoints import queries
 from checkpoints.views import ActivityRow, ThreadRow
-from dashboard import actions
+from dashboard.actions.mcp_servers import accept_mcp_tools, add_mcp_server, list_mcp_tools
+from dashboard.actions.policies import make_policy
 from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
 from tests.faults.embedded.helpers import free_port, wait_until
@@ -187,7 +188,7 @@ class Gate:
     def policy(self, condition: str = "tool == 'send_mail'", **more: Any) -> None:
         """Ask people about these calls."""
         draft = Draft(f"policy {next(self.numbers)}", condition, **more)
-        actions.make_policy(self.cast.actor("admin"), draft)
+        make_policy(self.cast.actor("admin"), draft)
 
     def open(self) -> list[Any]:
         """Requests that wait."""
@@ -220,13 +221,13 @@ class Gate:
 
         def listed() -> None:
             try:
-                actions.list_mcp_tools(admin, self.server)
+                list_mcp_tools(admin, self.server)
             finally:
                 connections.close_all()
 
         with ThreadPoolExecutor(1) as pool:  # beside the loop of a browser there may be no other
             pool.submit(listed).result()
-        actions.accept_mcp_tools(admin, self.server, None)
+        accept_mcp_tools(admin, self.server, None)
 
     def token_of(self, name: str, **more: Any) -> str:
         """A token of somebody, for agents."""
@@ -313,7 +314,7 @@ def gate_of(
             credential="GATEPOST_SECRET_UPSTREAM",
             credential_to="UPSTREAM_TOKEN",
         )
-    row = actions.add_mcp_server(cast.actor("admin"), "mail", wanted)
+    row = add_mcp_server(cast.actor("admin"), "mail", wanted)
     token = tokens.make(cast.users["operator"], made_by="test", scopes=["work"])[1]
     made = Gate(site, cast, folder if command else behind.folder, row.id, token, behind)
     made.accept()

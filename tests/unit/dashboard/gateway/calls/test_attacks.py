@@ -10,7 +10,7 @@ import pytest
 from approvals import gates
 from approvals.policies import queries as policies
 from checkpoints import store
-from dashboard import actions
+from dashboard.actions.policies import edit_policy
 from dashboard.errors import Invalid
 from dashboard.identity import tokens
 from dashboard.threads.start import start_thread
@@ -120,7 +120,7 @@ def test_an_approval_that_a_stricter_policy_overtook_does_nothing(gateway: Gate)
     # Stricter terms since the approval: asked anew, and nothing has happened.
     gateway.policy("tool == 'send_mail' && args.to != ''", risk="high")
     newest = policies.policies(gateway.cast.workspace)[-1]
-    actions.edit_policy(gateway.cast.actor("admin"), newest.policy, position=1)
+    edit_policy(gateway.cast.actor("admin"), newest.policy, position=1)
     assert gateway.task(task)["status"] == "working"
     assert gateway.outside() == []
     assert len(gateway.open()) == 1

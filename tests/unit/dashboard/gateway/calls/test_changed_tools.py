@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard import actions
+from dashboard.actions.mcp_servers import accept_mcp_tools, change_mcp_server, mcp_server
 from dashboard.gateway.registry.changes import Wanted
 from tests.unit.dashboard.gateway.calls.bench import Upstream, gate, text_of
 
@@ -29,10 +29,10 @@ def test_a_changed_description_holds_the_calls(real_db: str, tmp_path: Path) -> 
         assert len(at.outside()) == 1
 
         admin = at.cast.actor("admin")
-        _, tools = actions.mcp_server(admin, at.server)
+        _, tools = mcp_server(admin, at.server)
         (row,) = [tool for tool in tools if tool.state == "changed"]
         assert (row.name, row.changed) == ("send_mail", ["description"])
-        actions.accept_mcp_tools(admin, at.server, {"send_mail": row.listed_hash})
+        accept_mcp_tools(admin, at.server, {"send_mail": row.listed_hash})
         assert "sent" in text_of(at.call("send_mail", MAIL))
         listed = {t["name"]: t for t in at.result("tools/list")["tools"]}
         assert listed["send_mail"]["description"] == POISON
@@ -61,7 +61,7 @@ def test_an_approval_holds_for_the_address_that_it_was_asked_for(
         at.decide()
         other = Upstream(at.folder)
         try:
-            actions.change_mcp_server(at.cast.actor("admin"), at.server, Wanted(url=other.url))
+            change_mcp_server(at.cast.actor("admin"), at.server, Wanted(url=other.url))
             at.accept()
             assert "another one" in text_of(at.task(task)["result"])
             assert "/approvals/" in text_of(at.call("send_mail", MAIL))
@@ -74,7 +74,7 @@ def test_another_address_is_another_server(real_db: str, tmp_path: Path) -> None
     with gate(tmp_path) as at:
         other = Upstream(at.folder)
         try:
-            actions.change_mcp_server(at.cast.actor("admin"), at.server, Wanted(url=other.url))
+            change_mcp_server(at.cast.actor("admin"), at.server, Wanted(url=other.url))
             assert "accepted" in text_of(at.call("add", {"a": 1, "b": 2}))
             assert at.result("tools/list")["tools"] == []
             at.accept()

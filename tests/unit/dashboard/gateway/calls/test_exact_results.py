@@ -10,7 +10,7 @@ import pytest
 
 from checkpoints import chain
 from checkpoints.state import marked
-from dashboard import actions
+from dashboard.actions.mcp_servers import set_mcp_tool_mode
 from dashboard.gateway.upstream.answers import decoded, encoded
 from tests.unit.dashboard.gateway.calls.bench import Gate, gate
 from tests.unit.dashboard.gateway.calls.scripted import Scripted, scripted
@@ -91,7 +91,7 @@ def test_a_program_is_read_as_exactly(real_db: str, tmp_path: Path) -> None:
 
 def test_a_held_call_answers_it_again_as_it_came(real_db: str, tmp_path: Path) -> None:
     with scripted() as server, gate(tmp_path, url=server.url) as at:
-        actions.set_mcp_tool_mode(at.cast.actor("admin"), at.server, "say", "ask")
+        set_mcp_tool_mode(at.cast.actor("admin"), at.server, "say", "ask")
         _serve(server, '{"a":1,"a":"\\ud83d"}')
         task = at.call("say", {}, tasks=True)["taskId"]
         at.decide()
@@ -106,7 +106,7 @@ def test_a_held_call_answers_it_again_as_it_came(real_db: str, tmp_path: Path) -
 def test_a_result_larger_than_a_record_is_kept_as_a_file(real_db: str, tmp_path: Path) -> None:
     spelled = json.dumps({"content": [{"type": "text", "text": "x" * (RECORD_BYTES + 1)}]})
     with scripted() as server, gate(tmp_path, url=server.url) as at:
-        actions.set_mcp_tool_mode(at.cast.actor("admin"), at.server, "say", "ask")
+        set_mcp_tool_mode(at.cast.actor("admin"), at.server, "say", "ask")
         _serve(server, spelled)
         task = at.call("say", {}, tasks=True)["taskId"]
         at.decide()

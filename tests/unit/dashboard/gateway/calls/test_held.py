@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 
 from checkpoints import chain
 from checkpoints.states import Status
-from dashboard import actions
+from dashboard.actions.mcp_servers import set_mcp_tool_mode
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from tests.contract.clients.editing import Editor
 from tests.faults.embedded.helpers import wait_until
@@ -113,11 +113,11 @@ def test_an_agent_can_withdraw_what_it_asked(gateway: Gate) -> None:
 
 def test_a_tool_can_be_set_to_ask_or_refused(gateway: Gate) -> None:
     admin = gateway.cast.actor("admin")
-    actions.set_mcp_tool_mode(admin, gateway.server, "send_mail", "ask")
+    set_mcp_tool_mode(admin, gateway.server, "send_mail", "ask")
     assert "/approvals/" in text_of(gateway.call("send_mail", MAIL))
     gateway.decide()
     assert "sent" in text_of(gateway.call("send_mail", MAIL))
-    actions.set_mcp_tool_mode(admin, gateway.server, "send_mail", "refuse")
+    set_mcp_tool_mode(admin, gateway.server, "send_mail", "refuse")
     assert "nobody" in text_of(gateway.call("send_mail", MAIL))
     names = [tool["name"] for tool in gateway.result("tools/list")["tools"]]
     assert "send_mail" not in names

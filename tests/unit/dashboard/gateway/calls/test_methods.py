@@ -12,7 +12,7 @@ import pytest
 from mcp_types import methods as spec
 
 from checkpoints import chain
-from dashboard import actions
+from dashboard.actions.mcp_servers import change_mcp_server
 from dashboard.gateway.registry.changes import Wanted
 from tests.faults.embedded.helpers import wait_until
 from tests.unit.dashboard.gateway.calls.bench import META, VERSION, Gate, gate, last, stream
@@ -170,7 +170,7 @@ def test_the_mode_of_a_server_decides_about_its_reads(gateway: Gate, method: str
     admin = gateway.cast.actor("admin")
 
     def set_mode(mode: str) -> None:
-        actions.change_mcp_server(admin, gateway.server, Wanted(**{group: mode}))  # type: ignore[arg-type]
+        change_mcp_server(admin, gateway.server, Wanted(**{group: mode}))  # type: ignore[arg-type]
 
     set_mode("refuse")
     assert last(gateway.send(method, params))["error"]["code"] == -32000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard import actions
+from dashboard.actions.mcp_servers import set_mcp_tool_mode
 from tests.faults.embedded.helpers import wait_until
 from tests.unit.dashboard.gateway.calls.bench import Gate, gate, text_of
 from tests.unit.dashboard.gateway.calls.scripted import TOOL, Message, Scripted, scripted
@@ -34,7 +34,7 @@ LISTINGS: dict[str, tuple[Callable[[Message], list[Message]], str]] = {
 
 
 def _approved(at: Gate, server: Scripted, *, as_task: bool) -> str:
-    actions.set_mcp_tool_mode(at.cast.actor("admin"), at.server, "say", "ask")
+    set_mcp_tool_mode(at.cast.actor("admin"), at.server, "say", "ask")
     held = at.call("say", ARGS, tasks=as_task)
     at.decide()
     server.seen.clear()
@@ -47,7 +47,7 @@ def test_a_tool_that_changed_since_its_approval_is_not_called(real_db: str, tmp_
             server.answers["tools/list"] = _lists(TOOL)
             at.accept()
             args = {"n": number}
-            actions.set_mcp_tool_mode(at.cast.actor("admin"), at.server, "say", "ask")
+            set_mcp_tool_mode(at.cast.actor("admin"), at.server, "say", "ask")
             at.call("say", args)
             at.decide()
             server.answers["tools/list"] = listing

@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from dashboard import actions
+from dashboard.actions.mcp_servers import (
+    change_mcp_server,
+    list_mcp_tools,
+    mcp_server,
+    set_mcp_tool_mode,
+)
 from dashboard.gateway.registry.changes import Wanted
 from tests.contract.written import everything
 from tests.unit.dashboard.gateway.calls.bench import SECRET, Gate, gate, last, stream, text_of
@@ -86,7 +91,7 @@ def _what_passes_through(at: Gate, server: Scripted) -> None:
 
 def _results_of_tasks(at: Gate, server: Scripted) -> None:
     """A held call: the error of its task, as often as the client asks for it."""
-    actions.set_mcp_tool_mode(at.cast.actor("admin"), at.server, "say", "ask")
+    set_mcp_tool_mode(at.cast.actor("admin"), at.server, "say", "ask")
     server.answers["tools/call"] = _answers({"error": ERROR})
     task = at.call("say", {"n": 1}, tasks=True)["taskId"]
     at.decide()
@@ -102,12 +107,12 @@ def _listings(at: Gate, server: Scripted) -> None:
     """What a tool says of itself, by either way in which it is listed."""
     for number, ask in enumerate((
         lambda: at.result("tools/list"),
-        lambda: actions.list_mcp_tools(at.cast.actor("admin"), at.server),
+        lambda: list_mcp_tools(at.cast.actor("admin"), at.server),
     )):  # fmt: skip
         leaking = {**TOOL, "name": f"leak-{number}", "description": TEXT.rstrip("\0")}
         server.answers["tools/list"] = _answers({"result": {"tools": [TOOL, leaking]}})
         assert SECRET not in str(ask())
-    rows = actions.mcp_server(at.cast.actor("admin"), at.server)[1]
+    rows = mcp_server(at.cast.actor("admin"), at.server)[1]
     texts = {row.name: (row.listed or {}).get("description") for row in rows}
     assert texts["leak-0"] == texts["leak-1"] == "the key *** was refused"
 
@@ -133,7 +138,7 @@ def test_a_credential_that_no_header_can_carry_is_not_sent_and_not_shown(
         gate(tmp_path, url=server.url, GATEPOST_SECRET_BROKEN=secret) as at,
     ):
         wanted = Wanted(url=server.url, credential="GATEPOST_SECRET_BROKEN")
-        actions.change_mcp_server(at.cast.actor("admin"), at.server, wanted)
+        change_mcp_server(at.cast.actor("admin"), at.server, wanted)
         result = at.call("say", {})
         assert "can't be sent in a header" in text_of(result)
         answer = at.send("resources/read", {"uri": "note://x"})

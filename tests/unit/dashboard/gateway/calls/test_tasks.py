@@ -9,7 +9,7 @@ import pytest
 
 from checkpoints import chain
 from checkpoints.states import Status
-from dashboard import actions
+from dashboard.actions.mcp_servers import set_mcp_tool_mode
 from tests.faults.embedded.helpers import wait_until
 from tests.unit.dashboard.gateway.calls.bench import Gate, gate, last, text_of
 
@@ -90,7 +90,7 @@ def test_cancelled_at_every_point_of_its_life(gateway: Gate) -> None:
     _cancel(gateway, slow)
     assert gateway.task(slow)["statusMessage"] == "The call is at work."
     # An admin who now forbids the tool stops the calls that have not begun.
-    actions.set_mcp_tool_mode(gateway.cast.actor("admin"), gateway.server, "look", "refuse")
+    set_mcp_tool_mode(gateway.cast.actor("admin"), gateway.server, "look", "refuse")
     assert gateway.task(slow)["statusMessage"] == "The call is at work."
     assert text_of(_ended(gateway, slow)["result"]) == "k"
     assert gateway.outside() == ["look at k"]
@@ -115,7 +115,7 @@ def test_a_task_says_why_its_call_did_not_happen(gateway: Gate) -> None:
     gateway.accept()
     forbidden = _held(gateway, args=MAIL | {"text": "third"})
     gateway.decide()
-    actions.set_mcp_tool_mode(admin, gateway.server, "send_mail", "refuse")
+    set_mcp_tool_mode(admin, gateway.server, "send_mail", "refuse")
     _never_called(gateway, forbidden, "lets nobody call")
     assert gateway.outside() == []
 

@@ -13,7 +13,7 @@ from django.test import Client
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
-from dashboard import actions
+from dashboard.actions.uploads import upload
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
@@ -117,7 +117,7 @@ def test_lists_are_filtered(operator: Client, cast: Cast, agent: UUID) -> None:
 
 
 def test_state_now_and_then(operator: Client, cast: Cast, agent: UUID) -> None:
-    ref = actions.upload(cast.actor("operator"), SimpleUploadedFile("a.csv", b"1,2"))
+    ref = upload(cast.actor("operator"), SimpleUploadedFile("a.csv", b"1,2"))
     work = scene.lease(scene.start(cast.workspace, agent, file=ref))
     scene.step(work, report="draft: ü\n- 1")
     first = queries.checkpoint_by_number(work.thread, 0).id
