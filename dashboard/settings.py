@@ -241,7 +241,6 @@ INSTALLED_APPS = [
     "dashboard.administration",
     "dashboard.approvals",
     "dashboard.board",
-    "dashboard.commands.fleet",
     "dashboard.people",
     "dashboard.threads",
     "dashboard.operate",
@@ -296,7 +295,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "dashboard.pages.shell.shell",
+                "dashboard.kit.pages.shell.shell",
             ],
         },
     }

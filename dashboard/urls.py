@@ -4,16 +4,16 @@ from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
 
+from dashboard.administration import access_change_pages as access_changes
 from dashboard.http import violations
 from dashboard.kit.pages import keyboard
 from dashboard.operate import metrics, probes
-from dashboard.people import access_change_pages as access_changes
 from dashboard.people import login_page as login
 from dashboard.people import password_page as password
 from dashboard.people import second_factor_pages as second_factor
 from dashboard.people import sign_in_pages as sign_ins
 from dashboard.people import workspace_page as workspaces
-from dashboard.views import artifacts
+from dashboard.threads import artifact_pages as artifacts
 
 from .administration import budgets, deputies, devices, subscriptions
 from .approvals import decide_many_page, decide_page
@@ -52,7 +52,7 @@ SUBSCRIPTION = "subscriptions/<uuid:subscription_id>"
 
 urlpatterns = [
     # First: what is called most is compared with the fewest patterns.
-    path("api/", include("dashboard.api.urls")),
+    path("api/", include("dashboard.api_urls")),
     path("", board_page.board, name="board"),
     path("threads/new/", start_page.new, name="thread_new"),
     path("threads/many/", many_page.many, name="threads_many"),

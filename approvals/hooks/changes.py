@@ -70,7 +70,7 @@ _HOOK = (
 )
 
 
-def create(workspace: UUID, name: str, *, actor: str, secret: str = "") -> tuple[HookRow, str]:
+def add(workspace: UUID, name: str, *, actor: str, secret: str = "") -> tuple[HookRow, str]:
     """Make a hook; it and its secret, which nobody can show again.
 
     `secret` is one that the sender has chosen. Raises InvalidValue.

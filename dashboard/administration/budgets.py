@@ -19,7 +19,6 @@ from checkpoints.queries.overview.budgets import whose
 from checkpoints.states import WorkspaceEventKind
 from checkpoints.store.overview import budgets as writer
 from dashboard import errors
-from dashboard.api.shapes.requests import RequestShape
 from dashboard.board.overview.figure import decimal_text
 from dashboard.board.overview.page import budget_line
 from dashboard.documents.state_shape import Shape
@@ -33,6 +32,7 @@ from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member
 from dashboard.kit.resource import reading
+from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
 

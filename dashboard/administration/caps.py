@@ -15,13 +15,13 @@ from approvals.policies.changes import MAX_COST
 from approvals.policies.queries import CapRow
 from checkpoints.limits import AGENT_MAX
 from checkpoints.states import WorkspaceEventKind
-from dashboard.api.shapes.requests import RequestShape
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action
 from dashboard.kit.command import verb
 from dashboard.kit.resource import reading
+from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
 

@@ -29,8 +29,6 @@ from approvals.queries import deputies
 from approvals.queries.deputies import DeputyRow
 from checkpoints.states import WorkspaceEventKind
 from dashboard import errors
-from dashboard.api.shapes.requests import Nothing, RequestShape
-from dashboard.api.shapes.texts import NotBlank, Time
 from dashboard.approvals.deputies import Deputy, possible_deputies
 from dashboard.approvals.hand_over import HAND_OVER
 from dashboard.documents.state_shape import Shape
@@ -45,6 +43,8 @@ from dashboard.kit.command import verb
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member
+from dashboard.kit.shapes.requests import Nothing, RequestShape
+from dashboard.kit.shapes.texts import NotBlank, Time
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
 

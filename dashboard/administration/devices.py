@@ -23,8 +23,6 @@ from approvals.notify.devices import KEY_MAX, NAME_MAX, Subscribed
 from approvals.notify.texts.kinds import ADDRESS_MAX
 from checkpoints.states import WorkspaceEventKind
 from dashboard import errors
-from dashboard.api.shapes.requests import Nothing, RequestShape
-from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Forbidden, Missing, translated
 from dashboard.fields.credentials import check_credentials
@@ -34,6 +32,8 @@ from dashboard.kit.action import Action, Target, read
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.command import verb
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused
+from dashboard.kit.shapes.requests import Nothing, RequestShape
+from dashboard.kit.shapes.texts import NotBlank
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
 from dashboard.people.accounts.accounts import locked_account

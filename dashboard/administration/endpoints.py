@@ -26,8 +26,6 @@ from approvals.notify.texts.kinds import (
     PLACES_MAX,
 )
 from checkpoints.states import WorkspaceEventKind
-from dashboard.api.shapes.requests import Nothing, RequestShape
-from dashboard.api.shapes.texts import NotBlank, OneOf
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, Missing, translated
 from dashboard.identity import tokens
@@ -35,6 +33,8 @@ from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action, Target, read
 from dashboard.kit.command import verb
 from dashboard.kit.resource import reading
+from dashboard.kit.shapes.requests import Nothing, RequestShape
+from dashboard.kit.shapes.texts import NotBlank, OneOf
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
 from dashboard.people.accounts.administration import Administrator, require_audit

@@ -14,13 +14,13 @@ from approvals.incidents import quiet_hours
 from approvals.incidents.models import QuietHours as QuietRow
 from approvals.notify.texts.incident_kinds import ZONE_MAX
 from checkpoints.states import WorkspaceEventKind
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action, read
 from dashboard.kit.resource import reading
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.texts import NotBlank
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import table
 

@@ -24,7 +24,6 @@ from checkpoints.queries.erasures.rules import COUNTED_MAX
 from checkpoints.signals import announce_board
 from checkpoints.states import WorkspaceEventKind
 from checkpoints.store.installation import recorded_rows
-from dashboard.api.shapes.requests import RequestShape
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import ActionError, Forbidden, Missing
 from dashboard.identity.people import people
@@ -36,6 +35,7 @@ from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, flash
 from dashboard.kit.pages.forms import problems_of
 from dashboard.kit.resource import reading
+from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.terminal.console import PersonalCommand, Verb, facts
 from dashboard.kit.terminal.tables import Table, table
 from dashboard.wording.savings import counted

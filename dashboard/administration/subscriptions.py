@@ -34,8 +34,6 @@ from checkpoints.limits import AGENT_MAX
 from checkpoints.queries import agents
 from checkpoints.states import WorkspaceEventKind
 from dashboard import errors
-from dashboard.api.shapes.requests import Nothing, RequestShape
-from dashboard.api.shapes.texts import Id, NotBlank, OneOf
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Forbidden, Invalid, Missing, translated
 from dashboard.fields.parameters import FLAG
@@ -51,6 +49,8 @@ from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused
 from dashboard.kit.resource import reading
+from dashboard.kit.shapes.requests import Nothing, RequestShape
+from dashboard.kit.shapes.texts import Id, NotBlank, OneOf
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
 from dashboard.people.accounts.administration import Administrator

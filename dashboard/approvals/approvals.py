@@ -18,13 +18,13 @@ from approvals.queries import ApprovalRow
 from approvals.rules.terms import names_of
 from approvals.rules.verdicts import ALLOWED
 from approvals.states import ANSWERS, STATUSES
-from dashboard.api.shapes.rows import ELSEWHERE, Allowed
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid
 from dashboard.identity.permissions import Actor, Allowance, lacks, may
 from dashboard.identity.seats import person_of, represents, seat_of, seated
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.api.parameters import FRAMEWORK, LIMIT_MAX, choice, flag, ident, rows
+from dashboard.kit.shapes.rows import ELSEWHERE, Allowed
 
 from .turns import own_part
 

@@ -14,13 +14,13 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from dashboard.api.shapes.django_request import django_request
-from dashboard.api.shapes.problems import MEDIA_TYPE
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import TooLarge
 from dashboard.kit.api import limits, query_parameters
 from dashboard.kit.api.base import refusals
 from dashboard.kit.api.renderers import Negotiation
+from dashboard.kit.shapes.django_request import django_request
+from dashboard.kit.shapes.problems import MEDIA_TYPE
 
 from . import deliveries
 

@@ -17,15 +17,15 @@ from approvals.inbox.boxes import Person
 from approvals.inbox.rows import InboxRow
 from approvals.queries import ApprovalRow
 from approvals.states import COMMENT_MAX, YES_OR_NO
-from dashboard.api.shapes.problems import of_item
-from dashboard.api.shapes.rows import Problem
-from dashboard.api.shapes.texts import Id
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import ActionError, DecidedAlone, Invalid
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
 from dashboard.identity.seats import person_of, seated
 from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.shapes.problems import of_item
+from dashboard.kit.shapes.rows import Problem
+from dashboard.kit.shapes.texts import Id
 
 from .approvals import Approval
 from .decide import DECIDE, Decide

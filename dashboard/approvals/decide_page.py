@@ -12,11 +12,11 @@ from django.views.decorators.http import require_http_methods
 
 from approvals.rules.votes import person
 from dashboard import errors
-from dashboard.api.shapes.requests import Nothing
 from dashboard.identity.permissions import require
 from dashboard.kit.action import read
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.base import SeeOther, actor, flash, live_page, wants_regions
+from dashboard.kit.shapes.requests import Nothing
 
 from . import after_verdict, confirmation, second_question
 from . import edit as editing

@@ -32,13 +32,13 @@ from approvals.states import WHAT_NEXT
 from checkpoints.encryption.digests import fits_digest, keyed_digest
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
-from dashboard.api.shapes.problems import of_action
-from dashboard.api.shapes.requests import Hash, RequestShape
-from dashboard.api.shapes.texts import Comment, Id, NotBlank, OneOf
 from dashboard.errors import ActionError, Forbidden, Invalid, Malformed, Missing, StillWorking
 from dashboard.identity.permissions import Actor, Grant, actor_of, require
 from dashboard.kit.action import read
 from dashboard.kit.api.base import refusal_of
+from dashboard.kit.shapes.problems import of_action
+from dashboard.kit.shapes.requests import Hash, RequestShape
+from dashboard.kit.shapes.texts import Comment, Id, NotBlank, OneOf
 
 from .decide import DECIDE, Decide, Word
 

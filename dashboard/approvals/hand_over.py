@@ -16,11 +16,11 @@ from approvals.notify.texts.kinds import PERSON_MAX
 from approvals.queries import deputies
 from approvals.queries.deputies import DeputyRow
 from checkpoints.states import EventKind
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.texts import NotBlank
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
 from dashboard.kit.dialog import dialog
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.texts import NotBlank
 
 from .deputies import Deputy, possible_deputies
 from .target import APPROVAL

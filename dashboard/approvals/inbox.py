@@ -15,7 +15,7 @@ from approvals.inbox.boxes import BOXES, SORTS, Listed, Person, Wanted
 from checkpoints import queries
 from dashboard.fields.shapes import ListPosition
 from dashboard.identity.permissions import may
-from dashboard.pages.rights import Class, Roles, rights_of
+from dashboard.threads.page.rights import Class, Roles, rights_of
 
 # What /approvals/ shows without a word: the same for everybody, so it can be pushed.
 BOX, SORT = "open", "risk"

@@ -26,9 +26,9 @@ from dashboard.fields.shapes import Field
 from dashboard.html import differences
 from dashboard.identity.people import people
 from dashboard.identity.permissions import may, needs
-from dashboard.pages.rights import Class, Roles, rights_of
 from dashboard.people.accounts.administrator import AUDIT
 from dashboard.records.integrity.damage import damage_of
+from dashboard.threads.page.rights import Class, Roles, rights_of
 from dashboard.threads.plans.operation import operation_plan
 from dashboard.wording.operations import OUTCOMES, carried_out, operation
 from dashboard.wording.parties import recognised

@@ -7,9 +7,9 @@ from uuid import UUID
 from approvals import gates
 from approvals.queries import ApprovalRow
 from checkpoints.states import EventKind
-from dashboard.api.shapes.requests import Nothing
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
+from dashboard.kit.shapes.requests import Nothing
 
 from .approvals import Approval
 from .decide import reviewer_of

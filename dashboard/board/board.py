@@ -21,8 +21,8 @@ from checkpoints.views import Page, SavedRow, ThreadRow
 from dashboard.board.filters.address import FILTERS, USUAL, BoardAddress
 from dashboard.fields.shapes import Counter, FilterChip, Hidden, Lane
 from dashboard.identity.people import people
-from dashboard.pages.rights import Roles, rights_of
 from dashboard.records.integrity import damage
+from dashboard.threads.page.rights import Roles, rights_of
 from dashboard.wording.text import capped
 
 from . import alike, board_columns, stuck

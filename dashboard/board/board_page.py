@@ -9,7 +9,7 @@ from dashboard.fields.parameters import CURSOR
 from dashboard.kit.pages.addresses import UnknownParameter, takes
 from dashboard.kit.pages.base import actor, live_page, show
 from dashboard.operate.demo.demo import is_of_demo
-from dashboard.pages.rights import rights_of
+from dashboard.threads.page.rights import rights_of
 from dashboard.wording import savings
 
 from . import board_columns

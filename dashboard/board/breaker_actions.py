@@ -10,7 +10,6 @@ from pydantic import Field
 from checkpoints import queries, store
 from checkpoints.limits import TITLE_MAX
 from checkpoints.states import WorkspaceEventKind
-from dashboard.api.shapes.requests import Labels, RequestShape
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, Missing
 from dashboard.fields.validation import check_labels
@@ -18,6 +17,7 @@ from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action, Preview, Target
 from dashboard.kit.filters import taking
 from dashboard.kit.inputs import RequiredReason
+from dashboard.kit.shapes.requests import Labels, RequestShape
 
 from .breakers import Breaker, breaker
 from .filters.threads import THREADS, selection_words

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints import queries
-from dashboard.api.fleet.answers import StuckAnswer, StuckCount, StuckThread
+from dashboard.board.stuck_answers import StuckAnswer, StuckCount, StuckThread
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.api.parameters import LIMIT_MAX, rows, words
 

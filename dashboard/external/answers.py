@@ -14,9 +14,9 @@ from approvals.queries import ApprovalRow
 from checkpoints.queries.threads import ThreadSummary
 from checkpoints.store import NewCheckpoint
 from checkpoints.views import ActivityRow, CheckpointRow, ThreadRow
-from dashboard.api.shapes.requests import Json
-from dashboard.api.shapes.rows import Activity, Input
 from dashboard.documents.state_shape import Shape
+from dashboard.kit.shapes.requests import Json
+from dashboard.kit.shapes.rows import Activity, Input
 
 
 class ThreadNow(Shape):

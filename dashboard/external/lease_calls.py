@@ -11,7 +11,6 @@ from rest_framework.response import Response
 
 from approvals import queries as approval_queries
 from checkpoints import queries
-from dashboard.api.shapes.rows import Input
 from dashboard.external.answers import (
     LeaseRenewed,
     LeaseTaken,
@@ -25,6 +24,7 @@ from dashboard.external.requests import ReleaseLease, RenewLease, TakeLease
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.api.long_poll import WAIT_MAX, answer_after
 from dashboard.kit.api.parameters import whole
+from dashboard.kit.shapes.rows import Input
 
 from . import leases, next_steps
 from .leased_view import LEASE, OPTIONAL_LEASE, ExternalView, LeasedView, token_of

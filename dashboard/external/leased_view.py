@@ -9,11 +9,11 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from checkpoints.queries.threads import thread_summary
-from dashboard.api.shapes.texts import is_id
 from dashboard.errors import Malformed
 from dashboard.external.answers import ThreadNow
 from dashboard.identity.rate_limits import REPORTS_ACCOUNT, REPORTS_ADDRESS
 from dashboard.kit.api.base import MemberView
+from dashboard.kit.shapes.texts import is_id
 
 from . import leases
 

@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals import queries
-from dashboard.api.shapes.rows import Activity
 from dashboard.external.answers import (
     AnswerOne,
     Answers,
@@ -37,6 +36,7 @@ from dashboard.external.requests import (
 )
 from dashboard.kit.api.base import answer, refusals
 from dashboard.kit.api.parsers import RecordsParser, ResultParser
+from dashboard.kit.shapes.rows import Activity
 from dashboard.threads.past import ThreadCheckpoints, ThreadEvents
 from workers.authoring.graph import Gate
 from workers.external.committed import Report

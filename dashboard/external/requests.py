@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from approvals.states import DEFAULT_RISK, Risk
 from checkpoints.limits import AGENT_MAX, NAME_MAX
 from checkpoints.state.deltas import LIMITS
-from dashboard.api.shapes.requests import (
+from dashboard.kit.shapes.requests import (
     INDEX_MAX,
     NODES_MAX,
     TOOL_MAX,
@@ -20,7 +20,7 @@ from dashboard.api.shapes.requests import (
     RequestShape,
     Tool,
 )
-from dashboard.api.shapes.texts import Id, NotBlank, OneOf, Reason
+from dashboard.kit.shapes.texts import Id, NotBlank, OneOf, Reason
 from workers.external.bounds import (
     BUCKET,
     LEAVING,

@@ -7,7 +7,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints.limits import AGENT_MAX, NAME_MAX
-from dashboard.api.shapes.requests import INDEX_MAX
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.state_shape import State
 from dashboard.errors import Invalid
@@ -15,6 +14,7 @@ from dashboard.external.answers import CheckpointKept, KeptCheckpoint
 from dashboard.external.requests import SaveState
 from dashboard.kit.api.base import answer, refusals
 from dashboard.kit.api.parameters import whole
+from dashboard.kit.shapes.requests import INDEX_MAX
 from workers.external.bounds import BUCKET
 
 from . import saved_states

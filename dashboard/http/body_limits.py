@@ -15,10 +15,10 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
 
 from checkpoints.state.deltas import LIMITS
-from dashboard.api.shapes.problems import MEDIA_TYPE, problem
 from dashboard.approvals.deliveries import BODY_MAX
 from dashboard.identity import senders
 from dashboard.identity.permissions import Actor, may
+from dashboard.kit.shapes.problems import MEDIA_TYPE, problem
 
 type Message = dict[str, Any]
 type Receive = Callable[[], Awaitable[Message]]

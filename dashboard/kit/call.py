@@ -10,9 +10,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.shapes.previews import SecondPersonAsked
 from dashboard.kit.api.base import PREVIEW, MemberView, answer, refusals
 from dashboard.kit.api.parameters import IF_MATCH
+from dashboard.kit.shapes.previews import SecondPersonAsked
 
 from .action import Action
 

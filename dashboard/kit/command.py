@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from dashboard.api.shapes.requests import RequestShape
+from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.terminal.arguments import add_version_argument, pair
 from dashboard.kit.terminal.console import PersonalCommand, Verb, add_yes_argument
 from dashboard.kit.terminal.tables import Table

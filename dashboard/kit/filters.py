@@ -10,11 +10,11 @@ from uuid import UUID
 from drf_spectacular.utils import OpenApiParameter
 from pydantic import Field, create_model
 
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.texts import Id
 from dashboard.errors import Invalid
 from dashboard.fields.filters import CALL, COMMAND, PAIR, Filter, Kind, given_at, read
 from dashboard.kit.api import parameters
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.texts import Id
 from dashboard.kit.terminal.arguments import number_from, pair
 from dashboard.kit.terminal.console import Usage
 

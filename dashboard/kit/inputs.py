@@ -13,14 +13,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.texts import NotBlank
 from dashboard.errors import Fault, Invalid
 from dashboard.fields import form
 from dashboard.fields.inputs import ABSENT, FALSE, MARKED, TRUE, Member, member
 from dashboard.fields.shapes import Field as FormField
 from dashboard.fields.shapes import Option
 from dashboard.fields.validation import REASON_MAX
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.texts import NotBlank
 
 RequiredReason = Annotated[str, NotBlank(REASON_MAX), Field(description="Why; kept in the log.")]
 

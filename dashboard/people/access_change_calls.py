@@ -11,10 +11,10 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.shapes.requests import Nothing
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.access_changes import AccessChangeRow
 from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.shapes.requests import Nothing
 from dashboard.people.accounts.access_changes import (
     confirm_access_change,
     list_access_changes,

@@ -6,12 +6,12 @@ from typing import Annotated
 from uuid import UUID
 
 from checkpoints.states import WorkspaceEventKind
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.texts import NotBlank
 from dashboard.people.accounts.administration import Administrator, rename_workspace
 from dashboard.people.accounts.users import NAME_MAX
 

@@ -9,12 +9,12 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.shapes.previews import SecondAdminAsked
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.texts import NotBlank, OneOf
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import ROLES
 from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.shapes.previews import SecondAdminAsked
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.texts import NotBlank, OneOf
 from dashboard.people.accounts.administration import Administrator
 from dashboard.people.accounts.users import (
     ISSUER_MAX,

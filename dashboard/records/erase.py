@@ -18,13 +18,13 @@ from checkpoints.errors import GatepostError
 from checkpoints.queries.erasures import requests
 from checkpoints.queries.erasures.requests import Counts, Selection
 from checkpoints.states import WorkspaceEventKind
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.texts import NotBlank, Reason
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, Missing, of
 from dashboard.fields.validation import REASON_MAX, is_blank
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action, Preview, Target
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.texts import NotBlank, Reason
 from dashboard.threads.target import THREAD
 
 from .erasures import Erasure

@@ -14,13 +14,13 @@ from uuid_utils.compat import uuid7
 from checkpoints import store
 from checkpoints.errors import InvalidValue
 from checkpoints.states import WorkspaceEventKind
-from dashboard.api.shapes.django_request import django_request
 from dashboard.board.saved_views.questions import named, question_of
 from dashboard.errors import Invalid, translated
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.api.base import refusals
 from dashboard.kit.api.parameters import choice, rows, words
 from dashboard.kit.api.renderers import ZipRenderer
+from dashboard.kit.shapes.django_request import django_request
 from dashboard.records.exports.package import ROWS_DEFAULT, ROWS_MAX, Export, Exported
 from dashboard.records.exports.rows import FORMS
 from dashboard.threads.capsules.downloads import MEDIA_TYPE, download

@@ -1,4 +1,4 @@
-"""Actions of the admin site on inbound hooks: each through `dashboard.actions.hooks`."""
+"""Actions of the admin site on inbound hooks: each through `dashboard.administration.hooks`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.http import HttpRequest
 
-from dashboard.actions import hooks
+from dashboard.administration import hooks
 from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor
 from dashboard.people.accounts.administration import Administrator

@@ -10,13 +10,13 @@ from checkpoints import queries, store
 from checkpoints.queries.erasures import requests
 from checkpoints.queries.erasures.requests import HoldRow
 from checkpoints.states import WorkspaceEventKind
-from dashboard.api.shapes.requests import RequestShape
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import translated
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action
 from dashboard.kit.inputs import RequiredReason
 from dashboard.kit.resource import reading
+from dashboard.kit.shapes.requests import RequestShape
 
 from .erase import THREAD_OF_RECORD
 

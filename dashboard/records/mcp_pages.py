@@ -20,7 +20,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from checkpoints.outbound import bound_secrets
-from dashboard.actions.mcp_servers import (
+from dashboard.administration.mcp_servers import (
     accept_mcp_tools,
     add_mcp_server,
     change_mcp_server,

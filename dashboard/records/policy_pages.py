@@ -25,8 +25,21 @@ from approvals.policies.facts import FACTS
 from approvals.policies.queries import VersionRow
 from approvals.policies.surprises import warnings
 from checkpoints.errors import NotFound
-from dashboard.actions.policies import WAITING, edit_policy, make_policy, preview_policy, try_policy
 from dashboard.administration import caps
+from dashboard.administration.policies import (
+    WAITING,
+    edit_policy,
+    make_policy,
+    preview_policy,
+    try_policy,
+)
+from dashboard.administration.policy_form import (
+    PolicyForm,
+    differences,
+    form_of,
+    seat_line,
+    would_have,
+)
 from dashboard.errors import ActionError, Conflict, Forbidden, Invalid, Malformed, Missing
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
@@ -35,7 +48,6 @@ from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, flash, flash_refusal
 
 from .policy_examples import examples, tools_by_name
-from .policy_form import PolicyForm, differences, form_of, seat_line, would_have
 
 SHOWN = 100
 

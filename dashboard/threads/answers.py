@@ -9,10 +9,10 @@ from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.queries.why import why_waiting
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
-from dashboard.api.shapes.rows import Diff, Event, EventList, Place, ThreadDetail
 from dashboard.html.comparison.compare import Comparison
 from dashboard.html.comparison.endings import Ending
 from dashboard.identity.permissions import Actor
+from dashboard.kit.shapes.rows import Diff, Event, EventList, Place, ThreadDetail
 from dashboard.threads.page.outcome import outcome_of_undo
 
 

@@ -16,9 +16,6 @@ from approvals.queries import ApprovalRow
 from checkpoints import queries, store, undo
 from checkpoints.errors import StaleVersion
 from checkpoints.views import CheckpointRow, EffectFate, ThreadRow
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.rows import Checkpoint, ThreadDetail
-from dashboard.api.shapes.texts import Reason
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, translated
 from dashboard.fields.validation import (
@@ -26,6 +23,9 @@ from dashboard.fields.validation import (
     check_text,
 )
 from dashboard.identity.permissions import Actor, refuse_beyond, require
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.rows import Checkpoint, ThreadDetail
+from dashboard.kit.shapes.texts import Reason
 from dashboard.threads.preview_shapes import BELOW
 from dashboard.threads.preview_shapes import EffectFate as FateShape
 

@@ -10,10 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints import queries
-from dashboard.api.shapes.rows import ThreadDetail
 from dashboard.identity.permissions import require
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.api.parameters import IF_MATCH
+from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.threads.code import ChooseCode, ChooseCodeMany, choose_code, choose_code_many
 from dashboard.threads.code_changes import ChosenMany, CodeChanges
 from dashboard.threads.page.code_question import alike, changed_parts

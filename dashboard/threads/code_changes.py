@@ -9,9 +9,9 @@ from uuid import UUID
 from pydantic import Field
 
 from checkpoints.code_parts import Change
-from dashboard.api.shapes.problems import of_action
-from dashboard.api.shapes.rows import Problem
 from dashboard.documents.state_shape import Shape
+from dashboard.kit.shapes.problems import of_action
+from dashboard.kit.shapes.rows import Problem
 from dashboard.threads.code import Chosen
 
 

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.views import EffectFate, ThreadRow
-from dashboard.api.shapes.rows import RollbackOutcome
 from dashboard.identity.permissions import Actor
+from dashboard.kit.shapes.rows import RollbackOutcome
 from dashboard.kit.terminal.console import PersonalCommand
 from dashboard.kit.terminal.tables import Table, facts, table
 from dashboard.threads.answers import thread_detail

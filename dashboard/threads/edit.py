@@ -13,9 +13,6 @@ from approvals import gates
 from checkpoints import queries, store
 from checkpoints.views import ThreadRow
 from dashboard import second_person
-from dashboard.api.shapes.requests import Changes, RequestShape
-from dashboard.api.shapes.rows import ThreadDetail
-from dashboard.api.shapes.texts import Reason
 from dashboard.errors import Invalid, translated
 from dashboard.fields.validation import (
     REASON_MAX,
@@ -26,6 +23,9 @@ from dashboard.fields.validation import (
 from dashboard.identity.permissions import (
     Actor,
 )
+from dashboard.kit.shapes.requests import Changes, RequestShape
+from dashboard.kit.shapes.rows import ThreadDetail
+from dashboard.kit.shapes.texts import Reason
 from dashboard.threads.plans.changes import EditPlan, edit_plan
 from dashboard.threads.preview_shapes import ExpectedCalls
 from dashboard.threads.target import same_version, thread_for

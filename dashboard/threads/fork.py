@@ -19,9 +19,6 @@ from checkpoints.log.fork_budgets import COST, NUMBER_MAX
 from checkpoints.state import deltas
 from checkpoints.views import ActivityRow, CheckpointRow, ThreadRow
 from dashboard import second_person
-from dashboard.api.shapes.requests import CONFIG_SIZE, Changes, Config, RequestShape
-from dashboard.api.shapes.rows import Checkpoint
-from dashboard.api.shapes.texts import Id, Reason, Title
 from dashboard.errors import Invalid, Missing, NotAllowedNow, translated
 from dashboard.fields.credentials import check_credentials, exempt_of
 from dashboard.fields.validation import (
@@ -30,6 +27,9 @@ from dashboard.fields.validation import (
     check_text,
 )
 from dashboard.identity.permissions import Actor
+from dashboard.kit.shapes.requests import CONFIG_SIZE, Changes, Config, RequestShape
+from dashboard.kit.shapes.rows import Checkpoint
+from dashboard.kit.shapes.texts import Id, Reason, Title
 from dashboard.threads.edit import changed_states, check_changed
 from dashboard.threads.plans.changes import ForkPlan, fork_plan
 from dashboard.threads.preview_shapes import ExpectedCalls

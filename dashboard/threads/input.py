@@ -9,12 +9,12 @@ from pydantic import Field
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.rows import ThreadDetail
 from dashboard.errors import Conflict
 from dashboard.fields.validation import MESSAGE_BYTES, check_message
 from dashboard.identity.permissions import Actor, no_message_channel
 from dashboard.kit.action import Action
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.threads.target import thread_for
 
 from .target import THREAD

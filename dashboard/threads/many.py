@@ -12,10 +12,10 @@ from django.db import transaction
 from checkpoints import queries
 from checkpoints.errors import NotFound
 from checkpoints.views import EffectFate, ThreadRow
-from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import ActionError, Conflict, Invalid, Missing, NotAllowedNow
 from dashboard.fields.validation import REASON_MAX, check_text
 from dashboard.identity.permissions import Actor, allowed_actions, require
+from dashboard.kit.shapes.requests import Nothing
 from dashboard.threads.cancel import cancel, preview_cancel
 from dashboard.threads.edit import edit, preview_edit
 from dashboard.threads.roll_back import preview_roll_back, roll_back

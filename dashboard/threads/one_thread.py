@@ -11,11 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints import queries
-from dashboard.api.shapes.rows import ThreadDetail
 from dashboard.identity.permissions import Actor
 from dashboard.kit.api.base import MemberView, refusals
 from dashboard.kit.api.long_poll import WAIT_MAX, answer_after
 from dashboard.kit.api.parameters import version, whole
+from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.threads.answers import thread_detail
 from dashboard.threads.thread_list import detail
 

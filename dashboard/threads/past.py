@@ -14,15 +14,6 @@ from rest_framework.response import Response
 
 from checkpoints import queries
 from checkpoints.views import Page, ThreadRow
-from dashboard.api.shapes.django_request import django_request
-from dashboard.api.shapes.rows import (
-    Activity,
-    ActivityList,
-    Checkpoint,
-    CheckpointList,
-    Diff,
-    EventList,
-)
 from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_document import state_answer
@@ -37,6 +28,15 @@ from dashboard.kit.api.event_stream import MEDIA_TYPE as MEDIA_TYPE_OF_STREAM
 from dashboard.kit.api.event_stream import EventStreamRenderer, Followed, event_stream
 from dashboard.kit.api.parameters import choice, flag, ident, rows, whole, words
 from dashboard.kit.api.renderers import YAMLRenderer, ZipRenderer
+from dashboard.kit.shapes.django_request import django_request
+from dashboard.kit.shapes.rows import (
+    Activity,
+    ActivityList,
+    Checkpoint,
+    CheckpointList,
+    Diff,
+    EventList,
+)
 from dashboard.threads.answers import diff_answer, events_answer
 from dashboard.threads.capsule import export
 from dashboard.threads.capsules.downloads import MEDIA_TYPE, download

@@ -12,12 +12,12 @@ from pydantic import Field
 from checkpoints import queries, store
 from checkpoints.limits import NODE_MAX
 from checkpoints.states import EventKind
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.rows import ThreadDetail
-from dashboard.api.shapes.texts import Reason
 from dashboard.fields.validation import check_node
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.rows import ThreadDetail
+from dashboard.kit.shapes.texts import Reason
 from dashboard.threads.target import thread_for
 
 from .target import THREAD

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 from uuid import UUID
 
-from dashboard.api.shapes.rows import Activity
 from dashboard.documents.state_shape import Shape
+from dashboard.kit.shapes.rows import Activity
 from dashboard.threads.plans.expected_calls import AGAIN, MAYBE, REUSED, Expected
 
 CALLS_TOLD = 200

@@ -12,15 +12,6 @@ from django.db import InterfaceError, OperationalError, connection
 
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
-from dashboard.api.shapes.rows import (
-    Activity,
-    ActivityList,
-    Checkpoint,
-    CheckpointList,
-    Event,
-    Thread,
-    ThreadList,
-)
 from dashboard.board.filters.threads import THREADS, selection_of
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import state_answer
@@ -30,6 +21,15 @@ from dashboard.html.comparison.endings import ending_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 from dashboard.kit.filters import add_options, read_options
+from dashboard.kit.shapes.rows import (
+    Activity,
+    ActivityList,
+    Checkpoint,
+    CheckpointList,
+    Event,
+    Thread,
+    ThreadList,
+)
 from dashboard.kit.terminal.arguments import (
     checkpoint_named,
     number_from,

@@ -10,12 +10,12 @@ from pydantic import Field
 from checkpoints import queries, store
 from checkpoints.limits import TITLE_MAX
 from checkpoints.states import EventKind
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.rows import ThreadDetail
-from dashboard.api.shapes.texts import NotBlank, Title
 from dashboard.errors import NotAllowedNow
 from dashboard.identity.permissions import Actor, closed
 from dashboard.kit.action import Action
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.rows import ThreadDetail
+from dashboard.kit.shapes.texts import NotBlank, Title
 
 from .target import THREAD
 

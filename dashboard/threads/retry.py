@@ -6,10 +6,10 @@ from uuid import UUID
 
 from checkpoints import store
 from checkpoints.states import EventKind, Status
-from dashboard.api.shapes.requests import Nothing
-from dashboard.api.shapes.rows import ThreadDetail
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
+from dashboard.kit.shapes.requests import Nothing
+from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.threads.target import thread_for
 
 from .target import THREAD

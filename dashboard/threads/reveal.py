@@ -13,10 +13,10 @@ from checkpoints.limits import NAME_MAX
 from checkpoints.state.encrypted import is_envelope, readers_of
 from checkpoints.states import WorkspaceEventKind
 from checkpoints.views import CheckpointRow, ThreadRow
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.texts import Id
 from dashboard.errors import Forbidden, Missing, NotAllowedNow, translated
 from dashboard.identity.permissions import Actor, closed, either, require
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.texts import Id
 from dashboard.threads.page.encrypted_channels import EncryptedChannel
 
 

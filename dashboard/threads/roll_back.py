@@ -11,9 +11,6 @@ from pydantic import Field
 from approvals import gates
 from checkpoints import queries, store
 from dashboard import second_person
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.rows import Checkpoint
-from dashboard.api.shapes.texts import Id, Reason
 from dashboard.errors import translated
 from dashboard.fields.validation import (
     REASON_MAX,
@@ -22,6 +19,9 @@ from dashboard.fields.validation import (
 from dashboard.identity.permissions import (
     Actor,
 )
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.rows import Checkpoint
+from dashboard.kit.shapes.texts import Id, Reason
 from dashboard.threads.plans.changes import RollBackPlan, roll_back_plan
 from dashboard.threads.preview_shapes import BELOW, EffectFate, ExpectedCalls
 from dashboard.threads.target import same_version, thread_for

@@ -12,13 +12,13 @@ from checkpoints.errors import AlreadySettled, InvalidValue
 from checkpoints.state import deltas
 from checkpoints.states import EventKind, Status
 from checkpoints.verdicts import MEANING, Verdict
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.rows import ThreadDetail
-from dashboard.api.shapes.texts import Id, OneOf, Reason
 from dashboard.errors import Conflict, Invalid
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, refuse_beyond
 from dashboard.kit.action import Action
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.rows import ThreadDetail
+from dashboard.kit.shapes.texts import Id, OneOf, Reason
 from dashboard.threads.target import THREAD
 from dashboard.wording.sentences import person
 

@@ -12,13 +12,13 @@ from approvals import gates
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
 from checkpoints.views import AgentRow, ThreadRow
-from dashboard.api.shapes.requests import Node, RequestShape
-from dashboard.api.shapes.rows import ThreadDetail
-from dashboard.api.shapes.texts import NotBlank
 from dashboard.errors import Conflict
 from dashboard.fields.validation import REASON_MAX, check_node
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
+from dashboard.kit.shapes.requests import Node, RequestShape
+from dashboard.kit.shapes.rows import ThreadDetail
+from dashboard.kit.shapes.texts import NotBlank
 from dashboard.threads.target import thread_for
 from workers.authoring.joins import Joins
 

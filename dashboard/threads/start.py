@@ -25,8 +25,6 @@ from checkpoints.state import deltas
 from checkpoints.state.deltas import LIMITS
 from checkpoints.states import Status
 from checkpoints.views import AgentRow, ThreadRow
-from dashboard.api.shapes.requests import Config, ExternalAgent, Labels, RequestShape
-from dashboard.api.shapes.texts import NotBlank, Title
 from dashboard.errors import Conflict, Invalid, translated
 from dashboard.fields.faults import check_schema
 from dashboard.fields.searchable import check_announced
@@ -39,6 +37,8 @@ from dashboard.fields.validation import (
     resulting_state,
 )
 from dashboard.identity.permissions import Actor, may, require
+from dashboard.kit.shapes.requests import Config, ExternalAgent, Labels, RequestShape
+from dashboard.kit.shapes.texts import NotBlank, Title
 from workers.external.announcement import Announcement, announce
 
 

@@ -7,7 +7,6 @@ from uuid import UUID
 from checkpoints import queries
 from checkpoints.errors import StaleVersion
 from checkpoints.views import ThreadRow
-from dashboard.api.shapes.rows import ThreadDetail
 from dashboard.errors import NotAllowedNow, translated
 from dashboard.identity.permissions import (
     Actor,
@@ -16,6 +15,7 @@ from dashboard.identity.permissions import (
     require,
 )
 from dashboard.kit.action import Target
+from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.kit.terminal.arguments import thread_named
 from dashboard.threads.answers import thread_detail
 

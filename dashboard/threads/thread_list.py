@@ -11,15 +11,15 @@ from rest_framework.response import Response
 
 from approvals import queries as gates
 from checkpoints import queries
-from dashboard.api.shapes.previews import SecondPersonAsked
-from dashboard.api.shapes.requests import Nothing
-from dashboard.api.shapes.rows import Counts, Thread, ThreadDetail, ThreadList, Verification
-from dashboard.api.shapes.savings import Saved
 from dashboard.board.filters.threads import THREADS, selection_of
 from dashboard.fields.filters import CALL, given_at, read
 from dashboard.kit.api.base import PREVIEW, TRACEPARENT, MemberView, answer, refusals
 from dashboard.kit.api.parameters import IF_MATCH, LIMIT_MAX, rows, words
 from dashboard.kit.filters import call_parameters
+from dashboard.kit.shapes.previews import SecondPersonAsked
+from dashboard.kit.shapes.requests import Nothing
+from dashboard.kit.shapes.rows import Counts, Thread, ThreadDetail, ThreadList, Verification
+from dashboard.kit.shapes.savings import Saved
 from dashboard.threads.answers import thread_detail
 from dashboard.threads.cancel import Cancel, CancelAnswer, CancelPreview, cancel, preview_cancel
 from dashboard.threads.edit import Edit, EditAnswer, EditPreview, edit, preview_edit

@@ -34,19 +34,19 @@ from dashboard.kit.pages.base import (
     version_of,
     wants_regions,
 )
-from dashboard.pages.rights import rights_of
 from dashboard.threads import children_dialog, code_page
+from dashboard.threads.artifact_pages import download
 from dashboard.threads.capsule import export
 from dashboard.threads.capsules import downloads
 from dashboard.threads.code import choose_code
 from dashboard.threads.page import errors as errors_only
 from dashboard.threads.page import published
+from dashboard.threads.page.rights import rights_of
 from dashboard.threads.page.thread import NOUNS, TABS, ThreadPage
 from dashboard.threads.pause import PAUSE, RESUME
 from dashboard.threads.rename import RENAME
 from dashboard.threads.retry import RETRY
 from dashboard.threads.verify import verify as verify_thread
-from dashboard.views.artifacts import download
 
 TEMPLATE = "threads/detail.html"
 CHOSEN = {

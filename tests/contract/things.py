@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 from approvals.notify import endpoints
 from approvals.notify.endpoints import Wanted
 from checkpoints import store
-from dashboard.actions import hooks
+from dashboard.administration import hooks
 from dashboard.administration.deputies import NAME, NameDeputy
 from dashboard.administration.devices import AddDevice, add_device
 from dashboard.administration.subscriptions import MAKE, MakeSubscription

@@ -14,11 +14,11 @@ from approvals.rules.terms import Terms
 from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard.administration.endpoints import MAKE, MakeEndpoint
-from dashboard.api.shapes.requests import Nothing
 from dashboard.board.incidents.snooze import SNOOZE, SnoozeIncident, time_after
 from dashboard.board.incidents.take import TAKE
 from dashboard.external import leases, reports, saved_states
 from dashboard.kit.action import read
+from dashboard.kit.shapes.requests import Nothing
 from dashboard.threads.pause import PAUSE, Pause
 from dashboard.threads.roll_back import roll_back
 from dashboard.threads.start import start_or_continue

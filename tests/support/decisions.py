@@ -7,11 +7,11 @@ from typing import Any
 from uuid import UUID
 
 from approvals.queries import ApprovalRow
-from dashboard.api.shapes.requests import Nothing
 from dashboard.approvals import decide_many as many
 from dashboard.approvals.decide import DECIDE, Decide
 from dashboard.approvals.take_back import TAKE_BACK
 from dashboard.kit.action import read
+from dashboard.kit.shapes.requests import Nothing
 
 
 def decide(

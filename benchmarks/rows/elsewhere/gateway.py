@@ -83,8 +83,12 @@ def enter(url: str) -> str:
 
     from approvals.policies.drafts import Draft
     from checkpoints import store
-    from dashboard.actions.mcp_servers import accept_mcp_tools, add_mcp_server, list_mcp_tools
-    from dashboard.actions.policies import make_policy
+    from dashboard.administration.mcp_servers import (
+        accept_mcp_tools,
+        add_mcp_server,
+        list_mcp_tools,
+    )
+    from dashboard.administration.policies import make_policy
     from dashboard.gateway.registry.changes import Wanted
     from dashboard.identity import tokens
     from dashboard.identity.permissions import actor_of

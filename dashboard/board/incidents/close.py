@@ -6,10 +6,10 @@ from uuid import UUID
 
 from approvals.incidents import responses
 from checkpoints.states import WorkspaceEventKind
-from dashboard.api.shapes.requests import RequestShape
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
 from dashboard.kit.inputs import RequiredReason
+from dashboard.kit.shapes.requests import RequestShape
 
 from .incidents import Incident
 from .target import INCIDENT, changed

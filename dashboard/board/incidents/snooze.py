@@ -8,10 +8,10 @@ from uuid import UUID
 from approvals.incidents import responses
 from checkpoints import queries
 from checkpoints.states import WorkspaceEventKind
-from dashboard.api.shapes.requests import Nothing, RequestShape
-from dashboard.api.shapes.texts import Time
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
+from dashboard.kit.shapes.requests import Nothing, RequestShape
+from dashboard.kit.shapes.texts import Time
 
 from .incidents import Incident
 from .target import INCIDENT, changed

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from approvals.incidents import responses
 from checkpoints.states import WorkspaceEventKind
-from dashboard.api.shapes.requests import Nothing
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
+from dashboard.kit.shapes.requests import Nothing
 
 from .incidents import Incident
 from .target import INCIDENT, changed

@@ -11,11 +11,11 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.shapes.requests import Nothing, RequestShape
-from dashboard.api.shapes.texts import NotBlank
 from dashboard.documents.state_shape import Shape
 from dashboard.fields.parameters import ADDRESS_MAX
 from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.shapes.requests import Nothing, RequestShape
+from dashboard.kit.shapes.texts import NotBlank
 
 from . import view_actions
 from .changes import NAME_MAX, Choice

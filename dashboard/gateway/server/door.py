@@ -15,7 +15,6 @@ from rest_framework.request import Request
 
 from checkpoints.errors import InvalidValue
 from checkpoints.state.deltas import LIMITS, decode_request
-from dashboard.api.shapes import problems
 from dashboard.errors import ActionError, Forbidden, Missing, TooLarge
 from dashboard.http.access_log import request_id
 from dashboard.http.body_limits import App, Message, Receive, Send
@@ -23,6 +22,7 @@ from dashboard.identity.permissions import Actor, actor_of, require
 from dashboard.identity.rate_limits import REPORTS_ACCOUNT, REPORTS_ADDRESS
 from dashboard.kit.api import limits
 from dashboard.kit.api.authentication import TokenAuthentication
+from dashboard.kit.shapes import problems
 from dashboard.live.origins import allowed
 from dashboard.live.process import tidy
 from workers.broker import trace_ids

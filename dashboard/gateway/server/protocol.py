@@ -17,10 +17,10 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from checkpoints.state.deltas import LIMITS
-from dashboard.api.shapes.problems import of_action
 from dashboard.http.body_limits import App, Message, Receive, Send
 from dashboard.identity.permissions import Actor, may
 from dashboard.kit.api.base import refusal_of
+from dashboard.kit.shapes.problems import of_action
 from gatepost_command import __version__
 
 from . import resources

@@ -18,11 +18,11 @@ from rest_framework.views import APIView
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from checkpoints.state.deltas import LIMITS
-from dashboard.api.shapes.previews import SecondAdminAsked, SecondPersonAsked
-from dashboard.api.shapes.rows import Problem
 from dashboard.errors import Fault, Invalid, Malformed, NeedsSecondAdmin, NeedsSecondPerson
 from dashboard.identity.permissions import Actor, Grant, actor_of, require
 from dashboard.identity.rate_limits import API_ACCOUNT, API_ADDRESS, Limit
+from dashboard.kit.shapes.previews import SecondAdminAsked, SecondPersonAsked
+from dashboard.kit.shapes.rows import Problem
 
 from . import idempotency_key, limits, query_parameters
 from .parameters import LIMIT_DEFAULT, SEQ_MAX, YES, flag, version_in

@@ -24,8 +24,8 @@ from rest_framework.renderers import JSONRenderer
 
 from checkpoints import queries
 from checkpoints.errors import NotFound
-from dashboard.api.shapes.rows import Event
 from dashboard.identity import senders
+from dashboard.kit.shapes.rows import Event
 from dashboard.live import process
 from dashboard.live.followers import wait_for_news
 

@@ -12,7 +12,6 @@ from typing import Any, Final
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from dashboard.api.shapes.django_request import django_request
 from dashboard.identity import rate_limits
 from dashboard.identity.permissions import Grant
 from dashboard.identity.rate_limits import (
@@ -23,6 +22,7 @@ from dashboard.identity.rate_limits import (
     TooMany,
     Use,
 )
+from dashboard.kit.shapes.django_request import django_request
 
 POLICY: Final = "RateLimit-Policy"
 LIMIT: Final = "RateLimit"

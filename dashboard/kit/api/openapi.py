@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from drf_spectacular.openapi import AutoSchema
 
-from dashboard.api.shapes.rows import Problem
+from dashboard.kit.shapes.rows import Problem
 
 from . import idempotency_key, limits
 from .base import PROBLEM

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from drf_spectacular.utils import OpenApiParameter
 
-from dashboard.api.shapes.texts import is_id
+from dashboard.kit.shapes.texts import is_id
 
 LIMIT_DEFAULT, LIMIT_MAX = 50, 200
 SEQ_MAX = 2**62

@@ -12,9 +12,9 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from checkpoints.postgres import outages
-from dashboard.api.shapes.problems import MEDIA_TYPE, problem
 from dashboard.errors import StorageAway, no_room
 from dashboard.kit.pages.base import came_from
+from dashboard.kit.shapes.problems import MEDIA_TYPE, problem
 
 RETRY_SECONDS = 5
 

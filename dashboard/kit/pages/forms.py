@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from dashboard import errors
-from dashboard.actions.uploads import upload
+from dashboard.documents.uploads import upload
 from dashboard.fields import form as fields
 from dashboard.fields.faults import beside, sentence
 from dashboard.fields.shapes import Field

@@ -16,7 +16,7 @@ from checkpoints import queries
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from checkpoints.views import AgentRow, CheckpointRow
-from dashboard.actions.uploads import upload
+from dashboard.documents.uploads import upload
 from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor
 

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import AgentRow
-from dashboard.api.shapes.rows import Agent, AgentDetail
 from dashboard.errors import Missing
+from dashboard.kit.shapes.rows import Agent, AgentDetail
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import facts, table
 

@@ -16,7 +16,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["dashboard.kit.api.parsers.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "dashboard.kit.api.openapi.Described",
-    "EXCEPTION_HANDLER": "dashboard.api.shapes.problems.handler",
+    "EXCEPTION_HANDLER": "dashboard.kit.shapes.problems.handler",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Gatepost API",

@@ -7,9 +7,9 @@ from django.conf import settings
 from approvals.policies import queries as policies
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Terms
-from dashboard.actions.policies import make_policy
 from dashboard.administration import budgets, endpoints, subscriptions
 from dashboard.administration.budgets import SetBudget
+from dashboard.administration.policies import make_policy
 
 from .cast import Cast
 from .scenes import TREASURY

@@ -13,8 +13,8 @@ from approvals.rules.verdicts import GATES
 from checkpoints import queries
 from checkpoints.states import FINISHED, Status
 from checkpoints.views import ThreadRow, WorkerRow
-from dashboard.api.shapes.rows import Event, Reason
 from dashboard.identity.permissions import Actor, allowed_actions
+from dashboard.kit.shapes.rows import Event, Reason
 from dashboard.threads.answers import thread_detail
 from dashboard.threads.page.code_question import WORDS, open_choices
 from dashboard.threads.page.effect_question import effect_question_of

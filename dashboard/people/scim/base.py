@@ -13,12 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from dashboard.api.shapes import problems
 from dashboard.errors import Invalid, Malformed
 from dashboard.identity.permissions import Grant, actor_of, require
 from dashboard.kit.api import limits
 from dashboard.kit.api.authentication import TokenAuthentication
 from dashboard.kit.api.parsers import StrictJSONParser
+from dashboard.kit.shapes import problems
 from dashboard.people.accounts.administration import Administrator
 from dashboard.people.directory.provisioned import Taken
 

@@ -7,7 +7,7 @@ from typing import Any
 from checkpoints.states import STOPS_AHEAD, Status
 from dashboard.html import graphs
 from dashboard.identity.permissions import may
-from dashboard.pages.rights import Class, Roles
+from dashboard.threads.page.rights import Class, Roles
 from dashboard.threads.page.thread import ThreadPage
 
 

@@ -17,10 +17,10 @@ from checkpoints.views import ActivityRow, ArtifactRow, CheckpointRow
 from dashboard.html import lineage
 from dashboard.html.places import Sides
 from dashboard.html.time_bar import timebar
-from dashboard.pages.rights import Roles, rights_of
 from dashboard.people.accounts.administrator import AUDIT
 from dashboard.threads.page import errors, published
 from dashboard.threads.page.encrypted_channels import encrypted_channels
+from dashboard.threads.page.rights import Roles, rights_of
 from dashboard.threads.page.values import event_sides, point, sides_of
 from dashboard.wording.usages import usage_text
 

@@ -33,7 +33,6 @@ from dashboard.html import lineage
 from dashboard.html.step_times import STATUS_KINDS, Times, times_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import allowed_actions
-from dashboard.pages.rights import Class, Roles, actions_of, rights_of
 from dashboard.records.integrity.damage import damage_of
 from dashboard.threads.page import errors
 from dashboard.threads.page.abilities import abilities
@@ -43,6 +42,7 @@ from dashboard.threads.page.failure import KINDS, Failure, failure_of
 from dashboard.threads.page.family import FamilyPage
 from dashboard.threads.page.forks import forks_of
 from dashboard.threads.page.outcome import UndoOutcome, outcome_of_undo, outcomes
+from dashboard.threads.page.rights import Class, Roles, actions_of, rights_of
 from dashboard.wire.progress import read_progress
 from dashboard.wording import savings
 from dashboard.wording.model_settings import ConfigFact, config_facts

@@ -12,11 +12,11 @@ from django.db import transaction
 from playwright.sync_api import expect
 
 from approvals.incidents.sweep import sweep_incidents
-from dashboard.api.shapes.requests import Nothing
 from dashboard.board.incidents.close import CLOSE, CloseIncident
 from dashboard.board.incidents.snooze import SNOOZE, SnoozeIncident, time_after
 from dashboard.board.incidents.take import GIVE_BACK, TAKE
 from dashboard.kit.action import read
+from dashboard.kit.shapes.requests import Nothing
 from tests.browser.conftest import People
 from tests.browser.house import House
 from tests.browser.pages.test_accessible import faults

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
-from dashboard.api.shapes.requests import Nothing
+from dashboard.kit.shapes.requests import Nothing
 from dashboard.threads.retry import RETRY
 from tests.browser.conftest import People
 from tests.browser.fleet.test_stuck import look, working

@@ -21,7 +21,7 @@ from pytest_django import DjangoDbBlocker
 
 from checkpoints import queries
 from checkpoints.states import WorkspaceEventKind as K
-from dashboard.actions.mcp_servers import change_mcp_server
+from dashboard.administration.mcp_servers import change_mcp_server
 from dashboard.errors import Conflict
 from dashboard.gateway.registry.changes import Wanted
 from tests.conftest import real_database

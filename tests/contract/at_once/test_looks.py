@@ -18,9 +18,9 @@ from django.contrib.auth import get_user_model
 from approvals.notify import devices, endpoints
 from approvals.notify import queries as queries_of_endpoints
 from checkpoints import queries
-from dashboard.actions.mcp_servers import add_mcp_server
 from dashboard.administration.devices import AddDevice, add_device
 from dashboard.administration.endpoints import MAKE, MakeEndpoint
+from dashboard.administration.mcp_servers import add_mcp_server
 from dashboard.errors import ActionError, NeedsSecondAdmin
 from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import permissions, tokens

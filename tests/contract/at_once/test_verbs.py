@@ -23,9 +23,9 @@ from checkpoints import chain, queries, store
 from checkpoints.errors import GatepostError
 from checkpoints.records import NewActivity, Work
 from checkpoints.states import EventKind
-from dashboard.api.shapes.requests import Nothing
 from dashboard.approvals.hand_over import HAND_OVER, HandOver
 from dashboard.errors import ActionError
+from dashboard.kit.shapes.requests import Nothing
 from dashboard.records.erase import DECIDE_ERASURE, DecideErasure
 from dashboard.records.legal_holds import HOLD, ChangeHold
 from dashboard.threads.cancel import cancel

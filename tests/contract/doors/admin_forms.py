@@ -11,8 +11,8 @@ from django.contrib import admin
 from django.urls import reverse
 
 from checkpoints.admin.lists import Records
+from dashboard.administration.policy_form import PolicyForm
 from dashboard.gateway.registry.definitions import definition_of, hash_of
-from dashboard.records.policy_form import PolicyForm
 from tests.contract.world import World
 from tests.unit.dashboard.gateway import listing
 

@@ -14,9 +14,10 @@ from django.test import Client
 
 from approvals import queries as requests
 from checkpoints import store
-from dashboard.actions import hooks, mcp_servers, policies, uploads
+from dashboard.administration import hooks, mcp_servers, policies
 from dashboard.administration.devices import add_device
 from dashboard.board.saved_views.view_actions import change_view, remove_view, save_view
+from dashboard.documents import uploads
 from dashboard.external import leases, next_steps, observed_threads, reports, saved_states, spans
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor

@@ -13,8 +13,7 @@ from uuid import uuid4
 
 from django.core.management import call_command
 
-from dashboard.actions import hooks
-from dashboard.administration import budgets, caps, retention
+from dashboard.administration import budgets, caps, hooks, retention
 from dashboard.threads.capsule import export
 from tests.contract.example_calls import next_node
 from tests.contract.things import ISSUER, linked

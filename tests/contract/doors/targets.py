@@ -12,7 +12,7 @@ from django.db import connection
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import store
-from dashboard.actions import hooks
+from dashboard.administration import hooks
 from dashboard.administration.endpoints import MAKE, MakeEndpoint
 from dashboard.identity import tokens
 from tests.contract.things import (

@@ -43,7 +43,7 @@ def declared(patterns: Any) -> list[str]:
 
 def calls() -> list[Any]:
     """Every address of the API."""
-    left: list[Any] = [get_resolver("dashboard.api.urls")]
+    left: list[Any] = [get_resolver("dashboard.api_urls")]
     results: list[Any] = []
     while left:
         for one in left.pop().url_patterns:

@@ -21,7 +21,7 @@ from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as threads
 from checkpoints import store
-from dashboard.actions import hooks
+from dashboard.administration import hooks
 from dashboard.identity import tokens
 from tests.support.cast import Cast
 from tests.unit.dashboard import hooking, scene

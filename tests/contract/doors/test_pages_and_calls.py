@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from dashboard.actions import hooks
+from dashboard.administration import hooks
 from dashboard.approvals.decide_many import decide_many
 from dashboard.kit.action import ACTIONS
 from tests.contract.calls import example, send

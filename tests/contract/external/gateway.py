@@ -8,7 +8,7 @@ from uuid import UUID
 from approvals import queries as requests
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
-from dashboard.actions.mcp_servers import accept_mcp_tools, add_mcp_server, list_mcp_tools
+from dashboard.administration.mcp_servers import accept_mcp_tools, add_mcp_server, list_mcp_tools
 from dashboard.gateway import calls
 from dashboard.gateway.calls import Call, Held
 from dashboard.gateway.conversations import Client, Conversations

@@ -22,13 +22,13 @@ from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries, store
 from checkpoints.errors import NotFound
-from dashboard.actions.mcp_servers import (
+from dashboard.administration.mcp_servers import (
     accept_mcp_tools,
     add_mcp_server,
     list_mcp_tools,
     set_mcp_tool_mode,
 )
-from dashboard.actions.policies import edit_policy
+from dashboard.administration.policies import edit_policy
 from dashboard.errors import ActionError
 from dashboard.gateway import calls, tasks
 from dashboard.gateway.calls import Dispatch, Ended

@@ -52,7 +52,7 @@ class Sender:
     """A service outside with one hook, and a connection to each web process."""
 
     def __init__(self, webs: tuple[Web, Web], workspace: UUID, name: str) -> None:
-        row, self.secret = hooks.create(workspace, name, actor="user:0")
+        row, self.secret = hooks.add(workspace, name, actor="user:0")
         self.path = f"{hooking.PATH}?hook={row.id}"
         user = get_user_model().objects.create_user(f"{name}-person")
         store.grant(workspace, user.pk, "reviewer", actor="user:0")

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from approvals.queries import ApprovalRow
-from dashboard.actions import hooks
+from dashboard.administration import hooks
 from tests.support.cast import Cast
 
 PATH = "/api/v1/hooks/decide/"

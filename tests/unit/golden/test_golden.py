@@ -21,9 +21,9 @@ from agents.published import report_tool
 from approvals.gates.verdict.tallies import tally_all
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
-from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import Invalid
 from dashboard.identity.permissions import Actor
+from dashboard.kit.shapes.requests import Nothing
 from dashboard.records.integrity.proof import verify
 from dashboard.threads.edit import edit
 from dashboard.threads.retry import RETRY

@@ -183,7 +183,7 @@ def test_what_was_approved_is_what_is_published_or_nothing(
 def test_a_large_download_breaks_off_before_its_end(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dashboard.views.artifacts.PROVED_BEFORE", 0)
+    monkeypatch.setattr("dashboard.threads.artifact_pages.PROVED_BEFORE", 0)
     content = os.urandom(700_000)
     ref = store.put_artifact(
         cast.workspace, name="a.bin", media_type="text/plain", chunks=[content]

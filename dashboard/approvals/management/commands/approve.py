@@ -12,7 +12,6 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from approvals.states import ANSWERS, WHAT_NEXT
 from checkpoints.state import deltas
-from dashboard.api.shapes.requests import Nothing
 from dashboard.approvals.approval_detail import ApprovalDetail
 from dashboard.approvals.approvals import Approval, ApprovalList
 from dashboard.approvals.decide import DECIDE, Decide
@@ -20,6 +19,7 @@ from dashboard.approvals.take_back import TAKE_BACK
 from dashboard.approvals.target import approval_named
 from dashboard.identity.permissions import Actor, Login
 from dashboard.kit.action import read
+from dashboard.kit.shapes.requests import Nothing
 from dashboard.kit.terminal.arguments import json_given
 from dashboard.kit.terminal.console import PersonalCommand, Usage, add_common_arguments
 from dashboard.kit.terminal.tables import Table, facts, table

@@ -8,8 +8,6 @@ from pydantic import Field
 
 from approvals.states import DEFAULT_RISK, Risk
 from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
-from dashboard.api.shapes import requests
-from dashboard.api.shapes.texts import Id, NotBlank, Title
 from dashboard.board.filters.threads import THREADS
 from dashboard.external import requests as external
 from dashboard.fields.filters import TOOL, given_at
@@ -17,6 +15,8 @@ from dashboard.kit.api.idempotency_key import KEY_MAX
 from dashboard.kit.api.long_poll import WAIT_MAX
 from dashboard.kit.api.parameters import LIMIT_MAX, SEQ_MAX, TEXT_MAX
 from dashboard.kit.filters import taking
+from dashboard.kit.shapes import requests
+from dashboard.kit.shapes.texts import Id, NotBlank, Title
 from dashboard.threads.fork import Fork as ForkInput
 from dashboard.threads.reveal import Reveal as RevealInput
 from dashboard.threads.roll_back import RollBack as RollBackInput

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from pydantic import create_model
 
-from dashboard.api.shapes.previews import SecondPersonAsked
 from dashboard.kit.action import Action
+from dashboard.kit.shapes.previews import SecondPersonAsked
 
 from .arguments import Arguments, Key, OneApproval, OneThread, Version
 from .tool import Effect, Tool, changing

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from dashboard.api.shapes.previews import SecondPersonAsked
-from dashboard.api.shapes.rows import EventList, ThreadDetail, ThreadList
+from dashboard.kit.shapes.previews import SecondPersonAsked
+from dashboard.kit.shapes.rows import EventList, ThreadDetail, ThreadList
 from dashboard.threads.fork import ForkPreview
 from dashboard.threads.input import INPUT
 from dashboard.threads.reveal import RevealedChannel

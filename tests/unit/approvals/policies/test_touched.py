@@ -18,7 +18,7 @@ from approvals.policies.drafts import Draft
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints.states import Status
-from dashboard.actions.policies import edit_policy, preview_policy
+from dashboard.administration.policies import edit_policy, preview_policy
 from dashboard.errors import Conflict
 from tests.support.cast import Cast
 from tests.support.reviewers import reviewer_in

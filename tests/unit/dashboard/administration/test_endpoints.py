@@ -17,8 +17,8 @@ from approvals.notify import queries
 from approvals.notify.fan_out import spread
 from checkpoints import queries as ground
 from dashboard.administration import endpoints
-from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import Forbidden, Invalid, Missing
+from dashboard.kit.shapes.requests import Nothing
 from dashboard.live import metrics as figures
 from dashboard.operate.doctor import notifications as telling
 from dashboard.operate.doctor.findings import Seen

@@ -20,11 +20,11 @@ from approvals.policies.conditions import refusal
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as threads
-from dashboard.actions.policies import make_policy
+from dashboard.administration.policies import make_policy
+from dashboard.administration.policy_form import PolicyForm, form_of
 from dashboard.errors import Forbidden, Invalid
 from dashboard.identity import tokens
 from dashboard.records.policy_examples import examples
-from dashboard.records.policy_form import PolicyForm, form_of
 from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene

@@ -19,7 +19,7 @@ from approvals.notify.channels import addresses
 from approvals.notify.endpoints import Wanted
 from approvals.notify.fan_out import spread
 from approvals.notify.models import Endpoint
-from dashboard.actions import hooks
+from dashboard.administration import hooks
 from dashboard.operate.logs import logging_config
 from tests.support.cast import Cast
 from tests.support.logs import logged_by

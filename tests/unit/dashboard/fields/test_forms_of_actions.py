@@ -9,12 +9,12 @@ import pytest
 from django.conf import settings
 from pydantic import Field
 
-from dashboard.api.shapes.requests import Labels, RequestShape
-from dashboard.api.shapes.texts import NotBlank
 from dashboard.errors import Invalid
 from dashboard.fields.faults import schema_faults
 from dashboard.kit.action import ACTIONS, read
 from dashboard.kit.inputs import fields_of, from_texts, inputs_of
+from dashboard.kit.shapes.requests import Labels, RequestShape
+from dashboard.kit.shapes.texts import NotBlank
 from tests.unit.dashboard.fields.generated import opened
 
 pytestmark = pytest.mark.requirement("F02")

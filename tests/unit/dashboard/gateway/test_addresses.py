@@ -15,7 +15,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from dashboard.actions.mcp_servers import add_mcp_server, list_mcp_tools
+from dashboard.administration.mcp_servers import add_mcp_server, list_mcp_tools
 from dashboard.errors import Conflict, Invalid
 from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens

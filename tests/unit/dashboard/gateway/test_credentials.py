@@ -15,7 +15,7 @@ import pytest
 from django.db import connection
 
 from checkpoints.outbound.own_secrets import OWN_SECRETS
-from dashboard.actions.mcp_servers import add_mcp_server, change_mcp_server, list_mcp_tools
+from dashboard.administration.mcp_servers import add_mcp_server, change_mcp_server, list_mcp_tools
 from dashboard.errors import ActionError, Conflict, Invalid
 from dashboard.gateway.registry import queries
 from dashboard.gateway.registry.changes import Wanted

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from dashboard.actions.mcp_servers import add_mcp_server, mcp_server
+from dashboard.administration.mcp_servers import add_mcp_server, mcp_server
 from dashboard.gateway.registry.changes import Wanted
 from dashboard.gateway.upstream import inquiry
 from tests.faults.bench import wait_until

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.urls import reverse
 
-from dashboard.actions.mcp_servers import accept_mcp_tools, add_mcp_server
+from dashboard.administration.mcp_servers import accept_mcp_tools, add_mcp_server
 from dashboard.gateway.registry import changes
 from dashboard.gateway.registry.changes import Wanted
 from tests.support.cast import Cast

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from checkpoints import queries as ground
 from checkpoints.chain import verify_workspace
-from dashboard.actions.mcp_servers import (
+from dashboard.administration.mcp_servers import (
     accept_mcp_tools,
     add_mcp_server,
     change_mcp_server,

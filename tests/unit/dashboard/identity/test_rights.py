@@ -16,20 +16,19 @@ from approvals import queries as gates
 from approvals.notify.recipients import DECIDES
 from checkpoints import queries
 from checkpoints.states import ROLES as ROLES_OF_TABLE
-from dashboard.actions import hooks
-from dashboard.actions.mcp_servers import remove_mcp_server
-from dashboard.actions.policies import edit_policy
-from dashboard.actions.uploads import upload
-from dashboard.administration import deputies, endpoints, retention, subscriptions
+from dashboard.administration import deputies, endpoints, hooks, retention, subscriptions
 from dashboard.administration.endpoints import MakeEndpoint
-from dashboard.api.shapes.requests import Nothing
+from dashboard.administration.mcp_servers import remove_mcp_server
+from dashboard.administration.policies import edit_policy
 from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
 from dashboard.board.incidents.take import TAKE
 from dashboard.board.saved_views import view_actions
+from dashboard.documents.uploads import upload
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.external import leases
 from dashboard.identity import permissions
 from dashboard.identity.permissions import Actor, actor_of, allowed_actions, may
+from dashboard.kit.shapes.requests import Nothing
 from dashboard.people.accounts.access_changes import refuse_access_change
 from dashboard.people.accounts.administration import Administrator
 from dashboard.people.accounts.users import edit_user

@@ -16,9 +16,9 @@ from django.conf import settings
 from approvals.incidents import queries
 from approvals.incidents.sweep import sweep_incidents
 from checkpoints.states import EventKind
-from dashboard.api.shapes.requests import Nothing
 from dashboard.board.incidents.close import CLOSE, CloseIncident
 from dashboard.board.incidents.take import TAKE
+from dashboard.kit.shapes.requests import Nothing
 from dashboard.wire import hints
 from dashboard.wire.progress import publish_progress
 from tests.support.cast import Cast

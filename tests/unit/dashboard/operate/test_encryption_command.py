@@ -19,7 +19,7 @@ from checkpoints import store
 from checkpoints.encryption.columns import columns
 from checkpoints.encryption.keys import new_key
 from checkpoints.models.threads import WorkspaceEvent
-from dashboard.actions import hooks
+from dashboard.administration import hooks
 from dashboard.records.integrity.proof import workspace_report
 from tests.support.cast import Cast
 from tests.unit.dashboard.carried import run

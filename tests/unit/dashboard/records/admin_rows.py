@@ -131,7 +131,7 @@ def ruled(workspace: UUID, by: str, thread: UUID) -> None:
 
 def carried(workspace: UUID, by: str, approval: UUID) -> None:
     """A hook of the workspace with one word for a person and one delivery."""
-    hook, _ = hooks.create(workspace, "slack", actor=by)
+    hook, _ = hooks.add(workspace, "slack", actor=by)
     hooks.map_identity(hook.id, "<b>x</b>", int(by[5:]), workspace=workspace, actor=by)
     known = deliveries.presented(hook.id)
     assert known is not None

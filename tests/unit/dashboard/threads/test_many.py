@@ -14,8 +14,8 @@ from approvals.incidents.sweep import sweep_incidents
 from checkpoints import queries, store
 from checkpoints.queries.states import materialized
 from checkpoints.states import EventKind, Status
-from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import Forbidden, Invalid
+from dashboard.kit.shapes.requests import Nothing
 from dashboard.threads.edit import edit
 from dashboard.threads.many import AT_ONCE, BULK_ACTIONS, BulkAction, act_on_many, preview_many
 from dashboard.threads.retry import RETRY

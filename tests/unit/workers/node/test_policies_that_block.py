@@ -299,7 +299,7 @@ def test_what_a_reviewer_makes_of_it_is_blocked(bench: Bench) -> None:
 def test_past_actions_that_it_would_have_blocked_and_asked_about_are_told_apart(
     bench: Bench,
 ) -> None:
-    from dashboard.records.policy_form import would_have
+    from dashboard.administration.policy_form import would_have
 
     gated.paid.clear()
     for amount in ("10.00", "20.00", "1e3"):

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from approvals.queries import ApprovalRow
-from dashboard.actions import hooks
+from dashboard.administration import hooks
 from dashboard.errors import ActionError, Forbidden
 from tests.support.cast import Cast
 from tests.unit.dashboard.access import confirm_waiting

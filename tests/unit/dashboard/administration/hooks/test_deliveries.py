@@ -15,7 +15,7 @@ from django.db import DatabaseError, connection, transaction
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
-from dashboard.actions import hooks
+from dashboard.administration import hooks
 from dashboard.errors import ActionError, Missing
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene

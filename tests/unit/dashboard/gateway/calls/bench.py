@@ -28,8 +28,8 @@ from approvals import queries as requests
 from approvals.policies.drafts import Draft
 from checkpoints import queries
 from checkpoints.views import ActivityRow, ThreadRow
-from dashboard.actions.mcp_servers import accept_mcp_tools, add_mcp_server, list_mcp_tools
-from dashboard.actions.policies import make_policy
+from dashboard.administration.mcp_servers import accept_mcp_tools, add_mcp_server, list_mcp_tools
+from dashboard.administration.policies import make_policy
 from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
 from tests.faults.embedded.helpers import free_port, wait_until

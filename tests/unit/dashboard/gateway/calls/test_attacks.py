@@ -10,7 +10,7 @@ import pytest
 from approvals import gates
 from approvals.policies import queries as policies
 from checkpoints import store
-from dashboard.actions.policies import edit_policy
+from dashboard.administration.policies import edit_policy
 from dashboard.errors import Invalid
 from dashboard.identity import tokens
 from dashboard.threads.start import start_thread

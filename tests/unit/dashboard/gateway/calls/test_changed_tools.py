@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.actions.mcp_servers import accept_mcp_tools, change_mcp_server, mcp_server
+from dashboard.administration.mcp_servers import accept_mcp_tools, change_mcp_server, mcp_server
 from dashboard.gateway.registry.changes import Wanted
 from tests.unit.dashboard.gateway.calls.bench import Upstream, gate, text_of
 

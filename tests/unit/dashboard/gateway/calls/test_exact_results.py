@@ -10,7 +10,7 @@ import pytest
 
 from checkpoints import chain
 from checkpoints.state import marked
-from dashboard.actions.mcp_servers import set_mcp_tool_mode
+from dashboard.administration.mcp_servers import set_mcp_tool_mode
 from dashboard.gateway.upstream.answers import decoded, encoded
 from tests.unit.dashboard.gateway.calls.bench import Gate, gate
 from tests.unit.dashboard.gateway.calls.scripted import Scripted, scripted

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 
 from checkpoints import chain
 from checkpoints.states import Status
-from dashboard.actions.mcp_servers import set_mcp_tool_mode
+from dashboard.administration.mcp_servers import set_mcp_tool_mode
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from tests.contract.clients.editing import Editor
 from tests.faults.embedded.helpers import wait_until

@@ -12,7 +12,7 @@ import pytest
 from mcp_types import methods as spec
 
 from checkpoints import chain
-from dashboard.actions.mcp_servers import change_mcp_server
+from dashboard.administration.mcp_servers import change_mcp_server
 from dashboard.gateway.registry.changes import Wanted
 from tests.faults.embedded.helpers import wait_until
 from tests.unit.dashboard.gateway.calls.bench import META, VERSION, Gate, gate, last, stream

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.actions.mcp_servers import set_mcp_tool_mode
+from dashboard.administration.mcp_servers import set_mcp_tool_mode
 from tests.faults.embedded.helpers import wait_until
 from tests.unit.dashboard.gateway.calls.bench import Gate, gate, text_of
 from tests.unit.dashboard.gateway.calls.scripted import TOOL, Message, Scripted, scripted

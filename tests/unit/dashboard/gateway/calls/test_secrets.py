@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from dashboard.actions.mcp_servers import (
+from dashboard.administration.mcp_servers import (
     change_mcp_server,
     list_mcp_tools,
     mcp_server,

@@ -9,7 +9,7 @@ import pytest
 
 from checkpoints import chain
 from checkpoints.states import Status
-from dashboard.actions.mcp_servers import set_mcp_tool_mode
+from dashboard.administration.mcp_servers import set_mcp_tool_mode
 from tests.faults.embedded.helpers import wait_until
 from tests.unit.dashboard.gateway.calls.bench import Gate, gate, last, text_of
 

@@ -25,7 +25,7 @@ from checkpoints.encryption.digests import fits_digest, keyed_digest
 from checkpoints.models import Event, Membership, Thread
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
-from dashboard.api.urls import urlpatterns
+from dashboard.api_urls import urlpatterns
 from dashboard.identity import tokens
 from dashboard.identity.permissions import RIGHTS, THREAD_ACTIONS
 from dashboard.kit.api import idempotency

@@ -15,10 +15,10 @@ import pytest
 from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
-from dashboard.api.shapes.requests import Nothing
 from dashboard.errors import Conflict
 from dashboard.external import observed_threads
 from dashboard.identity.permissions import THREAD_ACTIONS, allowed_actions
+from dashboard.kit.shapes.requests import Nothing
 from dashboard.operate.agents.watched_files import Folder, Seen
 from dashboard.records.integrity.proof import verify
 from dashboard.threads.cancel import cancel

@@ -11,7 +11,7 @@ from django.urls import reverse
 from checkpoints import store
 from checkpoints.states import EventKind
 from checkpoints.views import SavedRow
-from dashboard.api.shapes.requests import Nothing
+from dashboard.kit.shapes.requests import Nothing
 from dashboard.threads.retry import RETRY
 from dashboard.wording import savings
 from tests.support.cast import Cast

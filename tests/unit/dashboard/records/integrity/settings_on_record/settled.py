@@ -78,7 +78,7 @@ def settled(cast: Cast) -> Cast:
         set_budget(workspace, scope="agent", name="a", actor=ADMIN, **limit)
     set_budget(workspace, scope="team", name="t", max_cost="0", at_full="stop", actor=ADMIN)
     assert announce_budgets(owner=ADMIN) == 1  # of nothing all is spent
-    hook, _ = hooks.create(workspace, "bank", actor=ADMIN)
+    hook, _ = hooks.add(workspace, "bank", actor=ADMIN)
     hooks.rotate(hook.id, workspace=workspace, actor=ADMIN)
     for who in ("operator", "manager"):
         user = cast.users[who].pk

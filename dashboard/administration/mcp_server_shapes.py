@@ -8,13 +8,13 @@ from uuid import UUID
 
 from pydantic import Field
 
-from dashboard.api.shapes.requests import Hash, RequestShape
-from dashboard.api.shapes.texts import NotBlank, OneOf
 from dashboard.documents.state_shape import Shape
 from dashboard.gateway.registry.changes import CARRIER, CREDENTIAL, NAME, URL_MAX, WORDS_MAX, Wanted
 from dashboard.gateway.registry.definitions import MODES, TOOL_NAME_MAX
 from dashboard.gateway.registry.queries import ServerRow, ToolRow
 from dashboard.gateway.registry.refusals import refusal
+from dashboard.kit.shapes.requests import Hash, RequestShape
+from dashboard.kit.shapes.texts import NotBlank, OneOf
 
 ToolName = Annotated[str, NotBlank(TOOL_NAME_MAX)]
 

@@ -14,14 +14,14 @@ from approvals.policies.drafts import ACTIONS
 from approvals.policies.queries import VersionRow
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
-from dashboard.actions.policies import (
+from dashboard.administration.policies import (
     draft_from,
     edit_policy,
     make_policy,
     preview_policy,
     try_policy,
 )
-from dashboard.api.policies import (
+from dashboard.administration.policy_calls import (
     Policy,
     PolicyDetail,
     PolicyDraft,
@@ -30,12 +30,12 @@ from dashboard.api.policies import (
     preview_of,
     tried_of,
 )
+from dashboard.administration.policy_form import differences, seat_line, would_have
 from dashboard.errors import Invalid, Missing
 from dashboard.identity.permissions import Actor
 from dashboard.kit.api.base import refusal_of
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import facts, table
-from dashboard.records.policy_form import differences, seat_line, would_have
 
 SHOWN = 50
 POSITION = "from 1; the first that matches decides, after those that block"

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.actions.mcp_servers import (
+from dashboard.administration.mcp_servers import (
     accept_mcp_tools,
     add_mcp_server,
     change_mcp_server,
@@ -18,10 +18,10 @@ from dashboard.actions.mcp_servers import (
     remove_mcp_server,
     set_mcp_tool_mode,
 )
-from dashboard.api.shapes.requests import Nothing
 from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.shapes.requests import Nothing
 
-from .shapes import (
+from .mcp_server_shapes import (
     AcceptMcpTools,
     AddMcpServer,
     ChangeMcpServer,

@@ -9,8 +9,7 @@ from rest_framework.response import Response
 from checkpoints import queries
 from checkpoints.state import deltas
 from dashboard.kit.api.base import MemberView, answer, refusals
-
-from .shapes.rows import Agent, AgentDetail, AgentList
+from dashboard.kit.shapes.rows import Agent, AgentDetail, AgentList
 
 
 class Agents(MemberView):

@@ -15,7 +15,7 @@ from approvals.policies.preview import Tried
 from approvals.policies.queries import VersionRow
 from approvals.rules.terms import Seat, Terms
 from approvals.states import RISKS
-from dashboard.actions.policies import draft_from
+from dashboard.administration.policies import draft_from
 from dashboard.errors import Invalid
 from dashboard.wording.text import number
 

@@ -11,13 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals.hooks.changes import HookRow, IdentityRow
-from dashboard.actions import hooks
-from dashboard.api.shapes.previews import SecondAdminAsked
-from dashboard.api.shapes.requests import Nothing
+from dashboard.administration import hooks
 from dashboard.identity.people import people
 from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.shapes.previews import SecondAdminAsked
+from dashboard.kit.shapes.requests import Nothing
 
-from .shapes import (
+from .hook_shapes import (
     Hook,
     HookDetail,
     HookIdentity,

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from dashboard.actions import hooks
+from dashboard.administration import hooks
 from dashboard.identity.people import people
 from dashboard.identity.permissions import may
 from dashboard.kit.pages.addresses import takes

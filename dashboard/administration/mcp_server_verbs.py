@@ -6,7 +6,13 @@ import argparse
 import shlex
 from uuid import UUID
 
-from dashboard.actions.mcp_servers import (
+from dashboard.administration.mcp_server_shapes import (
+    McpServer,
+    McpServerDetail,
+    McpServerList,
+    McpTool,
+)
+from dashboard.administration.mcp_servers import (
     accept_mcp_tools,
     add_mcp_server,
     change_mcp_server,
@@ -15,7 +21,6 @@ from dashboard.actions.mcp_servers import (
     remove_mcp_server,
     set_mcp_tool_mode,
 )
-from dashboard.api.gateway.shapes import McpServer, McpServerDetail, McpServerList, McpTool
 from dashboard.gateway.registry import queries
 from dashboard.gateway.registry.changes import Wanted
 from dashboard.gateway.registry.definitions import GROUPS, MODES

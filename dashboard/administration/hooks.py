@@ -46,7 +46,7 @@ def create_hook(actor: Actor, name: str, secret: str = "") -> tuple[HookRow, str
     """Make a hook; it and its secret, shown this once. `secret` is one that the sender chose."""
     require(actor, "hook")
     check_text("$.name", name, 40, required=True)
-    return hooks.create(actor.workspace, name, actor=actor.id, secret=secret)
+    return hooks.add(actor.workspace, name, actor=actor.id, secret=secret)
 
 
 @translated()

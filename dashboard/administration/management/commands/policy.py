@@ -1,6 +1,6 @@
 """`./manage.py policy ...`: look at policies, try them against the past, change them."""
 
-from dashboard.commands.fleet.policies import POLICY
+from dashboard.administration.policy_verbs import POLICY
 from dashboard.kit.terminal.console import VerbsCommand
 
 

@@ -16,6 +16,26 @@ from dashboard.administration import (
     retention,
     subscriptions,
 )
+from dashboard.administration.hook_calls import (
+    ConfirmIdentity,
+    Hooks,
+    IdentitiesOfHook,
+    OneHook,
+    OwnIdentityList,
+    RemoveIdentityOfHook,
+    RotateOneHook,
+    SwitchOneHook,
+)
+from dashboard.administration.mcp_server_calls import (
+    AcceptToolsOfMcpServer,
+    ChangeOneMcpServer,
+    ListToolsOfMcpServer,
+    McpServers,
+    OneMcpServer,
+    RemoveOneMcpServer,
+    SetModeOfMcpTool,
+)
+from dashboard.administration.policy_calls import OnePolicy, Policies, TryPolicies
 from dashboard.approvals.approval_detail import OneApproval
 from dashboard.approvals.approvals import Approvals
 from dashboard.approvals.decide import DECIDE
@@ -81,6 +101,8 @@ from dashboard.records.erasures import ERASURES, ONE_ERASURE
 from dashboard.records.export import ExportRecords
 from dashboard.records.legal_holds import HOLD, HOLDS, LIFT_HOLD
 from dashboard.records.search import Records
+from dashboard.threads.agent_calls import Agents, OneAgent
+from dashboard.threads.artifact_calls import Artifacts
 from dashboard.threads.code_call import CodeThread, CodeThreads
 from dashboard.threads.input import INPUT
 from dashboard.threads.one_thread import OneThread
@@ -106,29 +128,6 @@ from dashboard.threads.thread_list import (
     Threads,
     VerifyThread,
 )
-
-from .agents import Agents, OneAgent
-from .artifacts import Artifacts
-from .gateway.servers import (
-    AcceptToolsOfMcpServer,
-    ChangeOneMcpServer,
-    ListToolsOfMcpServer,
-    McpServers,
-    OneMcpServer,
-    RemoveOneMcpServer,
-    SetModeOfMcpTool,
-)
-from .hooks.changes import (
-    ConfirmIdentity,
-    Hooks,
-    IdentitiesOfHook,
-    OneHook,
-    OwnIdentityList,
-    RemoveIdentityOfHook,
-    RotateOneHook,
-    SwitchOneHook,
-)
-from .policies import OnePolicy, Policies, TryPolicies
 
 app_name = "api"
 

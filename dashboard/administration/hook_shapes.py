@@ -12,10 +12,10 @@ from pydantic import Field
 from approvals.hooks import changes as hooks
 from approvals.hooks.changes import HookRow, IdentityRow
 from approvals.notify.texts.kinds import PERSON_MAX
-from dashboard.actions.hooks import ADDRESS, KEEP_MAX
-from dashboard.api.shapes.requests import RequestShape
-from dashboard.api.shapes.texts import NotBlank
+from dashboard.administration.hooks import ADDRESS, KEEP_MAX
 from dashboard.documents.state_shape import Shape
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.texts import NotBlank
 
 NAME: Final = f"^{hooks.NAME.pattern}$"
 Word = Annotated[

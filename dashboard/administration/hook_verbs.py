@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from approvals.hooks import changes as known
 from approvals.hooks.changes import HookRow, IdentityRow
-from dashboard.actions import hooks
+from dashboard.administration import hooks
 from dashboard.errors import Forbidden, Missing
 from dashboard.identity import tokens
 from dashboard.identity.people import people

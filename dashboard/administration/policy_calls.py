@@ -21,7 +21,7 @@ from approvals.policies.queries import VersionRow
 from approvals.policies.surprises import warnings
 from approvals.rules.terms import VALID_FOR
 from approvals.states import Risk
-from dashboard.actions.policies import (
+from dashboard.administration.policies import (
     draft_from,
     edit_policy,
     make_policy,
@@ -30,9 +30,8 @@ from dashboard.actions.policies import (
 )
 from dashboard.documents.state_shape import Shape
 from dashboard.kit.api.base import PREVIEW, MemberView, answer, refusals
-
-from .shapes.requests import RequestShape
-from .shapes.texts import NotBlank
+from dashboard.kit.shapes.requests import RequestShape
+from dashboard.kit.shapes.texts import NotBlank
 
 # The floor below refuses a name that comes twice.
 Names = Annotated[

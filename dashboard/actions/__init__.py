@@ -1,1 +1,0 @@
-"""Actions on hooks, MCP servers, policies and files."""

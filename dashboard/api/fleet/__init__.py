@@ -1,1 +1,0 @@
-"""Calls about many threads at once: stuck threads, incidents."""

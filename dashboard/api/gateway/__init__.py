@@ -1,1 +1,0 @@
-"""The calls about MCP servers behind the gateway."""

@@ -1,1 +1,0 @@
-"""The calls about inbound hooks: their decisions, and looking after them."""

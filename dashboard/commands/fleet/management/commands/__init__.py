@@ -1,1 +1,0 @@
-"""One module per command of `manage.py`; the work is done in the room above."""

@@ -1,1 +1,0 @@
-"""Contents of the pages, read and arranged for templates."""

@@ -1,1 +1,0 @@
-"""Regions of a thread's page that read or compute more than a few lines."""

@@ -1,1 +1,0 @@
-"""Page views: request in, page or region out."""
