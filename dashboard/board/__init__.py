@@ -1,1 +1,1 @@
-"""The board: breakers, declared for all of their endpoints."""
+"""The board: threads by lane, filters, breakers, incidents, the overview, saved views."""

@@ -1,1 +1,1 @@
-"""Actions declared once: API call, command and dialog are made from the declaration."""
+"""What all rooms share: actions declared once, and the base of calls, commands and pages."""
