@@ -96,10 +96,12 @@ def test_what_is_written_is_read_as_the_shape_has_it(name: str) -> None:
         if any(isinstance(value, dict) and len(value) > 1 for value in values.values()):
             continue
         stripped = {k: v.strip() if isinstance(v, str) else v for k, v in values.items()}
-        form = opened(fields_of(shape, [*shape.model_fields], {}, {}, {}, stripped))
-        if any(one.kind in ("json", "datetime") for one in inputs_of(shape).members):
-            continue  # their own forms read them, with a zone beside a time
-        assert from_texts(shape, form.sent) == {**stripped}
+        drawn = fields_of(shape, [*shape.model_fields], {}, {}, {}, stripped)
+        if any(one.kind in ("json", "datetime") for one in drawn):
+            # A time has its zone beside it. A list that lines cannot hold is drawn and read as JSON
+            # where the form was opened on it.
+            continue
+        assert from_texts(shape, opened(drawn).sent) == {**stripped}
 
 
 def test_a_cleared_field_is_null_empty_or_left_out_as_its_shape_takes_it() -> None:
