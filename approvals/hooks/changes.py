@@ -84,7 +84,7 @@ def add(workspace: UUID, name: str, *, actor: str, secret: str = "") -> tuple[Ho
         row = Hook(workspace_id=workspace, name=name, made_by=actor)
         stored = {"secret": HOOK_SECRETS.encrypt(secret, row.id), "until": None}
         _save(K.HOOK_CREATED, row, {"secrets": [stored]}, row, actor)
-        return hook(row.id, workspace=workspace), secret
+        return _shown(row, 1), secret
 
 
 def rotate(
@@ -99,14 +99,19 @@ def rotate(
     secret = _checked(secret) if secret else hook_signature.new_secret()
     with transaction.atomic():
         row = recorded_rows.lock_one(Hook, workspace, ident)
-        if hook(ident, workspace=workspace).secrets >= SECRETS_MAX and keep > 0:
-            raise InvalidValue("$.keep", f"{SECRETS_MAX} secrets hold already; keep none of them")
         now = datetime.fromtimestamp(queries.clock(), UTC)
+        held = [
+            one
+            for one in row.secrets
+            if not one["until"] or datetime.fromisoformat(one["until"]) > now
+        ]
+        if len(held) >= SECRETS_MAX and keep > 0:
+            raise InvalidValue("$.keep", f"{SECRETS_MAX} secrets hold already; keep none of them")
         until = (now + timedelta(seconds=keep)).isoformat()
         former = [
             one | {"until": min(one["until"] or until, until, key=datetime.fromisoformat)}
-            for one in row.secrets
-            if keep > 0 and (not one["until"] or datetime.fromisoformat(one["until"]) > now)
+            for one in held
+            if keep > 0
         ]
         stored = {"secret": HOOK_SECRETS.encrypt(secret, ident), "until": None}
         values = {"secrets": [stored, *former], "rotated_at": now}
@@ -239,6 +244,13 @@ def mapped_user(ident: UUID, identity: str) -> tuple[int, bool] | None:
 # --- hands ----------------------------------------------------------------------------------------
 
 
+def _shown(row: Hook, secrets: int) -> HookRow:
+    return HookRow(
+        *(row.id, row.workspace_id, row.name, row.active, secrets, row.made_by, row.created_at),
+        *(row.rotated_at, row.refused_at, row.refused),
+    )
+
+
 def _checked(secret: str) -> str:
     try:
         hook_signature.key_of(secret)
@@ -259,7 +271,8 @@ def _save(
     kind: K, row: Hook | HookIdentity, values: Any, of: Hook, actor: str, **more: Any
 ) -> None:
     data = {"hook": str(of.id), "name": of.name, **more}
-    recorded_rows.save(row, values, kind, actor=actor, data=data)
+    # The hook itself comes from `lock_one`, a word of it does not.
+    recorded_rows.save(row, values, kind, actor=actor, data=data, locked=row is of)
 
 
 def _rows(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:

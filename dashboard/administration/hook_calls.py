@@ -92,8 +92,7 @@ class RotateOneHook(MemberView):
         """Shown once."""
         keep = timedelta(seconds=self.body(RotateHook).keep)
         secret = hooks.rotate_hook(self.actor, hook_id, keep)
-        row, _ = hooks.one_hook(self.actor, hook_id)
-        return answer(HookMade.with_secret(row, secret))
+        return answer(HookMade.with_secret(hooks.hook_row(self.actor, hook_id), secret))
 
 
 class SwitchOneHook(MemberView):

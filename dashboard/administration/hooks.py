@@ -36,9 +36,14 @@ def list_hooks(actor: Actor) -> list[HookRow]:
 @translated()
 def one_hook(actor: Actor, hook: UUID) -> tuple[HookRow, list[IdentityRow]]:
     """A hook and the people whom its words stand for; raises Missing."""
+    return hook_row(actor, hook), hooks.identities(actor.workspace, hook=hook)
+
+
+@translated()
+def hook_row(actor: Actor, hook: UUID) -> HookRow:
+    """A hook by itself; raises Missing."""
     require_audit(actor)
-    row = hooks.hook(hook, workspace=actor.workspace)
-    return row, hooks.identities(actor.workspace, hook=hook)
+    return hooks.hook(hook, workspace=actor.workspace)
 
 
 @translated()

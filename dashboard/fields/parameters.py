@@ -10,7 +10,6 @@ from typing import Final
 from urllib.parse import parse_qsl
 from uuid import UUID
 
-from checkpoints.queries import DEPTH_MAX
 from dashboard.errors import Invalid
 
 TEXT_MAX: Final = 200
@@ -141,10 +140,6 @@ NUMBER: Final = Values("a whole number", _is_number)
 NUMBER_OR_ID: Final = Values(
     "a number or an id",
     lambda value: (_is_number(value) and len(value) < 10) or _is_id(value),
-)
-DEPTH: Final = Values(
-    f"a whole number up to {DEPTH_MAX:,}",
-    lambda value: _is_number(value) and int(value) <= DEPTH_MAX,
 )
 TEXT: Final = Values(f"at most {TEXT_MAX} characters", _is_text)
 QUERY: Final = Values(

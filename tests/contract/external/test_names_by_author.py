@@ -81,7 +81,7 @@ def an_approved_call(work: Work, tool: str) -> wire.Flow[Any]:
 
 def what_langgraph_records(work: Work, tool: str) -> wire.Flow[Any]:
     one = {"node": "work", "index": 0, "key": "x", "kind": "value", "tool": tool, "args": ARGS}
-    return work.door.record([{**one, "result": 1}], None)
+    return work.api.record([{**one, "result": 1}], None)
 
 
 AUTHORS: list[Callable[[Work, str], wire.Flow[Any]]] = [

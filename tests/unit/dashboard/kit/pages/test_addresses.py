@@ -129,11 +129,12 @@ GARBAGE = {
 def _garbage(values: parameters.Values) -> tuple[str, ...]:
     if values.words:
         return tuple(word for word in GARBAGE["enumerated"] if not values.fits(word))
+    if values.takes.startswith("a whole number up to "):
+        return GARBAGE["depth"]
     by_kind = {
         parameters.ID: "id",
         parameters.NUMBER: "number",
         parameters.NUMBER_OR_ID: "number",
-        parameters.DEPTH: "depth",
         parameters.COLUMNS: "columns",
         parameters.TEXT: "text",
         parameters.QUERY: "query",
