@@ -68,12 +68,12 @@ def decide_many(actor: Actor, items: Iterable[DecideOne]) -> list[VerdictResult]
     refused with DecidedAlone. Raises Invalid for more than 200, Forbidden.
     """
     require(actor, "decide")
-    request = list(items)
-    if len(request) > AT_ONCE:
+    verdicts = list(items)
+    if len(verdicts) > AT_ONCE:
         raise Invalid("$", f"takes at most {AT_ONCE} verdicts in one call")
     # What the rule looks at is as it was asked for: it does not change while others are decided.
-    about = inbox_rows.rows([item.id for item in request], workspace=actor.workspace)
-    return [_one(actor, item, about.get(item.id)) for item in request]
+    about = inbox_rows.rows([item.id for item in verdicts], workspace=actor.workspace)
+    return [_one(actor, item, about.get(item.id)) for item in verdicts]
 
 
 def _one(actor: Actor, item: DecideOne, row: InboxRow | None) -> VerdictResult:
@@ -113,8 +113,9 @@ class Decided(Shape):
     @classmethod
     def from_row(cls, done: list[VerdictResult], actor: Actor) -> Self:
         """The results for the caller."""
-        result = enumerate(done)
-        return cls(results=[DecidedOne.from_row(one, actor, f"$[{i}]") for i, one in result])
+        return cls(
+            results=[DecidedOne.from_row(one, actor, f"$[{n}]") for n, one in enumerate(done)]
+        )
 
 
 class DecideApprovals(MemberView):
@@ -168,10 +169,10 @@ class ItemResult:
         return not self.why
 
 
-def read_items(messages: Iterable[str]) -> list[Item]:
+def read_items(texts: Iterable[str]) -> list[Item]:
     """Items as forms send them, `<id>:<hash>`, each request once; raises Invalid."""
     items: dict[UUID, Item] = {}
-    for text in messages:
+    for text in texts:
         ident, _, seen = text.partition(":")
         try:
             item = Item(UUID(ident), seen)
@@ -207,23 +208,25 @@ def decide_together(
     judged = preview(actor, items, verdict)
     # What is open goes to the gate all the same: its refusal counts, and it notes a try that four
     # eyes forbid.
-    requests = [item for item in judged if item.row and item.row.open and not item.row.alone]
+    chosen = [item for item in judged if item.row and item.row.open and not item.row.alone]
     done = decide_many(
         actor,
         [
             DecideOne(
                 id=item.item.id, verdict=verdict, proposal_hash=item.item.seen, comment=comment
             )
-            for item in requests
+            for item in chosen
         ],
     )
-    came = {one.id: one for one in done}
-    return [_came(item, came[item.item.id]) if item.item.id in came else item for item in judged]
+    results = {one.id: one for one in done}
+    return [
+        _decided(item, results[one]) if (one := item.item.id) in results else item
+        for item in judged
+    ]
 
 
-def _came(payload: ItemResult, one: VerdictResult) -> ItemResult:
-    why = one.error.detail if one.error else ""
-    return replace(payload, why=why, after=one.row)
+def _decided(item: ItemResult, one: VerdictResult) -> ItemResult:
+    return replace(item, why=one.error.detail if one.error else "", after=one.row)
 
 
 def _closed(row: InboxRow) -> str:
