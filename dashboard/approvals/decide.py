@@ -16,11 +16,11 @@ from approvals.queries import ApprovalRow
 from approvals.states import ALLOWING, WITH_ARGS, WhatNext
 from checkpoints import queries as ground
 from checkpoints.states import EventKind
-from dashboard import second_person
 from dashboard.errors import Invalid, of
 from dashboard.fields.credentials import check_credentials, exempt_of
 from dashboard.identity.permissions import Actor
 from dashboard.identity.seats import seat_of
+from dashboard.kit import second_person
 from dashboard.kit.action import Action
 from dashboard.kit.shapes.requests import Hash, RequestShape
 from dashboard.kit.shapes.texts import Comment, NotBlank

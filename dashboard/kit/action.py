@@ -16,13 +16,13 @@ from pydantic import BaseModel, ValidationError
 
 from checkpoints.state import deltas
 from checkpoints.states import EventKind, WorkspaceEventKind
-from dashboard import second_person
 from dashboard.errors import Invalid, translated
 from dashboard.fields.credentials import check_credentials
 from dashboard.identity.permissions import RIGHTS, Actor, require
+from dashboard.kit import second_person
 from dashboard.kit.api.base import refusal_of
+from dashboard.kit.second_person import Operation
 from dashboard.kit.shapes.requests import RequestShape
-from dashboard.second_person import Operation
 
 # All declared actions by name.
 ACTIONS: Final[dict[str, Action[Any, Any]]] = {}

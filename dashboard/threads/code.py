@@ -16,9 +16,9 @@ from checkpoints.errors import StaleVersion
 from checkpoints.views import AgentRow, ThreadRow
 from dashboard.errors import ActionError, Conflict, Invalid, translated
 from dashboard.identity.permissions import Actor, require
+from dashboard.kit.second_person import guarded
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.shapes.texts import Id, OneOf
-from dashboard.second_person import guarded
 from dashboard.threads.page.code_question import CHOICES, RIGHT, WORDS, open_choices
 from dashboard.wire.hints import look_again
 

@@ -12,7 +12,6 @@ from pydantic import RootModel
 from approvals import gates
 from checkpoints import queries, store
 from checkpoints.views import ThreadRow
-from dashboard import second_person
 from dashboard.errors import Invalid, translated
 from dashboard.fields.validation import (
     REASON_MAX,
@@ -23,6 +22,7 @@ from dashboard.fields.validation import (
 from dashboard.identity.permissions import (
     Actor,
 )
+from dashboard.kit import second_person
 from dashboard.kit.shapes.requests import Changes, RequestShape
 from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.kit.shapes.texts import Reason

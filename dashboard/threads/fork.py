@@ -18,7 +18,6 @@ from checkpoints.log import fork_budgets
 from checkpoints.log.fork_budgets import COST, NUMBER_MAX
 from checkpoints.state import deltas
 from checkpoints.views import ActivityRow, CheckpointRow, ThreadRow
-from dashboard import second_person
 from dashboard.errors import Invalid, Missing, NotAllowedNow, translated
 from dashboard.fields.credentials import check_credentials, exempt_of
 from dashboard.fields.validation import (
@@ -27,6 +26,7 @@ from dashboard.fields.validation import (
     check_text,
 )
 from dashboard.identity.permissions import Actor
+from dashboard.kit import second_person
 from dashboard.kit.shapes.requests import CONFIG_SIZE, Changes, Config, RequestShape
 from dashboard.kit.shapes.rows import Checkpoint
 from dashboard.kit.shapes.texts import Id, Reason, Title

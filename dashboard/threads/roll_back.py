@@ -10,7 +10,6 @@ from pydantic import Field
 
 from approvals import gates
 from checkpoints import queries, store
-from dashboard import second_person
 from dashboard.errors import translated
 from dashboard.fields.validation import (
     REASON_MAX,
@@ -19,6 +18,7 @@ from dashboard.fields.validation import (
 from dashboard.identity.permissions import (
     Actor,
 )
+from dashboard.kit import second_person
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.shapes.rows import Checkpoint
 from dashboard.kit.shapes.texts import Id, Reason

@@ -17,8 +17,8 @@ from checkpoints import queries as threads
 from checkpoints.chain import verify_workspace
 from checkpoints.errors import StaleVersion
 from checkpoints.states import EventKind
-from dashboard import second_person
 from dashboard.errors import AlreadyDecided, NeedsSecondPerson
+from dashboard.kit import second_person
 from dashboard.threads.edit import edit
 from dashboard.threads.fork import fork
 from tests.support import decisions

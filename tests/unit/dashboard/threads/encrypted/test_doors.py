@@ -18,9 +18,9 @@ from dashboard.threads.edit import edit
 from dashboard.threads.fork import fork
 from tests.contract.secrets import grep
 from tests.support.cast import Cast
-from tests.unit.dashboard.approvals.test_second_person import approve, demand
 from tests.unit.dashboard.calls import hidden, page
 from tests.unit.dashboard.carried import run
+from tests.unit.dashboard.kit.test_second_person import approve, demand
 from tests.unit.workers.conftest import Bench
 from tests.unit.workers.encrypted.agent import NEWER, WORD
 

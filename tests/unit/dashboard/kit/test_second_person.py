@@ -21,8 +21,8 @@ from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints.chain import verify_thread
 from checkpoints.states import EventKind, Status
-from dashboard import second_person
 from dashboard.errors import ActionError, BlockedByPolicy, Invalid, NeedsSecondPerson, Stale
+from dashboard.kit import second_person
 from dashboard.kit.action import Action, read
 from dashboard.records.integrity import proof
 from dashboard.threads.code import choose_code
