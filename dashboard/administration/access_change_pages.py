@@ -52,7 +52,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "oversees": oversees,
         "identities": hooks.own_identities(who),
     }
-    return render(request, "account/access_changes.html", context)
+    return render(request, "administration/access_changes.html", context)
 
 
 @require_POST

@@ -17,7 +17,7 @@ from dashboard.kit.pages.base import SeeOther, actor, flash, member
 from dashboard.people.logins.confirmation import WrongPassword
 from dashboard.people.own_password import change_own_password
 
-PAGE: Final = "account/password.html"
+PAGE: Final = "people/password.html"
 
 
 @sensitive_post_parameters("password", "new_password", "again")

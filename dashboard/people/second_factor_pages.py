@@ -22,7 +22,7 @@ from dashboard.people.logins import ceremonies, proposals
 from dashboard.people.logins.attempts import WrongCode
 from dashboard.people.logins.confirmation import WrongPassword
 
-PAGE: Final = "account/second_factor.html"
+PAGE: Final = "people/second_factor.html"
 HOME: Final = "second_factor"
 # By the path of a refusal: the field that it belongs beside, and what people call it.
 _FIELDS: Final = {

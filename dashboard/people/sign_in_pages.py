@@ -14,7 +14,7 @@ from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member
 from dashboard.people.sign_ins import end_other_sign_ins, end_sign_in, list_sign_ins
 
-PAGE = "account/sign_ins.html"
+PAGE = "people/sign_ins.html"
 HOME = "sign_ins"
 
 

@@ -61,7 +61,7 @@ def index(request: HttpRequest) -> HttpResponse:
         }
         for row in mcp_servers(who)
     ]
-    return _page(request, "mcp/list.html", "MCP servers", {"servers": servers})
+    return _page(request, "gateway/servers.html", "MCP servers", {"servers": servers})
 
 
 def add(request: HttpRequest) -> HttpResponse:
@@ -82,7 +82,7 @@ def add(request: HttpRequest) -> HttpResponse:
         else:
             flash(request, f"{row.name} is added. Refresh its tools, then accept them.")
             return SeeOther(_url(row.id))
-    return _page(request, "mcp/form.html", "New MCP server", context, status=status)
+    return _page(request, "gateway/server_form.html", "New MCP server", context, status=status)
 
 
 @takes()
@@ -110,7 +110,7 @@ def server(request: HttpRequest, server_id: UUID) -> HttpResponse:
         "waiting": [tool for tool in tools if tool.is_waiting],
         "modes": MODES,
     }
-    return _page(request, "mcp/detail.html", f"MCP server {row.name}", context)
+    return _page(request, "gateway/server.html", f"MCP server {row.name}", context)
 
 
 def change(request: HttpRequest, server_id: UUID) -> HttpResponse:
@@ -133,7 +133,7 @@ def change(request: HttpRequest, server_id: UUID) -> HttpResponse:
         else:
             flash(request, f"{row.name} is changed.")
             return SeeOther(_url(server_id))
-    return _page(request, "mcp/form.html", f"Change {row.name}", context, status=status)
+    return _page(request, "gateway/server_form.html", f"Change {row.name}", context, status=status)
 
 
 def _button(view: Callable[..., str]) -> Callable[..., HttpResponse]:

@@ -59,7 +59,7 @@ def index(request: HttpRequest) -> HttpResponse:
     rows = queries_policies.policies(who.workspace)
     return _page(
         request,
-        "policy/list.html",
+        "administration/policies.html",
         "Policies",
         {
             "policies": [
@@ -146,7 +146,7 @@ def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
             ],
         }
     title = f"Policy {row.name}" if row else "New policy"
-    return _page(request, "policy/detail.html", title, context, status=status)
+    return _page(request, "administration/policy.html", title, context, status=status)
 
 
 def _chosen(request: HttpRequest, begins: list[tuple[str, str]]) -> str | None:

@@ -73,7 +73,7 @@ def preview(request: HttpRequest, sha256: str) -> HttpResponse:
         "download": file_links.file_url(sha256, name),
         "picture": file_links.file_url(sha256, name, inline=True),
     }
-    return render(request, "artifact/preview.html", context)
+    return render(request, "threads/artifact.html", context)
 
 
 def _row(request: HttpRequest, sha256: str) -> tuple[ArtifactRow, str]:

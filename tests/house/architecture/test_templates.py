@@ -36,6 +36,17 @@ def test_a_template_has_nothing_inline_and_nothing_foreign() -> None:
     assert matches(r"\|\s*safe") == []
 
 
+# Folders of templates that belong to no room of the dashboard: shared ones, and those that Django,
+# django.contrib and drf-spectacular look for.
+SHARED = {"action", "admin", "components", "drf_spectacular", "registration"}
+
+
+def test_templates_lie_under_the_name_of_their_room() -> None:
+    rooms = {path.name for path in (ROOT / "dashboard").iterdir() if path.is_dir()}
+    places = [path.relative_to(ROOT / "templates").parts for path in TEMPLATES]
+    assert {folder for folder, *below in places if below} - rooms == SHARED
+
+
 def test_a_region_is_named_like_its_root() -> None:
     partials = r"{% partialdef (\S+)(?: inline)? %}(.*?){% endpartialdef"
     odd = [
