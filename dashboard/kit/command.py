@@ -32,14 +32,14 @@ def verb(
 ) -> Verb:
     """The verb of an action, `release` of `breaker.release`.
 
-    `show` shows what was done: of (command, person, result, id). `plan_table` shows the plan,
-    `question` is asked of (input, plan) before anything is done, `note` follows the sentence of
-    what was done. `called` is the verb's own word where it has one. `names` are arguments that are
-    not called like their field, `without` the fields that have none; `beside`
+    `show` shows what was done: of (command, person, result, id). `plan_table` shows the plan for
+    `--preview`, `question` is asked of (input, plan) before anything is done, `note` follows the
+    sentence of what was done. `called` is the verb's own word where it has one. `names` are
+    arguments that are not called like their field, `without` the fields that have none; `beside`
     declares others and reads values of the input from them.
     """
-    if (action.preview is None) is not (plan_table is None):
-        raise TypeError(f"{action.name} needs a table of its plan, or shows one without a plan")
+    if (action.preview is None) is not (plan_table is None and question is None):
+        raise TypeError(f"{action.name} shows its plan nowhere, or one that it does not have")
     named = dict(names or {})
     # Arguments without a dash stand in the order of `names`, which need not be that of the fields.
     places = [name for name, (word, *_) in named.items() if not word.startswith("--")]
@@ -54,9 +54,9 @@ def verb(
         target = [kind.find(actor, options[kind.name])] if kind else []
         values = _values(action, words, options) | (beside[1](options) if beside else {})
         wanted = read(action.takes, values)
-        if plan_table:
+        if action.preview:
             plan = action.plan(actor, wanted, *target)
-            if options["preview"]:
+            if plan_table and options["preview"]:
                 command.tell(plan, plan_table(plan))
                 return
             if question and not command.confirmed(question(wanted, plan)):

@@ -168,7 +168,6 @@ class Command(VerbsCommand):
             ERASE,
             _tell,
             called="request",
-            plan_table=_plan,
             question=_question,
             note=lambda made: f"Approve it with `erase approve {made.id}`.",
         ),

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from checkpoints import store
 from tests.support.cast import Cast
@@ -84,12 +84,14 @@ def test_nobody_approves_their_own_request_by_page(cast: Cast) -> None:
     assert "Legal hold: case 17" in text_of(admin.get(f"/threads/{thread}/erase/"))
 
 
-def test_the_command_previews_a_request_and_says_what_a_hold_does(
+def test_the_command_shows_a_plan_by_its_own_verb_and_says_what_a_hold_does(
     cast: Cast, capsys: pytest.CaptureFixture[str]
 ) -> None:
     thread, _ = family(cast)
     request = ("erase", "request", str(thread), "--reason", "Consent withdrawn", "--as", "operator")
-    call_command(*request, "--preview")
+    with pytest.raises(CommandError, match="unrecognized arguments: --preview"):
+        call_command(*request, "--preview")
+    call_command("erase", "preview", str(thread), "--as", "operator")
     assert "threads" in capsys.readouterr().out
     assert rows("SELECT 1 FROM gp_erasure") == []
     call_command("erase", "hold", str(thread), "--reason", "case 17", "--as", "admin")
