@@ -1,4 +1,4 @@
-"""Commit a step: merge the updates, choose the way on, send one statement."""
+"""Commit a step: merge the updates, choose the next nodes, send one statement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from checkpoints.state.searchable import check_values
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent, next_checkpoint
 
-from ..authoring.graph import END, Graph
+from ..authoring.graph import END, Graph, Node
 from ..step.advice import TOLD_BYTES, reason_of, storable
 from ..step.guard import guarded
 from ..step.ledger import Ledger
@@ -30,7 +30,11 @@ def commit(
     digests: Digests,
     done: Sequence[Done],
 ) -> bool:
-    """Merge, choose the way on, commit; False when the step failed.
+    """Commit a finished step; False when it failed.
+
+    1. Merge the updates into the state, validate it, and choose the next nodes.
+    2. Update the digests and check the size of the state.
+    3. Commit the checkpoint: the thread continues, hands off, or succeeds.
 
     State and digests grow in place, at the cost of what the step adds. After a failure they
     are ahead of the head: the caller stops and forgets them.
@@ -39,9 +43,8 @@ def commit(
     try:
         # Reducers, validators and edges are the author's code too.
         with guarded(graph.state):
-            delta = build_delta(
-                folder.state, [(d.node.name, d.update) for d in done], graph.reducers
-            )
+            updates = [(d.node.name, d.update) for d in done]
+            delta = build_delta(folder.state, updates, graph.reducers)
             folder.add(delta)
             plain = step.encrypted.opened(folder.state)
             graph.check_state(plain)
@@ -59,9 +62,7 @@ def commit(
     try:
         deltas.check_size(digests.size, deltas.LIMITS.state_bytes, "the state")
     except InvalidValue as beyond:
-        too_large = InvalidValue(deltas.at("$", _largest(delta)), beyond.reason)
-        rejected(step, first, too_large)
-        fail(ledger, step, first, f"{too_large}. Keep what is large with ctx.artifact.")
+        _fail_too_large(ledger, step, first, InvalidValue(_largest(delta), beyond.reason))
         return False
     checkpoint = next_checkpoint(
         work,
@@ -79,14 +80,15 @@ def commit(
     if hand_off is not None:
         ledger.hand_off(work, checkpoint, hand_off, before=step.take_events(), events=ways)
         return True
-    ledger.commit(
-        work,
-        checkpoint,
-        before=step.take_events(),
-        events=ways,
-        leave_by=None if following else EventKind.THREAD_SUCCEEDED,
-    )
+    leave_by = None if following else EventKind.THREAD_SUCCEEDED
+    ledger.commit(work, checkpoint, before=step.take_events(), events=ways, leave_by=leave_by)
     return True
+
+
+def _fail_too_large(ledger: Ledger, step: OpenStep, node: Node, error: InvalidValue) -> None:
+    """Fail a step whose state is beyond the limit."""
+    rejected(step, node, error)
+    fail(ledger, step, node, f"{error}. Keep what is large with ctx.artifact.")
 
 
 def _ways(
@@ -113,7 +115,7 @@ def _ways(
 
 
 def _largest(delta: deltas.Delta) -> str:
-    """The channel to which a delta adds most."""
+    """The path of the channel to which a delta adds most."""
     bodies = (delta.get("set", {}), delta.get("append", {}), delta.get("merge", {}))
     sizes = {c: len(deltas.canonical(value)) for body in bodies for c, value in body.items()}
-    return max(sizes, key=lambda channel: sizes[channel], default="")
+    return deltas.at("$", max(sizes, key=lambda channel: sizes[channel], default=""))

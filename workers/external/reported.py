@@ -122,7 +122,7 @@ class Reported(Effects):
         if known is not None and known.state == "done" and _same(known.args, args):
             return Answer("answer", known.args, result=known.result, activity=known)
         if kind == "model":
-            self._afford()
+            self._check_caps()
             self._reserve(self._at, lambda: NO_BOUND)
         return Answer("call", args)
 

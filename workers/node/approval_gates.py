@@ -347,7 +347,7 @@ class Gates(Recording):
             return value
         return decided_args(approval, value)
 
-    def _afford(self) -> None:
+    def _check_caps(self) -> None:
         """Raise Halted where a cap leaves no room for anything more that costs."""
         if why := self._step.ledger.spend_refusal(self._step.work):
             raise Halted(why)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from checkpoints.errors import NotFound
+from checkpoints.queries import ChildRow
 from checkpoints.records import Position
 from checkpoints.state import deltas
 from checkpoints.state.encrypted import is_envelope, readers_of
@@ -64,10 +65,13 @@ class Children(Effects):
     ) -> Joined:
         """Wait for children without a worker; the results of those that succeeded.
 
-        `need` is "all", "any" or how many have to succeed; it continues as soon as that is decided,
-        or after `within` seconds, counted from the first time it stands here. Where fewer succeed
-        it raises ChildrenFailed, or with failures="list" lists those that did not. What it
-        answered it answers for good.
+        1. Answer from the record if this join has finished before: for good.
+        2. Read the children, and leave the node while the outcome is not decided.
+        3. Raise ChildrenFailed if too few succeeded; failures="list" lists those that did not.
+        4. Record how each child stands, and answer.
+
+        `need` is "all", "any" or how many have to succeed; the node continues as soon as that is
+        decided, or after `within` seconds, counted from the first time it reaches this join.
         """
         handles = [child_of(child) for child in children]
         count = check_need(need, failures, handles)
@@ -82,42 +86,20 @@ class Children(Effects):
         if known is not None and known.state == "done" and _same(known, args):
             return self._joined(known.result, handles)
         until = self._deadline(position, within)
-        rows = self._step.ledger.children(self._step.work, [child.thread for child in handles])
-        for child in handles:
-            if child.thread not in rows:
-                raise StepFailed(f"The thread {child.thread} is not a child of this one.")
-        current = [rows[child.thread] for child in handles]
+        current = self._children_now(handles)
         succeeded = sum(row.status is Status.SUCCEEDED for row in current)
         ended = sum(row.status in FINISHED for row in current)
         left = None if until is None else until - self._step.ledger.clock()
         beyond = failures == "raise" and ended - succeeded > len(current) - count
         if succeeded < count and ended < len(current) and not beyond and (left is None or left > 0):
             raise ChildrenAwaited([row.id for row in current], count, failures == "raise", left)
-        result = [
-            {
-                "thread": str(row.id),
-                "agent": row.agent,
-                "title": row.title,
-                "status": str(row.status) if row.status in FINISHED else OPEN,
-                "reason": row.reason if row.status in FINISHED else LEFT,
-                "checkpoint": str(row.head),
-                "state_hash": row.state_hash.hex(),
-                "seq": row.last_seq,
-                "hash": row.last_hash.hex(),
-            }
-            for row in current
-        ]
+        result = [_outcome(row) for row in current]
         if failures == "raise" and succeeded < count:
             joined = self._joined(result, handles)
             raise ChildrenFailed(failed_message(joined, count), joined)
         self._boundary()
-        activity = self._new(
-            position,
-            "activity",
-            "join",
-            args,
-            revision=self._step.revision(position, same=False),
-        )
+        revision = self._step.revision(position, same=False)
+        activity = self._new(position, "activity", "join", args, revision=revision)
         for i in range(0, len(result), EVENT_CHILDREN):
             data = {"activity": str(activity.id), "children": result[i : i + EVENT_CHILDREN]}
             self._step.add_event(NewEvent(EventKind.CHILD_JOINED, data, self._step.work.owner))
@@ -325,7 +307,15 @@ class Children(Effects):
         except NotFound as error:
             raise StepFailed(error.message) from error
 
-    # ---- what came of them -----------------------------------------------------------------------
+    # ---- how they ended --------------------------------------------------------------------------
+
+    def _children_now(self, handles: Sequence[Child]) -> list[ChildRow]:
+        """The rows of children in the order of their handles; raises StepFailed for another's."""
+        rows = self._step.ledger.children(self._step.work, [child.thread for child in handles])
+        for child in handles:
+            if child.thread not in rows:
+                raise StepFailed(f"The thread {child.thread} is not a child of this one.")
+        return [rows[child.thread] for child in handles]
 
     def _deadline(self, position: Position, within: float | None) -> float | None:
         """The deadline of a join, recorded when the join is first reached."""
@@ -351,6 +341,22 @@ class Children(Effects):
                 joined.failures.append(failure)
         joined.results.extend(self._step.ledger.states_at(points))
         return joined
+
+
+def _outcome(row: ChildRow) -> dict[str, Any]:
+    """A child as the record of a join names it: how it ended, or that it has not."""
+    is_finished = row.status in FINISHED
+    return {
+        "thread": str(row.id),
+        "agent": row.agent,
+        "title": row.title,
+        "status": str(row.status) if is_finished else OPEN,
+        "reason": row.reason if is_finished else LEFT,
+        "checkpoint": str(row.head),
+        "state_hash": row.state_hash.hex(),
+        "seq": row.last_seq,
+        "hash": row.last_hash.hex(),
+    }
 
 
 def _same(known: ActivityRow, args: Any) -> bool:

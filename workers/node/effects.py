@@ -21,7 +21,7 @@ from ..authoring.messages import fault
 from ..authoring.retry_policy import Retry, policy_of
 from ..step.advice import check_effect, check_gate, storable
 from ..step.answers import Outcome, outcome_of, result_of
-from ..step.retries import again, outcome_is_open, wait_with_others
+from ..step.retries import outcome_is_open, sleep_before_retry, wait_with_others
 from . import unknown_effects
 from .approval_gates import Act, decided_args, policies_of
 from .descriptions import describe_call, described, recorded
@@ -52,6 +52,22 @@ class Begun:
     activity: NewActivity
     approval: ApprovalRow | None
     retry: Retry
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """The permission to start an effect; `args` are its arguments as reviewers decided them.
+
+    `policies` are those that were asked; None for an effect that had started under others, whose
+    approval need not hold any longer. With `strict` no policy lets it happen without people.
+    """
+
+    act: Act
+    gate: Gate | None
+    args: Any
+    approval: ApprovalRow | None
+    policies: str | None = None
+    strict: bool = False
 
 
 class Effects(Interrupts):
@@ -117,9 +133,14 @@ class Effects(Interrupts):
     def _begin(
         self, tool: Tool, args: Mapping[str, Any], gate: Gate | None, key: str | None = None
     ) -> Outcome | Begun:
-        """Commit that the effect starts, once nothing stands before it; its outcome if it is done.
+        """Commit that an effect starts; its outcome if it is done.
 
-        Leaves the node where people have to say something first.
+        1. Check the call, and read the activity and the request on record at its position.
+        2. Answer from the record if the effect has happened.
+        3. Get its permit: the one it started or failed under, or a new one from its gate and the
+           policies. Leaves the node where people have to be asked first.
+        4. Leave the node as well if the worker stops, a cap is reached or the service asks to wait.
+        5. Commit the start, under the rights and policies of that moment.
         """
         check_effect(tool, args)
         if gate is not None:
@@ -127,74 +148,105 @@ class Effects(Interrupts):
         position = self._position(tool.name, key)
         value = plain(dict(args))
         storable(value, f"What {tool.name!r} is called with")
-        act = Act(position, tool.name, value, tool.schema, tool.undo.__name__ if tool.undo else "")
         known = self._step.record_at(position)
         approval = self._step.approval_at(position)
-        if known is None and approval is None:  # else it stands on record, or is judged as decided
+        # What is on record was checked before; what people decided is checked as they decided it.
+        if known is None and approval is None:
             self._step.refuse_secrets(value, f"What {tool.name!r} is called with", of=tool.name)
             _check_types(tool, value)
         expected = value if known is None else self._as_done(known, value)
-        continuation = (
-            None
-            if known is None
-            else unknown_effects.continuation_of(self._step, tool, known, expected)
-        )
+        continuation = known and unknown_effects.continuation_of(self._step, tool, known, expected)
         if known is not None and continuation is unknown_effects.Continuation.ANSWER:
-            return outcome_of(
-                self._step.value_of(known.result, tool.name), approval, deltas.copied(known.args)
-            )
+            result = self._step.value_of(known.result, tool.name)
+            return outcome_of(result, approval, deltas.copied(known.args))
+        undo = tool.undo.__name__ if tool.undo else ""
         sentence, undescribed = describe_call(tool, value)
-        act = replace(act, sentence=sentence, undescribed=undescribed)
+        act = Act(position, tool.name, value, tool.schema, undo, None, sentence, undescribed)
         repeated = known if continuation is unknown_effects.Continuation.REPEAT else None
-        allowed: ApprovalRow | None = None  # has to hold when it starts
-        policies: str | None = None  # those that were asked; None: it had started under others
-        strict = False
-        if repeated is not None and repeated.state == "failed":
-            former = self._step.requests.get(repeated.approval) if repeated.approval else None
-            if former is not None and former.repeats is not None:
-                act, strict = replace(act, repeats=former.repeats), True
-                gate = asking(gate, tool, former.repeats, act.sentence)
-            approval, policies = self._still(act, gate, former, approval, strict=strict)
-            allowed = approval
-            expected = value if approval is None else decided_args(approval, value)
-            if deltas.canonical(expected) != deltas.canonical(repeated.args):
-                repeated = None  # another edit: an effect of its own, with a key of its own
-        elif repeated is None:
-            used = None if known is None else known.approval
+        if repeated is None:
             before = done_before(self._step, position, value) if known is None else None
             if before is not None and tool.once and before.state == "done":
                 return self._never_again(position, tool, value, before)
-            act = replace(act, repeats=self._done_earlier(known, before))
-            gate, strict = self._asked_by(act, tool, gate)
-            approval, policies = self._permit(act, gate, used, strict=strict)
-            allowed = approval
-            expected = value if approval is None else decided_args(approval, value)
-        if expected is not value:
-            check_effect(tool, expected)
+            permit = self._new_permit(act, tool, gate, known, before)
+        elif repeated.state == "failed":
+            permit = self._former_permit(act, tool, gate, repeated, approval)
+        else:
+            permit = Permit(act, gate, expected, approval)
+        if permit.args is not value:
+            check_effect(tool, permit.args)
+        if repeated and deltas.canonical(permit.args) != deltas.canonical(repeated.args):
+            repeated = None  # another edit: an effect of its own, with a key of its own
         self._boundary()
         if repeated is None or repeated.state != "started":
-            self._afford()  # what had begun is brought to its end, whatever it cost
+            self._check_caps()  # an effect that has started is finished whatever it cost
         retry = policy_of(tool.retry, self._step.retry)
         wait_with_others(self._step, retry, tool.name)
-        yes = approval is not None and approval.outcome in ALLOWING
-        under = approval.id if approval is not None and yes else None
+        activity = self._attempt(tool, permit, known, repeated)
+        allowed = None if permit.policies is None else permit.approval
+        self._start(
+            permit.act, permit.gate, activity, allowed, permit.policies, strict=permit.strict
+        )
+        self._step.take_events()
+        return Begun(tool, activity, permit.approval, retry)
+
+    def _new_permit(
+        self,
+        act: Act,
+        tool: Tool,
+        gate: Gate | None,
+        known: ActivityRow | None,
+        before: ActivityRow | None,
+    ) -> Permit:
+        """The permit of an effect that starts anew; leaves the node where people are asked first.
+
+        `known` is the record of this very position, `before` one that would be done again.
+        """
+        used = None if known is None else known.approval
+        act = replace(act, repeats=self._done_earlier(known, before))
+        gate, strict = self._asked_by(act, tool, gate)
+        approval, policies = self._permit(act, gate, used, strict=strict)
+        expected = act.args if approval is None else decided_args(approval, act.args)
+        return Permit(act, gate, expected, approval, policies, strict)
+
+    def _former_permit(
+        self,
+        act: Act,
+        tool: Tool,
+        gate: Gate | None,
+        failed: ActivityRow,
+        approval: ApprovalRow | None,
+    ) -> Permit:
+        """The permit under which a failed attempt is tried again; leaves the node as `_permit`."""
+        former = self._step.requests.get(failed.approval) if failed.approval else None
+        strict = former is not None and former.repeats is not None
+        if former is not None and former.repeats is not None:
+            act = replace(act, repeats=former.repeats)
+            gate = asking(gate, tool, former.repeats, act.sentence)
+        approval, policies = self._still(act, gate, former, approval, strict=strict)
+        expected = act.args if approval is None else decided_args(approval, act.args)
+        return Permit(act, gate, expected, approval, policies, strict)
+
+    def _attempt(
+        self, tool: Tool, permit: Permit, known: ActivityRow | None, repeated: ActivityRow | None
+    ) -> NewActivity:
+        """The activity of this attempt: `repeated` with its id and key, else a new revision."""
+        act, approval = permit.act, permit.approval
+        under = approval.id if approval is not None and approval.outcome in ALLOWING else None
         if repeated is not None and repeated.state == "started":
             under = repeated.approval
-        activity = self._new(
-            position,
+        is_edited = permit.args is not act.args
+        return self._new(
+            act.position,
             "effect",
             tool.name,
-            expected,
+            permit.args,
             id=repeated.id if repeated else None,
             undo=act.undo,
             approval=under,
-            usage=recorded(act.sentence if expected is value else described(tool, expected)),
+            usage=recorded(described(tool, permit.args) if is_edited else act.sentence),
             attempts=repeated.attempts + 1 if repeated else 1,
             revision=0 if known is None else known.revision + (repeated is None),
         )
-        self._start(act, gate, activity, allowed, policies, strict=strict)
-        self._step.take_events()
-        return Begun(tool, activity, approval, retry)
 
     def _carry_out(self, begun: Begun) -> Outcome:
         """Call the tool and record what came of it."""
@@ -207,7 +259,7 @@ class Effects(Interrupts):
             raise  # it stays started: whether it happened shows when it is looked at again
         except Exception as error:
             repeatable = tool.idempotent
-            sleep = again(
+            sleep = sleep_before_retry(
                 self._step, begun.retry, tool.name, activity, error, repeatable=repeatable
             )
             open_ended = not tool.idempotent and outcome_is_open(error)

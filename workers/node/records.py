@@ -34,7 +34,7 @@ from ..step.answer_notes import usage_of
 from ..step.answers import chunks_of, describe, result_of, was_known
 from ..step.guard import unguarded, watched
 from ..step.results import bounded_form
-from ..step.retries import again, wait_with_others
+from ..step.retries import sleep_before_retry, wait_with_others
 from .cursors import CursorState, left_by
 from .scratch import Scratch, stamp_of
 
@@ -275,7 +275,13 @@ class Recording:
         retry: Retry | None,
         known: ActivityRow | None,
     ) -> Any:
-        """Call it and record the outcome at its position."""
+        """Call a function and record the outcome at its position.
+
+        1. Wait while the service has asked every caller to wait.
+        2. Make the activity: the one that failed here before, or a new revision of it.
+        3. Call with its cursor, and bring what is returned into the form that is recorded.
+        4. Record the error, and whether it is tried again; or the result with its usage.
+        """
         wait_with_others(self._step, retry, name)
         same = known is not None and known.state != "done"
         if known is None or deltas.canonical(known.args) != deltas.canonical(value):
@@ -305,31 +311,38 @@ class Recording:
         except MemoryError:
             raise  # there may be none left to write it down with
         except Exception as error:
-            self._step.heartbeat.check()
-            sleep = again(self._step, retry, name, activity, error)
-            self._step.ledger.record(
-                self._step.work,
-                activity,
-                error=self.error_text(error),
-                retry_in=None if sleep is None else sleep.seconds,
-                usage=usage or usage_of(error) or None,  # it was paid for all the same
-                events=self._step.take_events(),
-            )
-            if sleep is not None:
+            if (sleep := self._record_error(activity, retry, error, usage)) is not None:
                 raise sleep from error
             raise
         self._step.heartbeat.check()
         took = round((time.monotonic() - began) * 1000)
         if took and kind != "value" and not was_known(usage):
             usage["milliseconds"] = took
+        events = self._step.take_events()
+        self._step.ledger.record(
+            self._step.work, activity, result=result, usage=usage or None, events=events
+        )
+        return value_of_call
+
+    def _record_error(
+        self,
+        activity: NewActivity,
+        retry: Retry | None,
+        error: Exception,
+        usage: dict[str, Any],
+    ) -> Asleep | None:
+        """Record that a call failed; the sleep before it is tried again, if it is."""
+        self._step.heartbeat.check()
+        sleep = sleep_before_retry(self._step, retry, activity.tool, activity, error)
         self._step.ledger.record(
             self._step.work,
             activity,
-            result=result,
-            usage=usage or None,
+            error=self.error_text(error),
+            retry_in=None if sleep is None else sleep.seconds,
+            usage=usage or usage_of(error) or None,  # a call that failed may cost as well
             events=self._step.take_events(),
         )
-        return value_of_call
+        return sleep
 
     def recorded(self, name: str, args: Any, *, key: str | None = None) -> list[Any]:
         """Return the results that `record` has saved under a key for these arguments, oldest first.

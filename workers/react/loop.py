@@ -6,6 +6,7 @@ import decimal
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
 from typing import Any, Final
 
 from ..authoring.checks import shown
@@ -14,7 +15,7 @@ from ..authoring.graph import END, NODES_MAX, Graph
 from ..authoring.language_models import Model
 from ..authoring.tools import Gate, Tool
 from .conversation import Conversation
-from .nodes import CALL, LISTEN, MODEL, SUMMARISE, Loop
+from .nodes import CALL, LISTEN, MODEL, SUMMARISE, Loop, check_number
 from .tool_calls import loop_tools
 
 CALLS_AT_ONCE: Final = 8
@@ -40,6 +41,10 @@ def react(
 ) -> Graph:
     """An agent that asks a model, carries out the tools it calls, and asks again, to its answer.
 
+    1. Check the bounds of the loop.
+    2. Make the graph; files that it names are looked for beside the caller's module.
+    3. Add the nodes: the model, its calls, a message of a person, the summary.
+
     `model` is a function, or a name that the settings allow; without it the settings choose.
     `tools` are functions with types and docstrings (each call is an activity) and tools (an
     effect; `gates` by name stand before them, policies as ever). The calls of one answer are
@@ -55,31 +60,7 @@ def react(
     """
     if not callable(model) and not isinstance(model, str | None):
         raise GraphError(f"model={shown(model)} must be a function of a Request, or a name.")
-    _check_number("max_turns", max_turns, 1)
-    _check_number("calls_at_once", calls_at_once, 1, NODES_MAX)
-    _check_number("summarise_at", summarise_at, 1)
-    _check_number("keep", keep, 1)
-    _check_number("result_characters", result_characters, 100)
-    if max_tokens is not None:
-        _check_number("max_tokens", max_tokens, 1)
-    if graph.get("files") and not graph.get("home"):
-        frame = inspect.currentframe()
-        caller = frame.f_back if frame is not None else None
-        file = caller.f_globals.get("__file__") if caller is not None else None
-        graph["home"] = os.path.dirname(os.path.abspath(file or "."))
-    if calls_at_once != CALLS_AT_ONCE:
-        graph.setdefault("nodes_at_once", calls_at_once)
-    made = Graph(
-        name,
-        state,
-        model=model if callable(model) else None,
-        message_channel=graph.pop("message_channel", "messages"),
-        tools=[t for t in tools if isinstance(t, Tool)],
-        tool_texts={
-            getattr(t, "__name__", ""): t.__doc__ or "" for t in tools if not isinstance(t, Tool)
-        },
-        **graph,
-    )
+    check_number("calls_at_once", calls_at_once, 1, NODES_MAX)
     loop = Loop(
         loop_tools(tools, gates or {}),
         model if isinstance(model, str) else "",
@@ -93,25 +74,45 @@ def react(
         result_characters,
         chat,
     )
-    calls = [f"{CALL}{n}" for n in range(1, loop.calls_at_once + 1)]
-    others = (*((LISTEN,) if chat else ()), SUMMARISE, END)
-    made.node(MODEL, then=loop.after_answer, ways=(*calls, *others), label="Ask the model")(
-        loop.ask
+    if graph.get("files") and not graph.get("home"):
+        frame = inspect.currentframe()
+        graph["home"] = _folder_of(frame.f_back if frame is not None else None)
+    if calls_at_once != CALLS_AT_ONCE:
+        graph.setdefault("nodes_at_once", calls_at_once)
+    functions = [t for t in tools if not isinstance(t, Tool)]
+    made = Graph(
+        name,
+        state,
+        model=model if callable(model) else None,
+        message_channel=graph.pop("message_channel", "messages"),
+        tools=[t for t in tools if isinstance(t, Tool)],
+        tool_texts={getattr(f, "__name__", ""): f.__doc__ or "" for f in functions},
+        **graph,
     )
-    for number, title in enumerate(calls):
-        label = f"Tool call {number + 1}"
-        made.node(title, then=MODEL, label=label, gate=bool(gates))(loop.call(number))
-    if chat:
-        made.node(LISTEN, then=loop.on, ways=(MODEL, END), label="Wait for a message", gate=True)(
-            loop.listen
-        )
-    made.node(SUMMARISE, then=loop.on, ways=(MODEL, END), label="Summarise")(loop.summarise)
+    _add_nodes(made, loop, has_gates=bool(gates))
     return made
 
 
-def _check_number(what: str, number: Any, least: int, most: int = 10**9) -> None:
-    if type(number) is not int or not least <= number <= most:
-        raise GraphError(f"{what}={shown(number)} must be a whole number, {least} to {most}.")
+def _add_nodes(graph: Graph, loop: Loop, *, has_gates: bool) -> None:
+    """Add the nodes of a loop: the model first, then its calls, a message, the summary."""
+    calls = [f"{CALL}{n}" for n in range(1, loop.calls_at_once + 1)]
+    others = (*((LISTEN,) if loop.is_chat else ()), SUMMARISE, END)
+    ask = graph.node(MODEL, then=loop.after_answer, ways=(*calls, *others), label="Ask the model")
+    ask(loop.ask)
+    for number, title in enumerate(calls):
+        label = f"Tool call {number + 1}"
+        graph.node(title, then=MODEL, label=label, gate=has_gates)(loop.call(number))
+    ways = (MODEL, END)
+    if loop.is_chat:
+        listen = graph.node(LISTEN, then=loop.on, ways=ways, label="Wait for a message", gate=True)
+        listen(loop.listen)
+    graph.node(SUMMARISE, then=loop.on, ways=ways, label="Summarise")(loop.summarise)
+
+
+def _folder_of(frame: FrameType | None) -> str:
+    """The folder of the module whose code runs in a frame."""
+    file = frame.f_globals.get("__file__") if frame is not None else None
+    return os.path.dirname(os.path.abspath(file or "."))
 
 
 def _amount(value: Any) -> decimal.Decimal:

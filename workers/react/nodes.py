@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ..authoring.errors import Expired, Rejected, StepFailed
+from ..authoring.checks import shown
+from ..authoring.errors import Expired, GraphError, Rejected, StepFailed
 from ..authoring.graph import END, Way, plain
 from ..authoring.messages import ModelAnswer
 from .conversation import (
@@ -38,6 +39,12 @@ STOPS: Final = {
 }
 
 
+def check_number(what: str, number: Any, least: int, most: int = 10**9) -> None:
+    """Raise GraphError unless an argument of `react` is a whole number within its bounds."""
+    if type(number) is not int or not least <= number <= most:
+        raise GraphError(f"{what}={shown(number)} must be a whole number, {least} to {most}.")
+
+
 @dataclass(frozen=True)
 class Loop:
     """The nodes of one loop and what bounds them."""
@@ -53,6 +60,15 @@ class Loop:
     keep: int
     result_characters: int
     is_chat: bool
+
+    def __post_init__(self) -> None:
+        """Raise GraphError for a bound that is none."""
+        check_number("max_turns", self.max_turns, 1)
+        check_number("summarise_at", self.summarise_at, 1)
+        check_number("keep", self.keep, 1)
+        check_number("result_characters", self.result_characters, 100)
+        if self.max_tokens is not None:
+            check_number("max_tokens", self.max_tokens, 1)
 
     def ask(self, state: Conversation, ctx: Context) -> dict[str, Any]:
         """Ask the model once; its answer is a message, and perhaps the end."""

@@ -207,7 +207,7 @@ def allowed(policy: Retry, error: Exception, judged: Judged, *, repeatable: bool
     return policy.plain or judged.passing is not Passing.UNSAID
 
 
-def again(
+def sleep_before_retry(
     step: OpenStep,
     policy: Retry | None,
     name: str,

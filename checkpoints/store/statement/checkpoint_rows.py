@@ -30,10 +30,12 @@ _WITH_DIGESTS = row_sql(CHECKPOINT, _OF_THREAD)
 def checkpoint_insert(
     thread: UUID, checkpoint: NewCheckpoint, store: payloads.Payloads | None = None
 ) -> tuple[list[Insert], NewEvent]:
-    """The row of a checkpoint, contents that go with it, and the event that names them.
+    """Make the row of a checkpoint, the rows of its contents, and the event that names them.
 
-    Large values go to the store that the agent chose, or to `store`. Raises InvalidValue for too
-    large a state.
+    1. Check the size of the state; raises InvalidValue where it is too large.
+    2. Move large values out of the delta, to the store that the agent chose or to `store`.
+    3. Salt the delta, and seal what the chain has to prove of the row.
+    4. Save the digests with the row where they are due.
     """
     deltas.check_size(checkpoint.state_bytes, deltas.LIMITS.state_bytes, "the state")
     whole = deltas.canonical(dict(checkpoint.delta))
@@ -72,19 +74,9 @@ def checkpoint_insert(
         agent_version=c.agent_version,
         config_hash=None if config is None else sha256(salt + config).hexdigest(),
     )
-    event = NewEvent(
-        EventKind.CHECKPOINT_COMMITTED,
-        {
-            "checkpoint": str(c.id),
-            "number": c.number,
-            "step": c.step,
-            "nodes": list(c.nodes),
-            "next": list(c.next_nodes),
-            "seal": sealed,
-        },
-        c.created_by,
-        v=2,
-    )
+    named = {"checkpoint": str(c.id), "number": c.number, "step": c.step, "seal": sealed}
+    nodes = {"nodes": list(c.nodes), "next": list(c.next_nodes)}
+    event = NewEvent(EventKind.CHECKPOINT_COMMITTED, {**named, **nodes}, c.created_by, v=2)
     inserts = [Insert(_CHECKPOINT, row)]
     if c.digests is not None and saved_digests.due(c.number, len(whole)):
         whole_row = _WITH_DIGESTS.values(*row, digests=c.digests.to_bytes())

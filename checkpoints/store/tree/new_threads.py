@@ -36,6 +36,7 @@ from ..statement.checkpoint_rows import checkpoint_insert
 from ..statement.guards import check_texts
 from ..statement.moves import (
     NO_HASH,
+    Insert,
     Move,
     NewCheckpoint,
     NewEvent,
@@ -200,10 +201,14 @@ def new_thread_row(
     waiting_on: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """A thread with its first checkpoint and event as `new_threads.sql` takes them."""
+    """A thread with its first checkpoint and event as `new_threads.sql` takes them.
+
+    1. Make the rows of the checkpoint and of its contents.
+    2. Make the event that starts the thread; it names the checkpoint.
+    3. Join the columns of thread, checkpoint and event into one row.
+    """
     inserts, committed = checkpoint_insert(thread, checkpoint)
-    point = inserts[0].params._asdict()
-    body = {
+    payload = {
         "agent": agent.agent,
         "agent_version": str(agent.id),
         "title": title,
@@ -219,8 +224,7 @@ def new_thread_row(
         "checkpoint": committed.data,
     }
     if waiting_on is not None:
-        body["waiting_on"] = control_columns.waiting_hash(waiting_on)
-    raw, salt, digest = encode_event(NewEvent(kind, body, checkpoint.created_by))
+        payload["waiting_on"] = control_columns.waiting_hash(waiting_on)
     return {
         "id": str(thread),
         "chain_id": str(uuid7()),
@@ -236,6 +240,17 @@ def new_thread_row(
         "parent": _text(parent),
         "root": _text(root),
         "depth": depth,
+        **_checkpoint_columns(checkpoint, inserts[0]),
+        **_event_columns(NewEvent(kind, payload, checkpoint.created_by)),
+        "contents": _contents(inserts[1:]),
+        **more,
+    }
+
+
+def _checkpoint_columns(checkpoint: NewCheckpoint, insert: Insert) -> dict[str, Any]:
+    """The first checkpoint of a thread as `new_threads.sql` takes it; `insert` makes its row."""
+    point = insert.params._asdict()
+    return {
         "checkpoint": str(checkpoint.id),
         "step": checkpoint.step,
         "point_parent": _text(checkpoint.parent),
@@ -252,15 +267,20 @@ def new_thread_row(
         "point_version": str(checkpoint.agent_version),
         "config": point["config"],
         "digests": _hex(point.get("digests")),
-        "kind": str(kind),
-        "v": 1,
-        "actor": checkpoint.created_by,
-        "data": raw,
+    }
+
+
+def _event_columns(event: NewEvent) -> dict[str, Any]:
+    """The first event of a thread as `new_threads.sql` takes it."""
+    data, salt, digest = encode_event(event)
+    return {
+        "kind": str(event.kind),
+        "v": event.v,
+        "actor": event.actor,
+        "data": data,
         "salt": _hex(salt),
         "data_hash": _hex(digest),
         "no_hash": _hex(NO_HASH),
-        "contents": _contents(inserts[1:]),
-        **more,
     }
 
 
