@@ -65,6 +65,7 @@ from .installation.workspaces import (
     create_workspace,
     ensure_workspace,
     grant,
+    lock_places,
     lock_workspaces,
     log_export,
     log_login,

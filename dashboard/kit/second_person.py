@@ -111,7 +111,6 @@ def ask(
     rule = _rule(thread, operation, name, arguments)
     if rule is None or rule.action == "allow":
         return
-    _rehearse(actor, name, thread.id, values)
     hands = queries.hands_on(thread.id, thread.head) if rule.terms.four_eyes else ()
     ident: UUID = uuid7()
 
@@ -134,7 +133,10 @@ def ask(
             actor=actor.id,
         )
 
-    request()
+    with transaction.atomic():
+        store.lock_thread(thread.id)  # also after the rehearsal is rolled back
+        _rehearse(actor, name, thread.id, values)
+        request()
     page = reverse("approval", args=[ident])
     if rule.action == "block":
         raise BlockedByPolicy(rule.terms.rule, ident, page, request)
@@ -172,6 +174,7 @@ def carry_out(approval: ApprovalRow, actor: Actor) -> bool | None:
         return None
     try:
         with transaction.atomic():
+            store.lock_thread(approval.thread)  # also after an attempt that is rolled back
             message, done = _attempt(approval)
             if not operations.note_carried_out(approval, done=done, text=message, actor=actor.id):
                 raise _Before

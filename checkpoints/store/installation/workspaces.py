@@ -267,6 +267,11 @@ def lock_workspaces(workspaces: Iterable[UUID]) -> dict[UUID, str]:
     return {row[0]: row[1] for row in rows}
 
 
+def lock_places(user: int | None, workspace: UUID) -> None:
+    """Lock this workspace and where changes of the user are logged; None: one still to be made."""
+    lock_workspaces({workspace, *([] if user is None else _places_of(user))})
+
+
 def append(workspace: UUID, events: Sequence[NewEvent], change: RowChange | None = None) -> None:
     """Chain events to the workspace's log, in the transaction of the caller.
 

@@ -24,7 +24,7 @@ from uuid_utils.compat import uuid7
 
 from approvals import outbox
 from approvals.notify.texts.kinds import ACCESS
-from checkpoints import queries
+from checkpoints import queries, store
 from dashboard.errors import Conflict, Forbidden, NeedsSecondAdmin, translated
 from dashboard.identity import access_changes
 from dashboard.identity.access_changes import AccessChangeRow
@@ -164,7 +164,6 @@ def of_person(who: Any, user_id: int, *gives: str) -> Gift:
 
 def _ask(action: Callable[..., Any], who: Any, values: dict[str, Any], what: Gift) -> Any:
     """Keep what was asked for where it would be possible now; raises NeedsSecondAdmin."""
-    _rehearse(action, who, values)
     actor = _actor(who)
     workspace = values.get("workspace") or actor.workspace
     stored = {
@@ -176,7 +175,13 @@ def _ask(action: Callable[..., Any], who: Any, values: dict[str, Any], what: Gif
     keep = partial(
         _keep, UUID(error.facts["change"]), workspace, action.__name__, what, stored, actor
     )
-    keep()
+    with translated(), transaction.atomic():
+        # A rehearsal that is rolled back gives its locks away, but who waited for one of them waits
+        # for this whole transaction from then on: to lock again would be a deadlock.
+        _lock(what.user_id)
+        store.lock_places(what.user_id, workspace)
+        _rehearse(action, who, values)
+        keep()
     # Forms of the records take back what an error leaves behind.
     error.afterwards = keep
     raise error
