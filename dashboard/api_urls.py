@@ -12,19 +12,10 @@ from dashboard.administration import (
     deputies,
     devices,
     endpoints,
+    hooks,
     quiet_hours,
     retention,
     subscriptions,
-)
-from dashboard.administration.hook_calls import (
-    ConfirmIdentity,
-    Hooks,
-    IdentitiesOfHook,
-    OneHook,
-    OwnIdentityList,
-    RemoveIdentityOfHook,
-    RotateOneHook,
-    SwitchOneHook,
 )
 from dashboard.administration.mcp_server_calls import (
     AcceptToolsOfMcpServer,
@@ -179,11 +170,11 @@ _endpoint: list[URLPattern] = [
 ]
 
 _hook: list[URLPattern] = [
-    path("", OneHook.as_view(), name="one_hook"),
-    path("rotate/", RotateOneHook.as_view(), name="hook_rotate"),
-    path("switch/", SwitchOneHook.as_view(), name="hook_switch"),
-    path("identities/", IdentitiesOfHook.as_view(), name="hook_map"),
-    path("identities/remove/", RemoveIdentityOfHook.as_view(), name="hook_unmap"),
+    path("", hooks.ONE.as_view(), name="one_hook"),
+    path("rotate/", call(hooks.ROTATE), name="hook_rotate"),
+    path("switch/", call(hooks.SWITCH), name="hook_switch"),
+    path("identities/", call(hooks.MAP), name="hook_map"),
+    path("identities/remove/", call(hooks.UNMAP), name="hook_unmap"),
 ]
 
 _mcp_server: list[URLPattern] = [
@@ -264,13 +255,13 @@ _v1: list[URLPattern | URLResolver] = [
     path("records/", Records.as_view(), name="records"),
     path("records/export/", ExportRecords.as_view(), name="records_export"),
     path("otlp/v1/traces", TakeSpans.as_view(), name="otlp_traces"),
-    path("identities/", OwnIdentityList.as_view(), name="identities"),
+    path("identities/", hooks.OWN.as_view(), name="identities"),
     path(
         "identities/<uuid:identity_id>/confirm/",
-        ConfirmIdentity.as_view(),
+        call(hooks.CONFIRM),
         name="identity_confirm",
     ),
-    path("hooks/", Hooks.as_view(), name="hooks"),
+    path("hooks/", call(hooks.MAKE, hooks.ALL), name="hooks"),
     path("hooks/decide/", DecideHook.as_view(), name="hook"),
     path("hooks/<uuid:hook_id>/", include(_hook)),
     path("approvals/<uuid:approval_id>/take-back/", call(TAKE_BACK), name="take_back"),

@@ -15,7 +15,7 @@ from dashboard.people import sign_in_pages as sign_ins
 from dashboard.people import workspace_page as workspaces
 from dashboard.threads import artifact_pages as artifacts
 
-from .administration import budgets, deputies, devices, subscriptions
+from .administration import budgets, deputies, devices, hooks, subscriptions
 from .approvals import decide_many_page, decide_page
 from .approvals import edit as editing
 from .approvals import inbox_page as inbox
@@ -118,11 +118,7 @@ urlpatterns = [
     path("artifacts/<str:sha256>/preview/", artifacts.preview, name="artifact_preview"),
     path("access/", access_changes.index, name="access_changes"),
     path("access/<uuid:change_id>/confirm/", access_changes.confirm, name="access_change_confirm"),
-    path(
-        "access/identities/<uuid:identity_id>/confirm/",
-        access_changes.confirm_identity,
-        name="identity_confirm",
-    ),
+    path("access/identities/<uuid:identity_id>/confirm/", hooks.confirm, name="identity_confirm"),
     path("access/<uuid:change_id>/refuse/", access_changes.refuse, name="access_change_refuse"),
     path("account/password/", password.index, name="own_password"),
     path("account/sign-ins/", sign_ins.index, name="sign_ins"),

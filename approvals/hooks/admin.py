@@ -26,18 +26,20 @@ from .models import Hook, HookDelivery, HookIdentity
 SECRET_PAGE = "records/hook_secret.html"  # noqa: S105
 
 
-class HookEditor(Editor, Protocol):
-    """The site's side of the forms below; each change is an event, or is refused."""
+class Changes(Protocol):
+    """The possible changes of a hook; each is an event, or is refused."""
 
-    def create_hook(self, request: HttpRequest, name: str) -> tuple[UUID, str]: ...
-    def rotate_hook(self, request: HttpRequest, workspace: UUID, hook: UUID) -> str: ...
-    def switch_hook(self, request: HttpRequest, workspace: UUID, hook: UUID, on: bool) -> None: ...
-    def map_identity(
-        self, request: HttpRequest, workspace: UUID, hook: UUID, identity: str, user: int
-    ) -> UUID: ...
-    def unmap_identity(
-        self, request: HttpRequest, workspace: UUID, hook: UUID, identity: str
-    ) -> None: ...
+    def make(self, name: str) -> tuple[UUID, str]: ...
+    def rotate(self, hook_id: UUID) -> str: ...
+    def switch(self, hook_id: UUID, active: bool) -> None: ...
+    def map(self, hook_id: UUID, identity: str, user: int) -> UUID: ...
+    def unmap(self, hook_id: UUID, identity: str) -> None: ...
+
+
+class HookEditor(Editor, Protocol):
+    """The site, as far as it is needed here."""
+
+    def hook(self, request: HttpRequest, workspace: UUID | None = None) -> Changes: ...
 
 
 class HookForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -83,13 +85,13 @@ class HookAdmin(Edited):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         if not change:
-            obj.pk, obj.shown_once = self.site.create_hook(request, obj.name)
+            obj.pk, obj.shown_once = self.site.hook(request).make(obj.name)
             return
-        workspace = obj.workspace_id
+        changes = self.site.hook(request, obj.workspace_id)
         if "active" in form.changed_data:
-            self.site.switch_hook(request, workspace, obj.pk, obj.active)
+            changes.switch(obj.pk, obj.active)
         if form.cleaned_data.get("new_secret"):
-            obj.shown_once = self.site.rotate_hook(request, workspace, obj.pk)
+            obj.shown_once = changes.rotate(obj.pk)
 
     def response_add(self, request: HttpRequest, obj: Any, *_: Any, **__: Any) -> HttpResponse:
         return self._shown(request, obj)
@@ -161,12 +163,11 @@ class HookIdentityAdmin(Edited):
         return False  # one is taken away and another made: two events
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        user = form.cleaned_data["user"]
-        workspace = obj.hook.workspace_id
-        obj.pk = self.site.map_identity(request, workspace, obj.hook_id, obj.identity, user.pk)
+        changes = self.site.hook(request, obj.hook.workspace_id)
+        obj.pk = changes.map(obj.hook_id, obj.identity, form.cleaned_data["user"].pk)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        self.site.unmap_identity(request, obj.workspace_id, obj.hook_id, obj.identity)
+        self.site.hook(request, obj.workspace_id).unmap(obj.hook_id, obj.identity)
 
 
 @admin.register(HookDelivery)

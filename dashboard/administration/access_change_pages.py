@@ -50,7 +50,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "ended": [one for one in shown if one not in waiting],
         "may_decide": may(who, "access"),
         "oversees": oversees,
-        "identities": hooks.own_identities(who),
+        "identities": hooks.own_identities(who).results,
     }
     return render(request, "administration/access_changes.html", context)
 
@@ -61,15 +61,6 @@ def confirm(request: HttpRequest, change_id: UUID) -> HttpResponse:
     """Carry out what another admin asked for."""
     row = confirm_access_change(actor(request), change_id)
     flash(request, f"Confirmed: {', '.join(row.gives)} for {row.name}.")
-    return SeeOther(reverse(HOME))
-
-
-@require_POST
-@member
-def confirm_identity(request: HttpRequest, identity_id: UUID) -> HttpResponse:
-    """Let a word of a hook stand for oneself."""
-    row = hooks.confirm_identity(actor(request), identity_id)
-    flash(request, f"Confirmed: {row.identity} in {row.hook_name} decides in your name.")
     return SeeOther(reverse(HOME))
 
 

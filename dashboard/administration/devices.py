@@ -24,11 +24,11 @@ from approvals.notify.texts.kinds import ADDRESS_MAX
 from checkpoints.states import WorkspaceEventKind
 from dashboard import errors
 from dashboard.documents.state_shape import Shape
-from dashboard.errors import Forbidden, Missing, translated
+from dashboard.errors import Forbidden, translated
 from dashboard.fields.credentials import check_credentials
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
-from dashboard.kit.action import Action, Target, read
+from dashboard.kit.action import Action, Target, by_id, read
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.command import verb
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused
@@ -102,14 +102,11 @@ def remove_device(actor: Actor, _: Nothing, device_id: UUID) -> Device:
     return Device.model_validate(row)
 
 
-def _device_named(_: Actor, text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise Missing("There is no such device; `device list` shows them.") from None
-
-
-DEVICE: Final = Target(name="device", find=_device_named, metavar="ID")
+DEVICE: Final = Target(
+    name="device",
+    find=by_id("There is no such device; `device list` shows them."),
+    metavar="ID",
+)
 REMOVE: Final = Action(
     name="device.remove",
     right="subscribe",

@@ -6,8 +6,7 @@ Nothing is sent here: a worker does that, also for a test.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Final
 from uuid import UUID
@@ -27,17 +26,19 @@ from approvals.notify.texts.kinds import (
 )
 from checkpoints.states import WorkspaceEventKind
 from dashboard.documents.state_shape import Shape
-from dashboard.errors import Invalid, Missing, translated
-from dashboard.identity import tokens
+from dashboard.errors import Missing, translated
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action, Target, read
-from dashboard.kit.command import verb
+from dashboard.kit.command import listing, show_row, verb
 from dashboard.kit.resource import reading
 from dashboard.kit.shapes.requests import Nothing, RequestShape
 from dashboard.kit.shapes.texts import NotBlank, OneOf
-from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.terminal.console import PersonalCommand
 from dashboard.kit.terminal.tables import Table, table
-from dashboard.people.accounts.administration import Administrator, require_audit
+from dashboard.people.accounts.administration import require_audit
+
+from .former_secrets import keep_option
+from .record_forms import RecordForms
 
 Names = Annotated[list[Annotated[str, NotBlank(PERSON_MAX)]], Field(max_length=PLACES_MAX)]
 
@@ -310,19 +311,8 @@ ONE: Final = reading(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointForms:
-    """The same for the forms of the records: `who` acts in `workspace`, in their own for None."""
-
-    who: Administrator
-    workspace: UUID | None
-
-    @property
-    def actor(self) -> Actor:
-        """A superuser may act in every workspace."""
-        if not self.who.superuser or self.workspace is None:
-            return self.who.actor
-        return replace(self.who.actor, workspace=self.workspace)
+class EndpointForms(RecordForms):
+    """The actions on endpoints for the forms of the records."""
 
     def make(self, kind: str, values: Mapping[str, Any]) -> tuple[UUID, str]:
         """A new one: its id and its secret."""
@@ -349,22 +339,6 @@ class EndpointForms:
 # --- command --------------------------------------------------------------------------------------
 
 
-def _list(command: PersonalCommand) -> None:
-    shown = list_endpoints(command.actor("notify"))
-    command.tell(shown, _table(shown.results))
-    if not shown.results:
-        command.say("There is no endpoint: nobody is notified.")
-
-
-def _switch(active: bool) -> Callable[[PersonalCommand], None]:
-    def act(command: PersonalCommand) -> None:
-        actor = command.actor(SWITCH.right)
-        ident = _endpoint_named(actor, command.options["name"])
-        _show(command, actor, SWITCH.run(actor, SwitchEndpoint(active=active), ident))
-
-    return act
-
-
 def _values(options: dict[str, Any]) -> dict[str, Any]:
     """The endpoint's values from the command line; what is not named is left out."""
     lists = {"events": options["event"], "people": options["people"], "teams": options["teams"]}
@@ -373,21 +347,9 @@ def _values(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _overlap(options: dict[str, Any]) -> dict[str, Any]:
-    words = options["keep"]
-    keep = None if words == "0" else tokens.lifetime(words, "--keep")
-    if words != "0" and keep is None:
-        raise Invalid("--keep", "must have an end")
-    return {"overlap": 0 if keep is None else int(keep.total_seconds())}
-
-
-def _show(command: PersonalCommand, _: Actor, shown: Endpoint, *__: UUID) -> None:
-    command.tell(shown, _table([shown]))
-
-
 def _show_secret(command: PersonalCommand, actor: Actor, shown: EndpointMade, *_: UUID) -> None:
     if command.as_json or not shown.secret:
-        _show(command, actor, shown if command.as_json else _read(actor, shown.id))
+        show_row(_table)(command, actor, shown)
         return
     command.stdout.write(shown.secret)
     command.say(f"{shown.name} ({shown.id}): this is the only time the secret is shown.")
@@ -413,10 +375,6 @@ def _table(rows: list[Endpoint]) -> Table:
     )
 
 
-def _name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME")
-
-
 def _value_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", help="a mail address, an address of apprise, or https://...")
     parser.add_argument(
@@ -427,15 +385,15 @@ def _value_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--teams", action="append", default=[], metavar="TEAM")
 
 
-def _keep_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--keep", default="24h", metavar="24h", help="how long the former secret signs as well"
-    )
-
-
 VALUES: Final = ("target", "events", "digest", "people", "teams")
 VERBS: Final = (
-    Verb("list", "lists the endpoints that notifications go to", _list),
+    listing(
+        "lists the endpoints that notifications go to",
+        "notify",
+        list_endpoints,
+        _table,
+        empty="There is no endpoint: nobody is notified.",
+    ),
     verb(
         MAKE,
         _show_secret,
@@ -444,9 +402,20 @@ VERBS: Final = (
         without=VALUES,
         beside=(_value_options, _values),
     ),
-    verb(CHANGE, _show, without=("name", *VALUES), beside=(_value_options, _values)),
-    verb(ROTATE, _show_secret, without=("overlap",), beside=(_keep_option, _overlap)),
-    Verb("enable", SWITCH.help, _switch(True), _name, declared=SWITCH.name),
-    Verb("disable", "sends nothing to an endpoint", _switch(False), _name),
-    verb(TEST, _show),
+    verb(CHANGE, show_row(_table), without=("name", *VALUES), beside=(_value_options, _values)),
+    verb(
+        ROTATE,
+        _show_secret,
+        without=("overlap",),
+        beside=keep_option("overlap", "how long the former secret signs as well"),
+    ),
+    verb(SWITCH, show_row(_table), called="enable", fixed={"active": True}),
+    verb(
+        SWITCH,
+        show_row(_table),
+        called="disable",
+        does="sends nothing to an endpoint",
+        fixed={"active": False},
+    ),
+    verb(TEST, show_row(_table)),
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any, Final, Self
 from uuid import UUID
@@ -53,10 +52,10 @@ from dashboard.kit.shapes.requests import Nothing, RequestShape
 from dashboard.kit.shapes.texts import Id, NotBlank, OneOf
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
-from dashboard.people.accounts.administration import Administrator
 from dashboard.wording.fleet.incidents import LOOKS
 
 from . import devices, quiet_hours
+from .record_forms import RecordForms
 from .usable_endpoints import usable_endpoints, writes_to_people
 
 LABEL: Final = "^$|="
@@ -309,19 +308,8 @@ class Subscriptions(MemberView):
         return answer(SubscriptionList(results=[Subscription.of(row) for row in rows]))
 
 
-@dataclass(frozen=True, slots=True)
-class SubscriptionForms:
-    """The same for the forms of the records: `who` acts in `workspace`, in their own for None."""
-
-    who: Administrator
-    workspace: UUID | None
-
-    @property
-    def actor(self) -> Actor:
-        """A superuser may act in every workspace."""
-        if not self.who.superuser or self.workspace is None:
-            return self.who.actor
-        return replace(self.who.actor, workspace=self.workspace)
+class SubscriptionForms(RecordForms):
+    """The actions on subscriptions for the forms of the records."""
 
     def make(self, values: Mapping[str, Any], *, person: str, team: str) -> UUID:
         """A new one: its id."""

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from checkpoints.state import deltas
 from checkpoints.states import EventKind, WorkspaceEventKind
-from dashboard.errors import Invalid, translated
+from dashboard.errors import Invalid, Missing, translated
 from dashboard.fields.credentials import check_credentials
 from dashboard.identity.permissions import RIGHTS, Actor, require
 from dashboard.kit import second_person
@@ -60,11 +60,12 @@ class Action[Input: RequestShape, Result]:
     `target` is what its address names by id, None for nothing. With `versioned` a caller may name
     the version of the target that was looked at. `alternatives` are fields of which one may be
     given; fields that are `checked_apart` are judged by the function, as the agent has them. With
-    `operation` a policy can demand a second person. `events` are the kinds one of
-    which `perform` puts on record. `shape` makes the answer of a call from what `perform` returns,
-    where a page needs more. `done` says in a sentence what was done, `help` continues the
-    name of a command ("stops all threads"). `call_id` names its call where that is not its name in
-    the plural. Of an answer that has a `secret` no copy is stored for an Idempotency-Key.
+    `operation` a policy can demand a second person, with `second_admin` another admin may have to
+    confirm it. `events` are the kinds one of which `perform` puts on record. `shape` makes the
+    answer of a call from what `perform` returns, where a page needs more. `done` says in a sentence
+    what was done, `help` continues the name of a command ("stops all threads"). `call_id` names its
+    call where that is not its name in the plural. Of an answer that has a `secret` no copy is
+    stored for an Idempotency-Key.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Action[Input: RequestShape, Result]:
     alternatives: tuple[str, ...] = ()
     checked_apart: tuple[str, ...] = ()
     operation: Operation | None = None
+    second_admin: bool = False
     shape: Callable[[Result, Actor], BaseModel] | None = None
     preview: Preview[Any] | None = None
     secret: bool = False
@@ -167,6 +169,18 @@ class Action[Input: RequestShape, Result]:
         both = [name for name in self.alternatives if values.get(name) is not None]
         if len(both) > 1:
             raise Invalid(f"$.{both[-1]}", f"give {' or '.join(both)}, not both")
+
+
+def by_id(missing: str) -> Callable[[Actor, str], UUID]:
+    """Find what has no name by its id; the sentence `missing` for another text."""
+
+    def find(_: Actor, text: str) -> UUID:
+        try:
+            return UUID(text)
+        except ValueError:
+            raise Missing(missing) from None
+
+    return find
 
 
 def read[Shape: RequestShape](shape: type[Shape], values: Mapping[str, Any]) -> Shape:

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from dashboard.kit.api.base import PREVIEW, MemberView, answer, refusals
 from dashboard.kit.api.parameters import IF_MATCH
-from dashboard.kit.shapes.previews import SecondPersonAsked
+from dashboard.kit.shapes.previews import SecondAdminAsked, SecondPersonAsked
 
 from .action import Action
 
@@ -24,6 +24,8 @@ def call(action: Action[Any, Any], reads: type[MemberView] = MemberView) -> Call
         answers[200] = action.preview.answers
     if action.operation:
         answers[202] = SecondPersonAsked
+    if action.second_admin:
+        answers[202] = SecondAdminAsked
     refused = [404, 409, 422] if action.target else [422]
     refused += [412] if action.versioned else []
 

@@ -23,6 +23,8 @@ def verb(
     show: Callable[..., None],
     *,
     called: str = "",
+    does: str = "",
+    fixed: Mapping[str, Any] | None = None,
     names: Mapping[str, Sequence[str]] | None = None,
     without: Collection[str] = (),
     beside: tuple[_Declare, Callable[[dict[str, Any]], dict[str, Any]]] | None = None,
@@ -34,9 +36,10 @@ def verb(
 
     `show` shows what was done: of (command, person, result, id). `plan_table` shows the plan for
     `--preview`, `question` is asked of (input, plan) before anything is done, `note` follows the
-    sentence of what was done. `called` is the verb's own word where it has one. `names` are
-    arguments that are not called like their field, `without` the fields that have none; `beside`
-    declares others and reads values of the input from them.
+    sentence of what was done. `called` is the verb's own word where it has one, `does` its own
+    help; `fixed` are the values that it stands for. `names` are arguments that are not called like
+    their field, `without` the fields that have none; `beside` declares others and reads values of
+    the input from them.
     """
     if (action.preview is None) is not (plan_table is None and question is None):
         raise TypeError(f"{action.name} shows its plan nowhere, or one that it does not have")
@@ -45,14 +48,17 @@ def verb(
     places = [name for name, (word, *_) in named.items() if not word.startswith("--")]
     fields = dict.fromkeys([*places, *action.takes.model_fields])
     words = {name: named.get(name, ()) for name in fields}
-    for name in without:
+    values_of_verb = dict(fixed or {})
+    for name in (*without, *values_of_verb):
         del words[name]
 
     def act(command: PersonalCommand) -> None:
         options, actor = command.options, command.actor(action.right)
         kind = action.target
         target = [kind.find(actor, options[kind.name])] if kind else []
-        values = _values(action, words, options) | (beside[1](options) if beside else {})
+        values = values_of_verb | _values(action, words, options)
+        if beside:
+            values |= beside[1](options)
         wanted = read(action.takes, values)
         if action.preview:
             plan = action.plan(actor, wanted, *target)
@@ -82,7 +88,35 @@ def verb(
             add_yes_argument(parser)
 
     name = called or action.verb.replace("_", "-")
-    return Verb(name, action.help, act, arguments, action.examples, action.name)
+    return Verb(name, does or action.help, act, arguments, action.examples, action.name)
+
+
+def listing(
+    does: str,
+    right: str,
+    read_all: Callable[..., Any],
+    table_of: Callable[[Any], Table],
+    *,
+    empty: str = "",
+) -> Verb:
+    """The verb `list`: `read_all(person).results` in a table, the sentence `empty` without any."""
+
+    def act(command: PersonalCommand) -> None:
+        shown = read_all(command.actor(right))
+        command.tell(shown, table_of(shown.results))
+        if empty and not shown.results:
+            command.say(empty)
+
+    return Verb("list", does, act)
+
+
+def show_row(table_of: Callable[[Any], Table]) -> Callable[..., None]:
+    """Show the result of a verb as a row in the table of the list."""
+
+    def show(command: PersonalCommand, _: Any, row: Any, *__: UUID) -> None:
+        command.tell(row, table_of([row]))
+
+    return show
 
 
 def _add_options(

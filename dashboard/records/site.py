@@ -29,6 +29,7 @@ from approvals.policies.coverage import held_tools
 from checkpoints import queries
 from dashboard.administration import retention
 from dashboard.administration.endpoints import EndpointForms
+from dashboard.administration.hooks import HookForms
 from dashboard.administration.subscriptions import SubscriptionForms
 from dashboard.errors import ActionError, Forbidden, Missing, NeedsSecondAdmin
 from dashboard.fields.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
@@ -41,7 +42,6 @@ from dashboard.wording.sentences import steps_limit
 
 from . import cells as showing
 from . import mcp_pages, policy_pages, search_pages
-from .hook_service import HookAdminService
 
 GROUPS = (
     ("Threads", ("thread", "checkpoint", "content", "event", "activity", "artifact")),
@@ -73,7 +73,7 @@ class OwnPasswordForm(PasswordChangeForm):
         return self.user
 
 
-class RecordsSite(HookAdminService, admin.AdminSite):
+class RecordsSite(admin.AdminSite):
     """Django's admin by our roles; also the `ListSite` and the `Editor` of the floors below."""
 
     site_header = "Gatepost records"
@@ -271,6 +271,10 @@ class RecordsSite(HookAdminService, admin.AdminSite):
     def endpoint(self, request: HttpRequest, workspace: UUID | None = None) -> EndpointForms:
         """The actions on notification endpoints; a superuser may perform them in each workspace."""
         return EndpointForms(self.member(request), workspace)
+
+    def hook(self, request: HttpRequest, workspace: UUID | None = None) -> HookForms:
+        """The actions on inbound hooks; a superuser may perform them in each workspace."""
+        return HookForms(self.member(request), workspace)
 
     def subscription(
         self, request: HttpRequest, workspace: UUID | None = None

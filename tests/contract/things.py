@@ -30,7 +30,7 @@ from dashboard.people.accounts.administration import Administrator
 from dashboard.people.logins import proposals
 from dashboard.people.sso import identities
 from tests.support.cast import Cast
-from tests.unit.dashboard import scene
+from tests.unit.dashboard import hooking, scene
 from tests.unit.dashboard.gateway import listing
 
 ISSUER = "https://login.example.com"
@@ -162,7 +162,7 @@ def make_access_change(cast: Cast, *, elsewhere: bool = False) -> UUID:
 def make_inbound(cast: Cast, name: str) -> UUID:
     """An inbound hook in somebody's workspace; its word U1 stands for a member of it."""
     who = cast.actor(name)
-    hook = hooks.create_hook(who, f"inbound-{uuid4().hex[:8]}")[0].id
+    hook = hooking.created(who, f"inbound-{uuid4().hex[:8]}").id
     member = cast.users["manager"].pk if who.workspace == cast.workspace else who.user_id
     hooks.map_identity(who, hook, "U1", member)
     return hook
@@ -171,7 +171,7 @@ def make_inbound(cast: Cast, name: str) -> UUID:
 def make_identity(cast: Cast, name: str) -> UUID:
     """A word of a new hook that stands for a person of the cast, who has not confirmed it."""
     who = cast.actor("stranger" if name == "stranger" else "admin")
-    hook = hooks.create_hook(who, f"inbound-{uuid4().hex[:8]}")[0].id
+    hook = hooking.created(who, f"inbound-{uuid4().hex[:8]}").id
     return hooks.map_identity(who, hook, "U1", cast.users[name].pk).id
 
 

@@ -76,7 +76,7 @@ def _file() -> str:
 
 
 def _named(world: World, actor: str = "admin") -> str:
-    return hooks.create_hook(world.cast.actor(actor), f"door-{uuid4().hex[:8]}")[0].name
+    return hooking.created(world.cast.actor(actor), f"door-{uuid4().hex[:8]}").name
 
 
 def _mapped(world: World) -> str:
@@ -86,7 +86,7 @@ def _mapped(world: World) -> str:
 
 def _unconfirmed(world: World) -> str:
     who = world.cast.actor("admin")
-    hook, _ = hooks.create_hook(who, f"door-{uuid4().hex[:8]}")
+    hook = hooking.created(who, f"door-{uuid4().hex[:8]}")
     hooks.map_identity(who, hook.id, "U1", world.cast.users["operator"].pk)
     return hook.name
 

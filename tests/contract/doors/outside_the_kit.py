@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 OUTSIDE: Final[dict[str, list[str]]] = {
-    "Settings that are not converted yet; hooks are on the recorded writer already.": [
-        *("hooks_make", "hooks_map", "hooks_rotate", "hooks_switch"),
-        *("hooks_unmap", "identities_confirm", "mcp_servers_accept", "mcp_servers_add"),
+    "Settings that are not converted yet.": [
+        *("mcp_servers_accept", "mcp_servers_add"),
         *("mcp_servers_change", "mcp_servers_mode", "mcp_servers_remove", "mcp_servers_tools"),
         *("policies_change", "policies_make", "policies_try"),
         *("views_change", "views_remove", "views_save"),

@@ -31,6 +31,7 @@ from tests.contract.things import (
     make_view,
 )
 from tests.contract.world import World
+from tests.unit.dashboard import hooking
 
 
 def user(world: World, foreign: bool) -> int:
@@ -58,7 +59,7 @@ def token(world: World, foreign: bool) -> str:
 
 def hook(world: World, foreign: bool) -> str:
     who = world.cast.actor("stranger" if foreign else "admin")
-    return str(hooks.create_hook(who, f"door-{uuid4().hex[:8]}")[0].id)
+    return str(hooking.created(who, f"door-{uuid4().hex[:8]}").id)
 
 
 def identity(world: World, foreign: bool) -> str:

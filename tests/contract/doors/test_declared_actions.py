@@ -80,7 +80,7 @@ def test_each_action_has_one_call_and_a_command() -> None:
         assert spec["summary"] == action.summary
         assert ("preview" in operations()[action.operation_id].query) is bool(action.preview)
         assert ("412" in spec["responses"]) is action.versioned
-        waits = bool(action.operation) or action.status == 202
+        waits = bool(action.operation) or action.second_admin or action.status == 202
         assert ("202" in spec["responses"]) is waits
 
 

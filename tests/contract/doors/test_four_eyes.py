@@ -23,6 +23,7 @@ from checkpoints import queries as threads
 from checkpoints import store
 from dashboard.administration import hooks
 from dashboard.identity import tokens
+from dashboard.kit.shapes.requests import Nothing
 from tests.support.cast import Cast
 from tests.unit.dashboard import hooking, scene
 
@@ -73,7 +74,7 @@ def ways(cast: Cast, row: ApprovalRow) -> dict[str, Callable[[str], tuple[int, s
     """Every door that decides, as somebody; (status, what was said)."""
     path = f"/api/v1/approvals/{row.id}/decide/"
     admin = cast.actor("admin")
-    hook, secret = hooks.create_hook(admin, "elsewhere")
+    hook = hooking.created(admin, "elsewhere")
 
     def answer(result: Any) -> tuple[int, str]:
         return result.status_code, result.content.decode()
@@ -93,9 +94,9 @@ def ways(cast: Cast, row: ApprovalRow) -> dict[str, Callable[[str], tuple[int, s
 
     def carried(name: str) -> tuple[int, str]:
         mapped = hooks.map_identity(admin, hook.id, name, cast.users[name].pk)
-        hooks.confirm_identity(cast.actor(name), mapped.id)
+        hooks.CONFIRM.run(cast.actor(name), Nothing(), mapped.id)
         payload = hooking.verdict(row, by=name)
-        return answer(hooking.send(Client(), hook.id, payload, secret=secret))
+        return answer(hooking.send(Client(), hook.id, payload, secret=hook.secret))
 
     def bulk(name: str) -> tuple[int, str]:
         items = [{"id": str(row.id), **body(row)}]

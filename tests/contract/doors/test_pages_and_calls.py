@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from dashboard.administration import hooks
 from dashboard.approvals.decide_many import decide_many
 from dashboard.kit.action import ACTIONS
 from tests.contract.calls import example, send
@@ -29,7 +28,7 @@ from .choke_point import BY_HAND
 pytestmark = pytest.mark.requirement("D06")
 
 # The last one is `start_or_continue` for those who do not care which it was.
-SAME = {"start_thread": "start_or_continue", "enable_hook": "disable_hook"}  # of one call
+SAME = {"start_thread": "start_or_continue"}
 
 
 def _goal(world: World) -> dict[str, Any]:
@@ -172,16 +171,6 @@ SHOWS = {
 # A capsule of any size and a folder on the machine are read by command; no page does it either.
 BY_COMMAND = {"import_thread", "external.keep_state"}
 # Of the login alone, the workspace that it acts in included; and a browser's reports, for the log.
-# What the records do with inbound hooks, in a module of its own.
-HOOKS = (
-    "create_hook",
-    "rotate_hook",
-    "enable_hook",
-    "disable_hook",
-    "map_identity",
-    "confirm_identity",
-    "unmap_identity",
-)
 DOOR = {"login", "login_code", "logout", "welcome", "workspace", "violations"}
 # A browser creates a passkey for the page that it shows, and for nobody else.
 DOOR |= {"passkey_add"}
@@ -209,7 +198,6 @@ def codes() -> dict[Any, str]:
         and not name.startswith("_")
         and name not in ("closed", "is_own", "lease_of", "owner_of")
     }
-    results |= {name: getattr(hooks, name) for name in HOOKS}
     results |= BY_HAND
     results["decide_many"] = decide_many
     for action in ACTIONS.values():

@@ -13,6 +13,10 @@ from uuid import UUID, uuid4
 
 from approvals.queries import ApprovalRow
 from dashboard.administration import hooks
+from dashboard.administration.hooks import HookMade, MakeHook
+from dashboard.identity.permissions import Actor
+from dashboard.kit.action import read
+from dashboard.kit.shapes.requests import Nothing
 from tests.support.cast import Cast
 
 PATH = "/api/v1/hooks/decide/"
@@ -50,11 +54,16 @@ def verdict(row: ApprovalRow, by: str = "U1", **more: Any) -> dict[str, Any]:
 def made(cast: Cast, name: str = "slack", **words: str) -> tuple[UUID, str]:
     """A hook of the default workspace whose words stand for people of the cast; (id, secret)."""
     admin = cast.actor("admin")
-    row, secret = hooks.create_hook(admin, name)
+    hook = created(admin, name)
     for word, person in words.items():
-        mapped = hooks.map_identity(admin, row.id, word, cast.users[person].pk)
-        hooks.confirm_identity(cast.actor(person), mapped.id)
-    return row.id, secret
+        mapped = hooks.map_identity(admin, hook.id, word, cast.users[person].pk)
+        hooks.CONFIRM.run(cast.actor(person), Nothing(), mapped.id)
+    return hook.id, hook.secret
+
+
+def created(admin: Actor, name: str) -> HookMade:
+    """A hook with its secret."""
+    return hooks.MAKE.run(admin, read(MakeHook, {"name": name}))
 
 
 def send(

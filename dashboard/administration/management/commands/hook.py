@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.administration.hook_verbs import VERBS
+from dashboard.administration.hooks import VERBS
 from dashboard.kit.terminal.console import VerbsCommand
 
 

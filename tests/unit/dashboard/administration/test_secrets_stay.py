@@ -20,10 +20,11 @@ from approvals.notify.endpoints import Wanted
 from approvals.notify.fan_out import spread
 from approvals.notify.models import Endpoint
 from dashboard.administration import hooks
+from dashboard.administration.hooks import RotateHook
 from dashboard.operate.logs import logging_config
 from tests.support.cast import Cast
 from tests.support.logs import logged_by
-from tests.unit.dashboard import scene
+from tests.unit.dashboard import hooking, scene
 from tests.unit.dashboard.carried import run
 
 pytestmark = pytest.mark.django_db
@@ -41,12 +42,12 @@ def stored(cast: Cast) -> tuple[Cast, list[str], UUID]:
     made, first = endpoints.make(workspace, "webhook", webhook, actor=who.id)
     endpoints.make(workspace, "apprise", Wanted(name="b", target=CHAT), actor=who.id)
     second = endpoints.rotate(made, workspace=workspace, actor=who.id)
-    hook, third = hooks.create_hook(who, "slack")
-    fourth = hooks.rotate_hook(who, hook.id)
+    hook = hooking.created(who, "slack")
+    fourth = hooks.ROTATE.run(who, RotateHook(), hook.id).secret
     row = scene.waiting(workspace, scene.make_agent())
     endpoints.try_out(made, workspace=workspace, actor=who.id)
     spread()
-    secrets = [one.removeprefix("whsec_") for one in (first, second, third, fourth)]
+    secrets = [one.removeprefix("whsec_") for one in (first, second, hook.secret, fourth)]
     return cast, [*secrets, "T0KENA1234", "T0KENC1234", "P4TH-0F-THE-0NE"], row.thread
 
 

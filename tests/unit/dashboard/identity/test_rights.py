@@ -84,7 +84,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "import": lambda who: import_thread(who, Path("there is none")),
         "policy": lambda who: edit_policy(who, approval, active=False),
         "notify": lambda who: endpoints.MAKE.run(who, MakeEndpoint(kind="email", name="x")),
-        "hook": lambda who: hooks.disable_hook(who, approval),
+        "hook": lambda who: hooks.SWITCH.run(who, hooks.SwitchHook(active=False), approval),
         "mcp": lambda who: remove_mcp_server(who, approval),
         "breaker": lambda who: RELEASE.run(who, ReleaseBreaker(reason="right"), approval),
         "request_erasure": lambda who: ERASE.run(who, RequestErasure(reason="consent"), thread),
@@ -96,7 +96,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "save_view": lambda who: view_actions.remove_view(who, approval),
         "delegate": lambda who: deputies.REMOVE.run(who, Nothing(), approval),
         "access": lambda who: refuse_access_change(who, approval),
-        "stand_for": lambda who: hooks.confirm_identity(who, approval),
+        "stand_for": lambda who: hooks.CONFIRM.run(who, Nothing(), approval),
         "sign_ins": lambda who: end_sign_in(who, approval),
         "people": lambda who: edit_user(Administrator(who, False), 2**31 - 1, {}),
     }

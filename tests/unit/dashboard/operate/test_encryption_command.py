@@ -20,8 +20,10 @@ from checkpoints.encryption.columns import columns
 from checkpoints.encryption.keys import new_key
 from checkpoints.models.threads import WorkspaceEvent
 from dashboard.administration import hooks
+from dashboard.administration.hooks import RotateHook
 from dashboard.records.integrity.proof import workspace_report
 from tests.support.cast import Cast
+from tests.unit.dashboard import hooking
 from tests.unit.dashboard.carried import run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G09")]
@@ -32,8 +34,8 @@ TARGET = "https://agent.example/in/P4TH-0F-THE-0NE"
 def rows(cast: Cast) -> tuple[Cast, UUID, UUID]:
     """A hook with two secrets, an endpoint with two and an address."""
     who = cast.actor("admin")
-    hook, _ = hooks.create_hook(who, "slack")
-    hooks.rotate_hook(who, hook.id)
+    hook = hooking.created(who, "slack")
+    hooks.ROTATE.run(who, RotateHook(), hook.id)
     made, _ = endpoints.make(
         cast.workspace, "webhook", Wanted(name="a", target=TARGET), actor=who.id
     )

@@ -10,9 +10,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from approvals.queries import ApprovalRow
+from checkpoints.errors import InvalidValue
 from dashboard.administration import hooks
+from dashboard.administration.hooks import RotateHook, SwitchHook, UnmapIdentity
 from dashboard.errors import ActionError, Forbidden
 from tests.support.cast import Cast
+from tests.unit.dashboard import hooking
 from tests.unit.dashboard.access import confirm_waiting
 from tests.unit.dashboard.administration.hooks.helpers import CLIENT, kinds
 from tests.unit.dashboard.hooking import send, verdict
@@ -24,12 +27,11 @@ pytestmark = pytest.mark.requirement("C35")
 def test_only_admins_look_after_hooks(cast: Cast, hook: tuple[UUID, str], name: str) -> None:
     who = cast.actor(name)
     for act in (
-        lambda: hooks.create_hook(who, "other"),
-        lambda: hooks.rotate_hook(who, hook[0]),
-        lambda: hooks.enable_hook(who, hook[0]),
-        lambda: hooks.disable_hook(who, hook[0]),
+        lambda: hooking.created(who, "other"),
+        lambda: hooks.ROTATE.run(who, RotateHook(), hook[0]),
+        lambda: hooks.SWITCH.run(who, SwitchHook(active=False), hook[0]),
         lambda: hooks.map_identity(who, hook[0], "U5", 1),
-        lambda: hooks.unmap_identity(who, hook[0], "U1"),
+        lambda: hooks.UNMAP.run(who, UnmapIdentity(identity="U1"), hook[0]),
     ):
         with pytest.raises(Forbidden, match="Needs the role admin"):
             act()
@@ -44,18 +46,18 @@ def test_words_for_people_can_be_seen(cast: Cast, hook: tuple[UUID, str], word: 
 @pytest.mark.parametrize("name", ["", "Slack", "a b", "-a", "x" * 41, "a/b"])
 def test_names_are_plain_words(cast: Cast, name: str) -> None:
     with pytest.raises(ActionError, match="name"):
-        hooks.create_hook(cast.actor("admin"), name)
+        hooking.created(cast.actor("admin"), name)
 
 
 def test_a_name_and_a_secret_of_the_sender(cast: Cast) -> None:
-    admin = cast.actor("admin")
+    admin, add = cast.actor("admin"), hooks.hooks.add
     chosen = "whsec_" + "QUJD" * 8
-    assert hooks.create_hook(admin, "pager", chosen)[1] == chosen
+    assert add(cast.workspace, "pager", actor=admin.id, secret=chosen)[1] == chosen
     with pytest.raises(ActionError, match="name of another hook"):
-        hooks.create_hook(admin, "pager")
+        hooking.created(admin, "pager")
     for bad in ("QUJD" * 8, "whsec_" + "A" * 8, "whsec_***"):
-        with pytest.raises(ActionError, match="whsec_"):
-            hooks.create_hook(admin, "other", bad)
+        with pytest.raises(InvalidValue, match="whsec_"):
+            add(cast.workspace, "other", actor=admin.id, secret=bad)
 
 
 # --- the admin site -------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,7 +15,9 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from dashboard.administration import hooks
+from dashboard.administration.hooks import RotateHook, SwitchHook, UnmapIdentity
 from dashboard.errors import ActionError, Missing
+from dashboard.kit.shapes.requests import Nothing
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.administration.hooks.helpers import CLIENT, kinds, now, refused
@@ -202,7 +203,7 @@ def test_what_was_mended_may_be_sent_again(
     assert send(CLIENT, ident, body, headers).status_code == 403
     mapped = hooks.map_identity(cast.actor("admin"), ident, "U9", cast.users["manager"].pk)
     assert send(CLIENT, ident, body, headers).status_code == 403
-    hooks.confirm_identity(cast.actor("manager"), mapped.id)
+    hooks.CONFIRM.run(cast.actor("manager"), Nothing(), mapped.id)
     assert send(CLIENT, ident, body, headers).status_code == 200
 
 
@@ -226,10 +227,10 @@ def test_rights_count_as_they_are_at_that_moment(cast: Cast, hook: tuple[UUID, s
     manager.is_active = True
     manager.save()
     admin = cast.actor("admin")
-    hooks.disable_hook(admin, hook[0])
+    hooks.SWITCH.run(admin, SwitchHook(active=False), hook[0])
     payload["hook"] = tried()
-    hooks.enable_hook(admin, hook[0])
-    hooks.unmap_identity(admin, hook[0], "U1")
+    hooks.SWITCH.run(admin, SwitchHook(active=True), hook[0])
+    hooks.UNMAP.run(admin, UnmapIdentity(identity="U1"), hook[0])
     payload["mapping"] = tried()
     assert {name: code for name, (code, _) in payload.items()} == {
         "role": 403,
@@ -248,7 +249,7 @@ def test_secrets_overlap_while_they_change(cast: Cast, hook: tuple[UUID, str]) -
         one = scene.waiting(cast.workspace, agent)
         return bool(send(CLIENT, ident, verdict(one), secret=secret).status_code == 200)
 
-    second = hooks.rotate_hook(admin, ident)
+    second = hooks.ROTATE.run(admin, RotateHook(), ident).secret
     assert (opens(first), opens(second)) == (True, True)
     # A sender that knows both may sign with both.
     one = scene.waiting(cast.workspace, agent)
@@ -257,14 +258,14 @@ def test_secrets_overlap_while_they_change(cast: Cast, hook: tuple[UUID, str]) -
     other = sign(second, headers["webhook-id"], headers["webhook-timestamp"], body)
     headers["webhook-signature"] += f" v2,abc {other}"
     assert send(CLIENT, ident, body, headers).status_code == 200
-    third = hooks.rotate_hook(admin, ident, timedelta())
+    third = hooks.ROTATE.run(admin, RotateHook(keep=0), ident).secret
     assert [opens(one) for one in (first, second, third)] == [False, False, True]
     assert kinds(cast.workspace)[:3] == ["hook.created", "hook.mapped", "hook.confirmed"]
     assert kinds(cast.workspace).count("hook.rotated") == 2
     for _ in range(4):
-        hooks.rotate_hook(admin, ident)
+        hooks.ROTATE.run(admin, RotateHook(), ident)
     with pytest.raises(ActionError, match="secrets hold already"):
-        hooks.rotate_hook(admin, ident)
+        hooks.ROTATE.run(admin, RotateHook(), ident)
 
 
 def test_deliveries_are_kept_as_they_are(hook: tuple[UUID, str], row: ApprovalRow) -> None:
@@ -289,10 +290,10 @@ def test_other_workspaces_are_out_of_reach(cast: Cast, hook: tuple[UUID, str]) -
     refused(answer, 404, "no such request")
     stranger = cast.actor("stranger")  # an admin elsewhere
     for act in (
-        lambda: hooks.rotate_hook(stranger, hook[0]),
-        lambda: hooks.disable_hook(stranger, hook[0]),
+        lambda: hooks.ROTATE.run(stranger, RotateHook(), hook[0]),
+        lambda: hooks.SWITCH.run(stranger, SwitchHook(active=False), hook[0]),
         lambda: hooks.map_identity(stranger, hook[0], "U5", cast.users["stranger"].pk),
-        lambda: hooks.unmap_identity(stranger, hook[0], "U1"),
+        lambda: hooks.UNMAP.run(stranger, UnmapIdentity(identity="U1"), hook[0]),
         lambda: hooks.map_identity(cast.actor("admin"), hook[0], "U5", cast.users["stranger"].pk),
         lambda: hooks.map_identity(cast.actor("admin"), uuid4(), "U5", cast.users["manager"].pk),
     ):
