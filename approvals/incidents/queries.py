@@ -10,14 +10,32 @@ from uuid import UUID
 
 from checkpoints.errors import InvalidValue, NotFound
 from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.postgres.narrowing import condition, narrowing, parameters
 from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import deltas
 from checkpoints.tables.readers import record_of
 
 from ..notify.texts.incident_kinds import ATTENTION, FAILED, NEWEST_SHOWN
 
-SQL = sql_file(__file__)
 STATES: Final = ("open", "taken", "snoozed", "closed")
+ALL: Final = "all"
+_IN_STATE: Final = """CASE %(state)s::varchar WHEN 'open' THEN i.closed_at IS NULL
+    WHEN 'closed' THEN i.closed_at IS NOT NULL
+    WHEN 'taken' THEN i.closed_at IS NULL AND i.taken_by <> ''
+    WHEN 'snoozed' THEN i.closed_at IS NULL AND i.snoozed_until > clock_timestamp() END"""
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentSelection:
+    """Conditions that all hold for the incidents of a list: one of STATES or ALL; a trouble."""
+
+    state: str = narrowing(ALL, _IN_STATE)
+    kind: str = narrowing("", "i.kind = %(kind)s::varchar")
+    agent: str = narrowing("", "i.agent = %(agent)s::varchar")
+
+
+EVERY_INCIDENT: Final = IncidentSelection()
+SQL = sql_file(__file__, narrowed=condition(IncidentSelection))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +116,9 @@ class SubscriptionRow:
 
 
 def incidents(
+    selection: IncidentSelection = EVERY_INCIDENT,
     *,
     workspace: UUID,
-    state: str = "",
-    kind: str = "",
-    agent: str = "",
     after: UUID | None = None,
     limit: int = 50,
 ) -> list[IncidentRow]:
@@ -112,15 +128,9 @@ def incidents(
     """
     if after is not None and not fetch_named(SQL.incident, (after, workspace)):
         raise InvalidValue("cursor", "is not a cursor of this list")
-    params: dict[str, Any] = {
-        "workspace": workspace,
-        "state": state,
-        "kind": kind,
-        "agent": agent,
-        "after": after,
-        "limit": limit,
-    }
-    return [record_of(IncidentRow, row) for row in fetch_named(SQL.incidents, params)]
+    params = {"workspace": workspace, "after": after, "limit": limit}
+    rows = fetch_named(SQL.incidents, parameters(selection) | params)
+    return [record_of(IncidentRow, row) for row in rows]
 
 
 def incident(incident_id: UUID, *, workspace: UUID) -> IncidentRow:

@@ -6,13 +6,7 @@ i.id, i.workspace_id AS workspace, i.agent, i.kind, i.reason, i.threads, i.affec
 -- incidents -- Incidents of a workspace, the newest first, after one of them by keyset.
 SELECT {columns} FROM gp_incident i
 WHERE i.workspace_id = %(workspace)s::uuid
-  AND (%(kind)s::varchar = '' OR i.kind = %(kind)s::varchar)
-  AND (%(agent)s::varchar = '' OR i.agent = %(agent)s::varchar)
-  AND CASE %(state)s::varchar WHEN 'open' THEN i.closed_at IS NULL
-    WHEN 'closed' THEN i.closed_at IS NOT NULL
-    WHEN 'taken' THEN i.closed_at IS NULL AND i.taken_by <> ''
-    WHEN 'snoozed' THEN i.closed_at IS NULL AND i.snoozed_until > clock_timestamp()
-    ELSE true END
+  AND {narrowed}
   AND (%(after)s::uuid IS NULL OR (i.opened_at, i.id)
     < (SELECT o.opened_at, o.id FROM gp_incident o WHERE o.id = %(after)s::uuid))
 ORDER BY i.opened_at DESC, i.id DESC LIMIT %(limit)s

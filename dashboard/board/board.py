@@ -175,7 +175,7 @@ class BoardPage(BoardAddress):
                     FilterChip(
                         one.name,
                         text,
-                        one.chip,
+                        one.label,
                         shown,
                         one.phrase.format(shown),
                         self.address(self.statuses, **{one.name: ""}),

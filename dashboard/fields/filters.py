@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -23,7 +23,8 @@ class Kind:
 
     `page` is what an address takes. `value` reads a text, and raises ValueError with the end of a
     sentence; `text` writes a value as addresses have it. `pattern`, `longest`, `low` and `high`
-    are bounds that the API's document states.
+    are bounds that the API's document states. `choices` are all values there are: {word: what
+    pages call it}.
     """
 
     type: type
@@ -34,6 +35,7 @@ class Kind:
     longest: int = parameters.QUERY_MAX
     low: int = 0
     high: int = 0
+    choices: Mapping[str, str] = field(default_factory=dict)
 
 
 def text(longest: int) -> Kind:
@@ -62,6 +64,17 @@ def some(words: Collection[str], one: Callable[[str], Any]) -> Kind:
     return Kind(type=str, page=some_of(words), value=read_words, text=",".join, pattern=pattern)
 
 
+def one(choices: Mapping[str, str]) -> Kind:
+    """One of these words, each with what pages call it."""
+
+    def read_word(word: str) -> str:
+        if word not in choices:
+            raise ValueError(f"knows only {', '.join(choices)}")
+        return word
+
+    return Kind(type=str, page=parameters.one_of(choices), value=read_word, choices=choices)
+
+
 def _pair(word: str) -> tuple[str, str]:
     key, colon, value = word.partition(":")
     if not (key and colon):
@@ -82,12 +95,29 @@ PAIR: Final = Kind(type=tuple, page=parameters.TEXT, value=_pair, text=":".join,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Something that narrows a list, by the name of its parameter; `help` is a sentence."""
+    """Something that narrows a list, by the name of its parameter; `help` is a sentence.
+
+    `label` is what pages call it: the form of a list has an input for each filter with one. `unset`
+    is the choice of a select that narrows nothing.
+    """
 
     name: str
     kind: Kind
     help: str
     endpoints: Collection[str] = EVERYWHERE
+    label: str = ""
+    unset: str = "Any"
+
+
+@dataclass(frozen=True, slots=True)
+class FilterInput:
+    """The input of a filter in the form of a list, a select where there are `options`."""
+
+    name: str
+    label: str
+    value: str
+    options: Sequence[tuple[str, str]]
+    longest: int = parameters.TEXT_MAX
 
 
 def given_at[F: Filter](filters: Iterable[F], endpoint: str) -> tuple[F, ...]:
@@ -112,3 +142,25 @@ def read(filters: Iterable[Filter], texts: Mapping[str, str]) -> dict[str, Any]:
             if value is not False and value != ():
                 values[one.name] = value
     return values
+
+
+def form_inputs(
+    filters: Iterable[Filter],
+    texts: Mapping[str, str],
+    known: Mapping[str, Iterable[str]] | None = None,
+) -> list[FilterInput]:
+    """The inputs of a list's form, with the values of its address.
+
+    A text is chosen from the words that are `known` for it; one that is not among them stays.
+    """
+    inputs = []
+    for one in given_at(filters, PAGE):
+        if one.label:
+            value, words = texts.get(one.name, ""), (known or {}).get(one.name)
+            choices = one.kind.choices if words is None else {word: word for word in words}
+            options: list[tuple[str, str]] = []
+            if choices or words is not None:
+                others = {} if value in ("", *choices) else {value: value}
+                options = [("", one.unset), *others.items(), *choices.items()]
+            inputs.append(FilterInput(one.name, one.label, value, options))
+    return inputs

@@ -26,6 +26,8 @@ def call_parameters(filters: Iterable[Filter]) -> list[OpenApiParameter]:
 
 def _parameter(one: Filter) -> OpenApiParameter:
     kind, words = one.kind, _description(one)
+    if kind.choices:
+        return parameters.choice(one.name, tuple(kind.choices), words)
     if kind.type is bool:
         return parameters.flag(one.name, words)
     if kind.type is UUID:
@@ -61,18 +63,25 @@ def _description(one: Filter) -> str:
     return f"{one.help} Write key:value." if one.kind is PAIR else one.help
 
 
-def add_options(parser: argparse.ArgumentParser, filters: Iterable[Filter]) -> None:
-    """Declare the options of a command; a name of one letter has one hyphen."""
+def add_options(parser: argparse.ArgumentParser, filters: Iterable[Filter], **usual: str) -> None:
+    """Declare the options of a command, some with a `usual` value.
+
+    A name of one letter has one hyphen.
+    """
     for one in given_at(filters, COMMAND):
         words = one.help.removesuffix(".").replace("%", "%%")
+        value = usual.get(one.name)
         parser.add_argument(
             f"-{one.name}" if len(one.name) == 1 else f"--{one.name}",
-            help=words[:1].lower() + words[1:],
+            help=words[:1].lower() + words[1:] + (f"; {value} unless given" if value else ""),
+            default=value,
             **_option(one.kind),
         )
 
 
 def _option(kind: Kind) -> dict[str, Any]:
+    if kind.choices:
+        return {"choices": tuple(kind.choices)}
     if kind.type is bool:
         return {"action": "store_const", "const": "1"}
     if kind.type is UUID:

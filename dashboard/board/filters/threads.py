@@ -17,11 +17,10 @@ from dashboard.fields.filters import CALL, COMMAND, FLAG, ID, PAGE, PAIR, QUERY,
 class ThreadFilter(Filter):
     """A filter of threads; its condition is the field of its name in `checkpoints.selections`.
 
-    `chip` begins its chip on the board. `phrase` continues “No thread”, {} is the value. `stopped`
-    continues “all threads” for a breaker; without it no breaker selects by the filter.
+    Its label begins its chip on the board. `phrase` continues “No thread”, {} is the value.
+    `stopped` continues “all threads” for a breaker; without it no breaker selects by the filter.
     """
 
-    chip: str = ""
     phrase: str = ""
     stopped: str = ""
 
@@ -73,7 +72,7 @@ THREADS: Final = (
         name="parent",
         kind=ID,
         help="Only children of this thread.",
-        chip="Children of",
+        label="Children of",
         phrase="among the children of “{}”",
         stopped="started by {}",
     ),
@@ -81,7 +80,7 @@ THREADS: Final = (
         name="root",
         kind=ID,
         help="Only the family tree of this thread, itself included.",
-        chip="Family tree of",
+        label="Family tree of",
         phrase="in the family tree of “{}”",
         stopped="in the family tree of {}",
     ),
@@ -89,7 +88,7 @@ THREADS: Final = (
         name="depth",
         kind=filters.number(DEPTH_MAX),
         help="Only threads at this depth of their family tree; 0: no other thread started them.",
-        chip="Depth",
+        label="Depth",
         phrase="at depth {}",
         stopped="at depth {}",
     ),
@@ -97,7 +96,7 @@ THREADS: Final = (
         name="damaged",
         kind=FLAG,
         help="Only threads with a damaged record.",
-        chip="Damaged records",
+        label="Damaged records",
         phrase="has a damaged record",
         stopped="with a damaged record",
     ),
@@ -106,7 +105,7 @@ THREADS: Final = (
         kind=FLAG,
         help="Children too, which the board leaves out.",
         endpoints=(PAGE,),
-        chip="With children",
+        label="With children",
         phrase="(with children)",
     ),
     ThreadFilter(
@@ -114,7 +113,7 @@ THREADS: Final = (
         kind=FLAG,
         help="Only children that begin when others end.",
         endpoints=(PAGE,),
-        chip="Held children",
+        label="Held children",
         phrase="(held children)",
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Self
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -12,15 +12,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals.incidents import queries
-from approvals.incidents.queries import STATES, IncidentRow, SubjectRow
-from approvals.notify.texts.incident_kinds import NEWEST_SHOWN, TROUBLES
+from approvals.incidents.queries import IncidentRow, IncidentSelection, SubjectRow
+from approvals.notify.texts.incident_kinds import NEWEST_SHOWN
 from checkpoints.errors import InvalidValue
+from dashboard.board.filters.incidents import INCIDENTS
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, translated
+from dashboard.fields.filters import CALL, given_at, read
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.api.base import MemberView, answer, refusals
-from dashboard.kit.api.parameters import LIMIT_MAX, choice, ident, rows, words
+from dashboard.kit.api.parameters import LIMIT_MAX, ident, rows
+from dashboard.kit.filters import call_parameters
 
+FILTERS = given_at(INCIDENTS, CALL)
 LIMIT = rows(LIMIT_MAX)
 
 
@@ -85,18 +89,15 @@ class IncidentList(Shape):
 @translated()
 def list_incidents(
     actor: Actor,
+    selection: IncidentSelection,
     *,
-    state: str = "",
-    kind: str = "",
-    agent: str = "",
     after: UUID | None = None,
     limit: int = 50,
 ) -> IncidentList:
     """Incidents of the workspace, the newest first; `next_cursor` where more follow."""
     require(actor, "read")
-    narrow: dict[str, Any] = {"state": state, "kind": kind, "agent": agent, "after": after}
     try:
-        rows = queries.incidents(workspace=actor.workspace, limit=limit + 1, **narrow)
+        rows = queries.incidents(selection, workspace=actor.workspace, after=after, limit=limit + 1)
     except InvalidValue as error:
         # The name of a parameter, not a path within a body.
         raise Invalid(error.path, error.reason) from error
@@ -120,9 +121,7 @@ class Incidents(MemberView):
         operation_id="incidents_list",
         responses={200: IncidentList, **refusals(422)},
         parameters=[
-            choice("state", STATES, "All unless given; `open` are also taken and snoozed ones."),
-            choice("kind", TROUBLES, "What is wrong."),
-            words("agent", "The name of an agent."),
+            *call_parameters(INCIDENTS),
             ident("cursor", "`next_cursor` of the page before."),
             LIMIT,
         ],
@@ -130,12 +129,11 @@ class Incidents(MemberView):
     )
     def get(self, request: Request) -> Response:
         """The newest first."""
+        values = read(FILTERS, {one.name: self.text(one.name) for one in FILTERS})
         cursor = self.text("cursor")
         shown = list_incidents(
             self.actor,
-            state=self.text("state"),
-            kind=self.text("kind"),
-            agent=self.text("agent"),
+            IncidentSelection(**values),
             after=UUID(cursor) if cursor else None,
             limit=self.limit(LIMIT),
         )

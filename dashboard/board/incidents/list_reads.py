@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -11,24 +12,27 @@ from uuid import UUID
 from django.urls import reverse
 
 from approvals.incidents import queries
-from approvals.incidents.queries import IncidentRow
+from approvals.incidents.queries import IncidentRow, IncidentSelection
+from dashboard.board.filters.incidents import INCIDENTS
+from dashboard.fields.filters import read
 from dashboard.identity.people import people
 from dashboard.wording.fleet.incidents import LOOKS, STATE_WORDS, title
 
 type Roles = frozenset[str]
 
 ROWS: Final = 50
-OPEN, ALL = "open", "all"
+USUAL: Final = {"state": "open"}
 
 
 @dataclass
 class IncidentsPage:
-    """The reads of one look at the incidents of a workspace, each done at most once."""
+    """The reads of one look at the incidents of a workspace, each done at most once.
+
+    `texts` are the filters of its address, which were checked, by name.
+    """
 
     workspace: UUID
-    state: str = OPEN
-    kind: str = ""
-    agent: str = ""
+    texts: Mapping[str, str] = field(default_factory=lambda: USUAL)
     after: UUID | None = None
 
     topic = "incidents"
@@ -47,27 +51,27 @@ class IncidentsPage:
         """A value that differs when the incidents moved."""
         return self._mark[1]
 
+    @cached_property
+    def selection(self) -> IncidentSelection:
+        """Conditions of the list."""
+        return IncidentSelection(**read(INCIDENTS, self.texts))
+
     @property
     def narrowed(self) -> bool:
         """Tell whether this is another list than all open incidents."""
-        return bool(self.kind or self.agent or self.state != OPEN)
+        return self.selection != IncidentSelection(**USUAL)
 
     @cached_property
     def listed(self) -> tuple[list[IncidentRow], UUID | None]:
         """The newest incidents that fit, and the last one where more follow."""
         rows = queries.incidents(
-            workspace=self.workspace,
-            state="" if self.state == ALL else self.state,
-            kind=self.kind,
-            agent=self.agent,
-            after=self.after,
-            limit=ROWS + 1,
+            self.selection, workspace=self.workspace, after=self.after, limit=ROWS + 1
         )
         return rows[:ROWS], rows[ROWS - 1].id if len(rows) > ROWS else None
 
     def address(self, **other: str) -> str:
         """The address of this list, or of one that differs in some words."""
-        words = {"state": self.state, "kind": self.kind, "agent": self.agent} | other
+        words = {**self.texts, **other}
         return f"{reverse('incidents')}?{urlencode({k: v for k, v in words.items() if v})}"
 
 

@@ -8,47 +8,42 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from approvals.incidents.queries import STATES
-from approvals.notify.texts.incident_kinds import TROUBLES
 from checkpoints import queries
-from dashboard.fields.parameters import ID, TEXT, one_of
+from dashboard.board.filters.incidents import INCIDENTS
+from dashboard.fields.filters import PAGE, form_inputs, given_at, page_values
+from dashboard.fields.parameters import ID
 from dashboard.identity.permissions import may
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import actor, live_page, show, wants_regions
-from dashboard.wording.fleet.incidents import LOOKS, STATE_WORDS
 
 from .incident_reads import IncidentPage
-from .list_reads import ALL, OPEN, IncidentsPage
+from .list_reads import USUAL, IncidentsPage
 
+FILTERS = given_at(INCIDENTS, PAGE)
 LIST, DETAIL = "board/incidents/list.html", "board/incidents/detail.html"
 
 
 @require_safe
 @live_page
-@takes(state=one_of((*STATES, ALL)), kind=one_of(TROUBLES), agent=TEXT, cursor=ID)
+@takes(**page_values(INCIDENTS), cursor=ID)
 def index(request: HttpRequest) -> HttpResponse:
-    """Open incidents; ?state= &kind= &agent= choose others, &cursor= continues."""
+    """Open incidents; its filters choose others, &cursor= continues."""
     who = actor(request)
+    texts = {one.name: request.GET.get(one.name, "").strip() for one in FILTERS}
+    texts = USUAL | {name: text for name, text in texts.items() if text}
     cursor = request.GET.get("cursor", "")
-    page = IncidentsPage(
-        who.workspace,
-        state=request.GET.get("state", "") or OPEN,
-        kind=request.GET.get("kind", ""),
-        agent=request.GET.get("agent", "").strip(),
-        after=UUID(cursor) if cursor else None,
-    )
+    page = IncidentsPage(who.workspace, texts, after=UUID(cursor) if cursor else None)
     extra: dict[str, Any] = {}
     if not wants_regions(request):
+        agents = sorted({one.agent for one in queries.agents(workspace=who.workspace)})
+        (state,) = (one for one in FILTERS if one.name == "state")
         extra = {
             "states": [
-                (word, page.address(state=one), one == page.state)
-                for one, word in (*((s, STATE_WORDS[s][0]) for s in STATES), (ALL, "All"))
+                (word, page.address(state=one), one == texts["state"])
+                for one, word in state.kind.choices.items()
             ],
-            "state": page.state,
-            "kind": page.kind,
-            "kinds": [(one, LOOKS[one].word) for one in TROUBLES],
-            "agent": page.agent,
-            "agents": sorted({one.agent for one in queries.agents(workspace=who.workspace)}),
+            "state": texts["state"],
+            "inputs": form_inputs(FILTERS, texts, {"agent": agents}),
         }
     return show(request, page, LIST, extra)
 

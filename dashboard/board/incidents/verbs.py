@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from approvals.incidents.queries import STATES
-from approvals.notify.texts.incident_kinds import TROUBLES
+from approvals.incidents.queries import IncidentSelection
+from dashboard.board.filters.incidents import INCIDENTS
 from dashboard.errors import Invalid
 from dashboard.identity import tokens
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 from dashboard.kit.command import verb
+from dashboard.kit.filters import add_options, read_options
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
 
@@ -28,9 +29,8 @@ from .target import INCIDENT
 def list_incidents(command: PersonalCommand) -> None:
     """The newest incidents."""
     o = command.options
-    shown = incidents.list_incidents(
-        command.actor("read"), state=o["state"], kind=o["kind"], agent=o["agent"], limit=o["limit"]
-    )
+    selection = IncidentSelection(**read_options(INCIDENTS, o))
+    shown = incidents.list_incidents(command.actor("read"), selection, limit=o["limit"])
     command.tell(shown, _table(shown.results))
     if not shown.results:
         command.say("There is no such incident.")
@@ -74,9 +74,7 @@ def _table(shown: Sequence[Incident]) -> Table:
 
 
 def _list_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--state", choices=STATES, default="open", help="open unless given")
-    parser.add_argument("--kind", choices=TROUBLES, default="", help="only this trouble")
-    parser.add_argument("--agent", default="", help="only of this agent")
+    add_options(parser, INCIDENTS, state="open")
     parser.add_argument("--limit", type=int, default=50, choices=range(1, 201), metavar="N")
 
 

@@ -86,7 +86,7 @@ def mail(cast: Cast) -> UUID:
 
 
 def incidents(cast: Cast, **more: Any) -> list[IncidentRow]:
-    return queries.incidents(workspace=cast.workspace, **more)
+    return queries.incidents(queries.IncidentSelection(**more), workspace=cast.workspace)
 
 
 def deliveries() -> list[tuple[str, str]]:

@@ -109,8 +109,8 @@ def test_a_filter_lists_the_same_on_page_call_command_and_tool(few: Few, name: s
     if PAGE in one.endpoints:
         html = few.cast.client("viewer").get("/", {name: value}).content.decode()
         seen[PAGE] = listed(html)
-        if one.chip:
-            assert one.chip in html
+        if one.label:
+            assert one.label in html
     if CALL in one.endpoints:
         seen[CALL] = of_call(few, **{name: value})
     if COMMAND in one.endpoints:
