@@ -9,8 +9,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from checkpoints.errors import InvalidValue, NotFound
+from checkpoints.postgres.list_conditions import condition, narrowing, parameters
 from checkpoints.postgres.named_rows import fetch_named
-from checkpoints.postgres.narrowing import condition, narrowing, parameters
 from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import deltas
 from checkpoints.tables.readers import record_of
