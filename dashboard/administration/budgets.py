@@ -161,7 +161,7 @@ BUDGETS: Final = reading(
 
 def _list_budgets(command: PersonalCommand) -> None:
     rows = standings(command.actor("read"))
-    command.tell(BudgetList(results=[Budget.of(one) for one in rows]), _table(rows))
+    command.show(BudgetList(results=[Budget.of(one) for one in rows]), _table(rows))
     if not rows:
         command.say("There is no budget: nobody is told how much is spent.")
 
@@ -176,7 +176,7 @@ def _switch_off(command: PersonalCommand) -> None:
 
 
 def _show(command: PersonalCommand, actor: Actor, budget: Budget) -> None:
-    command.tell(budget, _table([one for one in standings(actor) if one.row.id == budget.id]))
+    command.show(budget, _table([one for one in standings(actor) if one.row.id == budget.id]))
 
 
 def _table(rows: list[BudgetStanding]) -> Table:

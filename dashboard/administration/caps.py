@@ -111,7 +111,7 @@ CAPS: Final = reading(
 
 def _list_caps(command: PersonalCommand) -> None:
     shown = caps(command.actor("read"))
-    command.tell(shown, _table(shown.results))
+    command.show(shown, _table(shown.results))
     if not shown.results:
         command.say("There is no spend cap: threads may spend without limit.")
 
@@ -127,7 +127,7 @@ def _switch_off(command: PersonalCommand) -> None:
 
 
 def _show(command: PersonalCommand, _: Actor, cap: Cap) -> None:
-    command.tell(cap, _table([cap]))
+    command.show(cap, _table([cap]))
 
 
 def _table(shown: list[Cap]) -> Table:

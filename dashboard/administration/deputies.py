@@ -185,7 +185,7 @@ class Deputies(MemberView):
 def _list(command: PersonalCommand) -> None:
     who = command.actor("read")
     rows = list_deputies(who, everybody=command.options["everybody"])
-    command.tell(DeputyList(results=[Deputy.of(row) for row in rows]), _table(rows))
+    command.show(DeputyList(results=[Deputy.of(row) for row in rows]), _table(rows))
     if not rows:
         command.say("There are no deputies.")
 
@@ -203,7 +203,7 @@ def _time(option: str, text: str) -> str:
 
 
 def _show(command: PersonalCommand, _: Actor, row: DeputyRow, *__: UUID) -> None:
-    command.tell(Deputy.of(row), _table([row]))
+    command.show(Deputy.of(row), _table([row]))
 
 
 def _table(rows: Sequence[DeputyRow]) -> Table:

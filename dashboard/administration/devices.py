@@ -151,13 +151,13 @@ class Devices(MemberView):
 
 def _list(command: PersonalCommand) -> None:
     shown = list_devices(command.actor("read"))
-    command.tell(shown, _table(shown.results))
+    command.show(shown, _table(shown.results))
     if not shown.results:
         command.say("There are no devices.")
 
 
 def _show(command: PersonalCommand, _: Actor, device: Device, __: UUID) -> None:
-    command.tell(device, _table([device]))
+    command.show(device, _table([device]))
 
 
 def _table(shown: list[Device]) -> Table:

@@ -427,7 +427,7 @@ def _list(command: PersonalCommand) -> None:
         hooks=list_hooks(actor).results,
         identities=HookIdentity.of(hooks.identities(actor.workspace)),
     )
-    command.tell(shown, _table(shown.hooks), _identities(shown.identities))
+    command.show(shown, _table(shown.hooks), _identities(shown.identities))
     if not shown.hooks:
         command.say("There are no hooks.")
 
@@ -445,17 +445,17 @@ def _confirm(command: PersonalCommand) -> None:
 
 
 def _show(command: PersonalCommand, _: Actor, hook: Hook, *__: UUID) -> None:
-    command.tell(hook, facts(f"Hook {hook.name}", _facts(hook)))
+    command.show(hook, facts(f"Hook {hook.name}", _facts(hook)))
 
 
 def _show_identity(command: PersonalCommand, _: Actor, one: HookIdentity, *__: UUID) -> None:
-    command.tell(one, _identities([one]))
+    command.show(one, _identities([one]))
 
 
 def _show_secret(command: PersonalCommand, _: Actor, hook: HookMade, *__: UUID) -> None:
     """Stdout gets the secret and nothing else, so that a script can keep it."""
     if command.as_json:
-        command.tell(hook)
+        command.show(hook)
         return
     command.stdout.write(hook.secret)
     for name, value in (*_facts(hook), ("address", hook.address)):

@@ -37,7 +37,7 @@ def listing(command: PersonalCommand) -> None:
     rows = mcp_servers(actor)
     waiting = queries.waiting(actor.workspace)
     shown = McpServerList(results=[McpServer.from_row(row) for row in rows])
-    command.tell(shown, _servers(rows, waiting))
+    command.show(shown, _servers(rows, waiting))
     if not rows:
         command.say("There are no MCP servers.")
 
@@ -45,13 +45,13 @@ def listing(command: PersonalCommand) -> None:
 def add(command: PersonalCommand) -> None:
     """Enter a server."""
     row = add_mcp_server(command.actor("mcp"), command.options["name"], _wanted(command))
-    _tell(command, row)
+    _show(command, row)
 
 
 def change(command: PersonalCommand) -> None:
     """Change a server."""
     actor = command.actor("mcp")
-    _tell(command, change_mcp_server(actor, _server(command, actor).id, _wanted(command)))
+    _show(command, change_mcp_server(actor, _server(command, actor).id, _wanted(command)))
 
 
 def remove(command: PersonalCommand) -> None:
@@ -59,14 +59,14 @@ def remove(command: PersonalCommand) -> None:
     actor = command.actor("mcp")
     row = _server(command, actor)
     remove_mcp_server(actor, row.id)
-    _tell(command, row)
+    _show(command, row)
 
 
 def tools(command: PersonalCommand) -> None:
     """Ask a server for its tools."""
     actor = command.actor("mcp")
     row = _server(command, actor)
-    _tell_tools(command, row, list_mcp_tools(actor, row.id))
+    _show_tools(command, row, list_mcp_tools(actor, row.id))
 
 
 def accept(command: PersonalCommand) -> None:
@@ -78,14 +78,14 @@ def accept(command: PersonalCommand) -> None:
     if names:
         known = {tool.name: tool.listed_hash for tool in queries.tools(row.id)}
         wanted = {name: known.get(name, "") for name in names}
-    _tell_tools(command, row, accept_mcp_tools(actor, row.id, wanted))
+    _show_tools(command, row, accept_mcp_tools(actor, row.id, wanted))
 
 
 def mode(command: PersonalCommand) -> None:
     """Say what decides about a tool's calls."""
     actor, o = command.actor("mcp"), command.options
     row = set_mcp_tool_mode(actor, _server(command, actor).id, o["tool"], o["mode"])
-    command.tell(McpTool.from_row(row), _tools([row]))
+    command.show(McpTool.from_row(row), _tools([row]))
 
 
 def _server(command: PersonalCommand, actor: Actor) -> ServerRow:
@@ -106,7 +106,7 @@ def _wanted(command: PersonalCommand) -> Wanted:
     )
 
 
-def _tell(command: PersonalCommand, row: ServerRow) -> None:
+def _show(command: PersonalCommand, row: ServerRow) -> None:
     values = [
         ("id", row.id),
         ("name", row.name),
@@ -117,11 +117,11 @@ def _tell(command: PersonalCommand, row: ServerRow) -> None:
         ("refused", refusal(row) or "no"),
         *row.modes.items(),
     ]
-    command.tell(McpServer.from_row(row), facts(f"MCP server {row.name}", values))
+    command.show(McpServer.from_row(row), facts(f"MCP server {row.name}", values))
 
 
-def _tell_tools(command: PersonalCommand, row: ServerRow, rows: list[ToolRow]) -> None:
-    command.tell(McpServerDetail.of(row, rows), _tools(rows))
+def _show_tools(command: PersonalCommand, row: ServerRow, rows: list[ToolRow]) -> None:
+    command.show(McpServerDetail.of(row, rows), _tools(rows))
     if waiting := sum(tool.is_waiting for tool in rows):
         command.say(f"{waiting} of them have to be accepted: mcp accept {row.name}")
 

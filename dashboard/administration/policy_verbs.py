@@ -49,7 +49,7 @@ def list_policies(command: PersonalCommand) -> None:
         (i, row.name, "on" if row.active else "off", row.number, row.action, row.condition[:60])
         for i, row in enumerate(rows, 1)
     )
-    command.tell(
+    command.show(
         PolicyList(results=[Policy.of(row) for row in rows]),
         table("", ("place", "policy", "is", "version", "action", "condition"), shown),
     )
@@ -72,7 +72,7 @@ def show(command: PersonalCommand) -> None:
         for v, older in zip(versions, [*versions[1:], None], strict=True)
         for heading, before, after in differences(v, older)
     )
-    command.tell(
+    command.show(
         policy_detail,
         facts(
             "",
@@ -118,7 +118,7 @@ def try_condition(command: PersonalCommand) -> None:
         (f"{one.at:%Y-%m-%d %H:%M}", one.tool, one.title[:60], one.outcome, one.problem or "")
         for one in result.matched[:SHOWN]
     )
-    command.tell(
+    command.show(
         tried_of(result),
         table("", ("at", "tool", "what", "became", "no answer because"), shown),
     )
@@ -157,7 +157,7 @@ def preview(command: PersonalCommand) -> None:
         position=options["position"],
     )
     rows = [(name, getattr(counts, name)) for name in ("open", "held", "settled")]
-    command.tell(preview_of(counts), facts("Requests that it touches", rows))
+    command.show(preview_of(counts), facts("Requests that it touches", rows))
     if not counts.complete:
         command.say("There are more than were looked at.")
 
@@ -181,7 +181,7 @@ def _create_options(parser: argparse.ArgumentParser) -> None:
 def create(command: PersonalCommand) -> None:
     """A new policy, last in the order and switched on."""
     actor = command.actor("policy")
-    _tell(command, make_policy(actor, draft_from(_draft(command.options["draft"]))))
+    _show(command, make_policy(actor, draft_from(_draft(command.options["draft"]))))
 
 
 def _change_options(parser: argparse.ArgumentParser) -> None:
@@ -212,14 +212,14 @@ def change(command: PersonalCommand) -> None:
         active=None if options["switch"] is None else options["switch"] == "on",
         position=options["position"],
     )
-    _tell(command, changed)
+    _show(command, changed)
     if reopened:
         command.say(f"{reopened} requests are asked again.")
 
 
-def _tell(command: PersonalCommand, row: VersionRow) -> None:
+def _show(command: PersonalCommand, row: VersionRow) -> None:
     values = (("policy", row.name), ("is", "on" if row.active else "off"), ("version", row.number))
-    command.tell(detail_of(row), facts("", [*values, ("condition", row.condition)]))
+    command.show(detail_of(row), facts("", [*values, ("condition", row.condition)]))
 
 
 POLICY = (

@@ -121,7 +121,7 @@ def _quiet(command: PersonalCommand) -> None:
     else:
         shown = own_quiet_hours(command.actor("read"))
     words = ((shown.begins, shown.ends, shown.zone),) if shown.begins else ()
-    command.tell(shown, table("", ("from", "to", "time zone"), words))
+    command.show(shown, table("", ("from", "to", "time zone"), words))
     if not words:
         command.say("There are no quiet hours.")
 

@@ -156,7 +156,7 @@ RULES: Final = reading(
 
 def _list_rules(command: PersonalCommand) -> None:
     shown = retention_rules(command.actor("read"))
-    command.tell(shown, _table(shown.results))
+    command.show(shown, _table(shown.results))
 
 
 def _switch_off(command: PersonalCommand) -> None:
@@ -170,7 +170,7 @@ def _switch_off(command: PersonalCommand) -> None:
 
 
 def _show(command: PersonalCommand, _: Actor, rule: RetentionRule) -> None:
-    command.tell(rule, _table([rule]))
+    command.show(rule, _table([rule]))
 
 
 def _table(shown: list[RetentionRule]) -> Table:

@@ -334,7 +334,7 @@ class SubscriptionForms(RecordForms):
 def _list(command: PersonalCommand) -> None:
     rows = list_subscriptions(command.actor("read"), everybody=command.options["everybody"])
     shown = SubscriptionList(results=[Subscription.of(row) for row in rows])
-    command.tell(shown, _table(shown.results))
+    command.show(shown, _table(shown.results))
     if not rows:
         command.say("Nobody is subscribed.")
 
@@ -373,7 +373,7 @@ def _endpoint(actor: Actor, name: str) -> UUID:
 
 
 def _show(command: PersonalCommand, _: Actor, shown: Subscription, *__: UUID) -> None:
-    command.tell(shown, _table([shown]))
+    command.show(shown, _table([shown]))
 
 
 def _table(rows: Sequence[Subscription]) -> Table:

@@ -39,12 +39,12 @@ def together(request: HttpRequest) -> HttpResponse:
     shown = bulk.preview(who, items, verdict)
     if not request.POST.get("confirmed") or _asks_again(request, shown, verdict):
         context["lasting_error"] = bool(request.POST.get("confirmed"))
-        return _sheet(request, shown, context)
+        return _dialog(request, shown, context)
     try:
         results = bulk.decide_together(who, items, verdict, comment)
     except errors.Invalid as error:
         context["comment_error"] = error.reason
-        return _sheet(request, bulk.preview(who, items, verdict), context, status=error.status)
+        return _dialog(request, bulk.preview(who, items, verdict), context, status=error.status)
     done = [result for result in results if result.good]
     refused = [result for result in results if not result.good]
     if refused:
@@ -82,7 +82,7 @@ def _notice(results: list[bulk.ItemResult], did: str) -> str:
     return " ".join(parts)
 
 
-def _sheet(
+def _dialog(
     request: HttpRequest,
     messages: list[bulk.ItemResult],
     context: dict[str, Any],

@@ -110,7 +110,7 @@ def deliver(hook_id: str, headers: Mapping[str, str], body: bytes) -> Answer:
         return _once(hook, ident, body)
     except ActionError as error:
         if not error.retry_after:
-            _tell(hook, error, headers)
+            _log_refusal(hook, error, headers)
         raise
 
 
@@ -255,7 +255,7 @@ def told_of(row: ApprovalRow) -> dict[str, Any]:
     }
 
 
-def _tell(hook: Presented | None, error: ActionError, headers: Mapping[str, str]) -> None:
+def _log_refusal(hook: Presented | None, error: ActionError, headers: Mapping[str, str]) -> None:
     """Say in the log, and at most once a minute in the workspace's own, what was turned away."""
     log.warning(
         "delivery refused",

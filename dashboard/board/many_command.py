@@ -65,7 +65,7 @@ def act(command: PersonalCommand) -> None:
         )
         for one in outcomes
     ]
-    command.tell(Outcomes.of(outcomes), table("", COLUMNS, rows))
+    command.show(Outcomes.of(outcomes), table("", COLUMNS, rows))
     if page.next_cursor:
         command.say(f"More threads match: these are the newest {AT_ONCE}. Repeat for the rest.")
 

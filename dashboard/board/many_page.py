@@ -63,12 +63,12 @@ def many(request: HttpRequest) -> HttpResponse:
     if request.method != "POST" and (incident := request.GET.get("incident")):
         threads = incidents.in_trouble(UUID(incident), workspace=who.workspace, limit=AT_ONCE)
         rows = _rows(dict.fromkeys(threads, 0), who.workspace)
-        return _sheet(request, {"rows": rows, "beyond": len(threads) == AT_ONCE}, {}, 200)
+        return _dialog(request, {"rows": rows, "beyond": len(threads) == AT_ONCE}, {}, 200)
     if request.method != "POST":
         board = board_page(request)
         rows = list(board.first(AT_ONCE).rows)
         what = {"rows": rows, "board": board.text, "beyond": len(rows) == AT_ONCE}
-        return _sheet(request, what | {"problem": board.problem}, {}, 200)
+        return _dialog(request, what | {"problem": board.problem}, {}, 200)
     form = request.POST
     back = {"board": _board(form.get("board", ""), who.workspace)}
     versions: dict[UUID, int] = {}
@@ -77,7 +77,7 @@ def many(request: HttpRequest) -> HttpResponse:
         versions = _ticked(form.getlist("thread") + (form.getlist("alone") if again else []))
         if again:
             what = back | {"rows": _rows(versions, who.workspace)}
-            return _sheet(request, what, _too_many(versions), 200)
+            return _dialog(request, what, _too_many(versions), 200)
         if form.get("do") == "compare":
             if len(versions) != 2:
                 raise errors.Invalid("$.thread", f"choose two to compare, not {len(versions):,}")
@@ -86,18 +86,18 @@ def many(request: HttpRequest) -> HttpResponse:
         action = _bulk_action(form, versions, who.workspace)
         if form.get("do") != "sure":
             outcomes = preview_many(who, action, list(versions))
-            return _sheet(request, back | {"outcomes": outcomes, "bulk_action": action}, {}, 200)
+            return _dialog(request, back | {"outcomes": outcomes, "bulk_action": action}, {}, 200)
         outcomes = act_on_many(who, action, list(versions), versions)
     except errors.Forbidden:
         raise
     except errors.ActionError as error:
         what = back | {"rows": _rows(versions, who.workspace)}
-        return _sheet(request, what, forms.problems_of(error), error.status)
+        return _dialog(request, what, forms.problems_of(error), error.status)
     flash(request, _summary(action, outcomes))
     return SeeOther(_address(back["board"]))
 
 
-def _sheet(
+def _dialog(
     request: HttpRequest, what: Mapping[str, Any], problems: dict[str, str], status: int
 ) -> HttpResponse:
     who, form = actor(request), request.POST

@@ -69,11 +69,11 @@ class Access:
         with structlog.contextvars.bound_contextvars(**{trace_ids.NAME: name}):
             response = self.get_response(request)
             seconds = time.perf_counter() - began
-            self._tell(request, response, seconds)
+            self._log(request, response, seconds)
         response[HEADER] = name
         return response
 
-    def _tell(self, request: HttpRequest, response: HttpResponse, seconds: float) -> None:
+    def _log(self, request: HttpRequest, response: HttpResponse, seconds: float) -> None:
         kind, match = route_class(request), request.resolver_match
         payload: dict[str, object] = {
             "method": request.method if request.method in metrics.METHODS else "OTHER",

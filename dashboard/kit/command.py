@@ -63,7 +63,7 @@ def verb(
         if action.preview:
             plan = action.plan(actor, wanted, *target)
             if plan_table and options["preview"]:
-                command.tell(plan, plan_table(plan))
+                command.show(plan, plan_table(plan))
                 return
             if question and not command.confirmed(question(wanted, plan)):
                 return
@@ -103,7 +103,7 @@ def listing(
 
     def act(command: PersonalCommand) -> None:
         shown = read_all(command.actor(right))
-        command.tell(shown, table_of(shown.results))
+        command.show(shown, table_of(shown.results))
         if empty and not shown.results:
             command.say(empty)
 
@@ -114,7 +114,7 @@ def show_row(table_of: Callable[[Any], Table]) -> Callable[..., None]:
     """Show the result of a verb as a row in the table of the list."""
 
     def show(command: PersonalCommand, _: Any, row: Any, *__: UUID) -> None:
-        command.tell(row, table_of([row]))
+        command.show(row, table_of([row]))
 
     return show
 

@@ -39,7 +39,7 @@ from dashboard.identity.permissions import Actor, may
 Operation = Literal["fork", "roll_back", "edit", "retry", "skip"]
 Action = Callable[Concatenate[Actor, UUID, ...], Any]
 
-_DOORS: Final[dict[str, Action]] = {}
+_ACTIONS: Final[dict[str, Action]] = {}
 _OPERATIONS: Final[dict[str, Operation]] = {}
 _approved: ContextVar[bool] = ContextVar("approved by a second person", default=False)
 FORKS: Final = ("fork", "choose_code")
@@ -92,7 +92,7 @@ def guarded[**P, R](
 
 def put_on_list(name: str, operation: Operation, action: Action) -> None:
     """Register what carries out an approved operation of this name; it asks nobody again."""
-    _DOORS[name], _OPERATIONS[name] = action, operation
+    _ACTIONS[name], _OPERATIONS[name] = action, operation
 
 
 @translated()
@@ -199,7 +199,7 @@ def _attempt(approval: ApprovalRow) -> tuple[str, bool]:
             rule = _rule(thread, operation, approval.tool, args["arguments"])
             if rule is not None and rule.action == "block":
                 raise Forbidden(rule.terms.rule)
-            result = _DOORS[approval.tool](asker, approval.thread, **_typed(args["arguments"]))
+            result = _ACTIONS[approval.tool](asker, approval.thread, **_typed(args["arguments"]))
     except ActionError as error:
         return f"Not done: {error.detail}", False
     except GatepostError as error:
@@ -231,7 +231,7 @@ def _rehearse(actor: Actor, name: str, thread_id: UUID, values: Mapping[str, Any
     """Rehearse the action and roll it back; raises what the action would raise now."""
     try:
         with transaction.atomic():
-            _DOORS[name](actor, thread_id, **values)
+            _ACTIONS[name](actor, thread_id, **values)
             raise _Rehearsed
     except _Rehearsed:
         pass

@@ -33,7 +33,7 @@ _hints: Coalescer[Hint] = Coalescer(_publish)
 
 
 @receiver(thread_changed, dispatch_uid="dashboard.live.thread_changed")
-def tell_hubs(
+def notify_hubs(
     *, thread_id: UUID, workspace: UUID, seq: int, more_follows: bool = False, **_kwargs: Any
 ) -> None:
     """A thread has new events: one hint, after the commit; simultaneous ones are sent together."""
@@ -41,7 +41,7 @@ def tell_hubs(
 
 
 @receiver(record_judged, dispatch_uid="dashboard.live.record_judged")
-def tell_of_damage(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
+def notify_of_damage(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
     """Announce a change in what is known of a record; that is no event of its thread."""
     hints.look_again(thread_id, workspace)
 
@@ -60,13 +60,13 @@ def forget_erased(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
 
 
 @receiver(board_changed, dispatch_uid="dashboard.live.board_changed")
-def tell_boards(*, workspace: UUID, **_kwargs: Any) -> None:
+def notify_boards(*, workspace: UUID, **_kwargs: Any) -> None:
     """A breaker was opened or released: the boards of its workspace look."""
     hints.look_at_board(workspace)
 
 
 @receiver(activity_progressed, dispatch_uid="dashboard.live.activity_progressed")
-def tell_progress(
+def send_progress(
     *, thread_id: UUID, workspace: UUID, progress: Mapping[str, Any], **_kwargs: Any
 ) -> None:
     """A working activity says how far it is."""

@@ -124,7 +124,7 @@ class Watch:
             if self._last is None or time.monotonic() - self._at > KEPT_SECONDS:
                 former, self._last = self._last, self._fresh()
                 self._at = time.monotonic()
-                self._tell(former, self._last)
+                self._log_change(former, self._last)
             return self._last
 
     def _fresh(self) -> Health:
@@ -142,7 +142,7 @@ class Watch:
         notes = result.pop("notes", ())
         return Health(result, notes)
 
-    def _tell(self, former: Health | None, now: Health) -> None:
+    def _log_change(self, former: Health | None, now: Health) -> None:
         for name, up in now.parts.items():
             before = True if former is None else former.parts[name]
             if up is not before:

@@ -22,7 +22,7 @@ def list_changes(command: PersonalCommand) -> None:
     """Those that wait, then the newest."""
     rows = list_access_changes(command.actor("access"))
     payload = AccessChangeList(results=[AccessChange.of(row) for row in rows])
-    command.tell(payload, _table(rows))
+    command.show(payload, _table(rows))
     if not rows:
         command.say("There are none.")
 
@@ -30,13 +30,13 @@ def list_changes(command: PersonalCommand) -> None:
 def confirm(command: PersonalCommand) -> None:
     """Carry one out, on record as done on the machine itself."""
     row = confirm_access_change(command.actor("access"), _ident(command))
-    command.tell(AccessChange.of(row), _table([row]))
+    command.show(AccessChange.of(row), _table([row]))
 
 
 def refuse(command: PersonalCommand) -> None:
     """Let one not happen."""
     row = refuse_access_change(command.actor("access"), _ident(command))
-    command.tell(AccessChange.of(row), _table([row]))
+    command.show(AccessChange.of(row), _table([row]))
 
 
 def _ident(command: PersonalCommand) -> UUID:

@@ -63,7 +63,7 @@ def create(command: PersonalCommand) -> None:
         path = error.path if error.path == source else f"--{error.path}"
         raise Usage(path, error.reason) from error
     if command.as_json:
-        command.tell(Made(**Shown.model_validate(row).model_dump(), token=token))
+        command.show(Made(**Shown.model_validate(row).model_dump(), token=token))
         return
     command.stdout.write(token)
     for name, value in _facts(row):
@@ -88,7 +88,7 @@ def listing(command: PersonalCommand) -> None:
                 raise Forbidden("Needs the role auditor or admin.")
             user_id = who.actor.user_id
     rows = tokens.listed(user_id=user_id, workspace=workspace)
-    command.tell([Shown.model_validate(row) for row in rows], _table(rows))
+    command.show([Shown.model_validate(row) for row in rows], _table(rows))
     if not rows:
         command.say("There are no tokens.")
 
@@ -96,7 +96,7 @@ def listing(command: PersonalCommand) -> None:
 def revoke(command: PersonalCommand) -> None:
     """End a token for good."""
     row = tokens.revoke(command.options["prefix"], by=_by(command))
-    command.tell(Shown.model_validate(row), facts(f"Token {row.prefix} is revoked", _facts(row)))
+    command.show(Shown.model_validate(row), facts(f"Token {row.prefix} is revoked", _facts(row)))
 
 
 def _words(text: str) -> list[str]:

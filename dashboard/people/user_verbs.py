@@ -33,7 +33,7 @@ from gatepost_command import COMMAND
 def list_people(command: PersonalCommand) -> None:
     """All members of the workspace with their roles."""
     rows = list_users(_administrator(command))
-    command.tell(UserList(results=[User.of(row) for row in rows]), _table(rows))
+    command.show(UserList(results=[User.of(row) for row in rows]), _table(rows))
 
 
 def create(command: PersonalCommand) -> None:
@@ -47,7 +47,7 @@ def create(command: PersonalCommand) -> None:
         roles=o["role"],
         **({"email": o["email"]} if o["email"] else {}),
     )
-    _tell(command, row)
+    _show(command, row)
     if not password:
         command.say(f"Let them in: {COMMAND} login_link {row.username}")
 
@@ -83,7 +83,7 @@ def sign_ins(command: PersonalCommand) -> None:
     rows = list_sign_ins(command.actor("read"))
     payload = SignInList(results=[SignIn.of(row) for row in rows])
     names = ("id", "device", "address", "by", "signed in", "last seen")
-    command.tell(
+    command.show(
         payload,
         table(
             "",
@@ -109,14 +109,14 @@ def sign_out(command: PersonalCommand) -> None:
     else:
         who = _administrator(command)
         n = sign_out_user(who, user_by_name(who, name))
-    command.tell(SignInsEnded(ended=n), facts("Signed out", [("sign-ins ended", n)]))
+    command.show(SignInsEnded(ended=n), facts("Signed out", [("sign-ins ended", n)]))
 
 
 def remove_second_factor(command: PersonalCommand) -> None:
     """Let a person who lost app and recovery codes sign in by the password alone."""
     who, name = _administrator(command), command.options["name"]
     remove_factor_of(who, user_by_name(who, name))
-    command.tell(Removed(removed=True), facts("Second factor removed", [("user", name)]))
+    command.show(Removed(removed=True), facts("Second factor removed", [("user", name)]))
 
 
 def _time(at: datetime) -> str:
@@ -144,7 +144,7 @@ def _link(command: PersonalCommand, subject: str) -> None:
 def _edit(command: PersonalCommand, values: dict[str, Any], **more: Any) -> None:
     who = _administrator(command)
     user_id = user_by_name(who, command.options["name"])
-    _tell(command, edit_user(who, user_id, values, **more))
+    _show(command, edit_user(who, user_id, values, **more))
 
 
 def _administrator(command: PersonalCommand) -> Administrator:
@@ -152,8 +152,8 @@ def _administrator(command: PersonalCommand) -> Administrator:
     return administrator_of(get_user_model()._default_manager.get(pk=actor.user_id))
 
 
-def _tell(command: PersonalCommand, row: UserRow) -> None:
-    command.tell(User.of(row), _table([row]))
+def _show(command: PersonalCommand, row: UserRow) -> None:
+    command.show(User.of(row), _table([row]))
 
 
 def _table(rows: list[UserRow]) -> Table:

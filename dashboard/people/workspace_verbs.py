@@ -25,7 +25,7 @@ def list_workspaces(command: PersonalCommand) -> None:
     actor = command.actor("read")
     places = actor.places or ((actor.workspace, actor.workspace_name),)
     rows = [Workspace(id=ident, name=name) for ident, name in places]
-    command.tell(rows, _table(rows))
+    command.show(rows, _table(rows))
 
 
 def create(command: PersonalCommand) -> None:
@@ -38,11 +38,11 @@ def create(command: PersonalCommand) -> None:
         workspace = store.create_workspace(o["name"], actor=ACTOR)
         store.grant(workspace, user.pk, "admin", actor=ACTOR)
     row = Workspace(id=workspace, name=o["name"].strip())
-    command.tell(row, _table([row]))
+    command.show(row, _table([row]))
 
 
 def _show(command: PersonalCommand, _actor: Actor, row: Workspace) -> None:
-    command.tell(row, _table([row]))
+    command.show(row, _table([row]))
 
 
 def second_factor(command: PersonalCommand) -> None:
@@ -54,7 +54,7 @@ def second_factor(command: PersonalCommand) -> None:
     else:
         wanted = [] if words == "none" else [word for word in words.split(",") if word]
         row = require_factor(who, wanted)
-    command.tell(
+    command.show(
         RequiredFactor.model_validate(row),
         facts(
             "Second factor",

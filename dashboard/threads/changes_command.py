@@ -29,7 +29,7 @@ from dashboard.threads.descriptions import (
     patch_table,
     roll_back_tables,
     short,
-    tell_thread,
+    show_thread,
 )
 from dashboard.threads.edit import EditPreview, preview_edit
 from dashboard.threads.edit import edit as edit_thread
@@ -106,10 +106,10 @@ def edit(command: PersonalCommand) -> None:
     if o["preview"]:
         plan = preview_edit(actor, thread.id, changes, version, o["reason"])
         refuse_preview(actor, "edit", thread.id, version)
-        command.tell(EditPreview.of(plan), edit_table(plan), patch_table(plan.patch))
+        command.show(EditPreview.of(plan), edit_table(plan), patch_table(plan.patch))
         return
     edit_thread(actor, thread.id, changes, o["reason"], version)
-    tell_thread(command, actor, thread.id)
+    show_thread(command, actor, thread.id)
 
 
 def _fork_options(parser: argparse.ArgumentParser) -> None:
@@ -180,13 +180,13 @@ def fork(command: PersonalCommand) -> None:
     if o["preview"]:
         more |= {name: o[name] for name in ("title", "effects", "reason")}
         plan = preview_fork(actor, thread.id, target, changes, config, **more)
-        command.tell(ForkPreview.of(plan), fork_table(plan))
+        command.show(ForkPreview.of(plan), fork_table(plan))
         return
     new = fork_thread(
         *(actor, thread.id, target, changes, o["title"], o["effects"], o["reason"], config),
         **more,
     )
-    tell_thread(command, actor, new)
+    show_thread(command, actor, new)
 
 
 def _rollback_options(parser: argparse.ArgumentParser) -> None:
@@ -205,10 +205,10 @@ def rollback(command: PersonalCommand) -> None:
         plan = preview_roll_back(actor, thread.id, target, o["reason"])
         refuse_preview(actor, "roll_back", thread.id, version)
         if o["preview"]:
-            command.tell(RollBackPreview.of(plan), *roll_back_tables(plan))
+            command.show(RollBackPreview.of(plan), *roll_back_tables(plan))
             return
         if command.stdout.isatty() and not command.as_json:
-            command.tell(RollBackPreview.of(plan), *roll_back_tables(plan))
+            command.show(RollBackPreview.of(plan), *roll_back_tables(plan))
         else:
             undone = f"{len(plan.undo)} of {len(plan.effects)} effects would be undone"
             command.say(f"Back to checkpoint {plan.target.number}: {undone}.")
@@ -218,7 +218,7 @@ def rollback(command: PersonalCommand) -> None:
         version = plan.version if version is None else version
     undo = not o["keep_effects"]
     roll_back(actor, thread.id, target, o["reason"], version, o["run_on"], compensate=undo)
-    tell_thread(command, actor, thread.id)
+    show_thread(command, actor, thread.id)
 
 
 def _code_options(parser: argparse.ArgumentParser) -> None:
@@ -237,12 +237,12 @@ def code(command: PersonalCommand) -> None:
         done = choose_code_many(actor, alike(actor, thread) or [thread.id], choice)
         rows = ((c.thread, c.goes_on or "-", c.error.detail if c.error else choice) for c in done)
         columns = ("thread", "continues", "outcome")
-        command.tell(ChosenMany.from_row(done), table("", columns, rows))
+        command.show(ChosenMany.from_row(done), table("", columns, rows))
         if any(c.error for c in done):
             raise SystemExit(REFUSED)
         return
     result = choose_code(actor, thread.id, choice, expected_version=o["version"])
-    tell_thread(command, actor, result)
+    show_thread(command, actor, result)
 
 
 CHANGING = (

@@ -13,7 +13,7 @@ from dashboard.kit.terminal.arguments import add_version_argument, json_given, p
 from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb, add_yes_argument
 from dashboard.threads.cancel import CancelPreview, preview_cancel
 from dashboard.threads.cancel import cancel as cancel_thread
-from dashboard.threads.descriptions import cancel_tables, tell_thread
+from dashboard.threads.descriptions import cancel_tables, show_thread
 from dashboard.threads.input import INPUT
 from dashboard.threads.pause import PAUSE, RESUME
 from dashboard.threads.reads_command import on_thread, thread_of
@@ -26,7 +26,7 @@ from dashboard.threads.target import refuse_preview
 
 def print_target(command: PersonalCommand, actor: Actor, _: Any, thread: UUID) -> None:
     """Print the thread that something was done to."""
-    tell_thread(command, actor, thread)
+    show_thread(command, actor, thread)
 
 
 def takes_values(parser: argparse.ArgumentParser) -> None:
@@ -91,7 +91,7 @@ def start(command: PersonalCommand) -> None:
         config=config_of(command),
     )
     command.say("Started." if new else "A thread of this name exists already; here it is.")
-    tell_thread(command, actor, thread)
+    show_thread(command, actor, thread)
 
 
 def _input_options(parser: argparse.ArgumentParser) -> None:
@@ -127,10 +127,10 @@ def cancel(command: PersonalCommand) -> None:
         plan = preview_cancel(actor, thread.id, o["reason"], **how)
         refuse_preview(actor, "cancel", thread.id, version)
         if o["preview"]:
-            command.tell(CancelPreview.of(plan), *cancel_tables(plan))
+            command.show(CancelPreview.of(plan), *cancel_tables(plan))
             return
         if command.stdout.isatty() and not command.as_json:
-            command.tell(CancelPreview.of(plan), *cancel_tables(plan))
+            command.show(CancelPreview.of(plan), *cancel_tables(plan))
         else:
             command.say(f"{len(plan.undo)} of {len(plan.all_effects)} effects would be undone.")
         if not command.confirmed("Undo these and cancel?"):
@@ -143,7 +143,7 @@ def cancel(command: PersonalCommand) -> None:
         command.say(f"A worker undoes {n} of {all_of_them} effects, most recent first.")
     elif unknown := queries.thread(thread.id, workspace=actor.workspace).status_reason:
         command.say(unknown)
-    tell_thread(command, actor, thread.id)
+    show_thread(command, actor, thread.id)
 
 
 DOING = (

@@ -29,7 +29,7 @@ def lease_of(row: ThreadRow) -> str:
     return f"{row.lease_owner}, fence {row.fence}, until {row.lease_until:%H:%M:%S} UTC"
 
 
-def tell_thread(
+def show_thread(
     command: PersonalCommand, actor: Actor, thread_id: UUID, *, state: bool = False
 ) -> None:
     """Print a thread's current status, with its state on request."""
@@ -62,7 +62,7 @@ def tell_thread(
     if state and not command.as_json:
         now = queries.state_at(thread_id, row.head)
         tables.append(facts("State", ((c, short(v)) for c, v in now.items())))
-    command.tell(payload, *tables)
+    command.show(payload, *tables)
 
 
 def _outcome_lines(outcome: RollbackOutcome | None) -> Iterator[tuple[str, str]]:

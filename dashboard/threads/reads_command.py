@@ -38,7 +38,7 @@ from dashboard.kit.terminal.arguments import (
 from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb
 from dashboard.kit.terminal.tables import facts, table
 from dashboard.threads.answers import diff_answer, events_answer
-from dashboard.threads.descriptions import patch_table, short, tell_thread
+from dashboard.threads.descriptions import patch_table, short, show_thread
 from dashboard.wording.events import event_sentence
 from dashboard.wording.text import span
 from dashboard.wording.usages import seconds_taken
@@ -106,7 +106,7 @@ def list_threads(command: PersonalCommand) -> None:
     ]
     columns = ("thread", "status", "since", "agent", "step", "title")
     results = [Thread.of(t) for t in page.rows]
-    command.tell(
+    command.show(
         ThreadList(results=results, next_cursor=page.next_cursor), table("", columns, rows)
     )
     if not rows:
@@ -118,7 +118,7 @@ def list_threads(command: PersonalCommand) -> None:
 def show(command: PersonalCommand) -> None:
     """One thread."""
     actor, row = thread_of(command)
-    tell_thread(command, actor, row.id, state=True)
+    show_thread(command, actor, row.id, state=True)
 
 
 # --- the past ------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def events(command: PersonalCommand) -> None:
     columns = ("seq", "at", "kind", "what")
     names = people(e.actor for e in rows)
     shown = [_event_cells(e, names) for e in rows[: o["limit"]]]
-    command.tell(answer, table("", columns, shown))
+    command.show(answer, table("", columns, shown))
     if answer.next_cursor and not command.as_json:
         command.say(f"There are more: --after {answer.next_cursor}")
 
@@ -204,7 +204,7 @@ def checkpoints(command: PersonalCommand) -> None:
         results=[Checkpoint.model_validate(c) for c in page.rows], next_cursor=page.next_cursor
     )
     columns = ("number", "step", "source", "at", "nodes", "next", "bytes", "note", "checkpoint")
-    command.tell(answer, table("", columns, (_checkpoint_cells(c, row) for c in page.rows)))
+    command.show(answer, table("", columns, (_checkpoint_cells(c, row) for c in page.rows)))
     if page.next_cursor and not command.as_json:
         command.say(f"There are more: --before {page.next_cursor}")
 
@@ -235,7 +235,7 @@ def activities(command: PersonalCommand) -> None:
         for a in rows
     )
     answer = ActivityList(results=[Activity.model_validate(a) for a in rows])
-    command.tell(answer, table("", columns, shown))
+    command.show(answer, table("", columns, shown))
     if not rows:
         command.say("Nothing is recorded yet.")
 
@@ -258,7 +258,7 @@ def state(command: PersonalCommand) -> None:
         command.stdout.write(text, ending="")
         return
     shown = ((channel, short(value, 100_000)) for channel, value in answer.state.items())
-    command.tell(answer, facts(f"State at checkpoint {point.number} (step {point.step})", shown))
+    command.show(answer, facts(f"State at checkpoint {point.number} (step {point.step})", shown))
 
 
 def _diff_options(parser: argparse.ArgumentParser) -> None:
@@ -289,7 +289,7 @@ def diff(command: PersonalCommand) -> None:
         ends.append(("ending", ending.words))
     payload = facts("Ways", ((name, value or "ends there") for name, value in ends))
     patch = result.patch
-    command.tell(diff_answer(result, ending), patch_table(patch), payload)
+    command.show(diff_answer(result, ending), patch_table(patch), payload)
     if not patch:
         command.say("The two states are the same.")
 

@@ -26,7 +26,7 @@ def reveal(command: PersonalCommand) -> None:
     revealed = reveal_channel(actor, thread.id, o["channel"], point.id)
     title = f"{revealed.channel.name} at checkpoint {point.number}, {revealed.channel.words}"
     rows = [(revealed.channel.name, short(revealed.value, 100_000))]
-    command.tell(revealed_answer(revealed), facts(title, rows))
+    command.show(revealed_answer(revealed), facts(title, rows))
 
 
 REVEALING = (

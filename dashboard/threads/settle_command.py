@@ -10,7 +10,7 @@ from dashboard.kit.action import read
 from dashboard.kit.terminal.arguments import add_version_argument, json_given
 from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb
 from dashboard.threads.command import takes_reason
-from dashboard.threads.descriptions import tell_thread
+from dashboard.threads.descriptions import show_thread
 from dashboard.threads.page import effect_question
 from dashboard.threads.reads_command import on_thread, thread_of
 from dashboard.threads.settle import SETTLE, Settle
@@ -42,7 +42,7 @@ def settle(command: PersonalCommand) -> None:
     if o["result"] is not None:
         fields["result"] = json_given(o["result"], "--result")
     SETTLE.run(actor, read(Settle, fields), thread.id, expected_version=o["version"])
-    tell_thread(command, actor, thread.id)
+    show_thread(command, actor, thread.id)
 
 
 SETTLING = (

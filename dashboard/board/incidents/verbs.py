@@ -31,7 +31,7 @@ def list_incidents(command: PersonalCommand) -> None:
     o = command.options
     selection = IncidentSelection(**read_options(INCIDENTS, o))
     shown = incidents.list_incidents(command.actor("read"), selection, limit=o["limit"])
-    command.tell(shown, _table(shown.results))
+    command.show(shown, _table(shown.results))
     if not shown.results:
         command.say("There is no such incident.")
 
@@ -45,11 +45,11 @@ def show(command: PersonalCommand) -> None:
         ("thread", "title", "status", "affected", "since"),
         ((str(o.id), o.title or "", o.status or "", o.in_trouble, o.since) for o in shown.newest),
     )
-    command.tell(shown, _table([shown]), threads)
+    command.show(shown, _table([shown]), threads)
 
 
-def _tell(command: PersonalCommand, _: Actor, shown: Incident, __: UUID) -> None:
-    command.tell(shown, _table([shown]))
+def _show(command: PersonalCommand, _: Actor, shown: Incident, __: UUID) -> None:
+    command.show(shown, _table([shown]))
 
 
 def _table(shown: Sequence[Incident]) -> Table:
@@ -96,9 +96,9 @@ def _until(options: dict[str, Any]) -> dict[str, Any]:
 VERBS = (
     Verb("list", "lists incidents, the newest first", list_incidents, _list_options),
     Verb("show", "shows an incident and its newest threads", show, _name),
-    verb(TAKE, _tell),
-    verb(GIVE_BACK, _tell),
-    verb(SNOOZE, _tell, without=["until"], beside=(_for_option, _until)),
-    verb(WAKE, _tell),
-    verb(CLOSE, _tell),
+    verb(TAKE, _show),
+    verb(GIVE_BACK, _show),
+    verb(SNOOZE, _show, without=["until"], beside=(_for_option, _until)),
+    verb(WAKE, _show),
+    verb(CLOSE, _show),
 )

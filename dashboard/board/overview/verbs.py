@@ -21,7 +21,7 @@ def show_overview(command: PersonalCommand) -> None:
         command.stdout.write(figure(look, o["figure"]).csv(), ending="")
         return
     chosen = [figure(look, o["figure"])] if o["figure"] else all_figures(look)
-    command.tell(OverviewAnswer.of(look, o["figure"]), *map(_table, chosen))
+    command.show(OverviewAnswer.of(look, o["figure"]), *map(_table, chosen))
 
 
 def _table(one: Figure) -> Table:

@@ -22,7 +22,7 @@ from .surfaces import BOARD, RECORDS
 def list_views(command: PersonalCommand) -> None:
     """One's own and those that others share."""
     rows = view_actions.list_views(command.actor("read"))
-    command.tell(SavedViewList(results=[SavedView.of(row) for row in rows]), _table(rows))
+    command.show(SavedViewList(results=[SavedView.of(row) for row in rows]), _table(rows))
     if not rows:
         command.say("No view is saved.")
 
@@ -31,20 +31,20 @@ def save(command: PersonalCommand) -> None:
     """Save a page under a name."""
     o = command.options
     choice = Choice(o["name"], o["address"], o["shared"], RECORDS if o["records"] else BOARD)
-    _tell(command, view_actions.save_view(command.actor("save_view"), choice))
+    _show(command, view_actions.save_view(command.actor("save_view"), choice))
 
 
 def change(command: PersonalCommand) -> None:
     """Other values; what is not named stays."""
     o, actor = command.options, command.actor("save_view")
     choice = Choice(o["name"], o["address"], o["shared"])
-    _tell(command, view_actions.change_view(actor, _ident(actor, o["view"]), choice))
+    _show(command, view_actions.change_view(actor, _ident(actor, o["view"]), choice))
 
 
 def remove(command: PersonalCommand) -> None:
     """Take a view away."""
     actor = command.actor("save_view")
-    _tell(command, view_actions.remove_view(actor, _ident(actor, command.options["view"])))
+    _show(command, view_actions.remove_view(actor, _ident(actor, command.options["view"])))
     command.say("Removed.")
 
 
@@ -56,8 +56,8 @@ def _ident(actor: Actor, text: str) -> UUID:
     raise Missing("There is no such view; `view list` shows them.")
 
 
-def _tell(command: PersonalCommand, row: ViewRow) -> None:
-    command.tell(SavedView.of(row), _table([row]))
+def _show(command: PersonalCommand, row: ViewRow) -> None:
+    command.show(SavedView.of(row), _table([row]))
 
 
 def _table(rows: Sequence[ViewRow]) -> Table:

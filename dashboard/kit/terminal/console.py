@@ -102,7 +102,7 @@ class TerminalCommand(BaseCommand):
         """True if --json is set."""
         return bool(self.options.get("as_json"))
 
-    def tell(self, shape: BaseModel | Sequence[BaseModel], *tables: Table) -> None:
+    def show(self, shape: BaseModel | Sequence[BaseModel], *tables: Table) -> None:
         """JSON with --json, else the tables: aligned on a terminal, tab-separated elsewhere."""
         if self.as_json:
             self.stdout.write(json_of(shape))

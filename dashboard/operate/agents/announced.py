@@ -65,7 +65,7 @@ def list_agents(command: PersonalCommand) -> None:
         for row in rows
     )
     results = [AgentInUse.of(row, counted.get(row.id, {})) for row in rows]
-    command.tell(AgentsInUse(results=results), table("", columns, shown))
+    command.show(AgentsInUse(results=results), table("", columns, shown))
     if not rows:
         command.say("No worker has announced an agent yet.")
 
@@ -91,7 +91,7 @@ def show(command: PersonalCommand) -> None:
     actor = command.actor("read")
     row = _named(command.options["agent"], command.options["code"])
     detail = AgentDetail.of(row, actor.workspace)
-    command.tell(
+    command.show(
         detail,
         facts(
             "",

@@ -118,7 +118,7 @@ def check(command: PersonalCommand) -> None:
         for a in agents
     )
     columns = ("agent", "version", "code", "compared", "unfinished", "nodes")
-    command.tell(
+    command.show(
         report,
         table("", columns, declared_rows),
         table("", ("level", "where", "place", "what"), shown, headed=False),

@@ -92,7 +92,7 @@ def impact(command: PersonalCommand) -> None:
         code = _installed(modules)
         with tempfile.TemporaryFile("w+", encoding="utf-8") as spool:
             head = _judged(command, code, modules, spool, only)
-            _tell(command, head, spool)
+            _show(command, head, spool)
     text = ", ".join(f"{n:,} {verdict.replace('_', ' ')}" for verdict, n in head.counts.items())
     command.say(text)
     if not head.ok:
@@ -172,7 +172,7 @@ def _spooled(spool: IO[str]) -> Iterator[ThreadImpact]:
     return (ThreadImpact.model_validate_json(line) for line in spool)
 
 
-def _tell(command: PersonalCommand, head: Impact, spool: IO[str]) -> None:
+def _show(command: PersonalCommand, head: Impact, spool: IO[str]) -> None:
     """Counts first, then the threads, a batch at a time."""
     if command.as_json:
         # One document, written piece by piece.
@@ -184,9 +184,9 @@ def _tell(command: PersonalCommand, head: Impact, spool: IO[str]) -> None:
         command.stdout.write("\n  ]\n}")
         return
     grouped = ((g.threads, g.agent, g.verdict, g.reason, g.do) for g in head.groups)
-    command.tell(head, table("", ("threads", "agent", "verdict", "reason", "do"), grouped))
+    command.show(head, table("", ("threads", "agent", "verdict", "reason", "do"), grouped))
     columns = ("thread", "agent", "status", "step", "verdict", "why")
     rows = _spooled(spool)
     while batch := list(itertools.islice(rows, BATCH)):
         shown = ((r.thread, r.agent, r.status, r.step, r.verdict, r.why) for r in batch)
-        command.tell(head, table("", columns, shown))
+        command.show(head, table("", columns, shown))

@@ -59,7 +59,7 @@ class Monkey:
             if self._people.trouble is not None:
                 raise RuntimeError("the people had trouble") from self._people.trouble
             self._ground.tend()
-            self._tell(threads)
+            self._print_progress(threads)
             if not self.left and self._people.done:
                 return
             due = len(self._plan) * self._people.ended / max(1, with_trees(threads) * STRUCK_BY)
@@ -70,7 +70,7 @@ class Monkey:
                 time.sleep(0.02)
         self._look.close()
 
-    def _tell(self, threads: int) -> None:
+    def _print_progress(self, threads: int) -> None:
         now = time.monotonic()
         if now - self._printed_at > 5:
             self._printed_at = now

@@ -98,12 +98,12 @@ class Command(PersonalCommand):
         actor = self.actor("read")
         if o["approval"]:
             row = approval_named(actor, o["approval"])
-            self.tell(ApprovalDetail.read(row, actor), _table(row))
+            self.show(ApprovalDetail.read(row, actor), _table(row))
             return
         page = gates.approvals(workspace=actor.workspace, limit=200)
         rows = page.rows
         results = [Approval.from_row(row, actor) for row in rows]
-        self.tell(
+        self.show(
             ApprovalList(results=results, next_cursor=page.next_cursor),
             table("", ("approval", "since", "risk", "agent", "title"), map(_line, rows)),
         )
@@ -132,7 +132,7 @@ class Command(PersonalCommand):
         done = DECIDE.run(actor, wanted, row.id)
         if text := DECIDE.done(wanted, done):
             self.say(text)
-        self._tell(actor, done)
+        self._show(actor, done)
 
     def _take_back(self) -> None:
         o, actor = self.options, self.actor("decide")
@@ -140,10 +140,10 @@ class Command(PersonalCommand):
             raise Usage("--take-back", "goes without --verdict")
         done = TAKE_BACK.run(actor, Nothing(), approval_named(actor, o["approval"]).id)
         self.say(TAKE_BACK.done(Nothing(), done))
-        self._tell(actor, done)
+        self._show(actor, done)
 
-    def _tell(self, actor: Actor, row: ApprovalRow) -> None:
-        self.tell(Approval.from_row(row, actor), _table(row))
+    def _show(self, actor: Actor, row: ApprovalRow) -> None:
+        self.show(Approval.from_row(row, actor), _table(row))
 
 
 def _line(row: ApprovalRow) -> tuple[object, ...]:

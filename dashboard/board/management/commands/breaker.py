@@ -22,7 +22,7 @@ from dashboard.kit.terminal.tables import Table, table
 def list_breakers(command: PersonalCommand) -> None:
     """Open breakers, then those that were released."""
     shown = breakers(command.actor("read"))
-    command.tell(BreakerList(results=shown), _table(*shown))
+    command.show(BreakerList(results=shown), _table(*shown))
     if not any(one.closed_at is None for one in shown):
         command.say("No breaker is open.")
 
@@ -32,14 +32,14 @@ def _table(*shown: Breaker) -> Table:
     return table("", heads, map(_row, shown))
 
 
-def _tell(command: PersonalCommand, _: Actor, made: Breaker) -> None:
-    command.tell(made, _table(made))
+def _show(command: PersonalCommand, _: Actor, made: Breaker) -> None:
+    command.show(made, _table(made))
 
 
-def _tell_released(
+def _show_released(
     command: PersonalCommand, _: Actor, result: BreakerReleased, breaker: UUID
 ) -> None:
-    command.tell(result, _table(result.breaker))
+    command.show(result, _table(result.breaker))
 
 
 def _row(one: Breaker) -> tuple[object, ...]:
@@ -70,10 +70,10 @@ class Command(VerbsCommand):
         Verb("list", "lists breakers", list_breakers),
         verb(
             TRIP,
-            _tell,
+            _show,
             plan_table=lambda plan: table("", ("status", "threads"), sorted(plan.statuses.items())),
             question=_question,
             note=lambda made: f"Release it with `breaker release {made.id} --reason ...`.",
         ),
-        verb(RELEASE, _tell_released),
+        verb(RELEASE, _show_released),
     )

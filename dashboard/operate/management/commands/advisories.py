@@ -102,7 +102,7 @@ class Command(TerminalCommand):
             vulnerable=bad,
         )
         lines = ((v.package, v.version, v.id, v.fixed or "-", v.summary) for v in bad)
-        self.tell(result, table("", ("package", "version", "advisory", "fixed in", "what"), lines))
+        self.show(result, table("", ("package", "version", "advisory", "fixed in", "what"), lines))
         self.say(_sentence(result))
         if bad:
             raise SystemExit(REFUSED)

@@ -58,4 +58,4 @@ class Command(TerminalCommand):
             ("steps of people", "all taken" if complete else "some are missing"),
             ("compare", answer.comparison),
         ]
-        self.tell(answer, facts("Demo fleet", rows))
+        self.show(answer, facts("Demo fleet", rows))

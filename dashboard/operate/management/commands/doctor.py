@@ -71,9 +71,9 @@ class Command(PersonalCommand):
                 "", ("what", "command"), ((r.sentence, r.command) for r in result.remedies)
             )
             if self.as_json or not self.stdout.isatty():
-                self.tell(result, _thread_table(result), steps)
+                self.show(result, _thread_table(result), steps)
                 return
-            self.tell(result, _thread_table(result))
+            self.show(result, _thread_table(result))
             # Commands are copied from here: nothing may fold them.
             for sentence, command in steps.rows:
                 self.stdout.write(f"\n{sentence}\n    {command}")
@@ -91,7 +91,7 @@ class Command(PersonalCommand):
         strict = self.options["strict"] or deploy
         bad = counts["wrong"] + (counts["warning"] if strict else 0)
         tables = _part_tables(findings) if self.stdout.isatty() else (_all_in_one(findings),)
-        self.tell(Report(ok=not bad, counts=counts, findings=findings), *tables)
+        self.show(Report(ok=not bad, counts=counts, findings=findings), *tables)
         self.say(", ".join(f"{n} {level}" for level, n in counts.items()))
         if bad:
             raise SystemExit(REFUSED)

@@ -42,7 +42,7 @@ class Rotated(BaseModel):
 def make_key(command: PersonalCommand) -> None:
     """Print a new key and store it nowhere."""
     made = NewKey(key=new_key())
-    command.tell(made, facts("", [("key", made.key)]))
+    command.show(made, facts("", [("key", made.key)]))
     command.say("Put it in front of GATEPOST_ENCRYPTION_KEYS of every process, then restart them.")
 
 
@@ -58,7 +58,7 @@ def show(command: PersonalCommand) -> None:
         unreadable=stored.unreadable,
         by_key=dict(stored.keys),
     )
-    command.tell(answer, _table(answer))
+    command.show(answer, _table(answer))
     if stored.older or stored.plain:
         command.say("`encryption rotate` encrypts them under the newest key.")
 
@@ -69,7 +69,7 @@ def rotate(command: PersonalCommand) -> None:
     left = store.stored_secrets()
     answer = Rotated(rotated=done, key=key_ring()[0].ident, unreadable=left.unreadable)
     rows = [("encrypted", str(done)), ("under the key", answer.key)]
-    command.tell(answer, facts("", [*rows, ("unreadable", str(left.unreadable))]))
+    command.show(answer, facts("", [*rows, ("unreadable", str(left.unreadable))]))
     if left.unreadable:
         command.say("Their key is missing. Add it behind the others, or enter the secrets again.")
         raise SystemExit(1)

@@ -51,6 +51,6 @@ class Command(TerminalCommand):
             user=user, url=base.rstrip("/") + path, valid_seconds=settings.SESAME_MAX_AGE
         )
         if self.as_json:
-            self.tell(link, facts("", []))
+            self.show(link, facts("", []))
         else:
             self.stdout.write(link.url)

@@ -81,7 +81,7 @@ class Command(TerminalCommand):
         deleted.deleted = not any(folder.exists() for folder in going)
         if not deleted.deleted:
             raise Conflict(f"{data} could not be deleted whole; look at who owns what is left.")
-        self.tell(deleted, facts("", [("deleted", folder) for folder in deleted.folders]))
+        self.show(deleted, facts("", [("deleted", folder) for folder in deleted.folders]))
 
 
 def _bytes_in(folder: Path) -> int:

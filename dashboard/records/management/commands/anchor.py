@@ -80,7 +80,7 @@ class Command(TerminalCommand):
             ("workspaces", f"{anchor.workspaces:,}"),
             ("signature", anchor.signature),
         ]
-        self.tell(anchor, facts("", rows))
+        self.show(anchor, facts("", rows))
 
     def _send(self) -> None:
         if not settings.GATEPOST_ANCHORS:
@@ -90,6 +90,6 @@ class Command(TerminalCommand):
             for one in outgoing_anchors.send_now()
         ]
         rows = ((one.destination, one.number, one.error or "confirmed") for one in results)
-        self.tell(SentAnchors(results=results), table("", ("destination", "anchor", "is"), rows))
+        self.show(SentAnchors(results=results), table("", ("destination", "anchor", "is"), rows))
         if any(one.error for one in results):
             raise SystemExit(REFUSED)

@@ -28,7 +28,7 @@ from dashboard.records.legal_holds import HOLD, LIFT_HOLD, Hold
 def list_erasures(command: PersonalCommand) -> None:
     """Requests that wait, then the others."""
     shown = erasures.list_erasures(command.actor("read"))
-    command.tell(shown, _table(*shown.results))
+    command.show(shown, _table(*shown.results))
 
 
 def preview(command: PersonalCommand) -> None:
@@ -36,7 +36,7 @@ def preview(command: PersonalCommand) -> None:
     actor = command.actor("request_erasure")
     thread = thread_named(actor, command.options["thread"])
     plan = ERASE.plan(actor, read(ErasureScope, {"scope": command.options["scope"]}), thread)
-    command.tell(plan, _plan(ErasurePreview.model_validate(plan)))
+    command.show(plan, _plan(ErasurePreview.model_validate(plan)))
 
 
 def approve(command: PersonalCommand) -> None:
@@ -58,15 +58,15 @@ def refuse(command: PersonalCommand) -> None:
 def list_holds(command: PersonalCommand) -> None:
     """Legal holds that are set, then those that were."""
     shown = legal_holds.list_holds(command.actor("read"))
-    command.tell(shown, _holds(*shown.results))
+    command.show(shown, _holds(*shown.results))
 
 
-def _tell(command: PersonalCommand, _: Actor, made: Erasure, __: UUID) -> None:
-    command.tell(made, _table(made))
+def _show(command: PersonalCommand, _: Actor, made: Erasure, __: UUID) -> None:
+    command.show(made, _table(made))
 
 
-def _tell_hold(command: PersonalCommand, _: Actor, made: Hold, __: UUID) -> None:
-    command.tell(made, _holds(made))
+def _show_hold(command: PersonalCommand, _: Actor, made: Hold, __: UUID) -> None:
+    command.show(made, _holds(made))
 
 
 def _decide(
@@ -74,7 +74,7 @@ def _decide(
 ) -> None:
     wanted = DecideErasure.model_validate({"verdict": verdict, "comment": comment})
     made = DECIDE_ERASURE.run(actor, wanted, ident)
-    _tell(command, actor, erasures.one_erasure(actor, ident), ident)
+    _show(command, actor, erasures.one_erasure(actor, ident), ident)
     command.say(DECIDE_ERASURE.done(wanted, made))
 
 
@@ -166,7 +166,7 @@ class Command(VerbsCommand):
         Verb("preview", "counts what an erasure would drop", preview, _preview_options),
         verb(
             ERASE,
-            _tell,
+            _show,
             called="request",
             question=_question,
             note=lambda made: f"Approve it with `erase approve {made.id}`.",
@@ -181,7 +181,7 @@ class Command(VerbsCommand):
             DECIDE_ERASURE.name,
         ),
         Verb("refuse", "refuses a request", refuse, _refuse_options),
-        verb(HOLD, _tell_hold),
-        verb(LIFT_HOLD, _tell_hold, called="lift"),
+        verb(HOLD, _show_hold),
+        verb(LIFT_HOLD, _show_hold, called="lift"),
         Verb("holds", "lists legal holds", list_holds),
     )

@@ -51,7 +51,7 @@ def search(command: PersonalCommand) -> None:
     filters = _filters(o)
     answers = ask(actor, filters, cursor=o["cursor"], limit=o["limit"])
     page = page_of(answers, integrity_of_answers(actor, answers))
-    command.tell(page, _table(page))
+    command.show(page, _table(page))
     checked = page.checked
     command.say(
         f"Threads verified now: {checked.now}; as of the last verification: {checked.earlier}; "
@@ -87,7 +87,7 @@ def export(command: PersonalCommand) -> None:
         )
     rows = ((p.file, p.rows, p.logs, p.bytes, p.manifest) for p in parts)
     columns = ("file", "events", "threads", "bytes", "manifest")
-    command.tell(ExportedRecords(parts=parts), table("", columns, rows))
+    command.show(ExportedRecords(parts=parts), table("", columns, rows))
     if not parts:
         command.say(f"{folder} has all parts of this export.")
 
@@ -113,7 +113,7 @@ def report(command: PersonalCommand) -> None:
         ("events", ", ".join(f"{one.seq} {one.kind}" for one in shown.proof)),
         ("record", _record_in_words(shown)),
     ]
-    command.tell(shown, facts("", rows))
+    command.show(shown, facts("", rows))
 
 
 def _record_in_words(shown: Report) -> str:

@@ -136,7 +136,7 @@ class Command(PersonalCommand):
             erased=self._erased,
             unverified=self._unverified,
         )
-        self.tell(verified, *_tables(verified))
+        self.show(verified, *_tables(verified))
         if not verified.intact:
             raise SystemExit(REFUSED)
 

@@ -102,4 +102,4 @@ class Command(PersonalCommand):
             rows.append(("children", f"{exported.children:,}"))
         if exported.left_out:
             rows.append(("children left out", f"{exported.left_out:,}"))
-        self.tell(exported, facts("", rows))
+        self.show(exported, facts("", rows))

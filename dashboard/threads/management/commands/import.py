@@ -85,7 +85,7 @@ class Command(PersonalCommand):
             rows.append(("children not in it", done.left_out))
         if done.withdrawn:
             rows.append(("requests withdrawn", done.withdrawn))
-        self.tell(imported, facts("", rows))
+        self.show(imported, facts("", rows))
 
 
 def _in_workspace(actor: Actor, name: str) -> Actor:

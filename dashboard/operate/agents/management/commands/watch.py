@@ -51,7 +51,7 @@ class Command(PersonalCommand):
         if self.options["once"]:
             seen = list(folder.look(patient=False))
             rows = [(s.file, s.result, s.checkpoint, s.why or str(s.thread)) for s in seen]
-            self.tell(seen, table("", ("file", "result", "checkpoint", "thread"), rows))
+            self.show(seen, table("", ("file", "result", "checkpoint", "thread"), rows))
             return
         self.say(f"Watching {path}; Ctrl-C ends it.")
         while True:
