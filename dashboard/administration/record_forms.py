@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import Actor
-from dashboard.people.accounts.administration import Administrator
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from approvals.inbox import reviewers
 from approvals.inbox import rows as inbox_rows
 from dashboard import errors
 from dashboard.fields.parameters import CURSOR, ID
+from dashboard.identity.administrator import AUDIT
 from dashboard.identity.people import people
 from dashboard.identity.permissions import may
 from dashboard.identity.seats import person_of
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import actor, live_page, member, show, wants_regions
-from dashboard.people.accounts.administration import AUDIT
 from dashboard.wording import sentences_of_decisions
 
 from .inbox import page_from

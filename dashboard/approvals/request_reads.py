@@ -24,9 +24,9 @@ from checkpoints.states import EventKind, Status
 from checkpoints.views import ActivityRow, AgentRow, EffectFate, EventRow, ThreadRow
 from dashboard.fields.shapes import Field
 from dashboard.html import differences
+from dashboard.identity.administrator import AUDIT
 from dashboard.identity.people import people
 from dashboard.identity.permissions import may, needs
-from dashboard.people.accounts.administrator import AUDIT
 from dashboard.records.integrity.damage import damage_of
 from dashboard.threads.page.rights import Class, Roles, rights_of
 from dashboard.threads.plans.operation import operation_plan

@@ -10,10 +10,11 @@ from django.core.exceptions import ValidationError
 
 from dashboard.errors import Invalid
 from dashboard.fields.validation import check_text
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import Actor, require
 from dashboard.people.logins.confirmation import PASSWORD_MAX, confirm
 
-from .accounts.administration import Administrator, set_own_password
+from .accounts.administration import set_own_password
 
 
 def change_own_password(actor: Actor, request: Any, password: str, new: str) -> None:

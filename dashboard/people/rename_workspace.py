@@ -8,11 +8,12 @@ from uuid import UUID
 from checkpoints.states import WorkspaceEventKind
 from dashboard.documents.state_shape import Shape
 from dashboard.fields.validation import check_text
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.shapes.texts import NotBlank
-from dashboard.people.accounts.administration import Administrator, rename_workspace
+from dashboard.people.accounts.administration import rename_workspace
 from dashboard.people.accounts.users import NAME_MAX
 
 

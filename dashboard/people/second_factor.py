@@ -14,6 +14,7 @@ from django.contrib.auth import get_user_model
 from dashboard.errors import Conflict, Forbidden, Invalid, Missing
 from dashboard.fields.credentials import check_credentials
 from dashboard.fields.validation import check_text
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import ROLES, Actor, require
 from dashboard.identity.second_factor import codes, records, requirement
 from dashboard.identity.second_factor import passkeys as keys
@@ -27,7 +28,7 @@ from dashboard.people.logins.proposals import Proposal
 
 from .accounts import administration
 from .accounts.access_changes import Gift, guarded, of_person
-from .accounts.administration import Administrator, people_within_reach
+from .accounts.administration import people_within_reach
 from .accounts.users import check_roles
 
 NONE = "There is no second factor."

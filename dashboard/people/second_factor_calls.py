@@ -12,13 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.documents.state_shape import Shape
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import ROLES
 from dashboard.identity.second_factor.codes import CODE_MAX
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.shapes.django_request import django_request
 from dashboard.kit.shapes.requests import Nothing, RequestShape
 from dashboard.kit.shapes.texts import NotBlank, OneOf
-from dashboard.people.accounts.administration import Administrator
 from dashboard.people.logins.confirmation import PASSWORD_MAX
 from dashboard.people.logins.proposals import TICKET_MAX
 from dashboard.people.second_factor import (

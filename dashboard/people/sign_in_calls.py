@@ -12,12 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.documents.state_shape import Shape
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.sign_ins.records import SignInRow
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.shapes.django_request import django_request
 from dashboard.kit.shapes.requests import Nothing, RequestShape
 from dashboard.kit.shapes.texts import NotBlank
-from dashboard.people.accounts.administration import Administrator
 from dashboard.people.logins.confirmation import PASSWORD_MAX
 from dashboard.people.own_password import change_own_password
 from dashboard.people.sign_ins import (

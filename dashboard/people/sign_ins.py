@@ -8,12 +8,13 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 
 from dashboard.errors import Missing
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import Actor, require
 from dashboard.identity.sign_ins import records
 from dashboard.identity.sign_ins.records import SignInRow
 from dashboard.people.logins.confirmation import confirm
 
-from .accounts.administration import Administrator, people_within_reach
+from .accounts.administration import people_within_reach
 
 
 def list_sign_ins(actor: Actor) -> list[SignInRow]:

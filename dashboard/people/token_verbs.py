@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict
 
 from dashboard.errors import Forbidden, Invalid, Missing
 from dashboard.identity import tokens
+from dashboard.identity.administrator import administrator_of
 from dashboard.identity.permissions import SCOPES
 from dashboard.identity.tokens import TokenRow
 from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb, person
 from dashboard.kit.terminal.tables import Table, facts, table
-from dashboard.people.accounts.administration import administrator_of
 from gatepost_command import COMMAND
 
 

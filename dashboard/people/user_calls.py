@@ -10,12 +10,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.documents.state_shape import Shape
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import ROLES
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.shapes.previews import SecondAdminAsked
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.shapes.texts import NotBlank, OneOf
-from dashboard.people.accounts.administration import Administrator
 from dashboard.people.accounts.users import (
     ISSUER_MAX,
     LIMITS,

@@ -10,10 +10,10 @@ from uuid import UUID
 
 from django.contrib.auth import get_user_model
 
+from dashboard.identity.administrator import Administrator, administrator_of
 from dashboard.identity.permissions import ROLES
 from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb
 from dashboard.kit.terminal.tables import Table, facts, table
-from dashboard.people.accounts.administration import Administrator, administrator_of
 from dashboard.people.accounts.users import (
     UserRow,
     edit_user,

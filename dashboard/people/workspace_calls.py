@@ -11,11 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.documents.state_shape import Shape
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.tokens import TokenRow
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.shapes.requests import Nothing, RequestShape
 from dashboard.kit.shapes.texts import NotBlank
-from dashboard.people.accounts.administration import Administrator
 from dashboard.people.accounts.users import (
     LIMITS,
     end_token,

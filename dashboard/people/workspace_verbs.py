@@ -8,11 +8,11 @@ from django.contrib.auth import get_user_model
 
 from checkpoints import store
 from dashboard.errors import Missing
+from dashboard.identity.administrator import administrator_of
 from dashboard.identity.permissions import ROLES, Actor
 from dashboard.kit.command import verb
 from dashboard.kit.terminal.console import PersonalCommand, Verb, translated
 from dashboard.kit.terminal.tables import Table, facts, table
-from dashboard.people.accounts.administration import administrator_of
 from dashboard.people.rename_workspace import RENAME_WORKSPACE, Workspace
 from dashboard.people.second_factor import require_factor, required_factor
 from dashboard.people.second_factor_calls import RequiredFactor

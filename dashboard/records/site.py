@@ -33,11 +33,11 @@ from dashboard.administration.hooks import HookForms
 from dashboard.administration.subscriptions import SubscriptionForms
 from dashboard.errors import ActionError, Forbidden, Missing, NeedsSecondAdmin
 from dashboard.fields.parameters import COLUMNS, CURSOR, ID, NUMBER, TEXT, Values, one_of
+from dashboard.identity.administrator import Administrator, administrator_of
 from dashboard.identity.page_workspace import refuse_other
 from dashboard.kit.pages import addresses
 from dashboard.kit.pages.base import SeeOther, refused, to_set_up
 from dashboard.people.accounts import administration
-from dashboard.people.accounts.administration import Administrator
 from dashboard.wording.sentences import steps_limit
 
 from . import cells as showing
@@ -66,7 +66,7 @@ class OwnPasswordForm(PasswordChangeForm):
 
     def save(self, commit: bool = True) -> Any:
         """Set it through the one writer of passwords."""
-        who = administration.administrator_of(self.user)
+        who = administrator_of(self.user)
         new, former = self.cleaned_data["new_password1"], self.cleaned_data["old_password"]
         administration.set_own_password(who, self.user, new, former=former)
         self.user.refresh_from_db(fields=["password"])
@@ -103,7 +103,7 @@ class RecordsSite(admin.AdminSite):
         """The person who makes the request, with current roles, read once; None for strangers."""
         if not hasattr(request, ASKED_BY):
             try:
-                result = administration.administrator_of(request.user)
+                result = administrator_of(request.user)
             except Forbidden:
                 result = None
             setattr(request, ASKED_BY, result)

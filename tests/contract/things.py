@@ -23,10 +23,10 @@ from dashboard.board.saved_views import view_actions
 from dashboard.errors import NeedsSecondAdmin
 from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import permissions, tokens
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.second_factor import codes, records
 from dashboard.kit.action import read
 from dashboard.people.accounts import administration
-from dashboard.people.accounts.administration import Administrator
 from dashboard.people.logins import proposals
 from dashboard.people.sso import identities
 from tests.support.cast import Cast

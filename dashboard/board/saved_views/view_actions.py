@@ -11,8 +11,8 @@ from uuid import UUID
 
 from dashboard.errors import Forbidden, Missing, translated
 from dashboard.fields.credentials import check_credentials
+from dashboard.identity.administrator import AUDIT
 from dashboard.identity.permissions import Actor, require
-from dashboard.people.accounts.administration import AUDIT
 
 from . import changes, queries
 from .changes import OF_PERSON_MAX, SHARED_MAX, Choice

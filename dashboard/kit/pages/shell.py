@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from approvals import queries as gates
 from checkpoints import queries
 from dashboard.errors import Forbidden
+from dashboard.identity.administrator import AUDIT
 from dashboard.identity.permissions import actor_of, may
-from dashboard.people.accounts.administration import AUDIT
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:

@@ -28,11 +28,11 @@ from checkpoints import queries, store
 from dashboard.errors import Conflict, Forbidden, NeedsSecondAdmin, translated
 from dashboard.identity import access_changes
 from dashboard.identity.access_changes import AccessChangeRow
+from dashboard.identity.administrator import Administrator, administrator_of
 from dashboard.identity.passwords import given_hash
 from dashboard.identity.permissions import Actor, require
 
 from .accounts import HashedPassword
-from .administrator import Administrator, administrator_of
 
 # Roles that decide, or that make those who do.
 POWER: Final = frozenset({"reviewer", "admin"})

@@ -20,6 +20,7 @@ from django.db import connection, transaction
 from checkpoints import queries, store
 from dashboard.errors import Conflict, Forbidden, Missing, translated
 from dashboard.identity import tokens
+from dashboard.identity.administrator import AUDIT, Administrator
 from dashboard.identity.permissions import RIGHTS, Actor, require
 from dashboard.identity.tokens import TokenRow
 from dashboard.people.logins.confirmation import WrongPassword
@@ -34,11 +35,8 @@ from .accounts import (
     roles_of,
     set_account_password,
 )
-from .administrator import AUDIT, Administrator, administrator_of
 
 log = structlog.get_logger("gatepost.admin")
-
-__all__ = ["AUDIT", "Administrator", "administrator_of"]  # of the people who administer
 
 
 def require_audit(actor: Actor) -> None:

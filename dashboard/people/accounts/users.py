@@ -15,11 +15,11 @@ from checkpoints import queries
 from dashboard.errors import Conflict, Forbidden, Invalid, Missing
 from dashboard.fields.validation import check_text
 from dashboard.identity import tokens
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import ROLES, require
 from dashboard.identity.tokens import TokenRow
 
 from .administration import (
-    Administrator,
     change_person,
     create_user,
     link_identity,

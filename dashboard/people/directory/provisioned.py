@@ -21,6 +21,7 @@ from checkpoints import queries
 from dashboard.errors import Conflict, Forbidden, Invalid, Missing
 from dashboard.fields.validation import check_text
 from dashboard.identity import tokens
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import require
 from dashboard.identity.sign_ins import records as sign_ins
 from dashboard.identity.user_changes import changed_by
@@ -30,7 +31,6 @@ from dashboard.people.accounts.accounts import (
     locked_account,
     set_account_password,
 )
-from dashboard.people.accounts.administration import Administrator
 from dashboard.people.accounts.usernames import NameTaken, alike, person_name
 from dashboard.people.accounts.users import LIMITS, SUBJECT_MAX
 from dashboard.people.sso import identities

@@ -14,12 +14,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dashboard.errors import Invalid, Malformed
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import Grant, actor_of, require
 from dashboard.kit.api import limits
 from dashboard.kit.api.authentication import TokenAuthentication
 from dashboard.kit.api.parsers import StrictJSONParser
 from dashboard.kit.shapes import problems
-from dashboard.people.accounts.administration import Administrator
 from dashboard.people.directory.provisioned import Taken
 
 from .filters import WrongFilter, WrongPath, equals

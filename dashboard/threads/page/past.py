@@ -17,7 +17,7 @@ from checkpoints.views import ActivityRow, ArtifactRow, CheckpointRow
 from dashboard.html import lineage
 from dashboard.html.places import Sides
 from dashboard.html.time_bar import timebar
-from dashboard.people.accounts.administrator import AUDIT
+from dashboard.identity.administrator import AUDIT
 from dashboard.threads.page import errors, published
 from dashboard.threads.page.encrypted_channels import encrypted_channels
 from dashboard.threads.page.rights import Roles, rights_of

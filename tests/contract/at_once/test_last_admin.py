@@ -15,8 +15,8 @@ from django.contrib.auth import get_user_model
 from checkpoints import store
 from dashboard.errors import ActionError
 from dashboard.identity import permissions
+from dashboard.identity.administrator import Administrator
 from dashboard.people.accounts import administration
-from dashboard.people.accounts.administration import Administrator
 from dashboard.people.directory import provisioned
 from dashboard.people.sso import identities
 from tests.unit.checkpoints.builders import rows

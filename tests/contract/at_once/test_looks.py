@@ -24,8 +24,8 @@ from dashboard.administration.mcp_servers import add_mcp_server
 from dashboard.errors import ActionError, NeedsSecondAdmin
 from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import permissions, tokens
+from dashboard.identity.administrator import Administrator
 from dashboard.people.accounts import administration
-from dashboard.people.accounts.administration import Administrator
 from dashboard.people.directory import arrivals, provisioned
 from dashboard.people.sso import identities
 from tests.contract.things import DEVICE

@@ -20,6 +20,7 @@ from dashboard.board.saved_views.view_actions import change_view, remove_view, s
 from dashboard.documents import uploads
 from dashboard.external import leases, next_steps, observed_threads, reports, saved_states, spans
 from dashboard.identity import permissions
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import Actor
 from dashboard.kit import action as kit
 from dashboard.people import own_password, second_factor, sign_ins
@@ -101,7 +102,7 @@ def watched(act: Callable[[], str]) -> tuple[str, Seen]:
         if frame.f_globals.get("__name__") not in CHOKE or not code.co_argcount:
             return False
         first = frame.f_locals.get(code.co_varnames[0])
-        if isinstance(first, Actor | administration.Administrator):
+        if isinstance(first, Actor | Administrator):
             seen.functions.add(code.co_qualname)
         return True
 

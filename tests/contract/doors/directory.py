@@ -11,7 +11,7 @@ from uuid import uuid4
 from django.test import Client
 from django.urls import reverse
 
-from dashboard.people.accounts import administration
+from dashboard.identity.administrator import Administrator
 from dashboard.people.accounts.accounts import change_account
 from dashboard.people.directory import provisioned
 from dashboard.people.scim import urls as scim_urls
@@ -42,7 +42,7 @@ def scim(name: str, method: str, world: World, foreign: bool) -> Knock:
     row = world.cast.users["admin"]
     row.refresh_from_db()  # as it is once more, since the door before was taken back
     change_account(row, {"is_superuser": True}, actor="user:0", workspace=world.cast.workspace)
-    who = administration.Administrator(world.cast.actor("admin"), superuser=True)
+    who = Administrator(world.cast.actor("admin"), superuser=True)
     user = provisioned.provision(who, {"username": f"door-{uuid4().hex[:8]}"})
     group = provisioned.add_group(who, name=f"door-{uuid4().hex[:8]}", members=[user.pk])
     ids = {"user": [user.pk], "group": [group.pk]}.get(name, [])

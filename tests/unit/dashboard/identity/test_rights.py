@@ -27,10 +27,10 @@ from dashboard.documents.uploads import upload
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.external import leases
 from dashboard.identity import permissions
+from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import Actor, actor_of, allowed_actions, may
 from dashboard.kit.shapes.requests import Nothing
 from dashboard.people.accounts.access_changes import refuse_access_change
-from dashboard.people.accounts.administration import Administrator
 from dashboard.people.accounts.users import edit_user
 from dashboard.people.sign_ins import end_sign_in
 from dashboard.records.erase import DECIDE_ERASURE, ERASE, DecideErasure, RequestErasure

@@ -16,6 +16,7 @@ from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from checkpoints.chain.workspaces import verify_workspace
 from dashboard.identity import tokens
+from dashboard.identity.administrator import administrator_of
 from dashboard.identity.passwords import given_hash, is_given
 from dashboard.identity.second_factor import codes, records
 from dashboard.people.accounts import administration
@@ -227,7 +228,7 @@ def test_the_password_of_a_reviewer_waits_for_a_second_admin(cast: Cast, second:
 
 
 def test_a_password_that_somebody_else_set_decides_nothing(cast: Cast, row: ApprovalRow) -> None:
-    who = administration.administrator_of(cast.users["admin"])
+    who = administrator_of(cast.users["admin"])
     administration.set_password(who, cast.users["manager"].pk, "x7" * 8)  # on the machine
     reviewer = sign_in("manager", "x7" * 8)
     verdict = {"verdict": "approve", "proposal_hash": row.standing_hash}
@@ -264,7 +265,7 @@ def test_a_password_that_somebody_else_set_decides_nothing(cast: Cast, row: Appr
 def test_a_second_admin_whose_password_was_set_confirms_nothing(cast: Cast, second: Any) -> None:
     post(cast.client("admin"), f"/users/{cast.users['viewer'].pk}/", {"roles": ["reviewer"]})
     [row] = waiting(second)
-    who = administration.administrator_of(cast.users["admin"])
+    who = administrator_of(cast.users["admin"])
     administration.set_password(who, cast.users["second_admin"].pk, "x7" * 8)
     problem = refused(
         post(sign_in("second_admin", "x7" * 8), f"/access-changes/{row['id']}/confirm/", {}), 403

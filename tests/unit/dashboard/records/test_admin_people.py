@@ -17,6 +17,7 @@ from checkpoints.chain import verify_workspace
 from checkpoints.models import Membership, Workspace
 from dashboard.errors import Conflict, Forbidden, Invalid, Missing
 from dashboard.identity import tokens
+from dashboard.identity.administrator import administrator_of
 from dashboard.models import Token
 from dashboard.people.accounts import administration
 from dashboard.templatetags.links import notice
@@ -342,9 +343,9 @@ def test_users_are_never_deleted(cast: Cast, root: Client) -> None:
 
 
 def test_the_door_below_the_forms_checks_by_itself(cast: Cast) -> None:
-    who = administration.administrator_of(cast.users["admin"])
+    who = administrator_of(cast.users["admin"])
     viewer, stranger = cast.users["viewer"].pk, cast.users["stranger"].pk
-    auditor = administration.administrator_of(cast.users["auditor"])
+    auditor = administrator_of(cast.users["auditor"])
     for attempt, error in (
         (lambda: administration.grant_role(auditor, viewer, "admin", workspace=None), Forbidden),
         (lambda: administration.grant_role(who, stranger, "viewer", workspace=None), Missing),
@@ -437,9 +438,7 @@ def test_every_list_has_the_same_search(cast: Cast) -> None:
 
 def test_an_admin_does_not_make_themself_a_reviewer(cast: Cast) -> None:
     """Whoever makes the rules is not who approves: another admin has to give the role."""
-    alone, other = (
-        administration.administrator_of(cast.users[name]) for name in ("admin", "second_manager")
-    )
+    alone, other = (administrator_of(cast.users[name]) for name in ("admin", "second_manager"))
     own = alone.actor.user_id
     assert not other.may_administer
     before = list(queries.workspace_events(cast.workspace).rows)
@@ -455,7 +454,7 @@ def test_an_admin_does_not_make_themself_a_reviewer(cast: Cast) -> None:
 
     cast.users["admin"].is_superuser = True
     cast.users["admin"].save()
-    root = administration.administrator_of(cast.users["admin"])
+    root = administrator_of(cast.users["admin"])
     with pytest.raises(Forbidden):
         administration.grant_role(root, own, "reviewer", workspace=cast.workspace)
     with pytest.raises(Forbidden):
@@ -464,7 +463,7 @@ def test_an_admin_does_not_make_themself_a_reviewer(cast: Cast) -> None:
     cast.users["admin"].save()
 
     store.grant(cast.workspace, cast.users["manager"].pk, "admin", actor="user:0")
-    second = administration.administrator_of(cast.users["manager"])
+    second = administrator_of(cast.users["manager"])
     administration.set_roles(second, own, ["admin", "reviewer"])
     # What somebody has already may be kept beside other changes.
     administration.set_roles(alone, own, ["admin", "reviewer", "viewer"])

@@ -13,6 +13,7 @@ from django.test import Client
 from approvals.models import Decision
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
+from dashboard.identity.administrator import administrator_of
 from dashboard.identity.permissions import actor_of
 from dashboard.people.accounts import administration
 from tests.support import decisions
@@ -31,7 +32,7 @@ def person(cast: Cast, name: str) -> str:
 
 def second_account(cast: Cast, *, days: float) -> Any:
     """A reviewer whom the admin made that long ago."""
-    who = administration.administrator_of(cast.users["admin"])
+    who = administrator_of(cast.users["admin"])
     made = administration.create_user(who, "twin", password="correct horse 9", roles=["reviewer"])
     rows(
         "UPDATE auth_user SET date_joined = now() - make_interval(secs => %s) WHERE id = %s "

@@ -25,6 +25,7 @@ from dashboard.board.saved_views import changes as saved_views
 from dashboard.errors import NeedsSecondAdmin
 from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import tokens
+from dashboard.identity.administrator import administrator_of
 from dashboard.identity.permissions import Login
 from dashboard.identity.second_factor import codes, records
 from dashboard.people.accounts import access_changes, administration
@@ -159,7 +160,7 @@ def settled(cast: Cast) -> Cast:
     tokens.revoke(row.prefix, by=ADMIN)
     tokens.make(cast.users["operator"], made_by=ADMIN, name="b")
     cast.users["manager"].groups.add(Group.objects.create(name="money"))
-    who = administration.administrator_of(cast.users["admin"])
+    who = administrator_of(cast.users["admin"])
     administration.change_user(who, cast.users["viewer"].pk, {"email": "v@example.org"})
     signed_in = replace(who, actor=replace(who.actor, login=Login("asks")))
     for role in ("reviewer", "admin"):
