@@ -41,7 +41,6 @@ from dashboard.board.incidents.close import CLOSE
 from dashboard.board.incidents.incidents import Incidents, OneIncident
 from dashboard.board.incidents.snooze import SNOOZE, WAKE
 from dashboard.board.incidents.take import GIVE_BACK, TAKE
-from dashboard.board.many_calls import ManyThreads
 from dashboard.board.overview.calls import OverviewFigures
 from dashboard.board.saved_views.calls import ChangeOneView, OneView, RemoveOneView, SavedViews
 from dashboard.board.stuck_calls import StuckThreads
@@ -96,6 +95,7 @@ from dashboard.threads.agent_calls import Agents, OneAgent
 from dashboard.threads.artifact_calls import Artifacts
 from dashboard.threads.code_call import CodeThread, CodeThreads
 from dashboard.threads.input import INPUT
+from dashboard.threads.many_calls import ManyThreads
 from dashboard.threads.one_thread import OneThread
 from dashboard.threads.past import (
     RevealThread,

@@ -36,7 +36,6 @@ from dashboard import errors
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Forbidden, Invalid, Missing, translated
 from dashboard.fields.parameters import FLAG
-from dashboard.identity.administrator import Administrator
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may, require
 from dashboard.identity.seats import seat_of

@@ -12,6 +12,7 @@ from checkpoints.limits import TITLE_MAX
 from checkpoints.states import WorkspaceEventKind
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, Missing
+from dashboard.fields.thread_filters import THREADS, selection_words
 from dashboard.fields.validation import check_labels
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action, Preview, Target
@@ -20,7 +21,6 @@ from dashboard.kit.inputs import RequiredReason
 from dashboard.kit.shapes.requests import Labels, RequestShape
 
 from .breakers import Breaker, breaker
-from .filters.threads import THREADS, selection_words
 
 
 @taking(one for one in THREADS if one.stopped)

@@ -13,6 +13,7 @@ from checkpoints.states import Status
 from dashboard.errors import Invalid, NotAllowedNow
 from dashboard.fields.parameters import TEXT, one_of
 from dashboard.fields.shapes import Option
+from dashboard.fields.thread_filters import selection_words
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 from dashboard.kit.dialog import dialog
@@ -21,7 +22,6 @@ from dashboard.wording.sentences import look
 
 from .breaker_actions import RELEASE, TRIP, BreakerPreview, ReleaseBreaker, Selection
 from .filters.address import NARROWS
-from .filters.threads import selection_words
 from .open_breakers import open_breaker
 
 PARTS, ALL = ("number", "percent"), "all"

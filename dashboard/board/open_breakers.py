@@ -10,9 +10,8 @@ from checkpoints import queries
 from checkpoints.breakers.rule import BreakerRow
 from checkpoints.queries import Progress
 from checkpoints.states import Status
+from dashboard.fields.thread_filters import selection_words
 from dashboard.identity.people import people
-
-from .filters.threads import selection_words
 
 # Those of released threads that a person looks for first stand first.
 ORDER = (

@@ -12,10 +12,10 @@ from django.db import InterfaceError, OperationalError, connection
 
 from checkpoints import queries
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
-from dashboard.board.filters.threads import THREADS, selection_of
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.yaml_text import yaml_of
+from dashboard.fields.thread_filters import THREADS, selection_of
 from dashboard.html.comparison.compare import compare
 from dashboard.html.comparison.endings import ending_of
 from dashboard.identity.people import people

@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from approvals import queries as gates
 from checkpoints import queries
-from dashboard.board.filters.threads import THREADS, selection_of
 from dashboard.fields.filters import CALL, given_at, read
+from dashboard.fields.thread_filters import THREADS, selection_of
 from dashboard.kit.api.base import PREVIEW, TRACEPARENT, MemberView, answer, refusals
 from dashboard.kit.api.parameters import IF_MATCH, LIMIT_MAX, rows, words
 from dashboard.kit.filters import call_parameters

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from checkpoints.log.remains import is_blank
 from checkpoints.states import EventKind as K
 from checkpoints.states import WorkspaceEventKind as W
-from dashboard.board.filters.threads import selection_words
+from dashboard.fields.thread_filters import selection_words
 
 from .event_phrases import (
     access,

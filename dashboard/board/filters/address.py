@@ -18,8 +18,7 @@ from checkpoints.states import Status
 from dashboard.errors import Invalid
 from dashboard.fields.filters import PAGE, given_at, page_values, read
 from dashboard.fields.parameters import Values, Wrong, address_lists, first_wrong, one_of, some_of
-
-from .threads import THREADS, selection_of
+from dashboard.fields.thread_filters import THREADS, selection_of
 
 # The columns that a row may have, as they stand from left to right, with their headings.
 COLUMNS: Final[Mapping[str, str]] = {

@@ -12,7 +12,7 @@ from dashboard.board.breaker_actions import (
     TripBreaker,
 )
 from dashboard.board.breakers import Breaker, BreakerList, breakers
-from dashboard.board.filters.threads import selection_words
+from dashboard.fields.thread_filters import selection_words
 from dashboard.identity.permissions import Actor
 from dashboard.kit.command import verb
 from dashboard.kit.terminal.console import PersonalCommand, Verb, VerbsCommand

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from approvals.states import DEFAULT_RISK, Risk
 from checkpoints.limits import AGENT_MAX, NAME_MAX, NODE_MAX
-from dashboard.board.filters.threads import THREADS
 from dashboard.external import requests as external
 from dashboard.fields.filters import TOOL, given_at
+from dashboard.fields.thread_filters import THREADS
 from dashboard.kit.api.idempotency_key import KEY_MAX
 from dashboard.kit.api.long_poll import WAIT_MAX
 from dashboard.kit.api.parameters import LIMIT_MAX, SEQ_MAX, TEXT_MAX

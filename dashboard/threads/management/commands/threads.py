@@ -1,9 +1,9 @@
 """`./manage.py threads ...`: look at threads and control them from a terminal."""
 
-from dashboard.board.many_command import MANY
 from dashboard.kit.terminal.console import VerbsCommand
 from dashboard.threads.changes_command import CHANGING
 from dashboard.threads.command import DOING
+from dashboard.threads.many_command import MANY
 from dashboard.threads.reads_command import LOOKING
 from dashboard.threads.reveal_command import REVEALING
 from dashboard.threads.settle_command import SETTLING

@@ -15,8 +15,8 @@ from checkpoints import queries, store
 from checkpoints.breakers.rule import STOPPED_BY
 from checkpoints.chain.verify import ChainReport
 from dashboard.board.breaker_actions import TRIP, Selection
-from dashboard.board.filters.threads import THREADS, ThreadFilter
 from dashboard.fields.filters import CALL, COMMAND, PAGE, PAIR, TOOL
+from dashboard.fields.thread_filters import THREADS, ThreadFilter
 from dashboard.gateway.server.tools.arguments import ListThreads
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import CHANNELS, OPERATOR, make_agent, make_thread, rows

@@ -6,12 +6,12 @@ import argparse
 from typing import Final
 
 from checkpoints import queries
-from dashboard.board.many_calls import Outcomes
 from dashboard.kit.terminal.arguments import values
 from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb, add_yes_argument
 from dashboard.kit.terminal.tables import table
 from dashboard.threads.command import takes_reason
 from dashboard.threads.many import AT_ONCE, BULK_ACTIONS, BulkAction, act_on_many, preview_many
+from dashboard.threads.many_calls import Outcomes
 
 COLUMNS: Final = ("thread", "status", "result", "title")
 
