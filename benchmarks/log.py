@@ -241,7 +241,7 @@ def storage(raw: Raw, threads: Sequence[UUID]) -> dict[str, Any]:
 
 def verified(raw: Raw, threads: Sequence[UUID]) -> dict[str, Any]:
     """Events per second of verifying all threads; the baseline reads and hashes the same bytes."""
-    from dashboard.records.integrity.proof import verify
+    from approvals.verification.proof import verify
 
     began = time.perf_counter()
     n = 0
@@ -291,7 +291,7 @@ def measure(raw: Raw, events: int) -> Iterator[dict[str, Any]]:
 
 
 def _figures(raw: Raw, events: int) -> Iterator[dict[str, Any]]:
-    import dashboard.records.integrity.proof  # noqa: F401  (what it loads is not memory of the log)
+    import approvals.verification.proof  # noqa: F401  (what it loads is not memory of the log)
 
     before = peak()
     threads, rates = filled(raw, events)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
+from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from checkpoints import queries
@@ -177,6 +178,13 @@ def late_of(destinations: Sequence[Destination], *, minutes: float) -> list[Late
         elif one.held_seconds > limit:
             result.append(Late(one.name, one.held_seconds, "", held=True))
     return result
+
+
+def late() -> list[Late]:
+    """Destinations of this installation that are late; without any it asks nothing."""
+    if not settings.GATEPOST_ANCHORS:
+        return []
+    return late_of(settings.GATEPOST_ANCHORS, minutes=settings.GATEPOST_ANCHORS_LATE_MINUTES)
 
 
 def _waits(every: float) -> float:

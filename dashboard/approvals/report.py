@@ -18,6 +18,7 @@ from approvals.queries import ApprovalRow
 from approvals.records import OF_REQUESTS, Look, Notice, Outcome, Outcomes, Question, RecordRow
 from approvals.rules.votes import Vote
 from approvals.states import ALLOWING
+from approvals.verification.integrity import ThreadIntegrity, integrity_of
 from checkpoints import queries
 from checkpoints.addresses import thread_address
 from checkpoints.state.list_keys import Part
@@ -26,7 +27,6 @@ from dashboard.documents.state_shape import Shape
 from dashboard.html.differences import container, pairs_of, same
 from dashboard.html.list_pairs import MISSING
 from dashboard.identity.people import people
-from dashboard.records.integrity.record_integrity import ThreadIntegrity, integrity_of
 from dashboard.wording import sentences
 from dashboard.wording.events import event_sentence
 from dashboard.wording.parties import Recognised, recognised

@@ -27,7 +27,7 @@ from dashboard.html import differences
 from dashboard.identity.administrator import AUDIT
 from dashboard.identity.people import people
 from dashboard.identity.permissions import may, needs
-from dashboard.records.integrity.damage import damage_of
+from dashboard.threads.page.damage import damage_of
 from dashboard.threads.page.rights import Class, Roles, rights_of
 from dashboard.threads.plans.operation import operation_plan
 from dashboard.wording.operations import OUTCOMES, carried_out, operation

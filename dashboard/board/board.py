@@ -12,6 +12,7 @@ from uuid import UUID
 from django.urls import reverse
 
 from approvals import queries as gates
+from approvals.anchors import sender
 from approvals.incidents.queries import open_incidents
 from checkpoints import queries
 from checkpoints.breakers.rule import BreakerRow
@@ -21,7 +22,6 @@ from checkpoints.views import Page, SavedRow, ThreadRow
 from dashboard.board.filters.address import FILTERS, USUAL, BoardAddress
 from dashboard.fields.shapes import Counter, FilterChip, Hidden, Lane
 from dashboard.identity.people import people
-from dashboard.records.integrity import damage
 from dashboard.threads.page.rights import Roles, rights_of
 from dashboard.wording.text import capped
 
@@ -51,6 +51,7 @@ OPERATORS_ORDER = (
 # Of all others the one that has been there longest stands first.
 NEWEST_FIRST = frozenset({Status.SUCCEEDED, Status.CANCELLED})
 LIST_ROWS = 32
+DAMAGES_SHOWN = 3
 
 
 @dataclass
@@ -312,8 +313,12 @@ def board_counts(page: BoardPage, roles: Roles) -> dict[str, Any]:
 
 
 def board_integrity(page: BoardPage, roles: Roles) -> dict[str, Any]:
-    """Region board-integrity."""
-    return damage.board_integrity(page.workspace)
+    """Region board-integrity: of all records of the workspace."""
+    integrity = queries.integrity(workspace=page.workspace)
+    damages = (
+        queries.damages(workspace=page.workspace, limit=DAMAGES_SHOWN) if integrity.damaged else []
+    )
+    return {"integrity": integrity, "damages": damages, "late_anchors": sender.late()}
 
 
 def board_stuck(page: BoardPage, roles: Roles) -> dict[str, Any]:

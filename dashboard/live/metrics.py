@@ -20,11 +20,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from psycopg_pool import PoolTimeout
 
 from approvals import figures as approval_figures
+from approvals.anchors import sender
 from approvals.notify import queries as news
 from checkpoints.anchors.destinations import standings
 from checkpoints.queries.installation import figures as thread_figures
 from checkpoints.queries.installation.event_feed import export_figures
-from dashboard.records.integrity import outgoing_anchors
 from workers.tracing.exporter import NAME as SPAN_EXPORT
 
 from . import process as live
@@ -189,7 +189,7 @@ def _anchors() -> Iterator[Metric]:
     for row in standings(names):
         ages.add_metric([row.name], row.gap_seconds)
     yield ages
-    late = len(outgoing_anchors.late())
+    late = len(sender.late())
     yield _gauge("anchors_late", "Destinations without new anchors, or without all events.", late)
 
 

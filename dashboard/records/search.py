@@ -20,6 +20,12 @@ from approvals.records import (
     RecordRow,
 )
 from approvals.states import RISKS, VERDICTS
+from approvals.verification.integrity import (
+    Integrity,
+    ThreadIntegrity,
+    integrity_of,
+    summary_of,
+)
 from checkpoints.errors import InvalidValue
 from dashboard.approvals.report_outcomes import CAME_OF_ALL, CameOf
 from dashboard.board.saved_views.questions import FILTERS, STEP_MAX, TEXT_MAX, question_of
@@ -29,12 +35,6 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.api.parameters import LIMIT_MAX, choice, ident, rows, whole, words
-from dashboard.records.integrity.record_integrity import (
-    Integrity,
-    ThreadIntegrity,
-    integrity_of,
-    summary_of,
-)
 from dashboard.wording.parties import recognised
 
 LIMIT = rows(LIMIT_MAX)

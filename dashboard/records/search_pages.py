@@ -19,6 +19,7 @@ from django.utils.http import urlencode
 
 from approvals.records import COUNT_CAP, Answers, RecordRow
 from approvals.states import RISKS, VERDICTS
+from approvals.verification.integrity import ThreadIntegrity, summary_of
 from checkpoints.addresses import thread_address
 from checkpoints.states import EventKind
 from dashboard.approvals.report_outcomes import outcomes_in_words
@@ -29,7 +30,6 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.kit.pages.addresses import refuse_value, takes
 from dashboard.records.exports.rows import FORMS
-from dashboard.records.integrity.record_integrity import ThreadIntegrity, summary_of
 from dashboard.threads.capsules.downloads import download
 from dashboard.wording import sentences
 from dashboard.wording.events import event_sentence

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from uuid import UUID
 
+from approvals.verification.integrity import integrity_of
 from checkpoints import queries, store
 from checkpoints.limits import NAME_MAX
 from dashboard.errors import Invalid, NotAllowedNow, translated
@@ -16,7 +17,6 @@ from dashboard.identity.permissions import (
     closed,
     require,
 )
-from dashboard.records.integrity.record_integrity import integrity_of
 from dashboard.threads.capsules.exports import Capsule, capsule_of, threads_in
 from dashboard.threads.capsules.imports import Imported, import_capsule
 from dashboard.threads.target import thread_for

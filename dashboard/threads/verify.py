@@ -7,13 +7,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from approvals.verification import keep_report
+from approvals.verification import proof
+from approvals.verification.reports import keep_report
 from checkpoints.views import VerificationRow
 from dashboard.errors import Conflict, translated
 from dashboard.identity.permissions import (
     Actor,
 )
-from dashboard.records.integrity import proof
 from dashboard.threads.target import thread_for
 from dashboard.wire.hints import look_again
 from gatepost_command import COMMAND

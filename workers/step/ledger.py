@@ -25,7 +25,7 @@ from approvals.policies.matches import PolicyAnswer
 from approvals.policies.reservations import Estimate, Refusal
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
-from approvals.verification import keep_report
+from approvals.verification.reports import keep_report
 from checkpoints import payloads, queries, store, undo
 from checkpoints.chain import ChainReport
 from checkpoints.encryption.channels import ChannelCipher

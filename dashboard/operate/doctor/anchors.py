@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from django.conf import settings
 
+from approvals.anchors import sender
 from checkpoints.anchors.destinations import standings
-from dashboard.records.integrity import outgoing_anchors
 from dashboard.wording.text import span
 from gatepost_command import COMMAND
 
@@ -21,7 +21,7 @@ def arrive(_seen: Seen) -> Iterator[Finding]:
     if not settings.GATEPOST_ANCHORS:
         yield note(NAME, "go nowhere by themselves", "Set GATEPOST_ANCHORS: docs/howto/anchors.md.")
         return
-    late = {one.name: one for one in outgoing_anchors.late()}
+    late = {one.name: one for one in sender.late()}
     known = {one.name: one for one in standings([d.name for d in settings.GATEPOST_ANCHORS])}
     for destination in settings.GATEPOST_ANCHORS:
         row = known.get(destination.name)

@@ -20,12 +20,12 @@ import structlog
 from django.conf import settings
 from django.dispatch import receiver
 
-from approvals.verification import keep_report
+from approvals.verification import proof
+from approvals.verification.reports import keep_report
 from checkpoints import queries, store
 from checkpoints.errors import ContentAway, NotFound
 from checkpoints.postgres.guarded_rows import set_aside
 from checkpoints.signals import verification_due
-from dashboard.records.integrity import proof
 from workers.slot import forks
 from workers.slot.side_threads import side_thread
 

@@ -17,13 +17,13 @@ from typing import Any, Final
 from uuid import UUID
 
 from approvals.records import Part, Question, RecordRow, recorded_requests
+from approvals.verification.integrity import ThreadIntegrity, last_verified
 from checkpoints.capsules.layout import MANIFEST, sha_of
 from checkpoints.capsules.zip_stream import ZipStream
 from checkpoints.queries.records import chains
 from checkpoints.queries.records.chains import LinkRow, LogRow
 from checkpoints.state import deltas
 from dashboard.records.integrity import anchors
-from dashboard.records.integrity.record_integrity import ThreadIntegrity, last_verified
 
 from .rows import FORMS, microseconds, timestamp
 

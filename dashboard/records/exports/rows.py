@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from approvals.records import RecordRow
+from approvals.verification.integrity import ThreadIntegrity
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
 from dashboard.documents.cells import as_cell
 from dashboard.identity.people import people
-from dashboard.records.integrity.record_integrity import ThreadIntegrity
 
 from .parties import parties_of
 

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.dispatch import receiver
 
 from approvals.anchors import sender
-from approvals.anchors.sender import DueAnchor, Late, Sent
+from approvals.anchors.sender import DueAnchor, Sent
 from checkpoints import store
 from checkpoints.signals import anchors_due
 from workers.slot import forks
@@ -39,13 +39,6 @@ def sign(digest: str) -> str:
 def send_now() -> list[Sent]:
     """Make an anchor and hand it to every destination, due or not."""
     return sender.send_due(settings.GATEPOST_ANCHORS, sign=sign, force=True)
-
-
-def late() -> list[Late]:
-    """Destinations that have confirmed no anchor for too long; without any it asks nothing."""
-    if not settings.GATEPOST_ANCHORS:
-        return []
-    return sender.late_of(settings.GATEPOST_ANCHORS, minutes=settings.GATEPOST_ANCHORS_LATE_MINUTES)
 
 
 class Dispatcher:

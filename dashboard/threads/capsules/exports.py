@@ -14,6 +14,7 @@ from django.core.files.storage import default_storage
 from django.db import connection, transaction
 
 from approvals import capsules as requests
+from approvals.verification.integrity import ThreadIntegrity
 from checkpoints import payloads, queries
 from checkpoints.capsules import layout
 from checkpoints.errors import NotAllowedNow
@@ -24,7 +25,6 @@ from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import files_in, state_answer
 from dashboard.documents.yaml_text import yaml_of
-from dashboard.records.integrity.record_integrity import ThreadIntegrity
 
 
 @dataclass(frozen=True, slots=True)

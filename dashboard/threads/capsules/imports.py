@@ -17,6 +17,7 @@ from django.db import DataError, IntegrityError, connection, transaction
 
 from approvals import gates
 from approvals.columns import APPROVAL, DECISION
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from checkpoints.capsules import folder, layout
 from checkpoints.capsules.about import About, about_of
@@ -34,7 +35,6 @@ from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.yaml_text import yaml_of
 from dashboard.identity.permissions import Actor
-from dashboard.records.integrity.proof import verify
 from dashboard.threads.capsules.credentials import AGENT_MAX, refuse_credentials
 from dashboard.threads.capsules.lineages import lineages
 

@@ -33,10 +33,10 @@ from dashboard.html import lineage
 from dashboard.html.step_times import STATUS_KINDS, Times, times_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import allowed_actions
-from dashboard.records.integrity.damage import damage_of
 from dashboard.threads.page import errors
 from dashboard.threads.page.abilities import abilities
 from dashboard.threads.page.code_question import choices_for
+from dashboard.threads.page.damage import damage_of
 from dashboard.threads.page.effect_question import EffectQuestion, effect_question_of
 from dashboard.threads.page.failure import KINDS, Failure, failure_of
 from dashboard.threads.page.family import FamilyPage

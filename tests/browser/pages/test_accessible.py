@@ -12,8 +12,8 @@ from axe_playwright_python.sync_playwright import Axe
 from django.db import transaction
 from playwright.sync_api import expect
 
-from approvals.verification import keep_report
-from dashboard.records.integrity import proof
+from approvals.verification import proof
+from approvals.verification.reports import keep_report
 from tests.browser.conftest import People
 from tests.browser.house import House
 from tests.browser.screens import PHONE, WIDE, Screen

@@ -11,11 +11,11 @@ import pytest
 from django.core.files.storage import default_storage
 from playwright.sync_api import expect
 
+from approvals.verification.proof import verify
 from checkpoints import queries
 from checkpoints.capsules import folder as folders
 from checkpoints.capsules import layout
 from checkpoints.queries.rows import rows
-from dashboard.records.integrity.proof import verify
 from tests.browser.conftest import People
 from tests.browser.house import House
 from tests.faults.bench import Case, wait_until

@@ -20,9 +20,9 @@ from approvals import gates
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from dashboard.identity import tokens
-from dashboard.records.integrity.proof import verify
 from dashboard.threads.edit import edit
 from dashboard.threads.fork import fork as fork_thread
 from dashboard.threads.pause import RESUME, Resume

@@ -13,10 +13,10 @@ from django.db import connection
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from dashboard.errors import FourEyes
 from dashboard.identity import tokens
-from dashboard.records.integrity.proof import verify
 from dashboard.threads.fork import fork as fork_thread
 from dashboard.threads.pause import RESUME, Resume
 from dashboard.threads.roll_back import roll_back

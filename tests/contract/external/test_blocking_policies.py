@@ -14,11 +14,11 @@ from approvals import queries as requests
 from approvals.policies import changes as policies
 from approvals.policies import node_policies
 from approvals.policies.drafts import Draft
+from approvals.verification.proof import verify
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
 from dashboard.gateway.calls import Dispatch, Ended, Held
 from dashboard.identity import tokens
-from dashboard.records.integrity.proof import verify
 from tests.contract.world import World
 from tests.unit.checkpoints.builders import rows
 from tests.unit.workers.conftest import bench_of

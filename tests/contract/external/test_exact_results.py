@@ -8,9 +8,9 @@ from uuid import UUID
 
 import pytest
 
+from approvals.verification.proof import verify
 from checkpoints import queries
 from checkpoints.state import marked
-from dashboard.records.integrity.proof import verify
 
 from .door import Agent
 

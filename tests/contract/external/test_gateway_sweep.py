@@ -20,6 +20,7 @@ from approvals import queries as requests
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from checkpoints.errors import NotFound
 from dashboard.administration.mcp_servers import (
@@ -37,7 +38,6 @@ from dashboard.gateway.registry import changes
 from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
 from dashboard.identity.permissions import actor_of
-from dashboard.records.integrity.proof import verify
 from dashboard.threads.start import start_thread
 from tests.support import decisions
 from tests.unit.dashboard.gateway import listing

@@ -9,8 +9,8 @@ import pytest
 
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
+from approvals.verification.proof import verify
 from checkpoints import queries
-from dashboard.records.integrity.proof import verify
 from dashboard.threads.edit import edit
 from dashboard.threads.fork import fork as fork_thread
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume

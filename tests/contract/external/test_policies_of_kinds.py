@@ -9,8 +9,8 @@ import pytest
 
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
+from approvals.verification.proof import verify
 from checkpoints import queries
-from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 
 from .door import Agent

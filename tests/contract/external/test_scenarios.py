@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from dashboard.records.integrity.proof import verify
+from approvals.verification.proof import verify
 
 from .door import Agent
 from .scenarios import SCENARIOS

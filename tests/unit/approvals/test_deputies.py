@@ -17,11 +17,11 @@ from approvals.notify.fan_out import _called
 from approvals.notify.recipients import deciders
 from approvals.queries import ApprovalRow, deputies
 from approvals.rules.terms import Seat, Terms
+from approvals.verification.proof import verify
 from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints.chain import verify_workspace
 from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
-from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene

@@ -12,8 +12,8 @@ from approvals import gates
 from approvals.gates import reminders
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
+from approvals.verification.proof import verify
 from checkpoints import queries, store
-from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard.carried import brought, empty, export

@@ -9,7 +9,7 @@ import pytest
 from approvals import gates
 from approvals.gates import Reviewer
 from approvals.rules.terms import Seat, Terms
-from dashboard.records.integrity.proof import verify
+from approvals.verification.proof import verify
 from tests.unit.checkpoints.builders import drive, make_thread, rows
 from tests.unit.dashboard.records.integrity.altered_columns import (
     FREE,

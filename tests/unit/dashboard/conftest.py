@@ -12,9 +12,9 @@ from django.test import Client
 
 from approvals import gates as gating
 from approvals import queries as gates
+from approvals.verification.proof import verify
 from checkpoints import store
 from checkpoints.states import EventKind
-from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs import samples

@@ -9,11 +9,11 @@ from uuid import UUID
 import pytest
 
 from approvals import queries as approval_queries
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from dashboard.identity.permissions import Actor
-from dashboard.records.integrity.proof import verify
 from tests.faults.bench import wait_until
 from tests.support import decisions
 from tests.support.cast import Cast, make_cast

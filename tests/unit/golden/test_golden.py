@@ -19,12 +19,12 @@ import pytest
 from agents.market_research import agent as module
 from agents.published import report_tool
 from approvals.gates.verdict.tallies import tally_all
+from approvals.verification.proof import verify
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
 from dashboard.errors import Invalid
 from dashboard.identity.permissions import Actor
 from dashboard.kit.shapes.requests import Nothing
-from dashboard.records.integrity.proof import verify
 from dashboard.threads.edit import edit
 from dashboard.threads.retry import RETRY
 from tests.unit.checkpoints.builders import one

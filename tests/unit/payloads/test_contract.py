@@ -13,10 +13,10 @@ from uuid import UUID
 import pytest
 from django.core.files.storage import default_storage
 
+from approvals.verification.proof import verify
 from checkpoints import payloads, queries
 from checkpoints.errors import ContentAway, CorruptHistory
 from checkpoints.states import EventKind, Status
-from dashboard.records.integrity.proof import verify
 from tests.unit.checkpoints.builders import expire, rows
 from tests.unit.workers.conftest import Bench, bench_of
 from workers.authoring.errors import GraphError

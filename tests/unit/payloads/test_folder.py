@@ -21,10 +21,10 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.files.storage import default_storage
 
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from checkpoints.capsules import folder as folders
 from checkpoints.states import EventKind, Status
-from dashboard.records.integrity.proof import verify
 from dashboard.threads.capsules.folders import keep
 from tests.faults.embedded.helpers import ROOT
 from tests.unit.dashboard.carried import another_workspace, empty, run
@@ -254,7 +254,7 @@ READ = """
 import json, sys, django; django.setup()
 from uuid import UUID
 from checkpoints import queries
-from dashboard.records.integrity.proof import verify
+from approvals.verification.proof import verify
 thread, head = UUID(sys.argv[1]), UUID(sys.argv[2])
 print(json.dumps([queries.state_at(thread, head), verify(thread).intact]))
 """

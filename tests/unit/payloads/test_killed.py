@@ -17,12 +17,12 @@ from django.core.files.storage import default_storage
 
 from approvals import gates
 from approvals import queries as approval_queries
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from checkpoints.capsules import folder as folders
 from checkpoints.capsules import layout
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
-from dashboard.records.integrity.proof import verify
 from tests.faults.bench import wait_until
 from tests.faults.embedded.helpers import ROOT
 from tests.support.reviewers import reviewer_in

@@ -13,12 +13,12 @@ import pytest
 from django.core.files.storage import default_storage
 from django.test import Client
 
+from approvals.verification.proof import verify
 from checkpoints import queries
 from checkpoints.errors import ContentAway
 from checkpoints.states import Status
 from dashboard.live import regions
 from dashboard.live.process import HubSource
-from dashboard.records.integrity.proof import verify
 from dashboard.wire.topics import parse
 from tests.support.cast import Cast
 from tests.unit.dashboard.carried import run

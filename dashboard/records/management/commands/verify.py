@@ -13,7 +13,13 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from approvals.verification import keep_report
+from approvals.verification.proof import (
+    installation,
+    left_behind,
+    verify,
+    workspace_report,
+)
+from approvals.verification.reports import keep_report
 from checkpoints import queries, store
 from checkpoints.chain import CHECKS, ChainReport
 from checkpoints.errors import ContentAway, NotFound
@@ -22,7 +28,6 @@ from dashboard.kit.terminal.console import REFUSED, PersonalCommand, add_common_
 from dashboard.kit.terminal.tables import Table, facts, table
 from dashboard.records.integrity import anchors, column_cover, outside_anchors
 from dashboard.records.integrity.outside_anchors import Compared
-from dashboard.records.integrity.proof import installation, left_behind, verify, workspace_report
 
 PROGRESS_SECONDS = 2.0
 

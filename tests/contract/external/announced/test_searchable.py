@@ -8,10 +8,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from approvals.verification.proof import verify
 from checkpoints import queries
 from checkpoints.queries import InvalidQuery, Selection
 from dashboard.board.filters.address import readable
-from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 
 from ..door import Agent

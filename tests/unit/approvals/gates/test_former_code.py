@@ -14,8 +14,8 @@ from approvals.gates import Reviewer, validity
 from approvals.inbox import rows as inbox_rows
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
+from approvals.verification.proof import verify
 from checkpoints.models import Membership
-from dashboard.records.integrity.proof import verify
 from tests.unit.approvals.cast import BOSS, MIRA, OMAR, now, open_request, say, two
 from tests.unit.checkpoints.builders import rows
 

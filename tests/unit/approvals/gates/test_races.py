@@ -11,8 +11,8 @@ from approvals.errors import AlreadyDecided, NothingToTakeBack, ProposalChanged
 from approvals.gates.undo_window import settle_held
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
+from approvals.verification.proof import verify
 from checkpoints.states import Status
-from dashboard.records.integrity.proof import verify
 from tests.unit.approvals.cast import LENA, MIRA, NEW, OMAR, back, news, now, open_request, say, two
 from tests.unit.checkpoints.builders import kinds_of, one, rows, status_of
 from tests.unit.checkpoints.racing import race

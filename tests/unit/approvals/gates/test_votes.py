@@ -11,10 +11,10 @@ from approvals.errors import AlreadyDecided, FourEyes, NotYours, ProposalChanged
 from approvals.gates import Reviewer
 from approvals.rules.terms import Seat, Terms, terms_of
 from approvals.rules.votes import progress
+from approvals.verification.proof import verify
 from checkpoints import queries as threads
 from checkpoints.errors import InvalidValue
 from checkpoints.states import Status
-from dashboard.records.integrity.proof import verify
 from tests.unit.approvals.cast import (
     BOSS,
     LENA,

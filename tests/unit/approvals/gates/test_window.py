@@ -11,11 +11,11 @@ from approvals import gates, queries
 from approvals.errors import AlreadyDecided, NothingToTakeBack
 from approvals.gates import Reviewer
 from approvals.rules.terms import Seat, Terms
+from approvals.verification.proof import verify
 from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints.errors import LeaseLost, NotFound
 from checkpoints.states import EventKind, Status
-from dashboard.records.integrity.proof import verify
 from tests.unit.approvals.cast import (
     BOSS,
     LENA,

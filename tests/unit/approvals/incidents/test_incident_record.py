@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from approvals.incidents import responses
 from approvals.incidents.responses import UNTOUCHED
 from approvals.incidents.sweep import prune, sweep_incidents
-from approvals.verification import keep_report
+from approvals.verification.reports import keep_report
 from checkpoints import store
 from checkpoints.chain import verify_workspace
 from checkpoints.log import recorded

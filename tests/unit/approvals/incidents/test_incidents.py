@@ -17,7 +17,7 @@ from approvals.notify.texts.incident_kinds import (
     OVER_BUDGET,
     STUCK,
 )
-from approvals.verification import keep_report
+from approvals.verification.reports import keep_report
 from checkpoints import store
 from checkpoints.chain import ChainReport
 from tests.support.cast import Cast

@@ -13,8 +13,8 @@ from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
+from approvals.verification.proof import verify
 from checkpoints.states import Status
-from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.dashboard.approvals.test_approvals import look
 from tests.unit.workers.conftest import Bench, bench_of

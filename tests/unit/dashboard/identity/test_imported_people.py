@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from approvals import gates
 from approvals import queries as approval_queries
+from approvals.verification.proof import verify
 from checkpoints import queries, store
-from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene

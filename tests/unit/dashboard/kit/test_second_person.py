@@ -17,6 +17,7 @@ from approvals.policies import queries as queries_policies
 from approvals.policies.drafts import Draft
 from approvals.records import Outcomes, outcomes_of
 from approvals.rules.terms import Seat, Terms
+from approvals.verification import proof
 from checkpoints import queries as threads
 from checkpoints import store
 from checkpoints.chain import verify_thread
@@ -24,7 +25,6 @@ from checkpoints.states import EventKind, Status
 from dashboard.errors import ActionError, BlockedByPolicy, Invalid, NeedsSecondPerson, Stale
 from dashboard.kit import second_person
 from dashboard.kit.action import Action, read
-from dashboard.records.integrity import proof
 from dashboard.threads.code import choose_code
 from dashboard.threads.edit import edit
 from dashboard.threads.fork import fork as fork_thread

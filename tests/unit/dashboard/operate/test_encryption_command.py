@@ -15,13 +15,13 @@ from approvals.notify.delivery import prepared
 from approvals.notify.endpoints import Wanted
 from approvals.notify.fan_out import spread
 from approvals.notify.texts.kinds import NotDelivered
+from approvals.verification.proof import workspace_report
 from checkpoints import store
 from checkpoints.encryption.columns import columns
 from checkpoints.encryption.keys import new_key
 from checkpoints.models.threads import WorkspaceEvent
 from dashboard.administration import hooks
 from dashboard.administration.hooks import RotateHook
-from dashboard.records.integrity.proof import workspace_report
 from tests.support.cast import Cast
 from tests.unit.dashboard import hooking
 from tests.unit.dashboard.carried import run

@@ -16,6 +16,7 @@ from django.db.migrations.loader import MigrationLoader
 from pytest_django import DjangoDbBlocker
 
 from approvals import queries as approval_queries
+from approvals.verification.proof import verify
 from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
@@ -25,7 +26,6 @@ from dashboard.operate.doctor import lag
 from dashboard.operate.doctor.findings import Seen
 from dashboard.operate.embedded.process.folders import EmbeddedError
 from dashboard.operate.embedded.start import _migrate
-from dashboard.records.integrity.proof import verify
 from dashboard.threads.fork import fork as fork_thread
 from tests.conftest import real_database
 from tests.support import decisions

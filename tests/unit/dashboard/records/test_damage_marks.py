@@ -16,9 +16,9 @@ from django.core.management import call_command
 from django.db import connection
 from django.urls import reverse
 
+from approvals.verification.reports import integrity as record_integrity
 from dashboard.records.export import export_records
 from dashboard.records.exports.rows import FORMS
-from dashboard.records.integrity import record_integrity
 from dashboard.threads.capsule import export as export_thread
 from dashboard.threads.verify import verify as verify_thread
 from tests.support.cast import Cast

@@ -23,6 +23,7 @@ from approvals.notify.recipients import deciders, due
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms, terms_of
 from approvals.rules.votes import progress
+from approvals.verification.proof import verify
 from checkpoints import store
 from checkpoints.errors import GatepostError
 from dashboard import errors
@@ -33,7 +34,6 @@ from dashboard.approvals.reviewers import Viewer
 from dashboard.approvals.turns import nobody_can
 from dashboard.identity.permissions import Actor, actor_of
 from dashboard.identity.seats import person_of, seat_of
-from dashboard.records.integrity.proof import verify
 from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows

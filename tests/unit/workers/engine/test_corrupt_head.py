@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 import structlog
 
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
-from dashboard.records.integrity.proof import verify
 from dashboard.wording.why import why_waiting
 from tests.unit.checkpoints.builders import rows
 from tests.unit.workers.conftest import Bench, bench_of

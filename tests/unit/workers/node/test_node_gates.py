@@ -10,8 +10,8 @@ import pytest
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
+from approvals.verification.proof import verify
 from checkpoints.states import Status
-from dashboard.records.integrity.proof import verify
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs.effects import named_nodes
 from tests.unit.workers.graphs.effects.named_nodes import worked

@@ -16,8 +16,8 @@ from approvals.policies.matches import Facts, rule_for
 from approvals.policies.strictness import Demand, given_under, stricter
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
+from approvals.verification.proof import verify
 from checkpoints.states import Status
-from dashboard.records.integrity.proof import verify
 from tests.support.reviewers import reviewer_in
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs.effects import gated

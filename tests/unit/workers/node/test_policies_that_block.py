@@ -23,8 +23,8 @@ from approvals.policies.queries import active
 from approvals.policies.queries import policies as all_policies
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
+from approvals.verification.proof import verify
 from checkpoints.states import EventKind, Status
-from dashboard.records.integrity.proof import verify
 from tests.support.reviewers import reviewer_in
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs.effects import gated

@@ -13,12 +13,12 @@ from uuid import UUID
 import pytest
 
 from approvals.policies.budgets import announce_budgets
+from approvals.verification import proof
 from checkpoints import queries, store
 from checkpoints.chain.workspaces import verify_workspace
 from checkpoints.store.overview import day_figures
 from dashboard.administration.retention import SetRetention, set_retention
 from dashboard.records.background import retention, verification
-from dashboard.records.integrity import proof
 from tests.support.cast import admin_of
 from tests.unit.checkpoints.builders import make_agent, make_thread, make_workspace, rows
 from tests.unit.checkpoints.store.overview.test_budgets import set_budget, spend

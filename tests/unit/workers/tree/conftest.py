@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from approvals.proof import Approvals
+from approvals.verification.approvals import Approvals
 from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.records import Work

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 
+from approvals.verification.proof import verify
 from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
@@ -20,7 +21,6 @@ from dashboard.external import observed_threads
 from dashboard.identity.permissions import THREAD_ACTIONS, allowed_actions
 from dashboard.kit.shapes.requests import Nothing
 from dashboard.operate.agents.watched_files import Folder, Seen
-from dashboard.records.integrity.proof import verify
 from dashboard.threads.cancel import cancel
 from dashboard.threads.edit import edit
 from dashboard.threads.fork import fork

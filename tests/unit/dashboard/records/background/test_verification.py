@@ -10,11 +10,11 @@ from django.db import connection
 
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
+from approvals.verification import proof
 from checkpoints import queries, store
 from checkpoints.chain import events as chain_events
 from checkpoints.chain import installation
 from dashboard.records.background import verification as background
-from dashboard.records.integrity import proof
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene

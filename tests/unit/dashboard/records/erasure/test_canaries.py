@@ -10,10 +10,10 @@ import pytest
 from django.core.files.storage import default_storage
 from django.db import connection
 
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from checkpoints.chain.workspaces import verify_workspace
 from checkpoints.models import Artifact
-from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.people.test_people_as_code import answer

@@ -9,6 +9,7 @@ import pytest
 from django.core.files.storage import default_storage
 from django.db import connection
 
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from checkpoints.chain.workspaces import verify_workspace
 from checkpoints.queries.erasures import requests
@@ -16,7 +17,6 @@ from dashboard.administration.retention import SET, SetRetention
 from dashboard.errors import Forbidden, Invalid
 from dashboard.kit.action import read
 from dashboard.records.background import retention
-from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import head_of, rows
 from tests.unit.dashboard import scene

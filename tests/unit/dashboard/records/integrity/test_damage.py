@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 
 from approvals.notify.sender import Sender
 from approvals.queries import ApprovalRow
-from approvals.verification import keep_report
+from approvals.verification.reports import keep_report
 from checkpoints import queries
 from checkpoints.chain import CHECKS, ChainReport
 from checkpoints.views import VerificationRow

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from approvals.anchors import sender
 from approvals.anchors.destinations import parse
 from checkpoints import store
 from checkpoints.anchors import destinations
@@ -73,7 +74,7 @@ def test_what_does_not_arrive_is_shown(cast: Cast, settings: Any) -> None:
     assert findings["anchors"]["level"] == "wrong"
     assert "answered 500" in findings["anchors"]["value"]
     destinations.note_acknowledged(target.name, 7)
-    assert outgoing_anchors.late() == []
+    assert sender.late() == []
     assert "Anchors are not" not in cast.client("operator").get("/").content.decode()
 
 

@@ -9,13 +9,13 @@ from uuid import UUID
 import pytest
 from django.db import transaction
 
+from approvals.verification.proof import verify
 from checkpoints import store
 from checkpoints.models import Thread
 from checkpoints.states import (
     EventKind,
     Status,
 )
-from dashboard.records.integrity.proof import verify
 from tests.unit.checkpoints.builders import (
     OPERATOR,
     drive,

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 from django.db import transaction
 
+from approvals.verification.proof import verify
 from checkpoints import store
-from dashboard.records.integrity.proof import verify
 from tests.unit.checkpoints.builders import (
     drive,
     effect,

@@ -13,9 +13,9 @@ from uuid import UUID
 import pytest
 from django.db import connection, transaction
 
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from checkpoints.state import deltas
-from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import drive, effect, make_thread, new_activity, rows
 from tests.unit.dashboard.carried import brought, empty, export

@@ -10,11 +10,11 @@ import pytest
 from django.core.files.storage import default_storage
 from django.db import connection, transaction
 
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from checkpoints.states import (
     EventKind,
 )
-from dashboard.records.integrity.proof import verify
 from tests.unit.checkpoints.builders import (
     rows,
 )

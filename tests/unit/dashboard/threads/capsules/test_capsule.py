@@ -16,12 +16,12 @@ from uuid_utils.compat import uuid7
 
 from approvals import queries as approval_queries
 from approvals.columns import APPROVAL, DECISION
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from checkpoints.capsules.rows import CURSOR
 from checkpoints.records import NewActivity, Position
 from checkpoints.tables.columns import ACTIVITY, CHECKPOINT, EVENT, THREAD
 from checkpoints.verdicts import Verdict
-from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import drive, make_thread
 from tests.unit.dashboard.carried import another_workspace, brought, empty, everything, export, run

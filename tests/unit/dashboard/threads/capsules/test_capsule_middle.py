@@ -14,11 +14,11 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
+from approvals.verification.proof import verify
 from checkpoints import leases, queries, store
 from checkpoints.records import CURSOR_BYTES
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
-from dashboard.records.integrity.proof import verify
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard.carried import brought, empty, export, run

@@ -16,9 +16,9 @@ from django.db import connection, transaction
 
 from approvals import gates
 from approvals import queries as approval_queries
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from checkpoints.capsules import layout
-from dashboard.records.integrity.proof import verify
 from tests.support.reviewers import reviewer_in
 from tests.unit.dashboard.carried import (
     TABLES,

@@ -10,8 +10,8 @@ from django.contrib.auth import get_user_model
 
 from approvals import gates, queries
 from approvals.rules.terms import Seat, Terms
+from approvals.verification.proof import verify
 from checkpoints import store
-from dashboard.records.integrity.proof import verify
 from tests.unit.approvals.cast import LENA, MIRA, NEW, OMAR, back, now, open_request, say
 from tests.unit.checkpoints.builders import drive, make_thread
 from tests.unit.dashboard.carried import another_workspace, brought, empty, export

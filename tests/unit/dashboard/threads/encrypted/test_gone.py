@@ -9,11 +9,11 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
+from approvals.verification.proof import verify
 from checkpoints import queries, store
 from checkpoints.errors import CannotDecrypt, InvalidValue
 from checkpoints.states import Status
 from dashboard.errors import ActionError, Conflict
-from dashboard.records.integrity.proof import verify
 from dashboard.threads.reveal import reveal
 from tests.contract.secrets import grep
 from tests.support.cast import Cast

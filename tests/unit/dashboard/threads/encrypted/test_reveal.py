@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
+from approvals.verification.proof import workspace_report
 from checkpoints import queries
 from dashboard.errors import Conflict, Forbidden, Missing
 from dashboard.identity import tokens
-from dashboard.records.integrity.proof import workspace_report
 from dashboard.threads.reveal import reveal
 from tests.contract.secrets import grep
 from tests.contract.written import taken_back

@@ -15,10 +15,10 @@ from approvals.errors import FourEyes, VerdictRefused
 from approvals.policies.matches import Rule
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Seat, Terms
+from approvals.verification.proof import verify
 from checkpoints import store
 from checkpoints.errors import InvalidValue
 from checkpoints.states import EventKind, Status
-from dashboard.records.integrity.proof import verify
 from tests.support.reviewers import reviewer_in
 from tests.unit.checkpoints.builders import rows as query
 from tests.unit.workers.conftest import Bench, bench_of

@@ -17,6 +17,7 @@ from approvals.notify.channels import push
 from approvals.policies import changes as policies
 from approvals.policies.budgets import announce_budgets
 from approvals.policies.drafts import Draft
+from approvals.verification.proof import installation, left_behind
 from checkpoints import store
 from checkpoints.chain import verify_workspace
 from checkpoints.store.overview.budgets import set_budget
@@ -30,10 +31,6 @@ from dashboard.identity.permissions import Login
 from dashboard.identity.second_factor import codes, records
 from dashboard.people.accounts import access_changes, administration
 from dashboard.people.sso import identities
-from dashboard.records.integrity.proof import (
-    installation,
-    left_behind,
-)
 from tests.support.cast import Cast
 from tests.unit.approvals.incidents.scenes import handled_incidents
 from tests.unit.checkpoints.builders import make_thread, rows

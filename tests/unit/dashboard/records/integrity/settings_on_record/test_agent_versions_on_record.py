@@ -8,15 +8,12 @@ import pytest
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
+from approvals.verification.proof import installation_damage_in_slices, verify
 from checkpoints import chain, store
 from checkpoints.states import WorkspaceEventKind as K
 from checkpoints.store.installation.workspaces import log_record
 from checkpoints.store.statement.moves import NewEvent
 from dashboard.records.integrity import column_cover
-from dashboard.records.integrity.proof import (
-    installation_damage_in_slices,
-    verify,
-)
 from tests.unit.checkpoints.builders import make_thread, rows
 
 from ..altered_columns import OTHER, columns_of, unguarded  # noqa: F401

@@ -13,13 +13,10 @@ from django.test import Client
 
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
+from approvals.verification.proof import installation_damage_in_slices, workspace_report
 from checkpoints import chain, store
 from checkpoints.chain import verify_workspace
 from checkpoints.states import WorkspaceEventKind as K
-from dashboard.records.integrity.proof import (
-    installation_damage_in_slices,
-    workspace_report,
-)
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 

@@ -7,13 +7,12 @@ from uuid import UUID
 
 from django.db import transaction
 
+from approvals import outbox
 from checkpoints import store
 from checkpoints.chain import ChainReport
 from checkpoints.signals import record_judged
 from checkpoints.states import WorkspaceEventKind
 from checkpoints.store import Noted
-
-from . import outbox
 
 
 def keep_report(

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
-from approvals.verification import keep_report
+from approvals.verification import proof
+from approvals.verification.reports import keep_report
 from checkpoints import chain, queries
 from checkpoints.errors import ContentAway, NotFound
 from checkpoints.queries.records import chains
 from checkpoints.views import VerificationRow
-from dashboard.records.integrity import proof
 
 # One thread of at most this number of events is verified when it is read.
 EVENTS_MAX: Final = 5_000

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
-from approvals.proof import Approvals
+from approvals.verification.approvals import Approvals
 from checkpoints import chain, queries
 from checkpoints.chain import (
     CHECKS,

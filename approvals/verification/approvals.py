@@ -12,17 +12,16 @@ from uuid import UUID
 
 from django.db import connection
 
+from approvals.columns import APPROVAL, DECISION
+from approvals.gates import decision_content, request_seal
+from approvals.rules.terms import readable_terms
+from approvals.rules.votes import Vote, progress
 from checkpoints import queries
 from checkpoints.chain import Broken, Event
 from checkpoints.state import deltas
 from checkpoints.states import EventKind as K
 from checkpoints.states import Proof, kinds_of
 from checkpoints.tables.listed import Columns
-
-from .columns import APPROVAL, DECISION
-from .gates import decision_content, request_seal
-from .rules.terms import readable_terms
-from .rules.votes import Vote, progress
 
 # What ends a request for good; of `approval.decided` only what cannot be taken back.
 _FINAL = frozenset({"settled", "expired", "withdrawn"})
