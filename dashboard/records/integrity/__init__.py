@@ -1,1 +1,1 @@
-"""The proof of the record: chains, columns, anchors; what is damaged."""
+"""What verification covers, column by column, and anchors that leave the installation."""

@@ -18,8 +18,9 @@ HOW = """
 Say in dashboard/records/integrity/column_reasons.py what verification does with these columns:
 - PROVED: it is folded from the log and compared. A row of settings is, once its table is registered
   in approvals/recorded_tables.py (or that of checkpoints, dashboard) and each change calls
-  store.log_setting with a RowChange; such columns need no entry. A column of a thread's row is, once
-  checkpoints/chain/thread_row.py compares it, and of a request by approvals/verification/approvals.py.
+  store.log_setting with a RowChange; such columns need no entry. A column of a thread's row or
+  of a request is, once checkpoints/chain/thread_row.py or approvals/verification/approvals.py
+  compares it.
 - DERIVED: it follows from proved columns, or is compared with them in another form.
 - NOT_COVERED: the reason why nobody is deceived when it is altered.
 Then write docs/columns.md anew: ./manage.py verify --columns > docs/columns.md
