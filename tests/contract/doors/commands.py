@@ -15,13 +15,13 @@ from django.core.management import call_command
 
 from dashboard.administration import budgets, caps, hooks, retention
 from dashboard.threads.capsule import export
-from tests.contract.example_calls import next_node
 from tests.contract.things import ISSUER, linked
 from tests.contract.world import World
 from tests.unit.dashboard import hooking
 from tests.unit.dashboard.command_list import COMMANDS as ALL
 from tests.unit.dashboard.command_list import command_named
 
+from . import declared
 from .admin_forms import MCP
 from .door import FORBIDDEN, MISSING, Door, Knock, swapped
 
@@ -119,14 +119,12 @@ def _drafted() -> str:
     return str(path)
 
 
+# Of a declared action the line is made from the example of its call, unless it stands here.
 COMMANDS: dict[str, Callable[[World], list[Any]]] = {
+    **{words: partial(declared.line, words) for words in declared.command_lines()},
     "threads start": lambda w: ["research", "--set", "goal=delays"],
     "threads pause": lambda w: [w.queued],
     "threads reveal": lambda w: [w.encrypted, "note"],
-    "threads rename": lambda w: [w.queued, "October"],
-    "threads resume": lambda w: [w.paused],
-    "threads retry": lambda w: [w.failed],
-    "threads skip": lambda w: [w.failed, "--node", next_node(w.failed), "--reason", "unneeded"],
     "threads many": lambda w: ["pause", "-q", str(w.queued), "--yes"],
     "threads input": lambda w: [w.inbox, '"and the rain"'],
     "threads cancel": lambda w: [w.queued],
@@ -149,7 +147,6 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "user roles": lambda w: ["viewer", "viewer,operator"],
     "user change": lambda w: ["viewer", "--email", "v@example.com"],
     "workspace second-factor": lambda w: ["operator"],
-    "workspace rename": lambda w: [f"door-{uuid4().hex[:8]}"],
     "user disable": lambda w: ["viewer"],
     "user enable": lambda w: ["viewer"],
     "user sign-out": lambda w: ["operator"],
@@ -158,42 +155,25 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "user unlink": lambda w: _linked(w),
     "record export": lambda w: ["--to", NEW_FILE, "--q", "report"],
     "breaker trip": lambda w: ["--agent", "nobody", "--reason", "prices", "--yes"],
-    "breaker release": lambda w: [w.breaker, "--reason", "right"],
-    "erase request": lambda w: [w.ended, "--reason", "consent", "--yes"],
     "erase approve": lambda w: [w.erasure, "--yes"],
     "erase refuse": lambda w: [w.erasure, "--reason", "needed"],
-    "erase hold": lambda w: [w.ended, "--reason", "case 18"],
-    "erase lift": lambda w: [w.on_hold, "--reason", "closed"],
-    "retention set": lambda w: ["90", "--agent", "nobody", "--yes"],
     "retention off": lambda w: _retained(w),
-    "incident take": lambda w: [w.incident],
-    "incident give-back": lambda w: [w.taken],
     "incident snooze": lambda w: [w.incident, "--for", "4h"],
-    "incident wake": lambda w: [w.snoozed],
-    "incident close": lambda w: [w.incident, "--reason", "known"],
     "subscription create": lambda w: ["--endpoint", w.mail, "--kind", "thread.failed"],
-    "subscription change": lambda w: [w.subscription, "--agent", "research"],
-    "subscription remove": lambda w: [w.subscription],
     "subscription quiet": lambda w: ["--hours", "22:00-07:00"],
     "view save": lambda w: [f"door {uuid4().hex[:8]}", "--address", "status=failed"],
     "view change": lambda w: [w.view, "--name", "Failed"],
     "view remove": lambda w: [w.view],
     "deputy name": lambda w: ["second_manager", "--until", "2030-01-01", "--from", "2029-12-01"],
-    "deputy remove": lambda w: [w.deputy],
     "access confirm": lambda w: [w.access],
     "access refuse": lambda w: [w.access],
-    "device remove": lambda w: [w.device],
-    "deputy hand-over": lambda w: [w.gate.id, "second_manager"],
     "budget set": lambda w: ["workspace", "--cost", "2.50"],
     "budget off": lambda w: _budgeted(w),
-    "cap set": lambda w: ["thread", "day", "2.50"],
     "cap off": lambda w: _capped(w),
-    "endpoint create": lambda w: ["email", f"door-{uuid4().hex[:8]}"],
     "endpoint change": lambda w: [w.hook, "--event", "approval.decided"],
     "endpoint rotate": lambda w: [w.hook],
     "endpoint enable": lambda w: [w.hook],
     "endpoint disable": lambda w: [w.hook],
-    "endpoint test": lambda w: [w.hook],
     "mcp add": lambda w: [f"door-{uuid4().hex[:8]}", "--url", MCP["url"]],
     "mcp change": lambda w: ["notes", "--no-active"],
     "mcp remove": lambda w: ["notes"],
@@ -203,12 +183,10 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "policy create": lambda w: [_drafted()],
     "policy change": lambda w: [w.policy, "--switch", "off"],
 }
-NO_THING = {"threads start", "import", "hook create", "user create", "cap set", "cap off"}
-NO_THING |= {"endpoint create", "policy create", "breaker trip", "record export"}
-NO_THING |= {"retention set", "retention off"}
-NO_THING |= {"subscription create", "subscription quiet", "view save", "workspace rename"}
-NO_THING |= {"deputy name", "workspace second-factor"}
-NO_THING |= {"budget set", "budget off", "threads many"}
+NO_THING = {words for words in declared.command_lines() if not declared.of_command(words).target}
+NO_THING |= {"threads start", "import", "hook create", "user create", "cap off"}
+NO_THING |= {"policy create", "record export", "retention off", "view save"}
+NO_THING |= {"workspace second-factor", "budget off", "threads many"}
 
 # Named by a name that each workspace may have once.
 NO_THING |= {"mcp add", "mcp change", "mcp remove", "mcp tools", "mcp accept", "mcp mode"}

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from tests.contract.world import World
 
+from . import declared
 from .door import MISSING, Door, Knock, answered, browsers, swapped
 from .test_pages_and_calls import FORMS, QUERY
 
@@ -38,8 +39,8 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 
 # The last: of many threads each is refused by itself; nothing is done to those of others.
 NO_NAMES = (
-    *("thread_new", "breaker_trip", "subscription_new", "quiet_hours", "budgets", "view_new"),
-    *("threads_many", "sign_ins_end_others", "deputies", "device_add"),
+    *(name for name, action in declared.pages().items() if not action.target),
+    *("thread_new", "view_new", "threads_many", "sign_ins_end_others", "device_add"),
     *("second_factor_add", "second_factor_remove", "passkey_remove"),
 )
 # A wrong password is counted and logged, so being refused writes; its tests stand in

@@ -14,6 +14,7 @@ from tests.contract.operations import operations
 
 from .admin_forms import ADMIN, ROOT
 from .commands import COMMANDS, HOST
+from .declared import pages, verbs
 from .test_pages_and_calls import FORMS
 
 # {page: (call, command)}; a dash: there is none, see MISSING.
@@ -54,18 +55,15 @@ PAIRS: Final[dict[str, tuple[str, str]]] = {
     "approvals_subscription_change": ("subscriptions_change", "subscription change"),
     "approvals_subscription_delete": ("subscriptions_remove", "subscription remove"),
 }
-# {page outside of the records: its command}; test_pages_and_calls finds the call of each.
+# {page outside of the records: its command}; test_pages_and_calls finds the call of each. A page of
+# a declared action has the command of the same action.
 COMMANDS_OF_PAGES: Final = {
+    **{page: verbs()[action.name] for page, action in pages().items()},
     "thread_new": "threads start",
     "thread_fork": "threads fork",
     "thread_rollback": "threads rollback",
     "thread_edit": "threads edit",
     "threads_many": "threads many",
-    "thread_rename": "threads rename",
-    "thread_pause": "threads pause",
-    "thread_resume": "threads resume",
-    "thread_retry": "threads retry",
-    "thread_skip": "threads skip",
     "thread_settle": "threads settle",
     "thread_code": "threads code",
     "thread_cancel": "threads cancel",
@@ -74,34 +72,18 @@ COMMANDS_OF_PAGES: Final = {
     "thread_verify": "verify",
     "thread_erase": "erase request",
     "erasure": "erase approve",
-    "breaker_trip": "breaker trip",
-    "breaker_release": "breaker release",
-    "incident_take": "incident take",
-    "incident_give_back": "incident give-back",
-    "incident_snooze": "incident snooze",
-    "incident_wake": "incident wake",
-    "incident_close": "incident close",
-    "subscription_new": "subscription create",
-    "subscription": "subscription change",
-    "subscription_remove": "subscription remove",
-    "quiet_hours": "subscription quiet",
     "view_new": "view save",
     "view": "view change",
     "view_remove": "view remove",
     "own_password": "changepassword",
     "sign_in_end": "user sign-out",
     "sign_ins_end_others": "user sign-out",
-    "device_remove": "device remove",
     "access_change_confirm": "access confirm",
     "identity_confirm": "hook confirm",
     "access_change_refuse": "access refuse",
-    "deputies": "deputy name",
-    "deputy_remove": "deputy remove",
-    "approval_hand_over": "deputy hand-over",
     "approvals_decide": "approve",
     "approval_decide": "approve",
     "approval_take_back": "approve",
-    "budgets": "budget set",
 }
 # Pages without a command, each with its reason.
 BY_PERSON: Final = {

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from types import FrameType
 from typing import Any
 
 import pytest
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls import get_resolver, reverse
 
 from dashboard.approvals.decide_many import decide_many
 from dashboard.kit.action import ACTIONS
 from tests.contract.calls import example, send
 from tests.contract.doors.choke_point import EXTERNAL
-from tests.contract.example_calls import next_node, version_of
+from tests.contract.example_calls import version_of
 from tests.contract.operations import operations
 from tests.contract.starts import noticed
 from tests.contract.things import DEVICE, adding, code_of
@@ -24,6 +24,7 @@ from tests.contract.written import taken_back
 from tests.support.cast import Cast
 
 from .choke_point import BY_HAND
+from .declared import form, named, pages
 
 pytestmark = pytest.mark.requirement("D06")
 
@@ -35,8 +36,10 @@ def _goal(world: World) -> dict[str, Any]:
     return {"f-goal": "weather", "reason": "typo"}
 
 
-# Page addresses that change something: (who, ids of the address, form).
+# Page addresses that change something: (who, ids of the address, form). Of a declared action they
+# are made from the example of its call, unless they stand here.
 FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
+    **{name: partial(form, name) for name in pages()},
     "thread_new": lambda w: ("operator", [], {"agent": "research", "f-goal": "delays"}),
     "thread_fork": lambda w: ("manager", [w.ended], {"f-goal": "weather", "effects": "ask"}),
     "thread_rollback": lambda w: ("manager", [w.ended], {"reason": "wrong data"}),
@@ -46,15 +49,7 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         [],
         {"thread": f"{w.queued}:{version_of(w.queued)}", "action": "pause", "do": "sure"},
     ),
-    "thread_rename": lambda w: ("operator", [w.queued], {"title": "October"}),
     "thread_pause": lambda w: ("operator", [w.queued], {}),
-    "thread_resume": lambda w: ("operator", [w.paused], {}),
-    "thread_retry": lambda w: ("operator", [w.failed], {}),
-    "thread_skip": lambda w: (
-        "operator",
-        [w.failed],
-        {"node": next_node(w.failed), "reason": "not needed"},
-    ),
     "thread_settle": lambda w: (
         "operator",
         [w.asking[0]],
@@ -70,11 +65,7 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     "breaker_release": lambda w: ("operator", [w.breaker], {"some": "all", "reason": "right"}),
     "thread_erase": lambda w: ("operator", [w.ended], {"do": "request", "reason": "consent"}),
     "erasure": lambda w: ("admin", [w.erasure], {"verdict": "approve"}),
-    "incident_take": lambda w: ("operator", [w.incident], {}),
-    "incident_give_back": lambda w: ("operator", [w.taken], {}),
     "incident_snooze": lambda w: ("operator", [w.incident], {"hours": "4"}),
-    "incident_wake": lambda w: ("operator", [w.snoozed], {}),
-    "incident_close": lambda w: ("operator", [w.incident], {"reason": "known"}),
     "subscription_new": lambda w: (
         "operator",
         [],
@@ -85,7 +76,6 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         [w.subscription],
         {"endpoint": w.mail, "kinds": "thread.failed", "agent": "research"},
     ),
-    "subscription_remove": lambda w: ("operator", [w.subscription], {}),
     "quiet_hours": lambda w: (
         "operator",
         [],
@@ -121,7 +111,6 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         [],
         {"name": "phone", "address": "https://push.example/new", **DEVICE},
     ),
-    "device_remove": lambda w: ("operator", [w.device], {}),
     "deputies": lambda w: (
         "manager",
         [],
@@ -130,13 +119,6 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     "identity_confirm": lambda w: ("operator", [w.identity], {}),
     "access_change_confirm": lambda w: ("admin", [w.access], {}),
     "access_change_refuse": lambda w: ("admin", [w.access], {}),
-    "deputy_remove": lambda w: ("manager", [w.deputy], {}),
-    "approval_hand_over": lambda w: ("manager", [w.gate.id], {"to": "second_manager"}),
-    "budgets": lambda w: (
-        "admin",
-        [],
-        {"scope": "team", "name": "growth", "max_cost": "250", "at_full": "stop"},
-    ),
     "thread_reveal": lambda w: ("auditor", [w.encrypted], {"channel": "note"}),
     "thread_verify": lambda w: ("auditor", [w.ended], {}),
     "thread_input": lambda w: ("operator", [w.inbox], {"f-message": "and the rain"}),
@@ -174,16 +156,6 @@ BY_COMMAND = {"import_thread", "external.keep_state"}
 DOOR = {"login", "login_code", "logout", "welcome", "workspace", "violations"}
 # A browser creates a passkey for the page that it shows, and for nobody else.
 DOOR |= {"passkey_add"}
-
-
-def named(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:
-    """Every address of a page; the API, SCIM and the admin have addresses of their own."""
-    for one in patterns:
-        if isinstance(one, URLResolver):
-            if str(one.pattern) not in ("api/", "admin/", "scim/v2/"):
-                yield from named(one.url_patterns)
-        else:
-            yield one
 
 
 def codes() -> dict[Any, str]:
@@ -262,8 +234,8 @@ def by_page(world: World, name: str) -> set[str]:
 
 def test_every_page_is_known() -> None:
     """A new address says here whether it changes something, and with which form."""
-    pages = {one.name for one in named(get_resolver().url_patterns)}
-    assert pages == set(FORMS) | SHOWS | DOOR
+    known = {one.name for one in named(get_resolver().url_patterns)}
+    assert known == set(FORMS) | SHOWS | DOOR
 
 
 @pytest.mark.slow
@@ -292,9 +264,9 @@ def test_pages_that_only_show_take_no_post(cast: Cast) -> None:
 def test_each_page_action_has_its_call(cast: Cast) -> None:
     world = make_world(cast)
     calls = by_api(world)
-    pages = {name: by_page(world, name) for name in FORMS}
-    assert {name: result - calls for name, result in pages.items() if result - calls} == {}
-    assert len(set().union(*pages.values())) >= len(FORMS)
+    results = {name: by_page(world, name) for name in FORMS}
+    assert {name: result - calls for name, result in results.items() if result - calls} == {}
+    assert len(set().union(*results.values())) >= len(FORMS)
 
 
 @pytest.mark.slow
