@@ -152,7 +152,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """An item as its sheet or the results show it; `why` says why it is not (or was not) decided.
+    """An item as its dialog or the results show it; `why` says why it is not (or was not) decided.
 
     `row` is None where there is no such request in the workspace; `after` is the request as its
     decision left it.
@@ -187,7 +187,7 @@ def read_items(texts: Iterable[str]) -> list[Item]:
 
 
 def preview(actor: Actor, items: Sequence[Item], verdict: str = "approve") -> list[ItemResult]:
-    """List the items for the bulk sheet as they are now; two statements."""
+    """List the items for the bulk dialog as they are now; two statements."""
     require(actor, "decide")
     about = inbox_rows.rows([item.id for item in items], workspace=actor.workspace)
     who = person_of(actor)

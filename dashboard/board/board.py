@@ -141,9 +141,9 @@ class BoardPage(BoardAddress):
 
     @property
     def stop_address(self) -> str:
-        """The sheet that stops the threads of this board.
+        """The dialog that stops the threads of this board.
 
-        Statuses and children go along: no breaker selects by them, and the sheet says so.
+        Statuses and children go along: no breaker selects by them, and the dialog says so.
         """
         chosen = self.filter_words | narrowed(self.q, self.values.get("agent", ""))
         chosen["status"] = ",".join(self.statuses)
@@ -157,7 +157,7 @@ class BoardPage(BoardAddress):
 
     @property
     def many_address(self) -> str:
-        """The sheet that acts on the threads of this board."""
+        """The dialog that acts on the threads of this board."""
         return reverse("threads_many") + self.address(self.statuses)
 
     @cached_property

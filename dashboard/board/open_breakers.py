@@ -51,9 +51,9 @@ def shown_breakers(workspace: UUID, rows: Sequence[BreakerRow]) -> list[OpenBrea
 
 
 def narrowed(q: str, agent: str) -> dict[str, str]:
-    """The board's query in the fields of the sheet that stops threads.
+    """The board's query in the fields of the dialog that stops threads.
 
-    What a breaker cannot select stays in `q`; the sheet refuses it in words.
+    What a breaker cannot select stays in `q`; the dialog refuses it in words.
     """
     try:
         terms = queries.parse_query(q).terms

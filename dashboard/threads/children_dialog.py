@@ -16,7 +16,7 @@ from dashboard.wording.interruptions import children_words
 
 
 def choice(request: HttpRequest, thread_id: UUID, verb: str) -> HttpResponse | None:
-    """The sheet with the choice, or the way there; None where there is none or it was made."""
+    """The dialog with the choice, or the way there; None where there is none or it was made."""
     if wants_regions(request) or "chosen" in request.POST or "past" in request.POST:
         return None
     if request.POST.get("before_node"):  # that pause reaches this thread alone

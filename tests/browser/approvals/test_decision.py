@@ -102,16 +102,16 @@ def test_the_last_of_two_is_asked_once_more_and_can_take_it_back(
         button(screen, "approve", phone=True)
     else:
         screen.page.keyboard.press("a")
-    sheet = screen.one("#approve-sheet")
-    expect(sheet).to_be_visible()
+    dialog = screen.one("#approve-dialog")
+    expect(dialog).to_be_visible()
     for item in (
         "Yours is the last approval", "€48,200.00", "Nordwind Logistics GmbH",
         "LT603250042177160248", row.standing_hash[:4], "It cannot be undone.",
     ):  # fmt: skip
-        expect(sheet).to_contain_text(item)
+        expect(dialog).to_contain_text(item)
     screen.see_ready()
     if phone:
-        box = sheet.bounding_box()
+        box = dialog.bounding_box()
         assert box is not None
         assert box["x"] == 0
         assert round(box["y"] + box["height"]) == 844
@@ -158,7 +158,7 @@ def test_what_changed_meanwhile_has_to_be_looked_at(house: House, people: People
     expect(banner).not_to_contain_text("This request changed")
     expect(screen.one("#comment")).to_have_value("half a thought")
     button(screen, "approve", phone=False)
-    screen.one("#approve-sheet button.primary").click()  # it is the last of two
+    screen.one("#approve-dialog button.primary").click()  # it is the last of two
     expect(screen.one("#outcome")).to_have_attribute("data-outcome", "edit")
     assert now(row).decided_args == changed
 
@@ -276,7 +276,7 @@ def test_signed_out_meanwhile_the_text_is_there_after_signing_in(
     screen.page.request.get(f"{screen.base}/login/")
     screen.context.clear_cookies()
     screen.one("#decision button[data-decide=approve]").click()
-    screen.one("#approve-sheet button.primary").click()
+    screen.one("#approve-dialog button.primary").click()
     expect(screen.one("h1")).to_have_text("You’re signed out")
     expect(screen.one("[data-keeps-draft]")).to_contain_text("your text is still here")
     screen.one(".error-page").get_by_role("link", name="Sign in").click()
@@ -315,9 +315,9 @@ def test_a_question_is_answered_on_the_open_page(house: House, people: People) -
     screen = people("manager")
     open_page(screen, row)
     screen.page.keyboard.press("q")
-    sheet = screen.one("#ask-sheet")
-    sheet.get_by_label("Your question").fill("Why a new account?")
-    sheet.get_by_role("button", name="Ask", exact=True).click()
+    dialog = screen.one("#ask-dialog")
+    dialog.get_by_label("Your question").fill("Why a new account?")
+    dialog.get_by_role("button", name="Ask", exact=True).click()
     expect(screen.one("#questions")).to_contain_text("The agent is preparing an answer")
     assert now(row).open
     payments.reply(row, "The vendor moved to another bank.")
@@ -331,11 +331,11 @@ def test_a_reject_says_what_comes_next(house: House, people: People) -> None:
     screen = people("manager")
     open_page(screen, row)
     screen.page.keyboard.press("r")
-    sheet = screen.one("#reject-sheet")
-    expect(sheet).to_contain_text("So far it has changed nothing outside.")
-    sheet.get_by_label("Stop the thread").check()
-    sheet.get_by_label("Reason, for the agent and the record").fill("Unknown account.")
-    sheet.get_by_role("button", name="Reject", exact=True).click()
+    dialog = screen.one("#reject-dialog")
+    expect(dialog).to_contain_text("So far it has changed nothing outside.")
+    dialog.get_by_label("Stop the thread").check()
+    dialog.get_by_label("Reason, for the agent and the record").fill("Unknown account.")
+    dialog.get_by_role("button", name="Reject", exact=True).click()
     expect(screen.one("#outcome")).to_have_attribute("data-outcome", "reject")
     expect(screen.one("#approval-main")).to_contain_text("The thread stops.")
     current = now(row)
@@ -351,7 +351,7 @@ def test_what_comes_of_it_is_said(house: House, people: People) -> None:
     screen.see_live()
     # This agent answers no questions, so none is offered, by button or key.
     screen.page.keyboard.press("q")
-    expect(screen.one("#ask-sheet")).to_have_count(0)
+    expect(screen.one("#ask-dialog")).to_have_count(0)
     expect(screen.one("#approval-side")).to_have_attribute("data-status", "pending")
     screen.see_ready()
     screen.page.keyboard.press("a")
@@ -367,7 +367,7 @@ def test_what_comes_of_it_is_said(house: House, people: People) -> None:
     other.page.clock.install()
     open_page(other, row)
     button(other, "approve", phone=False)
-    other.one("#approve-sheet button.primary").click()
+    other.one("#approve-dialog button.primary").click()
     late = other.one("#not-resumed")
     expect(late).to_be_hidden()
     expect(other.one("#outcome")).to_be_visible()

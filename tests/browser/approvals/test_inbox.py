@@ -84,9 +84,9 @@ class Reviewer:
     def reject(self, why: str) -> None:
         self.screen.see_ready()
         self.page.keyboard.press("r")
-        sheet = self.page.locator("dialog[open]")
-        sheet.locator("textarea").fill(why)
-        sheet.get_by_role("button", name="Reject", exact=True).click()
+        dialog = self.page.locator("dialog[open]")
+        dialog.locator("textarea").fill(why)
+        dialog.get_by_role("button", name="Reject", exact=True).click()
 
     def edit(self, **args: Any) -> None:
         """Approve with other arguments."""
@@ -168,13 +168,13 @@ def test_a_hundred_mixed_requests_in_five_minutes(
     page.keyboard.press("x")
     expect(screen.one("[data-ticked]")).to_have_text("65 ticked")
     screen.press("Approve")
-    sheet = screen.one("#together")
-    expect(sheet.get_by_role("heading", level=1)).to_have_text(
+    dialog = screen.one("#together")
+    expect(dialog.get_by_role("heading", level=1)).to_have_text(
         re.compile(r"Approve these 65 requests,\s+€[\d,.]+ in \d+ of them\?")
     )
     shown = {
         UUID(text[:36]): text[37:]
-        for text in sheet.locator("[name=item]").evaluate_all("found => found.map(x => x.value)")
+        for text in dialog.locator("[name=item]").evaluate_all("found => found.map(x => x.value)")
     }
     wanted = [*mixed.low, *mixed.medium[:20]]
     assert shown == {row.id: row.standing_hash for row in wanted}
@@ -195,7 +195,7 @@ def test_a_hundred_mixed_requests_in_five_minutes(
     page.keyboard.press("j")
     for left in range(4, -1, -1):
         title = screen.one(".irow[data-at=true] .ti").inner_text()
-        page.keyboard.press("a")  # a notice can't be taken back: its sheet asks
+        page.keyboard.press("a")  # a notice can't be taken back: its dialog asks
         page.get_by_label("I know that this can’t be undone").check()
         page.locator("#together footer button").click()
         expect(screen.one("#banners")).to_contain_text(f"Approved: {title}")

@@ -56,7 +56,7 @@ def test_a_passkey_signs_in_where_the_code_would(house: House, people: People) -
     screen.open("/login/?next=/approvals/")
     page.locator("#id_username").fill("second_manager")
     page.locator("#id_password").fill("second_manager-password")
-    page.locator("form.sheet button").first.click()
+    page.locator("form.form-card button").first.click()
     screen.press("Use a passkey")
     page.wait_for_url(f"{site}/approvals/")
     screen.open("/account/sign-ins/")

@@ -86,14 +86,14 @@ def test_what_cannot_be_undone_asks_a_second_time_on_a_phone(
     screen.see_ready()
     x, y = middle(screen.one(f".mbar {APPROVE}"))
     page.touchscreen.tap(x, y)
-    sheet = screen.one("#approve-sheet")
-    expect(sheet).to_contain_text("Approve what can’t be undone?")
-    x, y = middle(sheet.locator(APPROVE))
-    page.touchscreen.tap(x, y)  # in the first second of the sheet
-    expect(sheet).to_be_visible()
+    dialog = screen.one("#approve-dialog")
+    expect(dialog).to_contain_text("Approve what can’t be undone?")
+    x, y = middle(dialog.locator(APPROVE))
+    page.touchscreen.tap(x, y)  # in the first second of the dialog
+    expect(dialog).to_be_visible()
     screen.see_ready()
     assert (now(first).status, now(second).status) == ("pending", "pending")
-    sheet.locator(APPROVE).tap()
+    dialog.locator(APPROVE).tap()
     expect(screen.one("#outcome")).to_have_attribute("data-outcome", "approve")
     assert (now(first).status, now(second).status) == ("held", "pending")
 
@@ -124,7 +124,7 @@ def test_a_key_pressed_twice_decides_once_at_most(house: House, people: People) 
     screen.see_ready()
     for key in ("a", "a", "Enter"):
         page.keyboard.press(key)
-    expect(screen.one("#approve-sheet")).to_be_visible()
+    expect(screen.one("#approve-dialog")).to_be_visible()
     assert now(lasting).open
     screen.see_ready()
     page.keyboard.press("Enter")

@@ -1,4 +1,4 @@
-"""Ticks on the board: a range, kept while rows move and filters change, taken to the sheet."""
+"""Ticks on the board: a range, kept while rows move and filters change, taken to the dialog."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def failed(house: House, title: str) -> UUID:
 
 
 @pytest.mark.rubric(6)
-def test_ticks_stay_with_their_threads_and_go_to_the_sheet(house: House, people: People) -> None:
+def test_ticks_stay_with_their_threads_and_go_to_the_dialog(house: House, people: People) -> None:
     made = [failed(house, title) for title in ("Anna", "Bert", "Carl", "Dora")]
     screen = people("operator")
     screen.open("/?q=agent:ticking")
@@ -64,7 +64,7 @@ def test_ticks_stay_with_their_threads_and_go_to_the_sheet(house: House, people:
     expect(bar).to_contain_text("3 ticked, 2 not on this page")
     page.locator("#q").fill("agent:ticking")
     expect(page.locator("#board-lanes [data-tick]:checked")).to_have_count(3)
-    # By keys: x ticks the row, a takes them to the sheet.
+    # By keys: x ticks the row, a takes them to the dialog.
     page.locator(f"#thread-{order[1]} .title").focus()
     page.keyboard.press("x")
     expect(bar).to_contain_text("4 ticked")
@@ -72,8 +72,8 @@ def test_ticks_stay_with_their_threads_and_go_to_the_sheet(house: House, people:
     expect(bar).to_contain_text("3 ticked")
     page.keyboard.press("a")
     page.wait_for_url("**/threads/many/")
-    sheet = page.locator("#many [name=thread]")
-    chosen = {value.partition(":")[0] for value in sheet.evaluate_all("a => a.map(b => b.value)")}
+    dialog = page.locator("#many [name=thread]")
+    chosen = {value.partition(":")[0] for value in dialog.evaluate_all("a => a.map(b => b.value)")}
     assert chosen == set(order) - {order[1]}
     assert set(chosen) < {str(thread) for thread in made}
     page.get_by_label("Cancel They end").check()

@@ -53,7 +53,7 @@ def test_controls_are_of_one_height_and_their_hints_close_by(people: People, pho
     assert {round(gap) for gap in gaps} == {4}, gaps
 
 
-def test_the_head_of_a_sheet_is_one_line_with_its_button(people: People, at_gate: Case) -> None:
+def test_the_head_of_a_dialog_is_one_line_with_its_button(people: People, at_gate: Case) -> None:
     screen = people("manager", phone=True)
     screen.open(f"/approvals/{at_gate.open().id}/")
     screen.see_live()

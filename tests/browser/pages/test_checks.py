@@ -66,7 +66,7 @@ def test_the_board_works_by_keys_and_lists_them(
     assert screen.page.evaluate("document.activeElement.closest('[data-row]')?.id ?? ''") == row
     screen.page.keyboard.press("Enter")
     expect(screen.page).to_have_url(re.compile(rf"/threads/{row.removeprefix('thread-')}/"))
-    # Many at once by keys: to the sheet of this board, and back to it.
+    # Many at once by keys: to the dialog of this board, and back to it.
     screen.open("/?status=waiting")
     screen.page.keyboard.press("a")
     expect(screen.page).to_have_url(re.compile(r"/threads/many/\?status=waiting$"))

@@ -16,7 +16,7 @@ from tests.faults.bench import Case
 pytestmark = pytest.mark.browser
 # Verifying changes nothing of a thread: auditors most of all may ask for it.
 BUTTON = "button[form]:not([formaction$='/verify/'])"
-CHANGES = f"{BUTTON}, button[data-live-action], a[data-live-action], form.sheet button"
+CHANGES = f"{BUTTON}, button[data-live-action], a[data-live-action], form.form-card button"
 
 
 def enabled(screen: Screen) -> list[str]:

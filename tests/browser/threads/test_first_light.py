@@ -129,7 +129,7 @@ def test_a_rejected_report_is_not_published(house: House, people: People, shop: 
     manager.see_live()
     manager.press("Reject with a reason")
     manager.page.get_by_label("Reason, for the agent and the record").fill("Wrong quarter.")
-    manager.one("#reject-sheet button.danger").click()
+    manager.one("#reject-dialog button.danger").click()
     expect(manager.one("#outcome")).to_have_attribute("data-outcome", "reject")
     expect(manager.one("#approval-main")).to_contain_text("Wrong quarter.")
 

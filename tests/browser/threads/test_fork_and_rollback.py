@@ -69,7 +69,7 @@ def test_a_fork_with_another_value_works_beside_its_untouched_base(
     # It ends on its own; its base stands where it stood, with its own question open.
     manager.open(f"/approvals/{fork.open().id}/")
     manager.press("Approve")
-    manager.one("#approve-sheet button.primary").click()
+    manager.one("#approve-dialog button.primary").click()
     fork.wait_status("succeeded")
     assert (tmp_path / "fork" / "order.txt").read_text().startswith("coffee ")
     assert not (tmp_path / "order.txt").exists()

@@ -1,5 +1,5 @@
-// Ticks on the rows of the board, and the bar that takes ticked threads to the sheet for many. The
-// server sends rows without them: a board holds many. Without scripts the sheet has its own ticks.
+// Ticks on the rows of the board, and the bar that takes ticked threads to the page for many. The
+// server sends rows without them: a board holds many. Without scripts the page has its own ticks.
 (() => {
   const bar = document.getElementById("ticked"), form = document.getElementById("act");
   if (!bar) return; // not a person who may act
@@ -46,7 +46,7 @@
       form.append(field);
     };
     put("board", location.search.slice(1));
-    // The sheet reads each thread anew: the version that is acted on is the one it shows.
+    // The page reads each thread anew: the version that is acted on is the one it shows.
     for (const id of on) put("thread", `${id}:0`);
   });
   // In front of the keys of the page: with ticks `a` means these.

@@ -187,13 +187,13 @@ PAGE = [
         lambda p, _: f"You’ll have {p.window} s to undo before the agent continues.",
     ),
     Rule(
-        r"#approve-sheet\S* .*p\.sm\.muted",
+        r"#approve-dialog\S* .*p\.sm\.muted",
         lambda p, _: f"After this you have {p.window} seconds to undo your decision.",
     ),
-    Rule(r"#approve-sheet\S* .*p\.any", lambda page, _: page.request.title),
-    Rule(r"#approve-sheet\S* .*dd code", lambda page, _: page.hash),
-    Rule(r"#approve-sheet\S* .*dd$", lambda page, _: page.amount),
-    Rule(r"#approve-sheet\S* .*button", lambda page, _: f"Approve {page.amount}"),
+    Rule(r"#approve-dialog\S* .*p\.any", lambda page, _: page.request.title),
+    Rule(r"#approve-dialog\S* .*dd code", lambda page, _: page.hash),
+    Rule(r"#approve-dialog\S* .*dd$", lambda page, _: page.amount),
+    Rule(r"#approve-dialog\S* .*button", lambda page, _: f"Approve {page.amount}"),
 ]  # fmt: skip
 # Sentences about who is there to approve have tests of their own, see test_turns.
 NOT_COUNTED = re.compile(r"p\.note\.t-fail span$")

@@ -44,7 +44,7 @@ def outcome(row: ApprovalRow) -> str:
 # --- together ---------------------------------------------------------------------------------
 
 
-def test_the_sheet_decides_nothing_and_lists_each_hash(
+def test_the_dialog_decides_nothing_and_lists_each_hash(
     cast: Cast, manager: Client, agent: UUID
 ) -> None:
     request = made(cast, agent, 2)

@@ -1,4 +1,4 @@
-"""Every number of the inbox and of the sheet for several requests, computed another way by SQL."""
+"""Every number of the inbox and of the dialog for several requests, computed another way by SQL."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_the_number_at_the_link_to_the_inbox_says_where_it_ends() -> None:
 
 
 def _together(cast: Cast, all_of: dict[UUID, Request], dice: random.Random) -> None:
-    """The sheet for several ticked requests says how many, and what they come to."""
+    """The dialog for several ticked requests says how many, and what they come to."""
     hashes = dict(
         rows("SELECT id, coalesce(nullif(standing_hash, ''), proposal_hash) FROM gp_approval")
     )

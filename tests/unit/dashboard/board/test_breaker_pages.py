@@ -1,4 +1,4 @@
-"""Breakers on the board and their sheets; each number is compared with one by plain SQL."""
+"""Breakers on the board and their dialogs; each number is compared with one by plain SQL."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LIVE = "'queued','running','waiting','sleeping','paused','attention','rolling_ba
 
 
 def numbers(html: str) -> dict[str, int]:
-    """{term: the number after it} of the list of a sheet."""
+    """{term: the number after it} of the list of a dialog."""
     (part,) = re.findall(r'<dl class="kv left".*?</dl>', html, re.DOTALL)
     plain = re.sub(r"<[^>]*>", " ", re.sub(r"</dt>", ":", part))
     return {word: int(n) for word, n in re.findall(r"(\w[\w ]*?)\s*:\s*(\d+)", plain)}
@@ -69,7 +69,7 @@ def post(cast: Cast, path: str, who: str = "operator", **form: str) -> tuple[int
 
 
 @pytest.mark.django_db
-def test_the_sheet_counts_what_a_trip_touches(cast: Cast) -> None:
+def test_the_dialog_counts_what_a_trip_touches(cast: Cast) -> None:
     populations.populate(cast, random.Random(5))
     agents = [name for (name,) in rows("SELECT DISTINCT agent FROM gp_thread")]
     for agent in ("", *agents):
@@ -91,9 +91,9 @@ def test_the_sheet_counts_what_a_trip_touches(cast: Cast) -> None:
 def test_a_trip_by_page_asks_for_a_reason_and_the_counted_selection(cast: Cast) -> None:
     agent = scene.make_agent()
     thread = scene.start(cast.workspace, agent)
-    sheet = cast.client("operator").get("/breakers/trip/?agent=research&q=delays")
-    assert sheet.status_code == 200
-    html = sheet.content.decode()
+    dialog = cast.client("operator").get("/breakers/trip/?agent=research&q=delays")
+    assert dialog.status_code == 200
+    html = dialog.content.decode()
     (seen,) = re.findall(r'name="seen" value="([^"]*)"', html)
     form = {"agent": "research", "q": "delays", "seen": seen.replace("&quot;", '"')}
     status, html = post(cast, "/breakers/trip/", **form)
@@ -152,9 +152,9 @@ def test_the_banner_stands_on_every_board_with_its_numbers(cast: Cast) -> None:
     html = cast.client("operator").get("/").content.decode()
     assert "Being released" in html
     assert re.search(rf'<b class="num">{stopped}</b> stopped', html)
-    sheet = cast.client("operator").get(f"/breakers/{breaker}/release/").content.decode()
-    assert numbers(sheet)["Stopped"] == stopped
-    assert numbers(sheet)["Released"] == released
+    dialog = cast.client("operator").get(f"/breakers/{breaker}/release/").content.decode()
+    assert numbers(dialog)["Stopped"] == stopped
+    assert numbers(dialog)["Released"] == released
 
 
 @pytest.mark.django_db
@@ -269,13 +269,13 @@ def test_a_refused_selection_leads_to_no_more_threads_than_the_board_lists(cast:
     html = client.get("/breakers/trip/", {"q": "has:stuck", "label": "team:ops a"}).content
     (link,) = re.findall(r'href="(/threads/many/[^"]*)"', unescape(html.decode()))
     assert dict(parse_qsl(urlsplit(link).query)) == {"q": 'has:stuck label:"team=ops a"'}
-    # The sheet of many threads has no word for half a label.
+    # The dialog of many threads has no word for half a label.
     html = client.get("/breakers/trip/", {"q": "has:stuck", "label": "team:"}).content
     assert b"/threads/many/" not in html
 
 
 @pytest.mark.django_db
-def test_chosen_statuses_go_along_to_the_sheet_of_many(cast: Cast) -> None:
+def test_chosen_statuses_go_along_to_the_dialog_of_many(cast: Cast) -> None:
     agent = scene.make_agent()
     scene.start(cast.workspace, agent)
     client = cast.client("operator")
@@ -298,7 +298,7 @@ def test_chosen_statuses_go_along_to_the_sheet_of_many(cast: Cast) -> None:
 
 
 @pytest.mark.django_db
-def test_a_long_query_is_refused_on_the_sheet_and_not_before_it(cast: Cast) -> None:
+def test_a_long_query_is_refused_on_the_dialog_and_not_before_it(cast: Cast) -> None:
     q = " ".join(f"-label:team=name-{n}" for n in range(15))
     assert len(q) > 200
     page = BoardPage.read({"q": [q]}, workspace=cast.workspace)
@@ -328,11 +328,11 @@ def test_the_query_of_the_board_is_the_selection_or_is_refused(
     """A breaker never stops more, or less, than the board shows without its status."""
     page = BoardPage.read({"q": [q]}, workspace=cast.workspace)
     assert page.stop_address == f"/breakers/trip/{address}"
-    sheet = cast.client("operator").get(page.stop_address)
+    dialog = cast.client("operator").get(page.stop_address)
     unchanged = "q=" in address and address not in ("?q=delays", "?q=%22two+words%22")
     refused = unchanged and "agent=" not in address
-    assert sheet.status_code == (422 if refused else 200)
-    html = sheet.content.decode()
+    assert dialog.status_code == (422 if refused else 200)
+    html = dialog.content.decode()
     assert ("breaker takes one text" in html or "needs a value" in html) is refused
     assert ("Stop these…" in cast.client("operator").get("/", {"q": q}).content.decode()) is True
     if refused:  # no button stops anything before threads were chosen and counted

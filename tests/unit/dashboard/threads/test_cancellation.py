@@ -101,7 +101,7 @@ def test_without_anything_to_undo_it_is_cancelled_at_once(cast: Cast, operator: 
     assert gates.approval(request.id, workspace=cast.workspace).status == "withdrawn"
 
 
-def test_the_sheet_lists_each_effect_with_its_fate(
+def test_the_dialog_lists_each_effect_with_its_fate(
     cast: Cast, busy: Work, operator: Client
 ) -> None:
     url = f"/threads/{busy.thread}/cancel/"
@@ -136,7 +136,7 @@ def test_the_sheet_lists_each_effect_with_its_fate(
     assert cast.client("stranger").get(url).status_code == 404
 
 
-def test_a_thread_that_did_nothing_is_simply_cancelled_by_its_sheet(
+def test_a_thread_that_did_nothing_is_simply_cancelled_by_its_dialog(
     cast: Cast, operator: Client
 ) -> None:
     thread = scene.start(cast.workspace, scene.make_agent())
@@ -161,7 +161,7 @@ def test_by_command(cast: Cast, busy: Work) -> None:
 
 
 def test_a_plan_holds_for_the_head_it_was_made_for(cast: Cast, busy: Work) -> None:
-    """Between the sheet and the click the worker did more: the version says so."""
+    """Between the dialog and the click the worker did more: the version says so."""
     who = cast.actor("operator")
     version = preview_cancel(who, busy.thread).version
     scene.step(busy, report="three")

@@ -160,7 +160,7 @@ def test_two_inputs_are_named_before_the_log(cast: Cast) -> None:
 
 
 def test_a_comparison_begins_with_two_threads_that_people_choose(cast: Cast) -> None:
-    """Nobody types an id: the empty page, the board's sheet and a thread's page lead there."""
+    """Nobody types an id: the empty page, the board's dialog and a thread's page lead there."""
     agent = scene.make_agent()
     work = scene.lease(scene.start(cast.workspace, agent))
     point = scene.step(work)
@@ -182,8 +182,8 @@ def test_a_comparison_begins_with_two_threads_that_people_choose(cast: Cast) -> 
     assert f"/threads/compare/?left={fork}" in client.get(f"/threads/{fork}/").content.decode()
     assert client.get(f"/threads/compare/?left={elsewhere}").status_code == 404
 
-    sheet = client.get("/threads/many/").content.decode()
-    values = re.findall(r'name="thread" value="([^"]+)"', sheet)
+    dialog = client.get("/threads/many/").content.decode()
+    values = re.findall(r'name="thread" value="([^"]+)"', dialog)
     two = [value for value in values if value.startswith((str(fork), str(other)))]
     answer = client.post("/threads/many/", {"thread": two, "do": "compare", "board": ""})
     assert answer.status_code == 303

@@ -36,7 +36,9 @@ SUBSETS = [
 
 def _inputs(page: str) -> dict[str, str]:
     """Everything that a browser would send of the form as it stands."""
-    form = re.split(r'<form class="sheet" id="edit(?:-first)?"', page)[1].partition("</form>")[0]
+    form = re.split(r'<form class="form-card" id="edit(?:-first)?"', page)[1].partition("</form>")[
+        0
+    ]
     form = re.sub(r'<input [^>]*type="radio"(?![^>]*\bchecked)[^>]*>', "", form)
     results = {
         name: escapes.unescape(value)

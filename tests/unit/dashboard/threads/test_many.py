@@ -1,4 +1,4 @@
-"""One action on many threads: each by itself; each number of the sheet equals one by plain SQL."""
+"""One action on many threads: each by itself; each number of the dialog equals one by plain SQL."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_the_next_node_is_skipped_in_all_of_them(cast: Cast, agent: UUID) -> Non
     ) == len(threads)
 
 
-def test_the_sheet_edits_one_value_and_an_incident_leads_there(
+def test_the_dialog_edits_one_value_and_an_incident_leads_there(
     cast: Cast, agent: UUID, client: Client
 ) -> None:
     threads = [failed(cast, agent) for _ in range(3)]
@@ -176,10 +176,10 @@ def test_the_sheet_edits_one_value_and_an_incident_leads_there(
     page = client.get(f"/incidents/{incident}/").content.decode()
     for action in ("retry", "edit", "cancel"):
         assert f'href="{at}?incident={incident}&amp;action={action}"' in page
-    sheet = client.get(f"{at}?incident={incident}&action=edit").content.decode()
-    ticked = re.findall(r'name="thread" value="([^"]+)" checked', sheet)
+    dialog = client.get(f"{at}?incident={incident}&action=edit").content.decode()
+    ticked = re.findall(r'name="thread" value="([^"]+)" checked', dialog)
     assert {UUID(one.partition(":")[0]) for one in ticked} == set(threads)
-    assert re.search(r'value="edit" required\s+checked', sheet)
+    assert re.search(r'value="edit" required\s+checked', dialog)
     form = {"thread": ticked, "action": "edit", "channel": "goal", "then_retry": "1"}
     wrong = client.post(at, form | {"channel": "no", "do": "preview"})
     assert (wrong.status_code, "Choose the value" in wrong.content.decode()) == (422, True)
@@ -195,16 +195,16 @@ def test_the_sheet_edits_one_value_and_an_incident_leads_there(
     assert "No thread matches" in elsewhere.content.decode()
 
 
-def test_the_sheet_lists_previews_and_does_it(cast: Cast, agent: UUID, client: Client) -> None:
+def test_the_dialog_lists_previews_and_does_it(cast: Cast, agent: UUID, client: Client) -> None:
     client.force_login(cast.users["operator"])
     threads = [failed(cast, agent) for _ in range(3)]
     board = client.get("/?status=failed").content.decode()
     at = reverse("threads_many")
     assert f"{at}?status=failed" in board
-    sheet = client.get(f"{at}?status=failed").content.decode()
+    dialog = client.get(f"{at}?status=failed").content.decode()
     n = one("SELECT count(*) FROM gp_thread WHERE workspace_id = %s AND status = %s",
             (cast.workspace, Status.FAILED))  # fmt: skip
-    assert sheet.count('name="thread"') == n == 3
+    assert dialog.count('name="thread"') == n == 3
     ticked = [
         f"{thread}:{queries.thread(thread, workspace=cast.workspace).version}"
         for thread in threads[:2]
@@ -232,8 +232,8 @@ def test_the_board_that_was_left_comes_back(cast: Cast, agent: UUID, client: Cli
         f"{i}:{queries.thread(i, workspace=cast.workspace).version}" for i in (thread, queued)
     ]
     at, board = reverse("threads_many"), "status=queued,failed&density=compact"
-    sheet = client.get(f"{at}?{board}").content.decode()
-    assert f'href="/?{board}"'.replace("&", "&amp;") in sheet
+    dialog = client.get(f"{at}?{board}").content.decode()
+    assert f'href="/?{board}"'.replace("&", "&amp;") in dialog
     form = {"board": board, "thread": versions, "action": "retry", "reason": "tea"}
     preview = client.post(at, form | {"do": "preview"}).content.decode()
     assert f'name="alone" value="{versions[1]}"' in preview
@@ -249,32 +249,32 @@ def test_the_board_that_was_left_comes_back(cast: Cast, agent: UUID, client: Cli
         assert (answer.status_code, answer["Location"]) == (303, "/")
 
 
-def test_ticks_of_a_board_open_the_sheet_and_too_many_are_named(
+def test_ticks_of_a_board_open_the_dialog_and_too_many_are_named(
     cast: Cast, agent: UUID, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.force_login(cast.users["operator"])
     threads = [failed(cast, agent) for _ in range(3)]
     at = reverse("threads_many")
     form = {"thread": [f"{one}:0" for one in threads], "do": "choose", "board": "status=failed"}
-    sheet = client.post(at, form).content.decode()
+    dialog = client.post(at, form).content.decode()
     version = queries.thread(threads[0], workspace=cast.workspace).version
-    assert f'name="thread" value="{threads[0]}:{version}" checked' in sheet
-    assert "more may match" not in sheet
+    assert f'name="thread" value="{threads[0]}:{version}" checked' in dialog
+    assert "more may match" not in dialog
     monkeypatch.setattr("dashboard.board.many_page.AT_ONCE", 2)
-    sheet = client.post(at, form).content.decode()
-    assert sheet.count('name="thread"') == 2
-    assert "3 threads were ticked; these are the first 2." in sheet
+    dialog = client.post(at, form).content.decode()
+    assert dialog.count('name="thread"') == 2
+    assert "3 threads were ticked; these are the first 2." in dialog
 
 
-def test_a_query_that_is_wrong_is_explained_on_the_sheet(cast: Cast, client: Client) -> None:
+def test_a_query_that_is_wrong_is_explained_on_the_dialog(cast: Cast, client: Client) -> None:
     client.force_login(cast.users["operator"])
-    sheet = client.get(f"{reverse('threads_many')}?q=statsu:failed").content.decode()
-    assert "statsu" in sheet
-    assert "Character 1." in sheet
-    assert "No thread matches" not in sheet
+    dialog = client.get(f"{reverse('threads_many')}?q=statsu:failed").content.decode()
+    assert "statsu" in dialog
+    assert "Character 1." in dialog
+    assert "No thread matches" not in dialog
 
 
-def test_the_sheet_has_the_threads_of_its_board_and_no_others(
+def test_the_dialog_has_the_threads_of_its_board_and_no_others(
     cast: Cast, agent: UUID, client: Client
 ) -> None:
     client.force_login(cast.users["operator"])
@@ -290,8 +290,8 @@ def test_the_sheet_has_the_threads_of_its_board_and_no_others(
         "status=failed&children=1": {parent, child},
         "q=status:failed": {parent, child},
     }.items():
-        sheet = client.get(f"{reverse('threads_many')}?{query}").content.decode()
+        dialog = client.get(f"{reverse('threads_many')}?{query}").content.decode()
         board = client.get(f"/?{query}").content.decode()
         for thread in (parent, child):
-            assert (f'value="{thread}:' in sheet) is (thread in shown), query
+            assert (f'value="{thread}:' in dialog) is (thread in shown), query
             assert (f'id="thread-{thread}"' in board) is (thread in shown), query

@@ -1,4 +1,4 @@
-"""Numbers of the sheets that cancel and roll back, computed another way by plain SQL."""
+"""Numbers of the dialogs that cancel and roll back, computed another way by plain SQL."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def _number(pattern: str, html: str) -> int:
     return int(match[1]) if match else 0
 
 
-def test_numbers_of_the_sheets_that_undo(cast: Cast) -> None:
+def test_numbers_of_the_dialogs_that_undo(cast: Cast) -> None:
     client, seen = cast.client("operator"), 0
     for thread in populations.populate(cast, random.Random(5)):
         first = one("SELECT id FROM gp_checkpoint WHERE thread_id = %s AND number = 0", (thread,))
-        sheets = [
+        dialogs = [
             client.get(f"/threads/{thread}/cancel/"),
             client.get(f"/threads/{thread}/rollback/?checkpoint={first}"),
         ]
-        for sheet in sheets:
-            if sheet.status_code != 200:
+        for dialog in dialogs:
+            if dialog.status_code != 200:
                 continue
             seen += 1
-            html = sheet.content.decode()
+            html = dialog.content.decode()
             effects, waiting = one(EFFECTS, (thread,)), one(OPEN, (thread,))
             assert html.count('data-fate="undoable"') == effects
             assert _number(r"(\d+) open requests? withdrawn", html) == waiting
-            if sheet is sheets[1]:
+            if dialog is dialogs[1]:
                 behind = rows(BEHIND, (thread, thread, first))[0][0]
                 assert _number(r"(\d+) checkpoints? stays? in the history", html) == behind
                 assert _number(r"(\d+) undo calls? will be made", html) == effects

@@ -42,9 +42,9 @@ def test_the_page_shows_the_reason_and_the_node_and_skips_it(
     node, at = node_of(failed, cast), reverse("thread_skip", args=[failed])
     page = client.get(reverse("thread", args=[failed])).content.decode()
     assert at in page
-    sheet = client.get(at).content.decode()
-    assert "no such service" in sheet
-    assert f'value="{node}" checked' in sheet
+    dialog = client.get(at).content.decode()
+    assert "no such service" in dialog
+    assert f'value="{node}" checked' in dialog
     version = queries.thread(failed, workspace=cast.workspace).version
     refused = client.post(at, {"version": version, "node": node, "reason": " "})
     assert refused.status_code == 422

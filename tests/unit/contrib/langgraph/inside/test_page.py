@@ -68,7 +68,7 @@ def test_people_watch_tokens_fork_and_roll_back(
     assert fork.id != base.id
     screen.open(f"/approvals/{fork.open().id}/")
     screen.press("Approve")
-    screen.one("#approve-sheet button.primary").click()
+    screen.one("#approve-dialog button.primary").click()
     fork.wait_status("succeeded")
     assert [len(case.calls("refund")) for case in (base, fork)] == [1, 1]
 

@@ -83,7 +83,7 @@ def test_columns_and_density_stay_in_every_link_and_form(cast: Cast, thread: UUI
     assert unescape(counter[1]) == "?status=failed&q=tea&columns=cost&density=compact"
     for name, value in (("columns", "cost"), ("density", "compact")):
         assert f'<input type="hidden" name="{name}" value="{value}">' in html
-    # The sheet of many threads comes back to this board.
+    # The dialog of many threads comes back to this board.
     (many,) = re.findall(r'href="(/threads/many/[^"]*)"', html)
     assert unescape(many) == "/threads/many/?q=tea&columns=cost&density=compact"
     assert "It takes thread, agent, node" in board(cast, "columns=cots", 422)

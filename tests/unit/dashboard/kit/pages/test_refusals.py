@@ -29,7 +29,7 @@ def failed(cast: Cast) -> UUID:
     return work.thread
 
 
-def test_a_sheet_that_is_refused_leads_to_its_thread(cast: Cast) -> None:
+def test_a_dialog_that_is_refused_leads_to_its_thread(cast: Cast) -> None:
     thread = failed(cast)
     answer = cast.client("operator").get(f"/threads/{thread}/rollback/")
     html = answer.content.decode()

@@ -183,11 +183,11 @@ def test_a_rollback_cancels_what_was_started_since_where_it_is_chosen(
     tree: Tree, chosen: bool
 ) -> None:
     first = one("SELECT id FROM gp_checkpoint WHERE thread_id = %s AND number = 0", (tree.top,))
-    sheet = f"{tree.url}rollback/?checkpoint={first}"
-    html = tree.client.get(sheet).content.decode()
+    dialog = f"{tree.url}rollback/?checkpoint={first}"
+    html = tree.client.get(dialog).content.decode()
     assert choice(html).startswith("[ ] Also 2 children, all queued. It started them after this ")
     form = {"reason": "wrong data"} | ({"children": "1"} if chosen else {})
-    assert tree.client.post(sheet, form).status_code == 303
+    assert tree.client.post(dialog, form).status_code == 303
     carry_out()
     below = ["cancelled", "cancelled"] if chosen else ["queued", "queued"]
     assert tree.statuses()[1:] == below
