@@ -154,7 +154,7 @@ BUDGETS: Final[dict[int, Row]] = {
         {
             "last": Part(1.3, "x the first"),
             "child": Part(3, "x a plain thread"),
-            "writes": Part(1, "writes of the parent per batch of births"),
+            "writes": Part(1, "writes of the parent per batch of started children"),
         },
     ),
     16: Row(

@@ -20,7 +20,7 @@ from django.db import close_old_connections, reset_queries  # noqa: E402
 import workers.celery  # noqa: E402, F401  (else the first doorbell waits for its import)
 from checkpoints.outbound import own_secrets  # noqa: E402
 from dashboard.gateway import app, gateway  # noqa: E402
-from dashboard.gateway.server.door import McpServer  # noqa: E402
+from dashboard.gateway.server.endpoint import McpServer  # noqa: E402
 from dashboard.http.mount import Mounted  # noqa: E402
 from dashboard.live.origins import SameOrigin  # noqa: E402
 from dashboard.live.routing import websocket_urlpatterns  # noqa: E402

@@ -59,8 +59,8 @@ GATEPOST_BASE_URL        where people open Gatepost, for links in messages (defa
 EMAIL_URL                the mail server: smtp://user:password@host:587, smtps:// (STARTTLS) or
                          smtp+ssl://; without it no mail is sent (also as EMAIL_URL_FILE)
 GATEPOST_MAIL_FROM       whom mails come from (gatepost@localhost)
-GATEPOST_DIGEST_AFTER    so many messages a person gets within an endpoint's digest window; what
-                         comes after that waits and is one message (5)
+GATEPOST_DIGEST_AFTER    messages that a person gets one by one within an endpoint's digest
+                         window; later ones wait and are sent as one message (5)
 GATEPOST_NOTIFY_SECONDS  how often each worker looks for news to send (1)
 GATEPOST_VERIFY_EVERY_SECONDS, GATEPOST_VERIFY_EVENTS_PER_SECOND
                          how often workers verify everything in the background (600; 0: never),
@@ -101,7 +101,7 @@ GATEPOST_ANSWER_SECONDS  how long PostgreSQL may leave a statement unanswered be
                          is given up; longer than its statement_timeout (32)
 GATEPOST_POOL            connections of a web process (16)
 GATEPOST_CACHE_MEGABYTES no result is cached across threads while Valkey uses more (256)
-GATEPOST_PASSWORD_SLOTS  passwords that a web process hashes at once; others wait, many are turned
+GATEPOST_PASSWORD_SLOTS  passwords that a web process hashes together; others wait, many are turned
                          away for some seconds (half of the processors)
 GATEPOST_PREPARE         false behind a PgBouncer that keeps no prepared statements (default true)
 GATEPOST_STATIC          folder of collected static files (default: not collected)

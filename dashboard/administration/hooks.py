@@ -318,7 +318,7 @@ SWITCH: Final = Action(
     perform=switch_hook,
     events=(Kind.HOOK_ENABLED, Kind.HOOK_DISABLED),
     summary="Enable or disable an inbound hook",
-    description="Takes effect at once; its decisions stay, and so do its words.",
+    description="Takes effect immediately. Its decisions stay, with their texts.",
     help="enables a hook",
     done=lambda wanted, hook: (
         f"The hook {hook.name} is {'enabled' if wanted.active else 'disabled'}."

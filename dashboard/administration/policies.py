@@ -58,7 +58,7 @@ def edit_policy(
     """Whatever of these is given; (the policy, how many requests are asked anew).
 
     A draft becomes a new version; `seen` is the number of the one that the admin looked at.
-    `waiting` says what becomes of requests whose effect has not started: "keep" lets them be
+    `waiting` is the choice for requests whose effect has not started: "keep" lets them be
     decided as they were asked, "reopen" withdraws those under an older version and those that need
     more now, and the engine asks anew. Either way nothing happens on weaker terms than those of
     now. Conflict where some are touched and nothing is said.

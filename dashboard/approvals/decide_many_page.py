@@ -16,7 +16,7 @@ from dashboard.wording import amounts
 
 from . import decide_many as bulk
 
-SHEET = "approvals/decide_many.html"
+DIALOG = "approvals/decide_many.html"
 DONE = {"approve": "approved", "reject": "rejected"}
 
 
@@ -49,7 +49,7 @@ def together(request: HttpRequest) -> HttpResponse:
     refused = [result for result in results if not result.good]
     if refused:
         context |= {"done": done, "refused": refused, "results": True, "did": DONE[verdict]}
-        return render(request, SHEET, context, status=200 if done else 409)
+        return render(request, DIALOG, context, status=200 if done else 409)
     flash(request, _notice(results, DONE[verdict]))
     return SeeOther(back)
 
@@ -99,7 +99,7 @@ def _dialog(
         "lasting": _lasting(messages) if context["verdict"] == "approve" else 0,
         "results": False,
     }
-    return render(request, SHEET, context, status=status)
+    return render(request, DIALOG, context, status=status)
 
 
 def _sum(rows: list[inbox_rows.InboxRow]) -> amounts.Sum | None:

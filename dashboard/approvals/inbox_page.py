@@ -34,7 +34,7 @@ LIST, LOAD = "approvals/inbox.html", "approvals/reviewers.html"
 def inbox(request: HttpRequest) -> HttpResponse:
     """The inbox: ?box= mine, team, due, high, open or done; &sort= risk, age or deadline.
 
-    &agent=, &framework= and &q= narrow it, &alike= shows the equals of a request, &cursor= goes on.
+    &agent=, &framework= and &q= narrow it, &alike= shows the equals of a request; &cursor= pages.
     """
     who = actor(request)
     page = page_from(

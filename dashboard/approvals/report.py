@@ -1,4 +1,4 @@
-"""The report on a request: what was asked, who was to decide, who did, what came of it, the proof.
+"""The report on a request: what was asked, who was to decide, who did, the outcome, the proof.
 
 Page, file and API show the same reads. Nothing here is written for the report: it is what the
 record has, as it stands when it is asked for.
@@ -189,7 +189,7 @@ class DecisionReport:
 
     @cached_property
     def proof(self) -> list[Proved]:
-        """The events of the request, of what came of it and of its undo, in order."""
+        """The events of the request, of its outcome and of its undo, in order."""
         row = self.approval
         question = Question(self.workspace, thread=row.thread, kinds=OF_REQUESTS)
         activities = {str(one.activity) for one in self.came_of}

@@ -192,7 +192,7 @@ class BoardPage(BoardAddress):
         return self.first(rows, after=self.after, oldest_first=oldest_first)
 
     def first(self, limit: int, *, after: str = "", oldest_first: bool = False) -> Page[ThreadRow]:
-        """So many threads that this board narrows to, whatever lanes they stand in."""
+        """Up to `limit` threads that this board shows, of all its lanes."""
         if self.problem:
             return Page((), "")
         return queries.threads(

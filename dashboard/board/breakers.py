@@ -21,7 +21,7 @@ from dashboard.kit.api.base import MemberView, answer, refusals
 
 
 class BreakerThreads(Shape):
-    """Threads of an open breaker by what becomes of them.
+    """Threads of an open breaker, by its effect on them.
 
     `stopped`: queued until the release. `at_work`: their workers end what they are doing. `waits`:
     for something else; they stop when that comes. `released` by status, since the newest release.

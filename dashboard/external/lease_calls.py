@@ -121,7 +121,7 @@ class NextOfThread(MemberView):
         "what `undo` lists. `stop`: it was taken from you. `ended`: nothing is left to do.",
     )
     def get(self, request: Request, thread_id: UUID) -> HttpResponseBase:
-        """Answer at once without `wait`, or if there is news already."""
+        """Answer immediately without `wait`, or if there is news already."""
         actor, token = self.actor, token_of(self.request)
         seconds, known = self.number(WAIT, 0), self.number(AFTER, 0)
 

@@ -1,4 +1,4 @@
-"""The past of a thread for an agent that works elsewhere, so that it can go on from any point."""
+"""The past of a thread for an agent that works elsewhere, which may continue from any point."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def _check_call(work: Work, at: Mapping[str, Any], kind: str, tool: str) -> None
 
 
 def _check_new(work: Work, at: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Refuse credentials in values by name, unless what came of the call is on record already."""
+    """Refuse credentials in values by name, unless its outcome is on record already."""
     try:
         for name, value in values.items():
             check_credentials("$", marked.readable(value), within=name)
@@ -352,7 +352,7 @@ def settle(
     step: int | None,
     **how: Any,
 ) -> ActivityRow:
-    """Record what came of a call."""
+    """Record the outcome of a call."""
     with _reporting(actor, thread_id, token, step) as work:
         if how["kind"] == "activity":
             _check_announced(work, at, how["tool"], "$.tool")
@@ -366,7 +366,7 @@ def settle(
 def settle_undo(
     actor: Actor, thread_id: UUID, token: UUID, activity: UUID, *, result: Any, error: str
 ) -> None:
-    """Record what came of the undo of an effect."""
+    """Record the outcome of the undo of an effect."""
     with _reporting(actor, thread_id, token, None) as work:
         result = _without_secret(result)
         settled.settle_undo(work, activity, result=result, error=without_credentials(error))

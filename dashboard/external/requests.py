@@ -260,7 +260,7 @@ class AskOne(RequestShape):
 
 
 class AskPeople(RequestShape):
-    """Requests, all of them opened at once; sent again, what people said."""
+    """Requests, all opened by one call; sent again, it answers with what people said."""
 
     step: StepNumber | None = STEP
     ask: Annotated[list[AskOne], Field(min_length=1, max_length=QUESTIONS_MAX)]

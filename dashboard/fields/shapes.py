@@ -36,7 +36,7 @@ class Rights:
     rollback: bool = False
     decide: bool = False
     export: bool = False
-    stop: bool = False  # many at once, by a breaker
+    stop: bool = False  # many threads, by a breaker
     erase: bool = False  # to request it, with a second person
 
 

@@ -348,7 +348,7 @@ def status_of(client: Client, row: ThreadRow) -> Begin:
 
 
 def outcome(row: ThreadRow) -> Ended:
-    """Read what came of a held call whose thread has ended."""
+    """Read the outcome of a held call whose thread has ended."""
     for activity in reversed(effects(row)):
         if activity.state == "done":
             return Ended(row.id, result=_value(row, activity.result))
@@ -416,7 +416,7 @@ def cancel(client: Client, row: ThreadRow, reason: str = "The agent withdrew the
 def settle(
     conversations: Conversations, at: Dispatch, state: Outside, *, result: Any, error: str
 ) -> bool:
-    """Record what came of a call; False where a person took the thread away meanwhile.
+    """Record the outcome of a call; False where a person took the thread away meanwhile.
 
     A call whose outcome nobody knows is left to a person, unless the tool may be called again.
     """

@@ -26,7 +26,7 @@ from workers.step.secret_values import masked, read_secret, without_secrets
 from . import calls, tasks
 from .calls import Begin, Call, Decided, Dispatch, Ended, Held
 from .conversations import Client, Stopped
-from .door import client_of
+from .endpoint import client_of
 from .gateway import Gateway
 from .listings import shown_capabilities, shown_tools
 from .registry import changes
@@ -330,7 +330,7 @@ class Session:
     async def dispatch(
         self, at: Dispatch, message: Message, note: Any = None
     ) -> tuple[Message, int]:
-        """Send a call that has started to its server, and record what came of it.
+        """Send a call that has started to its server, and record the outcome.
 
         (the answer for the client, its HTTP status).
         """

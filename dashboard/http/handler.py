@@ -2,7 +2,7 @@
 
 Django's own chain goes from the event loop to a thread and back for each synchronous middleware,
 and ours are all synchronous. Each request at work needs its thread, so there is a limit of requests
-at once. Streams of events and long polls leave the count when their answer begins.
+at the same time. Streams of events and long polls leave the count when their answer begins.
 """
 
 from __future__ import annotations

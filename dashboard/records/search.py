@@ -132,7 +132,7 @@ class RecordedEvents(Shape):
     """A page of events, newest first.
 
     `count` is how many fit from here on, counted up to `cap`. `searched_all` false: only the newest
-    were searched by now, `next_cursor` goes on, and a page may have no row.
+    were searched by now, `next_cursor` continues, and a page may have no row.
     """
 
     results: list[RecordedEvent]

@@ -149,7 +149,7 @@ class RecordsSite(admin.AdminSite):
 
     @method_decorator(login_not_required)
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """There is one door."""
+        """Send to the one sign-in page."""
         return redirect_to_login(request.GET.get("next") or "/admin/")
 
     # --- what the floors below ask (checkpoints.admin.lists.ListSite) ------------------------

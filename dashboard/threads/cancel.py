@@ -105,7 +105,7 @@ def cancel(
     """Any unfinished status -> cancelled; open requests are withdrawn with it.
 
     With `undo_effects` a worker first takes back, last first, what the thread did; it is cancelled
-    at once where there is nothing to take back. `undo_unknown` does the same with what may have
+    immediately where there is nothing to take back. `undo_unknown` does the same with what may have
     happened. With `children` all that it started is ended in the same way, one generation after
     the other. Returns what will be undone; None where the thread is cancelled already.
     """

@@ -1,4 +1,4 @@
-"""Which code goes on with a thread whose agent changed."""
+"""Choose the code with which a thread continues whose agent changed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CodeThread(MemberView):
         "with the new thread and needs the right to fork.",
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
-        """200: this thread; 201: the fork that goes on with the new code."""
+        """200: this thread; 201: the fork that continues with the new code."""
         choice = self.body(ChooseCode).choice
         result = choose_code(
             self.actor, thread_id, choice, expected_version=self.expected_version()

@@ -47,7 +47,7 @@ def _title(one: Chosen, workspace: UUID) -> str:
 
 
 def choose(request: HttpRequest, thread_id: UUID, choice: str) -> HttpResponse:
-    """One choice for the ticked threads; what came of each is shown."""
+    """Make one choice for the ticked threads, and show the outcome of each."""
     try:
         threads = [UUID(value) for value in request.POST.getlist("thread")]
     except ValueError:

@@ -200,7 +200,7 @@ class ThreadEvents(Past):
         "event as JSON. A client that reconnects with `Last-Event-ID` misses none.",
     )
     def get(self, request: Request, thread_id: UUID) -> Response | StreamingHttpResponse:
-        """`next_cursor` is empty when there is no more yet; `last_seq` goes on from there."""
+        """`next_cursor` is empty when there is no more yet; continue from `last_seq`."""
         row = self.thread(thread_id)
         after, limit = self.number(AFTER, 0), self.limit(EVENTS)
         seen = self.header_number(LAST_SEEN.name)

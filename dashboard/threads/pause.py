@@ -92,7 +92,7 @@ PAUSE = Action(
     perform=pause,
     events=(EventKind.THREAD_PAUSED, EventKind.PAUSE_REQUESTED),
     summary="Pause at the next step, or before a node",
-    description="At once where no worker holds it, else `wish` is pause until the step is done.",
+    description="Immediate where no worker holds it, else `wish` is pause until the step is done.",
     help="pause a thread at its next step, or before a node",
     done=_paused,
 )

@@ -64,7 +64,7 @@ def start_or_continue(
     """(thread, whether it is new). Raises Invalid with paths in `input`, or `$.agent` and so on.
 
     Where the workspace has a thread of this agent and name, that one is answered: the same start
-    may be sent any number of times. A paused or failed one goes on. Title, labels and `pause_at`
+    may be sent any number of times. A paused or failed one continues. Title, labels and `pause_at`
     belong to the first start; the input's `x-title` channel is the title where none is named. Other
     input or config than its own is refused, never dropped.
     `external` announces an agent that works elsewhere and needs no code of ours. `traceparent` is

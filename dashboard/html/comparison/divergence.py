@@ -39,7 +39,7 @@ class Divergence:
     """The step at which two lineages part, and what either did there; None where it did nothing.
 
     `step` is None where nothing differs. `equal` counts the steps before it that were compared and
-    are the same, `whole` is False where there were so many steps that the comparison stopped.
+    are the same, `whole` is False where the comparison stopped at its limit of steps.
     """
 
     step: int | None

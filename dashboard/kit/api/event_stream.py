@@ -2,7 +2,7 @@
 
     GET /api/v1/threads/{id}/events/   Accept: text/event-stream, Last-Event-ID: 41
 
-The id of each message is the event's sequence number, so a client that reconnects goes on without
+The id of each message is the event's sequence number, so a client that reconnects continues without
 a gap. A stream holds no thread and no database connection while it waits.
 """
 

@@ -26,7 +26,7 @@ from checkpoints.postgres.named_rows import named_rows
 from checkpoints.postgres.sql_files import sql_file
 from dashboard.errors import KeyReused, StillWorking
 
-# After every so many changes so many old keys are deleted: more go than come.
+# More old keys are deleted than changes add, so that they never pile up.
 SWEPT_EVERY, SWEPT_AT_ONCE = 16, 50
 _changes = itertools.count()
 BODY: Final = "idempotency"

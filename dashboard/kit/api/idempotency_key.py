@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: the same POST sent again, or twenty times at once, is done once.
+"""`Idempotency-Key`: the same POST sent again, or twenty times in parallel, is done once.
 
 Every POST of a MemberView comes here before it reaches its view, which knows nothing of it.
 """

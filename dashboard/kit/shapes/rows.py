@@ -357,7 +357,7 @@ class Event(Shape):
 
 
 class EventList(Shape):
-    """Events after a sequence number, oldest first; go on with `?after=<last_seq>`."""
+    """Events after a sequence number, oldest first; continue with `?after=<last_seq>`."""
 
     results: list[Event]
     last_seq: int

@@ -67,7 +67,7 @@ def changed_in(path: Path, thread: ThreadRow, *, at: CheckpointRow | None = None
     if context.get("checkpoint") != str(point.id):
         raise Conflict(
             f"The file is the state at checkpoint {context.get('number')}, not at {point.number}: "
-            "the thread went on since. Export it again, or fork from that checkpoint."
+            "the thread has continued since. Export it again, or fork from that checkpoint."
         )
     payload = json.loads(state_answer(thread, point).model_dump_json())
     # What the head is now says nothing about the state.

@@ -157,7 +157,7 @@ def passwords(seen: Seen) -> Iterator[Finding]:
     if weak:
         yield wrong(
             "passwords",
-            f"guessed at once: {', '.join(weak)}",
+            f"easy to guess: {', '.join(weak)}",
             "Change them: `manage.py changepassword NAME`.",
         )
     path = demo_file(seen)

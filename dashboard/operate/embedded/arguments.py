@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers",
         type=_at_least_one,
         default=2,
-        help="worker slots: threads worked on at once (2)",
+        help="worker slots: threads worked on at the same time (2)",
     )
     parser.add_argument(
         "--pool",

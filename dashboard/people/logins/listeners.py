@@ -22,7 +22,7 @@ WAYS: Final = {"Links": "link", "Passwords": "password"}
 WITH_CODE: Final = "password and code"
 WITH_PASSKEY: Final = "password and passkey"
 BESIDE: Final = "_gatepost_beside"  # of a request: what its person has shown beside the password
-DOOR: Final = "sign-in"  # who acts where nobody is known
+NOBODY: Final = "sign-in"  # who acts where nobody is known
 
 
 def listen() -> None:
@@ -58,4 +58,4 @@ def _failed(credentials: Mapping[str, Any], **_: Any) -> None:
     if user is not None:
         with transaction.atomic():
             method = "code" if credentials.get("method") == "code" else "password"
-            records.log(Kind.LOGIN_FAILED, user.pk, {"method": method}, actor=DOOR)
+            records.log(Kind.LOGIN_FAILED, user.pk, {"method": method}, actor=NOBODY)

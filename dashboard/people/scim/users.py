@@ -71,7 +71,7 @@ class OneUser(ScimView):
         return self._changed(ident, values, external_id)
 
     def delete(self, request: Request, ident: str) -> Response:
-        """Out at once, and no longer in the directory."""
+        """Remove a person, from the directory as well; the sign-in ends immediately."""
         provisioned.remove_person(self.who, number_of(ident))
         return Response(status=204)
 

@@ -87,7 +87,7 @@ class Adapter(DefaultSocialAccountAdapter):
         )
 
 
-class _Door(OpenIDConnectOAuth2Adapter):
+class _CheckedAdapter(OpenIDConnectOAuth2Adapter):
     """The library's client with every check switched on."""
 
     def get_callback_url(self, request: Any, app: Any) -> str:
@@ -112,7 +112,7 @@ class _Door(OpenIDConnectOAuth2Adapter):
 def begin(request: HttpRequest) -> HttpResponse:
     """Send somebody to the provider; raises SignInFailed where it does not answer."""
     provider = OpenIDConnectProvider(request, app=Adapter(request).list_apps(request)[0])
-    provider.oauth2_adapter_class = _Door
+    provider.oauth2_adapter_class = _CheckedAdapter
     try:
         answer: HttpResponse = provider.redirect(request, process="login")
     except (RequestException, LookupError, ValueError) as error:
@@ -126,7 +126,7 @@ def begin(request: HttpRequest) -> HttpResponse:
 def claims_of(request: HttpRequest) -> dict[str, Any]:
     """The claims of a person who comes back from the provider; raises SignInFailed."""
     try:
-        OAuth2CallbackView.adapter_view(_Door(request, PROVIDER))(request)
+        OAuth2CallbackView.adapter_view(_CheckedAdapter(request, PROVIDER))(request)
     except _Verified as verified:
         return verified.claims
     except (LookupError, ValueError, TypeError, AttributeError) as error:

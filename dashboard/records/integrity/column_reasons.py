@@ -139,8 +139,8 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_carried_out": _all("workspace_id at", "the event of the operation says both"),
     "gp_spend_reservation": {"*": "what calls under way may cost; their real cost is proved"},
     "gp_hook": {
-        "refused_at": "counted at the door, once a minute",
-        "refused": "counted at the door, once a minute",
+        "refused_at": "counted before a delivery is recorded, once a minute",
+        "refused": "counted before a delivery is recorded, once a minute",
     },
     "gp_hook_delivery": {"*": "what was answered; the decision itself is in the thread's log"},
     "gp_delivery": {"*": "what was sent to whom; whom is proved with the endpoint"},

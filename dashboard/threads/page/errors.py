@@ -31,7 +31,7 @@ _WORKING: Final = ("It is being retried.", "")
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The place of one error, and what came of it or is to be done; `href` leads there."""
+    """One error: its position, and its outcome or what to do; `href` leads to it."""
 
     position: str
     after: str

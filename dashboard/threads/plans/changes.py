@@ -25,7 +25,7 @@ class EditPlan:
     """An edit of the head: which requests it withdraws, what changes as JSON Patch.
 
     `before` are the values of the channels that differ; None of one that was not there.
-    `expected` is what becomes of the finished calls of the step in progress.
+    `expected` is what will happen to the finished calls of the step in progress.
     """
 
     thread: ThreadRow
@@ -57,11 +57,11 @@ class ForkPlan:
 
 @dataclass(frozen=True, slots=True)
 class RollBackPlan:
-    """A rollback: what happened outside since the target, and what becomes of it.
+    """A rollback: what happened outside since the target, and what is done about it.
 
     `effects` last first; `undo` are the ids of those that will be undone, in that order. `steps`
-    counts the checkpoints on the way that are left behind. `expected` is what becomes of the calls
-    on it when the thread goes on from the target. `children` counts unfinished threads below it
+    counts the checkpoints that are left behind. `expected` is what will happen to their recorded
+    calls when the thread continues from the target. `children` counts unfinished threads below it
     that were started since, by status: the rollback reaches them where that is wanted.
     """
 

@@ -19,7 +19,7 @@
 
   const silence = () => unanswered === null ? 0 : performance.now() - unanswered;
   const down = () => !over && !resting && !isOpen() && downSince && silence() < SILENT_MS && badge.offline(downSince);
-  // Without Valkey nothing is pushed at once: what is new is found by looking, and said to be so.
+  // Without Valkey nothing is pushed: the page polls, and says so.
   const fine = () => slow
     ? badge.show("slow", `Degraded: every ${POLL_MS / 1000} s`, "Live updates are degraded: Valkey does not answer. Nothing is lost, and everything can still be done.")
     : badge.show("live", "Live");

@@ -22,7 +22,7 @@
   function step(name = "next") {
     if (!playing) return;
     const link = part(name);
-    // At the newest checkpoint, or where the way goes on in another thread.
+    // At the newest checkpoint, or where another thread continues.
     if (!link?.href || link.getAttribute("hx-boost") === "false") return stop();
     link.click();
   }
