@@ -20,7 +20,10 @@ LEASE_V = 2
 
 def seal(kind: str, values: Mapping[str, Any]) -> str:
     """Hex sha256 over the named values of a row of this kind; UUIDs as text, bytes as hex."""
-    plain = {name: _plain(value) for name, value in values.items()}
+    return _seal_of(kind, {name: _plain(value) for name, value in values.items()})
+
+
+def _seal_of(kind: str, plain: Mapping[str, Any]) -> str:
     return sha256(f"gatepost-{kind}-1".encode() + deltas.canonical(plain)).hexdigest()
 
 
@@ -36,16 +39,16 @@ def checkpoint_seal(
     config_hash: str | None,
 ) -> str:
     """Seal the columns of a checkpoint that its event does not name itself."""
-    return seal(
+    return _seal_of(
         "checkpoint",
         {
             "branch": branch,
-            "parent": parent,
+            "parent": None if parent is None else str(parent),
             "source": source,
-            "delta_hash": delta_hash,
-            "state_hash": state_hash,
+            "delta_hash": delta_hash.hex(),
+            "state_hash": state_hash.hex(),
             "schema_version": schema_version,
-            "agent_version": agent_version,
+            "agent_version": str(agent_version),
             "config_hash": config_hash,
         },
     )

@@ -127,18 +127,28 @@ def _walk(value: Any, depth: int, key_chars: int, odd: set[str]) -> _Fault | Non
                 fault.keys.append(index)
                 return fault
         return None
+    try:
+        keys = "".join(value)
+    except TypeError:
+        keys = "\0"  # the loop names the first that is no text
+    plain_keys = keys.isascii() and len(keys) <= key_chars and "\0" not in keys
     for key, item in value.items():
         if type(key) is not str:
             return _Fault(f"a key of type {type(key).__name__}; keys are strings")
         kind = type(item)
-        if key.isascii() and len(key) <= key_chars and "\0" not in key:
+        if plain_keys:
             # What nearly every member is, without the cost of a call.
             if kind is str:
                 if item.isascii() and "\0" not in item:
                     continue
-            elif kind is int and -MAX_INTEGER <= item <= MAX_INTEGER:
+            elif kind is int:
+                if -MAX_INTEGER <= item <= MAX_INTEGER:
+                    continue
+            elif item is None or kind is bool:
                 continue
-        fault = _key_fault(key, key_chars, odd) or _walk(item, depth - 1, key_chars, odd)
+            fault = _walk(item, depth - 1, key_chars, odd)
+        else:
+            fault = _key_fault(key, key_chars, odd) or _walk(item, depth - 1, key_chars, odd)
         if fault:
             fault.keys.append(key)
             return fault

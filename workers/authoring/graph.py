@@ -142,6 +142,8 @@ class Node:
         if not callable(self.then):
             return self.ways, None
         chosen: Any = self.then(state)
+        if type(chosen) is str and chosen in self.ways:
+            return (chosen,), ""
         edge = chosen if isinstance(chosen, Way) else Way(chosen)
         because = edge.because
         to: Any = [edge.to] if isinstance(edge.to, str) else edge.to

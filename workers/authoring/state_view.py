@@ -79,7 +79,11 @@ class Border:
         """The state as a node sees it: typed, read-only, O(channels) to make."""
         looks = self._looks
         values = {
-            name: looks[name](value) if name in looks else freeze(value, name)
+            name: looks[name](value)
+            if name in looks
+            else freeze(value, name)
+            if type(value) is list or type(value) is dict
+            else value
             for name, value in state.items()
         }
         return self._schema.model_construct(**values)

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from celery.app.amqp import AMQP
-from kombu.connection import Connection
+from kombu.connection import Connection, ConnectionPool
 from kombu.transport.redis import Transport
 from redis.exceptions import ResponseError
 
@@ -43,6 +43,7 @@ class BellChannel:
     """Beside a channel of kombu's: takes doorbells only, and survives an error reply of Valkey."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
+        self._pooled: Any = None
         super().__init__(*args, **options)
         channel: Any = self
         channel.handlers["BRPOP"] = partial(self._take, channel.handlers["BRPOP"])
@@ -54,6 +55,21 @@ class BellChannel:
         client = parent.client
         client.set_response_callback("BRPOP", read_bell)
         return client
+
+    @contextmanager
+    def conn_or_acquire(self, client: Any = None) -> Iterator[Any]:
+        """A client of the channel's pool, made once: kombu makes one for each message it sends.
+
+        It holds no connection of its own, each command takes one of the pool.
+        """
+        channel: Any = self
+        if client is None:
+            if self._pooled is None or self._pooled.connection_pool is not channel.pool:
+                parent: Any = super()
+                with parent.conn_or_acquire() as made:
+                    self._pooled = made
+            client = self._pooled
+        yield client
 
     def _take(self, take: Callable[[], Any]) -> Any:
         channel: Any = self
@@ -124,8 +140,30 @@ def with_bells(transport: Any) -> Any:
     return type(transport.__name__, (transport,), {"Channel": channel})
 
 
+class Connections(ConnectionPool):
+    """A pool of connections as its own one is; kombu's would make plain ones for producers."""
+
+    def new(self) -> Any:
+        """One more connection, which is replaced after an error, as those of kombu's pool."""
+        connection = self.connection.clone()
+        connection.pool_of = self
+        return connection
+
+
 class FastReconnect(Connection):
     """A connection whose pauses between tries end at LONGEST_PAUSE seconds."""
+
+    pool_of: Any = None
+
+    def Pool(self, limit: int | None = None, **options: Any) -> Any:
+        """A pool of connections like this one."""
+        pool: Any = Connections
+        return pool(self, limit, **options)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is not None and self.pool_of is not None and self.pool_of.limit:
+            self.pool_of.replace(self)
+        super().__exit__(kind, error, trace)
 
     def get_transport_cls(self) -> Any:
         """The transport that the address names, and its channels as they are here."""

@@ -59,8 +59,9 @@ def commit(
         fail(ledger, step, first, reason_of(error, first.call))
         return False
     root = digests.update(delta, folder.state)
+    size = digests.size
     try:
-        deltas.check_size(digests.size, deltas.LIMITS.state_bytes, "the state")
+        deltas.check_size(size, deltas.LIMITS.state_bytes, "the state")
     except InvalidValue as beyond:
         _fail_too_large(ledger, step, first, InvalidValue(_largest(delta), beyond.reason))
         return False
@@ -69,7 +70,7 @@ def commit(
         source="step",
         delta=delta,
         state_hash=root,
-        state_bytes=digests.size,
+        state_bytes=size,
         schema_version=graph.schema_version,
         step=step.number,
         nodes=[d.node.name for d in done],
@@ -102,8 +103,9 @@ def _ways(
         names, because = node.next_nodes(view)
         chosen.update(n for n in names if n != END)
         if because is not None:
-            storable(because, f"Why {node.name!r} goes this way", at_most=TOLD_BYTES)
-            step.refuse_secrets(because, f"Why {node.name!r} goes this way")
+            if because:
+                storable(because, f"Why {node.name!r} goes this way", at_most=TOLD_BYTES)
+                step.refuse_secrets(because, f"Why {node.name!r} goes this way")
             events.append(
                 NewEvent(
                     EventKind.WAY_TAKEN,

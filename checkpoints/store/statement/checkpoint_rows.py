@@ -13,7 +13,7 @@ from checkpoints.states import EventKind
 from checkpoints.tables.columns import CHECKPOINT
 
 from .contents import CONTENT, content_params
-from .moves import OF_HEAD, Insert, NewCheckpoint, NewEvent, salted
+from .moves import OF_HEAD, Insert, NewCheckpoint, NewEvent, names_json, salted
 from .text import row_sql
 
 # What the statement knows of the thread's row as it moves it.
@@ -54,7 +54,7 @@ def checkpoint_insert(
         parent_thread=c.parent_thread,
         parent_number=c.parent_number,
         source=c.source,
-        nodes=deltas.canonical(list(c.nodes)).decode(),
+        nodes=names_json(tuple(c.nodes)),
         delta=raw.decode(),
         salt=salt,
         delta_hash=delta_hash,

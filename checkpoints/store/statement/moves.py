@@ -344,6 +344,12 @@ _HEAD = row_sql(
 OF_HEAD = {"id": "head"} | {name: name for name in _HEAD.sql if name != "head"}
 
 
+@lru_cache(maxsize=256)
+def names_json(nodes: tuple[str, ...]) -> str:
+    """The canonical JSON of names of nodes; a graph has few, and each step writes some twice."""
+    return deltas.canonical(list(nodes)).decode()
+
+
 def head_sets(move: Move, checkpoint: NewCheckpoint) -> None:
     """Make `checkpoint` the head of the thread that `move` changes."""
     c = checkpoint
@@ -353,7 +359,7 @@ def head_sets(move: Move, checkpoint: NewCheckpoint) -> None:
         step=c.step,
         branch=c.branch,
         branch_start=c.branch_start,
-        next_nodes=deltas.canonical(list(c.next_nodes)).decode(),
+        next_nodes=names_json(tuple(c.next_nodes)),
         state_bytes=c.state_bytes,
     )
     move.express("version", "th.version + 1")

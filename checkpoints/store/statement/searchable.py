@@ -29,12 +29,13 @@ _channels: dict[UUID, tuple[str, ...]] = {}
 
 def channels_of(version: UUID) -> tuple[str, ...]:
     """The searchable channels of an agent version; read once, since a version never changes."""
-    if version not in _channels:
+    names = _channels.get(version)
+    if names is None:
         query = "SELECT channels::text FROM gp_agent_version WHERE id = %s::uuid"
         if not (rows := fetch_named(query, (version,))):
             return ()
-        _channels[version] = searchable_of(deltas.decode(rows[0].channels))
-    return _channels[version]
+        names = _channels[version] = searchable_of(deltas.decode(rows[0].channels))
+    return names
 
 
 def remember_channels(version: UUID, channels: Mapping[str, Any]) -> None:

@@ -1,0 +1,65 @@
+"""What a message costs the broker and its client."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.conf import settings
+from redis import Redis
+
+from workers.broker.producers import count_messages, send
+from workers.celery import app
+
+MESSAGES = 20
+
+
+@pytest.fixture
+def queue() -> str:
+    name = f"messages-{uuid4()}"
+    assert send("workers.tasks.advance", "first", queue=name)  # connects, and declares the queue
+    return name
+
+
+def commands() -> int:
+    with Redis.from_url(settings.REDIS_URL) as client:
+        stats: Any = client.info("stats")
+    return int(stats["total_commands_processed"])
+
+
+def test_messages_share_one_client(queue: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Redis] = []
+    make = Redis.__init__
+
+    def counted(client: Redis, *args: Any, **options: Any) -> None:
+        made.append(client)
+        make(client, *args, **options)
+
+    monkeypatch.setattr(Redis, "__init__", counted)
+    for n in range(MESSAGES):
+        assert send("workers.tasks.advance", str(n), queue=queue)
+    assert made == []
+    assert count_messages(queue) == MESSAGES + 1
+
+
+def test_a_lost_pool_takes_its_client_with_it(queue: str) -> None:
+    with app.producer_pool.acquire(block=True) as producer:
+        channel = producer.channel
+        with channel.conn_or_acquire() as first, channel.conn_or_acquire() as second:
+            assert first is second
+        channel._disconnect_pools()
+        with channel.conn_or_acquire() as third:
+            assert third is not first
+            assert third.connection_pool is channel.pool
+    assert send("workers.tasks.advance", "after", queue=queue)
+    assert count_messages(queue) == 2
+
+
+def test_a_message_is_one_round_trip(queue: str) -> None:
+    nothing = commands()
+    nothing = commands() - nothing  # what asking costs
+    before = commands()
+    for n in range(MESSAGES):
+        assert send("workers.tasks.advance", str(n), queue=queue)
+    assert commands() - before - nothing == MESSAGES

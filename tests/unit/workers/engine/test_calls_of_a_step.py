@@ -1,0 +1,46 @@
+"""How many functions a step calls: the part of its cost that does not depend on the machine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from benchmarks.agents import growth
+from tests.unit.workers.conftest import Bench, bench_of
+
+# Of Python and of C, from the lease to the commit without Celery; budget 2 allows 600. A change may
+# only make it smaller; what a Python of another version counts may move it by a few.
+CALLS = 580
+_OF_TESTS = str(Path(__file__).parents[3])
+
+
+def calls(bench: Bench, steps: int) -> int:
+    """The calls of a thread of so many steps of 1 KB, without what the tests add to each event."""
+    thread = bench.start(size=1000, steps=steps)
+    count = 0
+
+    def counted(frame: FrameType, event: str, _arg: Any) -> None:
+        nonlocal count
+        caller = frame.f_back if event == "call" else frame
+        inside = frame.f_code.co_filename.startswith(_OF_TESTS)
+        by_tests = caller is not None and caller.f_code.co_filename.startswith(_OF_TESTS)
+        if event in ("call", "c_call") and not (inside or by_tests):
+            count += 1
+
+    sys.setprofile(counted)
+    try:
+        bench.advance(thread)
+    finally:
+        sys.setprofile(None)
+    assert bench.row(thread).step == steps
+    return count
+
+
+def test_a_step_calls_at_most_so_many_functions(real_db: str) -> None:
+    bench = bench_of(growth)
+    calls(bench, 30)  # what is made once
+    per_step = (calls(bench, 300) - calls(bench, 100)) / 200
+    assert per_step <= CALLS, f"{per_step} calls a step"
+    assert per_step > 400, "the count is broken"
