@@ -42,7 +42,7 @@ from dashboard.board.incidents.incidents import Incidents, OneIncident
 from dashboard.board.incidents.snooze import SNOOZE, WAKE
 from dashboard.board.incidents.take import GIVE_BACK, TAKE
 from dashboard.board.overview.calls import OverviewFigures
-from dashboard.board.saved_views.calls import ChangeOneView, OneView, RemoveOneView, SavedViews
+from dashboard.board.saved_views import view_actions
 from dashboard.board.stuck_calls import StuckThreads
 from dashboard.external.lease_calls import NextOfThread, ReleaseThread, RenewThread, TakeThread
 from dashboard.external.otlp import TakeSpans
@@ -202,9 +202,9 @@ _subscription: list[URLPattern] = [
 ]
 
 _view: list[URLPattern] = [
-    path("", OneView.as_view(), name="view"),
-    path("change/", ChangeOneView.as_view(), name="view_change"),
-    path("remove/", RemoveOneView.as_view(), name="view_remove"),
+    path("", view_actions.ONE.as_view(), name="view"),
+    path("change/", call(view_actions.CHANGE), name="view_change"),
+    path("remove/", call(view_actions.REMOVE), name="view_remove"),
 ]
 
 _v1: list[URLPattern | URLResolver] = [
@@ -244,7 +244,7 @@ _v1: list[URLPattern | URLResolver] = [
     ),
     path("subscriptions/<uuid:subscription_id>/", include(_subscription)),
     path("quiet-hours/", call(quiet_hours.SET, quiet_hours.OWN), name="quiet_hours"),
-    path("views/", SavedViews.as_view(), name="views"),
+    path("views/", call(view_actions.SAVE, view_actions.ALL), name="views"),
     path("views/<uuid:view_id>/", include(_view)),
     path("budgets/", call(budgets.SET, budgets.BUDGETS), name="budgets"),
     path("caps/", call(caps.SET, caps.CAPS), name="caps"),

@@ -14,7 +14,7 @@ from dashboard.wording import savings
 
 from . import board_columns
 from .board import BoardPage
-from .view_bar import ViewBar
+from .saved_views.view_bar import ViewBar
 
 TEMPLATE = "board/board.html"
 

@@ -134,6 +134,8 @@ def _add_options(
         text = (field.description or "").removesuffix(".").replace("%", "%%")
         more: dict[str, Any] = {"help": text[:1].lower() + text[1:]}
         match one.kind:
+            case "bool" if field.default is None:  # three answers: yes, no, as it is
+                more["action"] = argparse.BooleanOptionalAction
             case "bool":
                 more["action"] = "store_true"
             case "pair":

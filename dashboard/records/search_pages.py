@@ -23,6 +23,7 @@ from approvals.verification.integrity import ThreadIntegrity, summary_of
 from checkpoints.addresses import thread_address
 from checkpoints.states import EventKind
 from dashboard.approvals.report_outcomes import outcomes_in_words
+from dashboard.board.saved_views.question_bar import question_bar
 from dashboard.board.saved_views.questions import EVERYTHING, FILTERS, TEXT_MAX, named
 from dashboard.errors import Invalid
 from dashboard.fields.parameters import CURSOR, TEXT, Values, one_of
@@ -36,7 +37,6 @@ from dashboard.wording.events import event_sentence
 from dashboard.wording.parties import Recognised, recognised
 
 from .export import export_records
-from .saved_questions import question_bar
 from .search import ask, integrity_of_answers
 
 TAKEN: Mapping[str, Values] = dict.fromkeys(FILTERS, TEXT)

@@ -18,8 +18,7 @@ from dashboard.administration import hooks
 from dashboard.administration.deputies import NAME, NameDeputy
 from dashboard.administration.devices import AddDevice, add_device
 from dashboard.administration.subscriptions import MAKE, MakeSubscription
-from dashboard.board.saved_views import changes as views
-from dashboard.board.saved_views import view_actions
+from dashboard.board.saved_views.view_actions import SAVE, SaveView
 from dashboard.errors import NeedsSecondAdmin
 from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import permissions, tokens
@@ -115,8 +114,8 @@ def make_subscription(cast: Cast, name: str, mail: UUID) -> UUID:
 
 def make_view(cast: Cast, name: str) -> UUID:
     """A shared view of a person."""
-    choice = views.Choice(f"Failed {uuid4().hex[:8]}", "status=failed", shared=True)
-    return view_actions.save_view(cast.actor(name), choice).id
+    wanted = SaveView(name=f"Failed {uuid4().hex[:8]}", address="status=failed", shared=True)
+    return SAVE.run(cast.actor(name), wanted).id
 
 
 # The keys of a browser: those of the example in RFC 8291.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote_plus
 from uuid import UUID
@@ -16,14 +15,16 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard import errors
 from dashboard.fields.parameters import ADDRESS
 from dashboard.identity.people import people
+from dashboard.kit.action import read
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member
+from dashboard.kit.shapes.requests import Nothing
+from dashboard.models import SavedView as ViewRow
 
 from . import view_actions
-from .changes import NAME_MAX, Choice
-from .queries import ViewRow
 from .surfaces import BOARD, RECORDS, SURFACES, readable
+from .view_actions import CHANGE, NAME_MAX, REMOVE, SAVE, ChangeView, SaveView
 
 LIST, FORM = "board/saved_views/list.html", "board/saved_views/form.html"
 
@@ -38,8 +39,8 @@ def index(request: HttpRequest) -> HttpResponse:
     shown = [
         {
             "row": row,
-            "href": _href(row, (read := readable(row))[0]),
-            "problem": read[1],
+            "href": _href(row, (known := readable(row))[0]),
+            "problem": known[1],
             "records": row.surface == RECORDS,
             "words": unquote_plus(row.address),
             "mine": row.owner == who.person,
@@ -58,14 +59,13 @@ def save(request: HttpRequest) -> HttpResponse:
     """Save a page under a name; what is refused comes back as it was written."""
     if request.method != "POST":
         return _form(request, None, {}, {}, 200)
+    surface = request.POST.get("surface", "") or BOARD
     try:
-        surface = request.POST.get("surface", "") or BOARD
-        row = view_actions.save_view(
-            actor(request), replace(_choice(request.POST), surface=surface)
-        )
+        wanted = read(SaveView, _values(request.POST) | {"surface": surface})
+        row = SAVE.run(actor(request), wanted)
     except errors.Invalid as error:
         return _form(request, None, request.POST, forms.problems_of(error), error.status)
-    flash(request, f"Saved as “{row.name}”.")
+    flash(request, SAVE.done(wanted, row))
     return SeeOther(_href(row, row.address))
 
 
@@ -81,10 +81,11 @@ def change(request: HttpRequest, view_id: UUID) -> HttpResponse:
         values = {"name": row.name, "address": address, "shared": "1" if row.shared else ""}
         return _form(request, row, values, {}, 200)
     try:
-        view_actions.change_view(who, view_id, _choice(request.POST))
+        wanted = read(ChangeView, _values(request.POST))
+        row = CHANGE.run(who, wanted, view_id)
     except errors.Invalid as error:
         return _form(request, row, request.POST, forms.problems_of(error), error.status)
-    flash(request, "Changed.")
+    flash(request, CHANGE.done(wanted, row))
     return SeeOther(reverse("views"))
 
 
@@ -92,9 +93,12 @@ def change(request: HttpRequest, view_id: UUID) -> HttpResponse:
 @member
 def remove(request: HttpRequest, view_id: UUID) -> HttpResponse:
     """Take a view away."""
-    row = view_actions.remove_view(actor(request), view_id)
-    flash(request, f"“{row.name}” is removed.")
+    row = REMOVE.run(actor(request), Nothing(), view_id)
+    flash(request, REMOVE.done(Nothing(), row))
     return SeeOther(reverse("views"))
+
+
+vars(save)["action"], vars(change)["action"], vars(remove)["action"] = SAVE, CHANGE, REMOVE
 
 
 def _form(
@@ -125,6 +129,7 @@ def _href(row: ViewRow, address: str) -> str:
     return f"{reverse(SURFACES[row.surface].route)}?{address}"
 
 
-def _choice(query: Mapping[str, str]) -> Choice:
-    """The values of a form."""
-    return Choice(query.get("name", ""), query.get("address", ""), bool(query.get("shared", "")))
+def _values(query: Mapping[str, str]) -> dict[str, Any]:
+    """The values of a form; an empty address is the whole of a page."""
+    texts = {name: query.get(name, "").strip() for name in ("name", "address")}
+    return texts | {"shared": bool(query.get("shared", ""))}

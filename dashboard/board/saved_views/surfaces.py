@@ -8,9 +8,9 @@ from typing import Final
 from uuid import UUID
 
 from dashboard.board.filters import address
+from dashboard.models import SavedView as ViewRow
 
 from . import questions
-from .queries import ViewRow
 
 BOARD: Final = "board"
 RECORDS: Final = "records"
@@ -53,4 +53,4 @@ SURFACES: Final[Mapping[str, Surface]] = {
 
 def readable(row: ViewRow) -> tuple[str, str]:
     """(the address that a view opens, why it shows something else or nothing)."""
-    return SURFACES[row.surface].readable(row.address, row.workspace)
+    return SURFACES[row.surface].readable(row.address, row.workspace_id)

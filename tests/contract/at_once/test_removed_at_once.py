@@ -14,7 +14,7 @@ from django.db import connection
 from dashboard.administration import subscriptions
 from dashboard.approvals.hand_over import HAND_OVER, HandOver
 from dashboard.board.saved_views import view_actions
-from dashboard.board.saved_views.changes import Choice
+from dashboard.board.saved_views.view_actions import ChangeView
 from tests.contract import things
 from tests.support.cast import Cast, make_cast
 from tests.unit.dashboard import scene
@@ -70,8 +70,9 @@ def view(cast: Cast) -> tuple[str, Call]:
 
 def changed_view(cast: Cast) -> tuple[str, Call]:
     made = things.make_view(cast, "operator")
-    choice = Choice(name=f"Other {uuid4().hex[:8]}")
-    return "gp_saved_view", partial(view_actions.change_view, cast.actor("operator"), made, choice)
+    wanted = ChangeView(name=f"Other {uuid4().hex[:8]}")
+    change = partial(view_actions.CHANGE.run, cast.actor("operator"), wanted, made)
+    return "gp_saved_view", change
 
 
 def server(cast: Cast) -> tuple[str, Call]:

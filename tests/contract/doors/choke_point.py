@@ -16,7 +16,6 @@ from approvals import queries as requests
 from checkpoints import store
 from dashboard.administration import mcp_servers, policies
 from dashboard.administration.devices import add_device
-from dashboard.board.saved_views.view_actions import change_view, remove_view, save_view
 from dashboard.documents import uploads
 from dashboard.external import leases, next_steps, observed_threads, reports, saved_states, spans
 from dashboard.identity import permissions
@@ -52,7 +51,7 @@ BY_HAND: dict[str, Callable[..., Any]] = {
         *(code.choose_code, code.choose_code_many, edit.edit, edit.preview_edit),
         *(fork.fork, fork.fork_point, fork.preview_fork, many.act_on_many, many.preview_many),
         *(reveal.reveal, roll_back.preview_roll_back, roll_back.roll_back),
-        *(add_device, save_view, change_view, remove_view, export_records),
+        *(add_device, export_records),
         *(start.start_or_continue, start.start_thread, target.refuse_preview, verify.verify),
         *(mcp_servers.accept_mcp_tools, mcp_servers.add_mcp_server, mcp_servers.change_mcp_server),
         *(mcp_servers.list_mcp_tools, mcp_servers.mcp_server, mcp_servers.mcp_servers),

@@ -9,7 +9,6 @@ OUTSIDE: Final[dict[str, list[str]]] = {
         *("mcp_servers_accept", "mcp_servers_add"),
         *("mcp_servers_change", "mcp_servers_mode", "mcp_servers_remove", "mcp_servers_tools"),
         *("policies_change", "policies_make", "policies_try"),
-        *("views_change", "views_remove", "views_save"),
     ],
     "A look and a change of the same settings is one verb of the command.": [
         "workspace_second_factor_require"

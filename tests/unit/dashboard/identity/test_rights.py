@@ -93,7 +93,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "retention": lambda who: retention.SET.run(who, retention.SetRetention(agent="a", days=30)),
         "incident": lambda who: TAKE.run(who, Nothing(), approval),
         "subscribe": lambda who: subscriptions.REMOVE.run(who, Nothing(), approval),
-        "save_view": lambda who: view_actions.remove_view(who, approval),
+        "save_view": lambda who: view_actions.REMOVE.run(who, Nothing(), approval),
         "delegate": lambda who: deputies.REMOVE.run(who, Nothing(), approval),
         "access": lambda who: refuse_access_change(who, approval),
         "stand_for": lambda who: hooks.CONFIRM.run(who, Nothing(), approval),

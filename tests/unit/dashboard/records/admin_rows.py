@@ -29,7 +29,7 @@ from checkpoints import store
 from checkpoints.states import EventKind
 from checkpoints.store.overview.budgets import set_budget
 from dashboard.administration.retention import SetRetention, set_retention
-from dashboard.board.saved_views import changes
+from dashboard.board.saved_views.view_actions import SaveView, save_view
 from dashboard.identity import tokens
 from dashboard.models import SavedView
 from tests.support.cast import Cast, admin_of
@@ -115,7 +115,7 @@ def informed(workspace: UUID, by: str) -> None:
     sweep_incidents()
     people, _ = endpoints.make(workspace, "email", Wanted(name="people"), actor=by)
     subscriptions.make(workspace, Choice(endpoint=people), actor=by, person=by)
-    changes.save(workspace, by, changes.Choice("mine", shared=True), actor=by)
+    save_view(admin_of(workspace, int(by[5:])), SaveView(name="mine", shared=True))
     # As one that was saved before there was a rule for names.
     SavedView.objects.filter(workspace_id=workspace, name="mine").update(name=HIDDEN)
     quiet_hours.set_quiet_hours(workspace, by, time(22), time(7), "UTC", actor=by)

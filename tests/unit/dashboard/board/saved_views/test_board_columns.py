@@ -12,8 +12,7 @@ import pytest
 
 from checkpoints import store
 from dashboard.board.filters.address import COLUMNS
-from dashboard.board.saved_views import view_actions
-from dashboard.board.saved_views.changes import Choice
+from dashboard.board.saved_views.view_actions import SAVE, SaveView
 from dashboard.kit.pages.base import REGIONS_HEADER
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
@@ -103,6 +102,7 @@ def test_a_board_with_all_of_it_stays_small(cast: Cast, agent: UUID) -> None:
     for _ in range(33):
         labelled(cast, agent, team="finance")
     for n in range(13):
-        view_actions.save_view(cast.actor("operator"), Choice(f"View {n}", f"q=age:>{n + 1}h"))
+        wanted = SaveView(name=f"View {n}", address=f"q=age:>{n + 1}h")
+        SAVE.run(cast.actor("operator"), wanted)
     sizes = {query: len(board(cast, query).encode()) for query in ("", EVERY)}
     assert max(sizes.values()) < BYTES_MAX, sizes

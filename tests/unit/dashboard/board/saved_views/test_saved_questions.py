@@ -12,9 +12,11 @@ from django.core.management import call_command
 
 from checkpoints.chain import verify_workspace
 from dashboard.board.saved_views import questions, view_actions
-from dashboard.board.saved_views.changes import Choice
-from dashboard.board.saved_views.queries import ViewRow
+from dashboard.board.saved_views.view_actions import CHANGE, REMOVE, SAVE, ChangeView, SaveView
 from dashboard.errors import Forbidden, Invalid, Missing
+from dashboard.kit.action import read
+from dashboard.kit.shapes.requests import Nothing
+from dashboard.models import SavedView as ViewRow
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 
@@ -26,7 +28,8 @@ ACME = "decision=approve&payee=ACME"
 def saved(
     cast: Cast, name: str, address: str = ACME, *, who: str = "auditor", shared: bool = False
 ) -> ViewRow:
-    return view_actions.save_view(cast.actor(who), Choice(name, address, shared, "records"))
+    wanted = SaveView(name=name, address=address, shared=shared, surface="records")
+    return SAVE.run(cast.actor(who), wanted)
 
 
 def links(cast: Cast, who: str, query: str = "") -> dict[str, tuple[str, bool]]:
@@ -103,15 +106,15 @@ def test_questions_are_for_those_who_see_the_records(cast: Cast) -> None:
         with pytest.raises(Missing):
             view_actions.one_view(cast.actor(who), public.id)
         with pytest.raises(Missing):
-            view_actions.remove_view(cast.actor(who), public.id)
+            REMOVE.run(cast.actor(who), Nothing(), public.id)
     with pytest.raises(Missing):
         view_actions.one_view(cast.actor("stranger"), public.id)
-    assert view_actions.change_view(cast.actor("admin"), public.id, Choice(name="theirs")).name
+    assert CHANGE.run(cast.actor("admin"), ChangeView(name="theirs"), public.id).name
 
 
 def test_the_board_shows_no_questions_and_the_search_no_boards(cast: Cast) -> None:
     saved(cast, "a question")
-    view_actions.save_view(cast.actor("auditor"), Choice("a board", "status=failed"))
+    SAVE.run(cast.actor("auditor"), SaveView(name="a board", address="status=failed"))
     assert set(links(cast, "auditor")) == {"a question"}
     board = cast.client("auditor").get("/").content.decode()
     assert "a board" in board
@@ -139,10 +142,10 @@ def test_a_wrong_question_is_refused_at_its_word_in_its_form(cast: Cast) -> None
         assert word in unescape(re.sub("<[^>]*>", "", message)), message
         assert '<option value="records" selected>' in html
     with pytest.raises(Invalid):
-        view_actions.save_view(cast.actor("auditor"), Choice("n", "", surface="inbox"))
+        read(SaveView, {"name": "n", "surface": "inbox"})
     row = saved(cast, "a question")
     with pytest.raises(Invalid, match="does not take “status”"):
-        view_actions.change_view(cast.actor("auditor"), row.id, Choice(address="status=failed"))
+        CHANGE.run(cast.actor("auditor"), ChangeView(address="status=failed"), row.id)
     assert "save-question" not in browser.get(f"{SEARCH}?step=x").content.decode()
 
 

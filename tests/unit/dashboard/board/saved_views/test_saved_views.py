@@ -16,10 +16,12 @@ from django.test.utils import CaptureQueriesContext
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
 from checkpoints.states import EventKind
-from dashboard.board.saved_views import changes, view_actions
-from dashboard.board.saved_views.changes import Choice
-from dashboard.board.saved_views.queries import ViewRow
+from dashboard.board.saved_views import view_actions
+from dashboard.board.saved_views.view_actions import CHANGE, REMOVE, SAVE, ChangeView, SaveView
 from dashboard.errors import Forbidden, Invalid, Missing
+from dashboard.kit.action import read
+from dashboard.kit.shapes.requests import Nothing
+from dashboard.models import SavedView as ViewRow
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
@@ -30,11 +32,19 @@ FAILED = "status=failed&q=agent%3Aresearch&columns=age,cost&density=compact"
 
 
 def saved(cast: Cast, name: str, address: str = FAILED, who: str = "operator") -> ViewRow:
-    return view_actions.save_view(cast.actor(who), Choice(name, address, shared=False))
+    return SAVE.run(cast.actor(who), read(SaveView, {"name": name, "address": address}))
 
 
 def shared(cast: Cast, name: str, address: str = FAILED, who: str = "operator") -> ViewRow:
-    return view_actions.save_view(cast.actor(who), Choice(name, address, shared=True))
+    return SAVE.run(cast.actor(who), SaveView(name=name, address=address, shared=True))
+
+
+def changed(cast: Cast, row: ViewRow, who: str = "operator", **values: Any) -> ViewRow:
+    return CHANGE.run(cast.actor(who), ChangeView(**values), row.id)
+
+
+def removed(cast: Cast, row: ViewRow, who: str = "operator") -> ViewRow:
+    return REMOVE.run(cast.actor(who), Nothing(), row.id)
 
 
 def chips(cast: Cast, who: str, at: str = "/") -> dict[str, tuple[str, str, bool]]:
@@ -101,20 +111,18 @@ def test_a_shared_view_is_changed_by_its_owner_or_an_admin(cast: Cast) -> None:
     private, public = saved(cast, "mine"), shared(cast, "ours")
     for who in ("manager", "auditor", "viewer"):
         with pytest.raises(Forbidden):
-            view_actions.change_view(cast.actor(who), public.id, Choice(name="taken over"))
+            changed(cast, public, who, name="taken over")
         with pytest.raises(Forbidden):
-            view_actions.remove_view(cast.actor(who), public.id)
+            removed(cast, public, who)
         assert cast.client(who).post(f"/views/{public.id}/", {"name": "x"}).status_code == 403
     for who in ("manager", "admin", "stranger"):
         with pytest.raises(Missing):
             view_actions.one_view(cast.actor(who), private.id)
         with pytest.raises(Missing):
-            view_actions.remove_view(cast.actor(who), private.id)
+            removed(cast, private, who)
     with pytest.raises(Missing):
         view_actions.one_view(cast.actor("stranger"), public.id)
-    row = view_actions.change_view(
-        cast.actor("admin"), public.id, Choice(name="Failed", shared=False)
-    )
+    row = changed(cast, public, "admin", name="Failed", shared=False)
     assert (row.owner, row.shared) == (cast.actor("operator").id, False)
     with pytest.raises(Missing):
         view_actions.one_view(cast.actor("admin"), public.id)
@@ -124,7 +132,7 @@ def test_names_are_unique_for_each_person(cast: Cast) -> None:
     first, other = saved(cast, "a"), saved(cast, "b")
     for refused in (
         lambda: saved(cast, " a "),
-        lambda: view_actions.change_view(cast.actor("operator"), other.id, Choice(name="a")),
+        lambda: changed(cast, other, name="a"),
         lambda: saved(cast, " "),
         lambda: saved(cast, "x" * 61),
         lambda: saved(cast, "AKIA" + "IOSFODNN7EXAMPLE"),
@@ -133,7 +141,7 @@ def test_names_are_unique_for_each_person(cast: Cast) -> None:
             refused()
         assert caught.value.path in ("name", "$.name")
     assert saved(cast, "a", who="manager").id != first.id
-    view_actions.change_view(cast.actor("operator"), other.id, Choice(name="b", shared=True))
+    changed(cast, other, name="b", shared=True)
 
 
 def test_a_broken_address_is_refused_at_its_field_with_the_word(cast: Cast) -> None:
@@ -153,18 +161,18 @@ def test_a_broken_address_is_refused_at_its_field_with_the_word(cast: Cast) -> N
 
 
 def test_a_person_and_a_workspace_have_a_limit(cast: Cast, monkeypatch: Any) -> None:
-    monkeypatch.setattr(changes, "OF_PERSON_MAX", 3)
-    monkeypatch.setattr(changes, "SHARED_MAX", 2)
+    monkeypatch.setattr(view_actions, "OF_PERSON_MAX", 3)
+    monkeypatch.setattr(view_actions, "SHARED_MAX", 2)
     own = [saved(cast, f"{n}") for n in range(3)]
     with pytest.raises(Invalid, match="a person has at most 3 views"):
         saved(cast, "one more")
     for row in own[:2]:
-        view_actions.change_view(cast.actor("operator"), row.id, Choice(shared=True))
+        changed(cast, row, shared=True)
     with pytest.raises(Invalid, match="shares at most 2 views"):
-        view_actions.change_view(cast.actor("operator"), own[2].id, Choice(shared=True))
+        changed(cast, own[2], shared=True)
     with pytest.raises(Invalid, match="shares at most 2 views"):
         shared(cast, "theirs", who="manager")
-    view_actions.remove_view(cast.actor("operator"), own[0].id)
+    removed(cast, own[0])
     shared(cast, "theirs", who="manager")
 
 
@@ -192,9 +200,9 @@ def test_what_a_later_version_does_not_know_is_explained(cast: Cast) -> None:
 
 def test_the_log_names_only_views_that_are_shared(cast: Cast) -> None:
     private, public = saved(cast, "Secret plan"), shared(cast, "Ours")
-    view_actions.change_view(cast.actor("operator"), private.id, Choice(name="Plan B"))
-    view_actions.remove_view(cast.actor("operator"), private.id)
-    view_actions.change_view(cast.actor("admin"), public.id, Choice(shared=False))
+    changed(cast, private, name="Plan B")
+    removed(cast, private)
+    changed(cast, public, "admin", shared=False)
     texts = rows("SELECT data::text FROM gp_workspace_event WHERE kind LIKE 'view.%%' ORDER BY seq")
     assert len(texts) == 5
     written = " ".join(text for (text,) in texts)
@@ -251,8 +259,7 @@ def test_names_are_visible_text_of_one_script(cast: Cast, name: str) -> None:
     assert "U+" in str(refused.value)
     row = saved(cast, "failed")
     with pytest.raises(Invalid):
-        view_actions.change_view(cast.actor("operator"), row.id, Choice(name))
+        changed(cast, row, name=name)
     with connection.cursor() as cursor:  # as before the rule
         cursor.execute("UPDATE gp_saved_view SET name = %s::varchar", (name,))
-    changed = Choice(name, "status=failed")
-    assert view_actions.change_view(cast.actor("operator"), row.id, changed).name == name
+    assert changed(cast, row, name=name, address="status=failed").name == name

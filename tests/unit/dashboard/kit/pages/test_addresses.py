@@ -13,8 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from dashboard.board.breaker_actions import TRIP, TripBreaker
 from dashboard.board.overview.pages import DATE
-from dashboard.board.saved_views import view_actions
-from dashboard.board.saved_views.changes import Choice
+from dashboard.board.saved_views.view_actions import SAVE, SaveView
 from dashboard.fields import parameters
 from dashboard.records import site
 from tests.support.cast import Cast
@@ -154,7 +153,7 @@ def _taken(cast: Cast, examples: Examples) -> Iterator[tuple[str, dict[str, para
     ids = {"thread_id": examples.waiting, "approval_id": examples.request.id}
     ids["breaker_id"] = breaker.id
     ids["erasure_id"] = examples.request.id  # its page takes no parameter
-    ids["view_id"] = view_actions.save_view(cast.actor("admin"), Choice("Failed")).id
+    ids["view_id"] = SAVE.run(cast.actor("admin"), SaveView(name="Failed")).id
     ids["name"] = "throughput"  # a figure of the overview
     # They take none.
     ids |= dict.fromkeys(("incident_id", "subscription_id", "sign_in_id"), breaker.id)

@@ -22,13 +22,15 @@ from checkpoints import store
 from checkpoints.chain import verify_workspace
 from checkpoints.store.overview.budgets import set_budget
 from dashboard.administration import retention
-from dashboard.board.saved_views import changes as saved_views
+from dashboard.board.saved_views import view_actions
+from dashboard.board.saved_views.view_actions import ChangeView, SaveView
 from dashboard.errors import NeedsSecondAdmin
 from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import tokens
 from dashboard.identity.administrator import administrator_of
 from dashboard.identity.permissions import Login
 from dashboard.identity.second_factor import codes, records
+from dashboard.kit.shapes.requests import Nothing
 from dashboard.people.accounts import access_changes, administration
 from dashboard.people.sso import identities
 from tests.support.cast import Cast
@@ -107,13 +109,12 @@ def settled(cast: Cast) -> Cast:
     passed_on = subscriptions.Choice(escalate_to=subscribed[1], escalate_minutes=5)
     subscriptions.change(subscribed[0], passed_on, workspace=workspace, actor=ADMIN)
     subscriptions.remove(subscribed[2], workspace=workspace, actor=ADMIN)
-    own = saved_views.Choice("Failed", "status=failed", shared=True)
-    view = saved_views.save(workspace, operator, own, actor=operator)
-    saved_views.save(workspace, operator, replace(own, name="All", shared=False), actor=operator)
-    gone = saved_views.save(workspace, ADMIN, own, actor=ADMIN)
-    renamed = saved_views.Choice(name="Failed ones")
-    saved_views.change(view.id, renamed, workspace=workspace, actor=ADMIN)
-    saved_views.remove(gone.id, workspace=workspace, actor=ADMIN)
+    own = SaveView(name="Failed", address="status=failed", shared=True)
+    view = view_actions.SAVE.run(cast.actor("operator"), own)
+    view_actions.SAVE.run(cast.actor("operator"), SaveView(name="All", address="status=failed"))
+    gone = view_actions.SAVE.run(cast.actor("admin"), own)
+    view_actions.CHANGE.run(cast.actor("admin"), ChangeView(name="Failed ones"), view.id)
+    view_actions.REMOVE.run(cast.actor("admin"), Nothing(), gone.id)
     for ends in (6, 7):
         quiet_hours.set_quiet_hours(workspace, operator, time(22), time(ends), "UTC", actor=ADMIN)
     manager, second = (f"user:{cast.users[name].pk}" for name in ("manager", "second_manager"))

@@ -8,12 +8,13 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from dashboard.board.saved_views import view_actions
-from dashboard.board.saved_views.changes import NAME_MAX
-from dashboard.board.saved_views.queries import ViewRow
-from dashboard.board.saved_views.surfaces import RECORDS, readable
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
+from dashboard.models import SavedView as ViewRow
+
+from . import view_actions
+from .surfaces import RECORDS, readable
+from .view_actions import NAME_MAX
 
 SHOWN = 12
 

@@ -10,12 +10,13 @@ from urllib.parse import parse_qs
 
 from checkpoints import queries
 from dashboard.board.filters.address import BoardAddress, readable
-from dashboard.board.saved_views import view_actions
-from dashboard.board.saved_views.changes import NAME_MAX
-from dashboard.board.saved_views.queries import ViewRow
-from dashboard.board.saved_views.surfaces import BOARD
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
+from dashboard.models import SavedView as ViewRow
+
+from . import view_actions
+from .surfaces import BOARD
+from .view_actions import NAME_MAX
 
 CHIPS: Final = 12
 COUNTED: Final = 8
@@ -68,7 +69,7 @@ class ViewBar:
         rows = self.rows[:CHIPS]
         others = {row.owner for row in rows if row.owner != self.actor.person}
         names = people(others) if others else {}
-        made = [(row, *readable(row.address, row.workspace)) for row in rows]
+        made = [(row, *readable(row.address, row.workspace_id)) for row in rows]
         counts = self._counts([address for _, address, problem in made if not problem])
         return [
             ViewChip(
