@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
+
+from pydantic import Field
 
 from checkpoints.errors import InvalidValue, NotFound
 from checkpoints.postgres.list_conditions import condition, narrowing, parameters
@@ -95,10 +97,13 @@ class OpenIncident:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRow:
-    """A subscription of a person (`user:7`) or a team, with the name and kind of its endpoint."""
+    """A subscription of a person (`user:7`) or a team, by an endpoint.
+
+    Without `kinds` it only gets what others escalate to it. `active` is whether anything can come.
+    """
 
     id: UUID
-    workspace: UUID
+    workspace: Annotated[UUID, Field(exclude=True)]
     person: str
     team: str
     endpoint: UUID

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
 from uuid import UUID
+
+from pydantic import Field
 
 from checkpoints.errors import NotFound
 from checkpoints.postgres.named_rows import fetch_named
@@ -24,20 +26,20 @@ SQL = sql_file(__file__)
 
 @dataclass(frozen=True, slots=True)
 class DeputyRow:
-    """A deputy of a person: for a time, or for one request, whose `title` it names then."""
+    """The right of `deputy` to act for `person`: until `ends`, or in one `request`."""
 
     id: UUID
     person: str
+    person_name: str
     deputy: str
+    deputy_name: str
     request: UUID | None
     begins: datetime
     ends: datetime | None
+    began: Annotated[bool, Field(description="Whether it holds now.")]
     reason: str
     made_by: str
-    person_name: str
-    deputy_name: str
-    began: bool
-    title: str
+    title: Annotated[str, Field(exclude=True)]
 
 
 @dataclass(frozen=True, slots=True)

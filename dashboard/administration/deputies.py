@@ -29,7 +29,7 @@ from approvals.queries import deputies
 from approvals.queries.deputies import DeputyRow
 from checkpoints.states import WorkspaceEventKind
 from dashboard import errors
-from dashboard.approvals.deputies import Deputy, possible_deputies
+from dashboard.approvals.deputies import possible_deputies
 from dashboard.approvals.hand_over import HAND_OVER
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Forbidden, Invalid, Missing, translated
@@ -56,7 +56,7 @@ Reason = Annotated[str, Field(max_length=REASON_MAX)]
 class DeputyList(Shape):
     """Deputies of now and later, the first to begin first."""
 
-    results: list[Deputy]
+    results: list[DeputyRow]
 
 
 class NameDeputy(RequestShape):
@@ -135,9 +135,8 @@ NAME: Final = Action(
     call_id="deputies_name",
     right="delegate",
     takes=NameDeputy,
-    answers=Deputy,
+    answers=DeputyRow,
     status=201,
-    shape=lambda row, _: Deputy.of(row),
     perform=name_deputy,
     events=(WorkspaceEventKind.DEPUTY_NAMED,),
     summary="Name a deputy for while you are away",
@@ -153,8 +152,7 @@ REMOVE: Final = Action(
     right="delegate",
     target=DEPUTY,
     takes=Nothing,
-    answers=Deputy,
-    shape=lambda row, _: Deputy.of(row),
+    answers=DeputyRow,
     perform=remove_deputy,
     events=(WorkspaceEventKind.DEPUTY_REMOVED,),
     summary="End a deputy's right, or withdraw a request that was handed over",
@@ -176,7 +174,7 @@ class Deputies(MemberView):
     def get(self, request: Request) -> Response:
         """The first to begin first."""
         rows = list_deputies(self.actor, everybody=self.flag("everybody"))
-        return answer(DeputyList(results=[Deputy.of(row) for row in rows]))
+        return answer(DeputyList(results=rows))
 
 
 # --- command --------------------------------------------------------------------------------------
@@ -185,7 +183,7 @@ class Deputies(MemberView):
 def _list(command: PersonalCommand) -> None:
     who = command.actor("read")
     rows = list_deputies(who, everybody=command.options["everybody"])
-    command.show(DeputyList(results=[Deputy.of(row) for row in rows]), _table(rows))
+    command.show(DeputyList(results=rows), _table(rows))
     if not rows:
         command.say("There are no deputies.")
 
@@ -203,7 +201,7 @@ def _time(option: str, text: str) -> str:
 
 
 def _show(command: PersonalCommand, _: Actor, row: DeputyRow, *__: UUID) -> None:
-    command.show(Deputy.of(row), _table([row]))
+    command.show(row, _table([row]))
 
 
 def _table(rows: Sequence[DeputyRow]) -> Table:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
@@ -64,38 +63,10 @@ HOME: Final = "subscriptions"
 ADMINS_ONLY = "Only admins choose for others, for teams, and chats, webhooks or fixed addresses."
 
 
-class Subscription(Shape):
-    """A subscription of a person (`user:7`) or a team, by an endpoint.
-
-    Without `kinds` it only gets what others escalate to it. `active` is whether anything can come.
-    """
-
-    id: UUID
-    person: str
-    team: str
-    endpoint: UUID
-    endpoint_name: str
-    channel: str
-    active: bool
-    kinds: list[str]
-    agent: str
-    label: str
-    urgent: bool
-    escalate_to: UUID | None
-    escalate_minutes: int
-    made_by: str
-    created_at: datetime
-
-    @classmethod
-    def of(cls, row: SubscriptionRow) -> Self:
-        """The row for the wire."""
-        return cls(**{name: getattr(row, name) for name in cls.model_fields})
-
-
 class SubscriptionList(Shape):
     """Subscriptions, the oldest first."""
 
-    results: list[Subscription]
+    results: list[SubscriptionRow]
 
 
 class ChangeSubscription(RequestShape):
@@ -160,7 +131,7 @@ def one_subscription(actor: Actor, subscription_id: UUID) -> SubscriptionRow:
     return row
 
 
-def make_subscription(actor: Actor, wanted: MakeSubscription) -> Subscription:
+def make_subscription(actor: Actor, wanted: MakeSubscription) -> SubscriptionRow:
     """A new one, of the person who asks unless a user name or a team is given."""
     whose = "" if wanted.team else actor.person
     if wanted.person:
@@ -171,25 +142,25 @@ def make_subscription(actor: Actor, wanted: MakeSubscription) -> Subscription:
         made = subscriptions.make(
             actor.workspace, choice, actor=actor.id, person=whose, team=wanted.team or ""
         )
-        return Subscription.of(queries.subscription(made, workspace=actor.workspace))
+        return queries.subscription(made, workspace=actor.workspace)
 
 
 def change_subscription(
     actor: Actor, wanted: ChangeSubscription, subscription_id: UUID
-) -> Subscription:
+) -> SubscriptionRow:
     """Other values; None leaves one as it is."""
     row, choice = _theirs(actor, subscription_id), wanted.choice()
     _check(actor, row.person, choice)
     with transaction.atomic():
         subscriptions.change(subscription_id, choice, workspace=actor.workspace, actor=actor.id)
-        return Subscription.of(queries.subscription(subscription_id, workspace=actor.workspace))
+        return queries.subscription(subscription_id, workspace=actor.workspace)
 
 
-def remove_subscription(actor: Actor, _: Nothing, subscription_id: UUID) -> Subscription:
+def remove_subscription(actor: Actor, _: Nothing, subscription_id: UUID) -> SubscriptionRow:
     """Send nothing more for it; what it was."""
     row = _theirs(actor, subscription_id)
     subscriptions.remove(subscription_id, workspace=actor.workspace, actor=actor.id)
-    return Subscription.of(row)
+    return row
 
 
 def _theirs(actor: Actor, subscription_id: UUID) -> SubscriptionRow:
@@ -246,7 +217,7 @@ MAKE: Final = Action(
     name="subscription.make",
     right="subscribe",
     takes=MakeSubscription,
-    answers=Subscription,
+    answers=SubscriptionRow,
     status=201,
     perform=make_subscription,
     events=(WorkspaceEventKind.SUBSCRIPTION_MADE,),
@@ -262,7 +233,7 @@ CHANGE: Final = Action(
     right="subscribe",
     target=SUBSCRIPTION,
     takes=ChangeSubscription,
-    answers=Subscription,
+    answers=SubscriptionRow,
     perform=change_subscription,
     events=(WorkspaceEventKind.SUBSCRIPTION_CHANGED,),
     summary="Change a subscription",
@@ -275,7 +246,7 @@ REMOVE: Final = Action(
     right="subscribe",
     target=SUBSCRIPTION,
     takes=Nothing,
-    answers=Subscription,
+    answers=SubscriptionRow,
     perform=remove_subscription,
     events=(WorkspaceEventKind.SUBSCRIPTION_REMOVED,),
     summary="Remove a subscription",
@@ -285,8 +256,8 @@ REMOVE: Final = Action(
 )
 ONE: Final = reading(
     "subscriptions_retrieve",
-    Subscription,
-    lambda actor, ident: Subscription.of(one_subscription(actor, ident)),
+    SubscriptionRow,
+    one_subscription,
     summary="A subscription",
     description="Of the caller or their teams; of others for auditors and admins.",
     refused=(404,),
@@ -305,7 +276,7 @@ class Subscriptions(MemberView):
     def get(self, request: Request) -> Response:
         """The oldest first."""
         rows = list_subscriptions(self.actor, everybody=self.flag("everybody"))
-        return answer(SubscriptionList(results=[Subscription.of(row) for row in rows]))
+        return answer(SubscriptionList(results=rows))
 
 
 class SubscriptionForms(RecordForms):
@@ -333,7 +304,7 @@ class SubscriptionForms(RecordForms):
 
 def _list(command: PersonalCommand) -> None:
     rows = list_subscriptions(command.actor("read"), everybody=command.options["everybody"])
-    shown = SubscriptionList(results=[Subscription.of(row) for row in rows])
+    shown = SubscriptionList(results=rows)
     command.show(shown, _table(shown.results))
     if not rows:
         command.say("Nobody is subscribed.")
@@ -372,11 +343,11 @@ def _endpoint(actor: Actor, name: str) -> UUID:
     raise Missing(f"There is no endpoint {name} that you may choose.")
 
 
-def _show(command: PersonalCommand, _: Actor, shown: Subscription, *__: UUID) -> None:
+def _show(command: PersonalCommand, _: Actor, shown: SubscriptionRow, *__: UUID) -> None:
     command.show(shown, _table([shown]))
 
 
-def _table(rows: Sequence[Subscription]) -> Table:
+def _table(rows: Sequence[SubscriptionRow]) -> Table:
     names = people({row.person for row in rows if row.person})
     return table(
         "",

@@ -22,7 +22,7 @@ from dashboard.kit.dialog import dialog
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.shapes.texts import NotBlank
 
-from .deputies import Deputy, possible_deputies
+from .deputies import possible_deputies
 from .target import APPROVAL
 
 
@@ -55,8 +55,7 @@ HAND_OVER = Action(
     target=APPROVAL,
     status=201,
     takes=HandOver,
-    answers=Deputy,
-    shape=lambda row, _: Deputy.of(row),
+    answers=DeputyRow,
     perform=hand_over,
     events=(EventKind.TURN_HANDED_OVER,),
     summary="Let another reviewer decide a request in your place",

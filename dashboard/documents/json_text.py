@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel
-
+from dashboard.documents.answer_json import Answer, json_value
 from dashboard.wording.text import HIDDEN
 
 
-def json_of(shape: BaseModel | Sequence[BaseModel]) -> str:
+def json_of(shape: Answer | list[Any]) -> str:
     """One JSON document; what cannot be seen is written as an escape, so nothing steers."""
-    data: Any
-    if isinstance(shape, BaseModel):
-        data = shape.model_dump(mode="json", by_alias=True)
-    else:
-        data = [one.model_dump(mode="json", by_alias=True) for one in shape]
-    text = json.dumps(data, ensure_ascii=False, indent=2)
+    text = json.dumps(json_value(shape), ensure_ascii=False, indent=2)
     return HIDDEN.sub(lambda m: json.dumps(m[0])[1:-1], text)

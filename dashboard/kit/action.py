@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from checkpoints.state import deltas
 from checkpoints.states import EventKind, WorkspaceEventKind
+from dashboard.documents.answer_json import Answer
 from dashboard.errors import Invalid, Missing, translated
 from dashboard.fields.credentials import check_credentials
 from dashboard.identity.permissions import RIGHTS, Actor, require
@@ -29,7 +30,7 @@ ACTIONS: Final[dict[str, Action[Any, Any]]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preview[Plan: BaseModel]:
+class Preview[Plan: Answer]:
     """A look at what an action would do; `takes` is the part of its input that decides that."""
 
     takes: type[RequestShape]
@@ -49,7 +50,7 @@ class Target:
     find: Callable[[Actor, str], UUID]
     help: str | None = None
     metavar: str | None = None
-    detail: Callable[[Actor, UUID], BaseModel] | None = None
+    detail: Callable[[Actor, UUID], Answer] | None = None
     page: str = ""
 
 
@@ -71,7 +72,7 @@ class Action[Input: RequestShape, Result]:
     name: str
     right: str
     takes: type[Input]
-    answers: type[BaseModel]
+    answers: type[Answer]
     perform: Callable[..., Result]
     events: tuple[EventKind | WorkspaceEventKind, ...]
     summary: str
@@ -86,7 +87,7 @@ class Action[Input: RequestShape, Result]:
     checked_apart: tuple[str, ...] = ()
     operation: Operation | None = None
     second_admin: bool = False
-    shape: Callable[[Result, Actor], BaseModel] | None = None
+    shape: Callable[[Result, Actor], Answer] | None = None
     preview: Preview[Any] | None = None
     secret: bool = False
     examples: str = ""
@@ -151,13 +152,13 @@ class Action[Input: RequestShape, Result]:
             self._check(actor, wanted)
             return self._perform(actor, wanted, thread, expected_version=expected_version)
 
-    def plan(self, actor: Actor, wanted: RequestShape, *target: UUID) -> BaseModel:
+    def plan(self, actor: Actor, wanted: RequestShape, *target: UUID) -> Answer:
         """Check the right and the input, then say what it would do; raises ActionErrors."""
         if self.preview is None:
             raise TypeError(f"{self.name} has no preview")
         with translated():
             self._check(actor, wanted)
-            plan: BaseModel = self.preview.look(actor, wanted, *target)
+            plan: Answer = self.preview.look(actor, wanted, *target)
         return plan
 
     def _check(self, actor: Actor, wanted: RequestShape) -> None:

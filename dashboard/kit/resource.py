@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
-from pydantic import BaseModel
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from dashboard.documents.answer_json import Answer
 from dashboard.kit.api.base import MemberView, answer, refusals
 
 
-def reading[Shown: BaseModel](
+def reading[Shown: Answer](
     operation_id: str,
     answers: type[Shown],
     read: Callable[..., Shown],

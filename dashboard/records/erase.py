@@ -16,7 +16,7 @@ from pydantic import Field
 from checkpoints import queries, store
 from checkpoints.errors import GatepostError
 from checkpoints.queries.erasures import requests
-from checkpoints.queries.erasures.requests import Counts, Selection
+from checkpoints.queries.erasures.requests import Counts, ErasureRow, Selection
 from checkpoints.states import WorkspaceEventKind
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, Missing, of
@@ -26,8 +26,6 @@ from dashboard.kit.action import Action, Preview, Target
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.shapes.texts import NotBlank, Reason
 from dashboard.threads.target import THREAD
-
-from .erasures import Erasure
 
 # As long as somebody waits for an answer; the sweep does the rest.
 AT_ONCE_SECONDS = 10.0
@@ -116,10 +114,10 @@ def preview_erasure(actor: Actor, wanted: ErasureScope, thread_id: UUID) -> Eras
     return ErasurePreview.of(erasure_plan(actor, wanted.scope, thread_id))
 
 
-def request_erasure(actor: Actor, wanted: RequestErasure, thread_id: UUID) -> Erasure:
+def request_erasure(actor: Actor, wanted: RequestErasure, thread_id: UUID) -> ErasureRow:
     """Ask for the erasure of a thread and all that shares its past; somebody else approves it."""
     thread = queries.thread(thread_id, workspace=actor.workspace)
-    row = store.request_erasure(
+    return store.request_erasure(
         thread.id,
         workspace=actor.workspace,
         scope=wanted.scope,
@@ -127,10 +125,9 @@ def request_erasure(actor: Actor, wanted: RequestErasure, thread_id: UUID) -> Er
         actor=actor.id,
         name=actor.name,
     )
-    return Erasure.model_validate(row)
 
 
-def decide_erasure(actor: Actor, wanted: DecideErasure, erasure_id: UUID) -> Erasure:
+def decide_erasure(actor: Actor, wanted: DecideErasure, erasure_id: UUID) -> ErasureRow:
     """Approve a request for erasure, which carries it out, or refuse it.
 
     FourEyes for the person who requested it; NotAllowedNow where the threads have changed since.
@@ -150,7 +147,7 @@ def decide_erasure(actor: Actor, wanted: DecideErasure, erasure_id: UUID) -> Era
         # Files go with it: not before the approval is committed.
         act = partial(store.carry_out_erasure, row.id, workspace=row.workspace)
         transaction.on_commit(partial(act, seconds=AT_ONCE_SECONDS))
-    return Erasure.model_validate(requests.erasure(row.id, workspace=actor.workspace))
+    return requests.erasure(row.id, workspace=actor.workspace)
 
 
 def _erasure_named(_: Actor, text: str) -> UUID:
@@ -168,7 +165,7 @@ ERASE = Action(
     right="request_erasure",
     target=THREAD_OF_RECORD,
     takes=RequestErasure,
-    answers=Erasure,
+    answers=ErasureRow,
     status=201,
     preview=Preview(takes=ErasureScope, answers=ErasurePreview, look=preview_erasure),
     perform=request_erasure,
@@ -186,7 +183,7 @@ DECIDE_ERASURE = Action(
     right="erase",
     target=ERASURE,
     takes=DecideErasure,
-    answers=Erasure,
+    answers=ErasureRow,
     perform=decide_erasure,
     events=(WorkspaceEventKind.ERASURE_APPROVED, WorkspaceEventKind.ERASURE_REFUSED),
     summary="Approve an erasure, which carries it out, or refuse it",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 from uuid import UUID
 
 from checkpoints.queries.erasures import requests
@@ -14,37 +13,10 @@ from dashboard.identity.permissions import Actor, require
 from dashboard.kit.resource import reading
 
 
-class Erasure(Shape):
-    """A request for erasure; `rule` is the retention rule that made it.
-
-    `requested`: a second person is awaited. `approved`: its threads are closed and are being
-    erased. `done`: content, salts and files are gone. `refused`.
-    """
-
-    id: UUID
-    thread: UUID
-    scope: Literal["thread", "family"]
-    n_threads: int
-    reason: str
-    rule: UUID | None
-    state: Literal["requested", "approved", "done", "refused"]
-    requested_by: str
-    requested_by_name: str
-    requested_at: datetime
-    decided_by: str
-    decided_by_name: str
-    decided_at: datetime | None
-    comment: str
-    finished_at: datetime | None
-    n_rows: int
-    n_bytes: int
-    n_files: int
-
-
 class ErasureList(Shape):
     """Requests that wait, then the newest of the others; at most 200."""
 
-    results: list[Erasure]
+    results: list[ErasureRow]
 
 
 @translated()
@@ -63,12 +35,7 @@ def erasure(actor: Actor, erasure_id: UUID) -> ErasureRow:
 
 def list_erasures(actor: Actor) -> ErasureList:
     """The same for the wire."""
-    return ErasureList(results=[Erasure.model_validate(row) for row in erasures(actor)])
-
-
-def one_erasure(actor: Actor, erasure_id: UUID) -> Erasure:
-    """One of them for the wire."""
-    return Erasure.model_validate(erasure(actor, erasure_id))
+    return ErasureList(results=erasures(actor))
 
 
 ERASURES: Final = reading(
@@ -80,8 +47,8 @@ ERASURES: Final = reading(
 )
 ONE_ERASURE: Final = reading(
     "erasures_retrieve",
-    Erasure,
-    one_erasure,
+    ErasureRow,
+    erasure,
     summary="A request for erasure, and how far it is",
     description="As it is now.",
     refused=(404,),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Final, Self
+from typing import Final
 from uuid import UUID
 
 from checkpoints import queries, store
@@ -21,28 +20,10 @@ from dashboard.kit.shapes.requests import RequestShape
 from .erase import THREAD_OF_RECORD
 
 
-class Hold(Shape):
-    """A legal hold on a thread; `lifted_at` is null while it is set."""
-
-    id: UUID
-    thread: UUID
-    reason: str
-    set_by: str
-    set_at: datetime
-    lifted_by: str
-    lifted_at: datetime | None
-    lift_reason: str
-
-    @classmethod
-    def of(cls, row: HoldRow) -> Self:
-        """The row for the wire."""
-        return cls.model_validate(row)
-
-
 class HoldList(Shape):
     """Holds that are set, then the newest of the others; at most 200."""
 
-    results: list[Hold]
+    results: list[HoldRow]
 
 
 class ChangeHold(RequestShape):
@@ -58,24 +39,22 @@ def holds(actor: Actor) -> list[HoldRow]:
     return requests.holds(actor.workspace)
 
 
-def set_hold(actor: Actor, wanted: ChangeHold, thread_id: UUID) -> Hold:
+def set_hold(actor: Actor, wanted: ChangeHold, thread_id: UUID) -> HoldRow:
     """Set a legal hold on a thread: nothing of it is erased until it is lifted."""
     reason = wanted.reason.strip()
-    row = store.set_hold(thread_id, workspace=actor.workspace, reason=reason, actor=actor.id)
-    return Hold.of(row)
+    return store.set_hold(thread_id, workspace=actor.workspace, reason=reason, actor=actor.id)
 
 
-def lift_hold(actor: Actor, wanted: ChangeHold, thread_id: UUID) -> Hold:
+def lift_hold(actor: Actor, wanted: ChangeHold, thread_id: UUID) -> HoldRow:
     """Lift the legal hold of a thread."""
     queries.thread(thread_id, workspace=actor.workspace)
     reason = wanted.reason.strip()
-    row = store.lift_hold(thread_id, workspace=actor.workspace, reason=reason, actor=actor.id)
-    return Hold.of(row)
+    return store.lift_hold(thread_id, workspace=actor.workspace, reason=reason, actor=actor.id)
 
 
 def list_holds(actor: Actor) -> HoldList:
     """The same as `holds` for the wire."""
-    return HoldList(results=[Hold.of(row) for row in holds(actor)])
+    return HoldList(results=holds(actor))
 
 
 HOLDS: Final = reading(
@@ -90,7 +69,7 @@ HOLD = Action(
     right="hold",
     target=THREAD_OF_RECORD,
     takes=ChangeHold,
-    answers=Hold,
+    answers=HoldRow,
     status=201,
     perform=set_hold,
     events=(WorkspaceEventKind.HOLD_SET,),
@@ -105,7 +84,7 @@ LIFT_HOLD = Action(
     right="hold",
     target=THREAD_OF_RECORD,
     takes=ChangeHold,
-    answers=Hold,
+    answers=HoldRow,
     perform=lift_hold,
     events=(WorkspaceEventKind.HOLD_LIFTED,),
     summary="Lift the legal hold of a thread",

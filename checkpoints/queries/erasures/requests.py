@@ -6,8 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Final
+from typing import Annotated, Final, Literal
 from uuid import UUID
+
+from pydantic import Field
 
 from checkpoints.errors import InvalidValue, NotFound
 from checkpoints.log.remains import parts
@@ -31,17 +33,21 @@ SQL: Final = sql_file(__file__, columns=", ".join(f"r.{name}" for name in _NAMES
 
 @dataclass(frozen=True, slots=True)
 class ErasureRow:
-    """A request for erasure; `title` is the thread's of now."""
+    """A request for erasure; `rule` is the retention rule that made it.
+
+    `requested`: a second person is awaited. `approved`: its threads are closed and are being
+    erased. `done`: content, salts and files are gone. `refused`.
+    """
 
     id: UUID
-    workspace: UUID
+    workspace: Annotated[UUID, Field(exclude=True)]
     thread: UUID
-    scope: str
+    scope: Literal["thread", "family"]
     n_threads: int
-    selection: str
+    selection: Annotated[str, Field(exclude=True)]
     reason: str
     rule: UUID | None
-    state: str
+    state: Literal["requested", "approved", "done", "refused"]
     requested_by: str
     requested_by_name: str
     requested_at: datetime
@@ -53,15 +59,15 @@ class ErasureRow:
     n_rows: int
     n_bytes: int
     n_files: int
-    title: str | None = None
+    title: Annotated[str | None, Field(exclude=True)] = None
 
 
 @dataclass(frozen=True, slots=True)
 class HoldRow:
-    """A legal hold on a thread; `lifted_at` is None while it is set."""
+    """A legal hold on a thread; `lifted_at` is null while it is set."""
 
     id: UUID
-    workspace: UUID
+    workspace: Annotated[UUID, Field(exclude=True)]
     thread: UUID
     reason: str
     set_by: str

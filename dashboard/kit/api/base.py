@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from checkpoints.state.deltas import LIMITS
+from dashboard.documents.answer_json import Answer, json_value
 from dashboard.errors import Fault, Invalid, Malformed, NeedsSecondAdmin, NeedsSecondPerson
 from dashboard.identity.permissions import Actor, Grant, actor_of, require
 from dashboard.identity.rate_limits import API_ACCOUNT, API_ADDRESS, Limit
@@ -215,10 +216,10 @@ def _fault(error: Any) -> Fault:
     return Fault(path, message[:1].lower() + message[1:300])
 
 
-def answer(shape: BaseModel, status: int = 200, **headers: str) -> Response:
-    """A response from one of our shapes; header names with underscores for hyphens."""
+def answer(shape: Answer, status: int = 200, **headers: str) -> Response:
+    """A response with a shape or a row; header names with underscores for hyphens."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Response(shape.model_dump(mode="json", by_alias=True), status=status, headers=named)
+    return Response(json_value(shape), status=status, headers=named)
 
 
 def refusals(*codes: int) -> dict[Any, Any]:

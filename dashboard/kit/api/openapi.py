@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from typing import Any, Literal
 
+from drf_spectacular.contrib.pydantic import PydanticExtension
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ResolvedComponent
+from pydantic import BaseModel
 
+from dashboard.documents.answer_json import name_of, schema_of
 from dashboard.kit.shapes.rows import Problem
 
 from . import idempotency_key, limits
@@ -33,6 +38,29 @@ RATE_LIMIT = {
 REPLAYED = {"description": "`true`: the answer that the same call had before.", "schema": _TEXT}
 DECIDED = ("200", "403", "404", "409", "422")  # what a delivery's id keeps
 VERSIONED = ("ThreadDetail", "State", "EditAnswer", "CancelAnswer", "RollBackPreview")
+
+
+class AnswerExtension(PydanticExtension):  # type: ignore[no-untyped-call]
+    """Shapes and rows of readers as components of the document."""
+
+    priority = 1
+
+    @classmethod
+    def _matches(cls, target: Any) -> bool:
+        return isinstance(target, type) and (is_dataclass(target) or issubclass(target, BaseModel))
+
+    def get_name(self, auto_schema: Any, direction: Any) -> str:
+        """The name of the component."""
+        super().get_name(auto_schema, direction)  # type: ignore[no-untyped-call]
+        return name_of(self.target)
+
+    def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        """The schema of the component; those below it become components too."""
+        schema = schema_of(self.target, "#/components/schemas/{model}")
+        for name, part in schema.pop("$defs", {}).items():
+            below = ResolvedComponent(name, ResolvedComponent.SCHEMA, part, name)  # type: ignore[no-untyped-call]
+            auto_schema.registry.register_on_missing(below)
+        return schema
 
 
 class Described(AutoSchema):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,10 +17,10 @@ import redis
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandParser, DjangoHelpFormatter
 from django.db import InterfaceError, OperationalError
-from pydantic import BaseModel
 
 from checkpoints.errors import GatepostError
 from dashboard import errors
+from dashboard.documents.answer_json import Answer
 from dashboard.documents.json_text import json_of
 from dashboard.errors import ActionError, Forbidden, Invalid, Missing
 from dashboard.identity.permissions import RIGHTS, Actor, actor_of, either, may
@@ -102,7 +102,7 @@ class TerminalCommand(BaseCommand):
         """True if --json is set."""
         return bool(self.options.get("as_json"))
 
-    def show(self, shape: BaseModel | Sequence[BaseModel], *tables: Table) -> None:
+    def show(self, shape: Answer | list[Any], *tables: Table) -> None:
         """JSON with --json, else the tables: aligned on a terminal, tab-separated elsewhere."""
         if self.as_json:
             self.stdout.write(json_of(shape))

@@ -8,7 +8,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, Literal
 
-from pydantic import BaseModel, TypeAdapter
+from dashboard.documents.answer_json import Answer, schema_of
 
 from .arguments import Arguments
 from .calls import Api, ApiAnswer, ApiCall
@@ -28,7 +28,7 @@ class Tool:
     title: str
     description: str
     takes: type[Arguments]
-    answers: Sequence[type[BaseModel]]
+    answers: Sequence[type[Answer]]
     rights: Sequence[str]
     perform: Perform
     effect: Effect = "changes"
@@ -41,8 +41,7 @@ class Tool:
     def output_schema(self) -> dict[str, Any]:
         """JSON Schema of the answers; an object, since earlier clients know no other root."""
         union: Any = reduce(or_, self.answers)
-        schema = TypeAdapter(union).json_schema(mode="serialization")
-        return {"type": "object", **schema}
+        return {"type": "object", **schema_of(union)}
 
 
 def reading(path: str, *names: str) -> Perform:

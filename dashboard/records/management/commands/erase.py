@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from uuid import UUID
 
+from checkpoints.queries.erasures.requests import ErasureRow, HoldRow
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import read
 from dashboard.kit.command import verb
@@ -21,8 +22,7 @@ from dashboard.records.erase import (
     ErasureScope,
     RequestErasure,
 )
-from dashboard.records.erasures import Erasure
-from dashboard.records.legal_holds import HOLD, LIFT_HOLD, Hold
+from dashboard.records.legal_holds import HOLD, LIFT_HOLD
 
 
 def list_erasures(command: PersonalCommand) -> None:
@@ -61,11 +61,11 @@ def list_holds(command: PersonalCommand) -> None:
     command.show(shown, _holds(*shown.results))
 
 
-def _show(command: PersonalCommand, _: Actor, made: Erasure, __: UUID) -> None:
+def _show(command: PersonalCommand, _: Actor, made: ErasureRow, __: UUID) -> None:
     command.show(made, _table(made))
 
 
-def _show_hold(command: PersonalCommand, _: Actor, made: Hold, __: UUID) -> None:
+def _show_hold(command: PersonalCommand, _: Actor, made: HoldRow, __: UUID) -> None:
     command.show(made, _holds(made))
 
 
@@ -74,7 +74,7 @@ def _decide(
 ) -> None:
     wanted = DecideErasure.model_validate({"verdict": verdict, "comment": comment})
     made = DECIDE_ERASURE.run(actor, wanted, ident)
-    _show(command, actor, erasures.one_erasure(actor, ident), ident)
+    _show(command, actor, erasures.erasure(actor, ident), ident)
     command.say(DECIDE_ERASURE.done(wanted, made))
 
 
@@ -83,7 +83,7 @@ def _question(_: RequestErasure, plan: ErasurePreview) -> str:
     return f"Request the erasure of {n:,} thread{'' if n == 1 else 's'}, {plan.rows:,} rows?"
 
 
-def _table(*shown: Erasure) -> Table:
+def _table(*shown: ErasureRow) -> Table:
     return table(
         "",
         ("erasure", "thread", "scope", "threads", "state", "requested by", "decided by", "reason"),
@@ -113,7 +113,7 @@ def _plan(plan: ErasurePreview) -> Table:
     )
 
 
-def _holds(*shown: Hold) -> Table:
+def _holds(*shown: HoldRow) -> Table:
     return table(
         "",
         ("thread", "is", "set by", "since (UTC)", "reason"),
