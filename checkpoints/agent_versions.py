@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
+
+from pydantic import Field
 
 from .state import deltas
 from .tables.columns import AGENT_VERSION
@@ -23,17 +25,17 @@ CAN: Final = ("edit", "fork", "roll_back")
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """Facts of an agent that works elsewhere: its framework, and the actions that it supports.
-
-    `can` names what people may do to its threads: edit, fork, roll_back. `is_open`: it announced no
-    schema, so its state has any channels. `watched`: what it does is only observed; nothing that
-    people do here reaches it.
-    """
+    """An agent that works elsewhere: what it reports is its own word."""
 
     framework: str
-    can: tuple[str, ...]
-    is_open: bool
-    watched: bool = False
+    can: Annotated[
+        tuple[str, ...], Field(description="what it can continue from: edit, fork, roll_back")
+    ]
+    # It announced no schema, so its state has any channels.
+    is_open: Annotated[bool, Field(exclude=True)]
+    watched: Annotated[bool, Field(description="only observed: nothing done here reaches it")] = (
+        False
+    )
 
     @classmethod
     def of(cls, payload: Mapping[str, Any] | None) -> External | None:

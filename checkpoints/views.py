@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Final
 from uuid import UUID
+
+from pydantic import Field, computed_field
 
 from .agent_versions import External
 from .breakers.rule import StoppedRow
 from .log.closed_threads import ErasedRow
 from .states import LIVE, Status
+
+# Said of `imported`, where there are people in a row.
+ELSEWHERE: Final = "it came with a capsule: `user:7` in it is user 7 of another installation"
 
 
 class AtLeast(int):
@@ -29,15 +34,17 @@ class Page[T]:
 
 @dataclass(frozen=True, slots=True)
 class VerificationRow:
-    """The result of a record's last verification; of damage also when and by whom it was found."""
+    """The result of verifying a thread; damage stays until no smaller one finds it intact."""
 
     n_events: int
     intact: bool
-    broken_seq: int | None
+    broken_seq: Annotated[
+        int | None, Field(description="the first event that is not to be trusted")
+    ]
     what: str
     checked_by: str
     checked_at: datetime
-    found_at: datetime | None = None
+    found_at: Annotated[datetime | None, Field(description="since when the damage is known")] = None
     found_by: str = ""
 
     def damage_at(self, seq: int) -> str:
@@ -185,9 +192,9 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An entry of a thread's log; untrusted from the place on where its record is damaged."""
+    """An entry of a thread's log."""
 
-    thread: UUID
+    thread: Annotated[UUID, Field(exclude=True)]
     seq: int
     kind: str
     actor: str
@@ -195,19 +202,21 @@ class EventRow:
     at: datetime
     hash: str
     prev_hash: str
-    imported: bool = False
-    untrusted: bool = False
+    imported: Annotated[bool, Field(description=ELSEWHERE)] = False
+    untrusted: Annotated[
+        bool, Field(description="the record is damaged at or before it: do not rely on it")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
 class InputRow:
-    """A message that a thread has received and not taken yet; `seq` is that of its event."""
+    """A message that was received and not taken yet; `seq` is the number of its event."""
 
     seq: int
     message: Any
     actor: str
     at: datetime
-    imported: bool = False
+    imported: Annotated[bool, Field(description=ELSEWHERE)] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,13 +235,10 @@ class WorkspaceEventRow:
 
 @dataclass(frozen=True, slots=True)
 class ActivityRow:
-    """A save point between checkpoints; `cursor` is where one that is not done would continue.
-
-    `salt` is there beside a cursor only: who continues from it hashes with the same.
-    """
+    """Something that happened once."""
 
     id: UUID
-    thread: UUID
+    thread: Annotated[UUID, Field(exclude=True)]
     branch: int
     step: int
     node: str
@@ -242,7 +248,12 @@ class ActivityRow:
     tool: str
     state: str
     args: Any
-    result: Any
+    result: Annotated[
+        Any,
+        Field(
+            description='a part that JSON cannot hold exactly stands as `{"$exact": {kind: text}}`'
+        ),
+    ]
     error: str
     attempts: int
     idempotency_key: str
@@ -250,13 +261,19 @@ class ActivityRow:
     usage: Any
     undo: str
     undo_result: Any
-    revision: int
-    approval: UUID | None
+    revision: Annotated[int, Field(exclude=True)]
+    approval: Annotated[
+        UUID | None, Field(description="the request under which it was carried out")
+    ]
     started_at: datetime
     finished_at: datetime | None
-    cursor: Any = None
-    salt: bytes | None = None
+    cursor: Annotated[Any, Field(description="where an unfinished call would continue")] = None
+    # Beside a cursor only: who continues from it hashes with the same.
+    salt: Annotated[bytes | None, Field(exclude=True)] = None
 
+    @computed_field(  # type: ignore[prop-decorator]
+        description="how its tool describes the call; empty where it does not"
+    )
     @property
     def sentence(self) -> str:
         """The tool's description of this effect; empty where it gave none."""
@@ -277,7 +294,7 @@ class ArtifactRow:
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """One agent version, readable when its code is gone."""
+    """One agent version as a worker announced it."""
 
     id: UUID
     agent: str
@@ -286,7 +303,7 @@ class AgentRow:
     label: str
     description: str
     schema_version: int
-    schema: dict[str, Any]
+    schema: Annotated[dict[str, Any], Field(description="JSON Schema of the state")]
     channels: dict[str, Any]
     graph: dict[str, Any]
     tools: dict[str, Any]
@@ -345,10 +362,11 @@ class OwedFolder:
 
 @dataclass(frozen=True, slots=True)
 class SavedRow:
-    """Work that was not done again because a thread continued from its record after a fault.
+    """Work that was not done again after faults, which a restart from the input would have done.
 
-    `calls` are those of activities, effects and models together; `cost` in dollars, without
-    `unpriced_calls` of models whose price nobody knows.
+    `resumes` are the faults after which something recorded was there, `calls` those of activities,
+    effects and models together, `milliseconds` what they took, `cost` in dollars: that of all
+    but `unpriced_calls`, which a model without a known price answered.
     """
 
     resumes: int
@@ -362,7 +380,7 @@ class SavedRow:
 
 @dataclass(frozen=True, slots=True)
 class EffectFate:
-    """The effect of a rollback on one activity: undoable, stays or unknown."""
+    """The fate of an effect in a rollback: undoable, stays or unknown."""
 
     activity: ActivityRow
     fate: str
@@ -370,8 +388,8 @@ class EffectFate:
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
-    """An explanation of why a thread does not move, in one sentence, and what can be done."""
+class ReasonRow:
+    """The reason for a thread's current status."""
 
     kind: str
     sentence: str

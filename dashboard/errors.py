@@ -32,7 +32,7 @@ def clip(text: str, limit: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One value that is refused: JSON path (`$.goal`) and what is wrong with it."""
+    """One refused value."""
 
     path: str
     message: str

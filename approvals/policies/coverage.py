@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 from uuid import UUID
+
+from pydantic import Field
 
 from checkpoints import queries as ground
 from checkpoints.views import AgentRow
@@ -21,15 +23,12 @@ NAMED_MAX: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A policy that would hold a tool: each call, or depending on the call.
-
-    It asks people, or `blocks`.
-    """
+    """An active policy that would ask about calls of a tool, or block them."""
 
     policy: UUID
     name: str
     when: Literal["always", "depends on the call"]
-    blocks: bool = False
+    blocks: Annotated[bool, Field(description="It refuses the calls, and nobody is asked.")] = False
 
     @property
     def words(self) -> str:
@@ -40,12 +39,15 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class HeldTool:
-    """A tool of an agent; `escapes` says why no policy can hold it, empty where one can."""
+    """A tool that the agent announces, and what holds it."""
 
     tool: str
-    undo: str
-    holdings: tuple[Holding, ...]
-    escapes: str
+    undo: Annotated[str, Field(description="What undoes a call; empty: it cannot be undone.")]
+    holdings: Annotated[
+        tuple[Holding, ...],
+        Field(description="Those that block first, the others in the order of the policies."),
+    ]
+    escapes: Annotated[str, Field(description="Why no policy can hold it; empty where one can.")]
 
     @property
     def words(self) -> str:

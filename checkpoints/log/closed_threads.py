@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from django.db import connection
+from pydantic import Field
 
 from ..errors import ContentErased
 from ..state import deltas
@@ -15,11 +16,7 @@ from ..state import deltas
 
 @dataclass(frozen=True, slots=True)
 class ErasedRow:
-    """The reason a thread is closed: who requested its erasure, who approved it, and why.
-
-    `erased_at` is None while the content is still being erased. `rule` is the id of the retention
-    rule that requested it.
-    """
+    """The erasure that has closed a thread; `erased_at` is null while its content still goes."""
 
     id: UUID
     requested_by: str
@@ -27,7 +24,7 @@ class ErasedRow:
     decided_by: str
     decided_by_name: str
     reason: str
-    rule: UUID | None
+    rule: Annotated[UUID | None, Field(description="the retention rule that requested it")]
     erased_at: datetime | None
 
     @property

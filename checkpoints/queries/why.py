@@ -11,7 +11,7 @@ from uuid import UUID
 from ..breakers.rule import StoppedRow
 from ..states import FINISHED, Status
 from ..verdicts import question_of
-from ..views import Awaited, StuckRow, ThreadRow, Why, WorkerRow
+from ..views import Awaited, ReasonRow, StuckRow, ThreadRow, WorkerRow
 
 # What a person does about a failure, and what is left once somebody has edited the state.
 EDIT_FIRST, EDITED = (
@@ -47,7 +47,7 @@ def why_waiting(
     awaited: Awaited | None = None,
     now: datetime | None = None,
     edited: bool = False,
-) -> Why:
+) -> ReasonRow:
     """Explain any standstill from the row, its open requests and the workers as they are seen.
 
     `awaited` are the children that it waits for. `edited`: somebody edited it since.
@@ -62,13 +62,13 @@ def why_waiting(
     return result if thread.stuck is None else _stuck(result, thread.stuck)
 
 
-def _stuck(why: Why, stuck: StuckRow) -> Why:
+def _stuck(why: ReasonRow, stuck: StuckRow) -> ReasonRow:
     """Say of a thread that takes far longer than usual that it does, and what helps."""
     facts = why.facts | {"stuck": stuck.rule}
     if stuck.rule in ("silent", "repeats"):
-        return Why("stuck", stuck.reason, stuck.since, stuck.action, facts)
+        return ReasonRow("stuck", stuck.reason, stuck.since, stuck.action, facts)
     message = f"{why.sentence} {stuck.reason}" if stuck.rule == "person" else why.sentence
-    return Why(why.kind, message, why.since, why.action or stuck.action, facts)
+    return ReasonRow(why.kind, message, why.since, why.action or stuck.action, facts)
 
 
 def _usual(
@@ -77,7 +77,7 @@ def _usual(
     workers: Sequence[WorkerRow],
     awaited: Awaited | None,
     now: datetime | None,
-) -> Why:
+) -> ReasonRow:
     clock = now or thread.read_at
     if thread.external is not None and thread.external.watched:
         return _watched(thread)
@@ -95,7 +95,7 @@ def _usual(
         case Status.PAUSED:
             return _paused(thread, approvals)
         case Status.ATTENTION if _half_undone(thread):
-            return Why(
+            return ReasonRow(
                 "attention",
                 sentence(thread.status_reason),
                 thread.status_since,
@@ -105,7 +105,7 @@ def _usual(
         case Status.ATTENTION:
             return _attention(thread)
         case Status.FAILED:
-            return Why(
+            return ReasonRow(
                 "failed",
                 sentence(thread.status_reason or "A step failed"),
                 thread.status_since,
@@ -118,15 +118,15 @@ def _usual(
             message = f"{message}. {thread.status_reason}"
         if thread.status_reason.endswith("is unknown."):
             check = "Check outside whether it happened."
-        return Why("finished", sentence(message), thread.status_since, check)
-    return Why("finished", sentence(message), thread.status_since)
+        return ReasonRow("finished", sentence(message), thread.status_since, check)
+    return ReasonRow("finished", sentence(message), thread.status_since)
 
 
 # Continue only when a worker takes them. Others wait for something else; a breaker lets them.
 _TAKEN = (Status.QUEUED, Status.RUNNING, Status.ROLLING_BACK)
 
 
-def _stopped(thread: ThreadRow, breaker: StoppedRow, now: datetime) -> Why:
+def _stopped(thread: ThreadRow, breaker: StoppedRow, now: datetime) -> ReasonRow:
     """Explain the standstill of a thread that a breaker stops, or its last moments at work."""
     facts = {"breaker": str(breaker.id)}
     action = "Release the breaker."
@@ -134,16 +134,16 @@ def _stopped(thread: ThreadRow, breaker: StoppedRow, now: datetime) -> Why:
     if thread.lease_owner and thread.lease_until is not None and thread.lease_until >= now:
         message += f" Its worker finishes its call at {_nodes(thread)} and gives it back."
         facts |= {"owner": thread.lease_owner}
-    return Why("breaker", message, max(breaker.at, thread.status_since), action, facts)
+    return ReasonRow("breaker", message, max(breaker.at, thread.status_since), action, facts)
 
 
-def _watched(thread: ThreadRow) -> Why:
+def _watched(thread: ThreadRow) -> ReasonRow:
     """Explain the standstill of a thread that nobody here controls."""
     if thread.status in FINISHED:
         message = thread.status_reason or f"The thread has {thread.status}"
-        return Why("finished", sentence(message), thread.status_since)
+        return ReasonRow("finished", sentence(message), thread.status_since)
     message = f"Watched, not controlled: {thread.agent} works elsewhere and waits for nothing here."
-    return Why("watched", message, thread.status_since)
+    return ReasonRow("watched", message, thread.status_since)
 
 
 def _half_undone(thread: ThreadRow) -> bool:
@@ -161,12 +161,12 @@ def sentence(text: str) -> str:
     return stripped if stripped.endswith((".", "!", "?", "…")) else f"{stripped}."
 
 
-def _no_worker(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why | None:
+def _no_worker(thread: ThreadRow, workers: Sequence[WorkerRow]) -> ReasonRow | None:
     """Explain why no worker can take the thread; None where one can."""
     alive = [w for w in workers if w.alive]
     if not alive:
         seen = max((w.seen_at for w in workers), default=None)
-        return Why(
+        return ReasonRow(
             "no_worker",
             "No worker is running."
             if seen is None
@@ -176,7 +176,7 @@ def _no_worker(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why | None:
             {"workers": 0, "seen_at": None if seen is None else seen.isoformat()},
         )
     if not any(str(thread.agent_version_id) in w.agents for w in alive):
-        return Why(
+        return ReasonRow(
             "no_code",
             f"No running worker has this code of {thread.agent} (version {thread.version_label}).",
             thread.status_since,
@@ -186,18 +186,18 @@ def _no_worker(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why | None:
     return None
 
 
-def _elsewhere(thread: ThreadRow, what: str) -> Why:
+def _elsewhere(thread: ThreadRow, what: str) -> ReasonRow:
     """A thread that its agent, which works elsewhere, could take now."""
     message = f"Waiting for its agent, which works elsewhere, to {what}."
-    return Why("agent", message, thread.status_since, "Start the agent if it isn't running.")
+    return ReasonRow("agent", message, thread.status_since, "Start the agent if it isn't running.")
 
 
-def _queued(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why:
+def _queued(thread: ThreadRow, workers: Sequence[WorkerRow]) -> ReasonRow:
     if thread.external is not None:
         return _elsewhere(thread, f"take it; next is {_nodes(thread)}")
     alive = [w for w in workers if w.alive]
     if thread.pinned and not any(str(thread.agent_version_id) in w.agents for w in alive):
-        return Why(
+        return ReasonRow(
             "no_code",
             "Pinned to the code it stopped with, which no running worker has: "
             f"{thread.agent}, version {thread.version_label}.",
@@ -205,7 +205,7 @@ def _queued(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why:
             "Start a worker with that code, or choose other code for it.",
             {"workers": len(alive)},
         )
-    return _no_worker(thread, workers) or Why(
+    return _no_worker(thread, workers) or ReasonRow(
         "queue",
         f"Waiting for a free worker; next is {_nodes(thread)}.",
         thread.status_since,
@@ -213,11 +213,11 @@ def _queued(thread: ThreadRow, workers: Sequence[WorkerRow]) -> Why:
     )
 
 
-def _leased(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> Why:
+def _leased(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> ReasonRow:
     undoing = thread.status is Status.ROLLING_BACK
     if not thread.lease_owner:
         if thread.wake_at is not None and thread.wake_at > now:
-            return Why(
+            return ReasonRow(
                 "timer",
                 f"An undo failed; it is tried again at {_time(thread.wake_at)}.",
                 thread.status_since,
@@ -226,11 +226,13 @@ def _leased(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> W
         if thread.external is not None:
             return _elsewhere(thread, "undo effects")
         lost = _no_worker(thread, workers)
-        return lost or Why("queue", "Waiting for a worker to undo effects.", thread.status_since)
+        return lost or ReasonRow(
+            "queue", "Waiting for a worker to undo effects.", thread.status_since
+        )
     facts = {"owner": thread.lease_owner, "fence": thread.fence}
     if thread.lease_until is not None and thread.lease_until < now:
         if thread.external is not None:
-            return Why(
+            return ReasonRow(
                 "lease",
                 f"No report from its agent; the lease expired at {_time(thread.lease_until)}. "
                 "The next worker that takes the thread continues.",
@@ -238,7 +240,7 @@ def _leased(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> W
                 "Start the agent if it isn't running.",
                 facts,
             )
-        return _no_worker(thread, workers) or Why(
+        return _no_worker(thread, workers) or ReasonRow(
             "lease",
             f"No sign of life from its worker; the lease expired at {_time(thread.lease_until)} "
             "and another worker will take over.",
@@ -247,19 +249,21 @@ def _leased(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> W
         )
     if undoing:
         message = "A worker is undoing effects."
-        return Why("working", message, thread.status_since, facts=facts)
+        return ReasonRow("working", message, thread.status_since, facts=facts)
     if thread.wish == "pause":
         message = f"Working on {_nodes(thread)}; pauses after this step."
-        return Why("pause", message, thread.status_since, facts=facts)
-    return Why("working", f"Working on {_nodes(thread)}.", thread.status_since, facts=facts)
+        return ReasonRow("pause", message, thread.status_since, facts=facts)
+    return ReasonRow("working", f"Working on {_nodes(thread)}.", thread.status_since, facts=facts)
 
 
-def _waiting(thread: ThreadRow, approvals: Sequence[OpenRequest], awaited: Awaited | None) -> Why:
+def _waiting(
+    thread: ThreadRow, approvals: Sequence[OpenRequest], awaited: Awaited | None
+) -> ReasonRow:
     if approvals:
         first = min(approvals, key=lambda a: a.requested_at)
         many = f" and {len(approvals) - 1} more" if len(approvals) > 1 else ""
         until = f"; it expires at {_time(first.decide_by)}" if first.decide_by else ""
-        return Why(
+        return ReasonRow(
             "gate",
             sentence(f"Waiting for a decision: {first.headline.rstrip('.')}{many}{until}"),
             first.requested_at,
@@ -269,15 +273,15 @@ def _waiting(thread: ThreadRow, approvals: Sequence[OpenRequest], awaited: Await
     if awaited is not None and awaited.n:
         return _for_children(thread, awaited)
     if isinstance(thread.waiting_on, dict) and thread.waiting_on.get("sentence"):
-        return Why("wake", sentence(str(thread.waiting_on["sentence"])), thread.status_since)
-    return Why(
+        return ReasonRow("wake", sentence(str(thread.waiting_on["sentence"])), thread.status_since)
+    return ReasonRow(
         "wake",
         "Nothing is open now; a worker's next sweep continues it.",
         thread.status_since,
     )
 
 
-def _for_children(thread: ThreadRow, awaited: Awaited) -> Why:
+def _for_children(thread: ThreadRow, awaited: Awaited) -> ReasonRow:
     """Whom it waits for, and whether one of them waits for a person."""
     joins = thread.waiting_on.get("joins") if isinstance(thread.waiting_on, dict) else None
     first = joins[0] if joins and len(joins) == 1 else {}
@@ -301,13 +305,13 @@ def _for_children(thread: ThreadRow, awaited: Awaited) -> Why:
         "statuses": {str(status): n for status, n in awaited.statuses.items()},
         **({"held": awaited.held} if awaited.held else {}),
     }
-    return Why("children", f"{message}.", thread.status_since, action, facts)
+    return ReasonRow("children", f"{message}.", thread.status_since, action, facts)
 
 
-def _sleeping(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> Why:
+def _sleeping(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> ReasonRow:
     if thread.wake_at is not None and thread.wake_at > now:
         message = thread.status_reason.rstrip(".")
-        return Why(
+        return ReasonRow(
             "timer",
             # "attempt 3 of 5 at ...", "waits with all others until ..."
             f"{message or 'Sleeps'} {'at' if message[-1:].isdigit() else 'until'} "
@@ -315,12 +319,12 @@ def _sleeping(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) ->
             thread.status_since,
             facts={"wake_at": thread.wake_at.isoformat()},
         )
-    return _no_worker(thread, workers) or Why(
+    return _no_worker(thread, workers) or ReasonRow(
         "timer", "Its timer is due; a worker resumes it within seconds.", thread.status_since
     )
 
 
-def _attention(thread: ThreadRow) -> Why:
+def _attention(thread: ThreadRow) -> ReasonRow:
     message = sentence(thread.status_reason or "The engine can't continue without a person")
     request = question_of(thread.status, thread.waiting_on)
     if request is None:
@@ -332,11 +336,13 @@ def _attention(thread: ThreadRow) -> Why:
             action = "Verify the record, restore what was altered from a backup, then retry."
         elif kind == "steps":
             action = "Retry to let it take as many steps again, or cancel it."
-        return Why("attention", message, thread.status_since, action)
+        return ReasonRow("attention", message, thread.status_since, action)
     facts = {"asks": request.kind, "activity": str(request.activity)}
     if request.kind == "unknown":
-        return Why("attention", message, thread.status_since, "Say whether it happened.", facts)
-    return Why(
+        return ReasonRow(
+            "attention", message, thread.status_since, "Say whether it happened.", facts
+        )
+    return ReasonRow(
         "attention",
         message,
         thread.status_since,
@@ -345,14 +351,14 @@ def _attention(thread: ThreadRow) -> Why:
     )
 
 
-def _paused(thread: ThreadRow, approvals: Sequence[OpenRequest]) -> Why:
+def _paused(thread: ThreadRow, approvals: Sequence[OpenRequest]) -> ReasonRow:
     message = (thread.status_reason or "Paused").rstrip(".")
     if thread.next_nodes:
         message += f"; next is {_nodes(thread)}"
     if approvals:
         number = len(approvals)
         message += f"; {number} request{'s' if number > 1 else ''} can be decided meanwhile"
-    return Why("paused", sentence(message), thread.status_since, "Resume it.")
+    return ReasonRow("paused", sentence(message), thread.status_since, "Resume it.")
 
 
 def _time(at: datetime) -> str:

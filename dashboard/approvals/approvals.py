@@ -18,13 +18,13 @@ from approvals.queries import ApprovalRow
 from approvals.rules.terms import names_of
 from approvals.rules.verdicts import ALLOWED
 from approvals.states import ANSWERS, STATUSES
+from checkpoints.views import ELSEWHERE
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid
-from dashboard.identity.permissions import Actor, Allowance, lacks, may
+from dashboard.identity.permissions import Actor, Allowed, lacks, may
 from dashboard.identity.seats import person_of, represents, seat_of, seated
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.api.parameters import FRAMEWORK, LIMIT_MAX, choice, flag, ident, rows
-from dashboard.kit.shapes.rows import ELSEWHERE, Allowed
 
 from .turns import own_part
 
@@ -105,19 +105,19 @@ class Approval(Shape):
         names = [f.alias or name for name, f in cls.model_fields.items()]
         own = {name: getattr(row, name) for name in names if hasattr(row, name)}
         verdicts = list(gates.verdicts_of(row))
-        return cls(**own, verdicts=verdicts, decide=Allowed.model_validate(decidable(row, actor)))
+        return cls(**own, verdicts=verdicts, decide=decidable(row, actor))
 
 
-def decidable(row: ApprovalRow, actor: Actor) -> Allowance:
+def decidable(row: ApprovalRow, actor: Actor) -> Allowed:
     """Check whether this caller may decide this request now."""
     if message := lacks(actor, "decide"):
-        return Allowance(False, message)
+        return Allowed(False, message)
     if not row.open:
-        return Allowance(False, f"The request is {row.status}.")
+        return Allowed(False, f"The request is {row.status}.")
     names = names_of(*seat_of(actor))
     part = own_part(row.progress, actor.person, names, represents(actor), request=row.id)
     why = part.why or part.waits
-    return Allowance(not why, why)
+    return Allowed(not why, why)
 
 
 class ApprovalList(Shape):

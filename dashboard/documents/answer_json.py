@@ -6,6 +6,7 @@ A row is a frozen dataclass. `Annotated[..., Field(description=...)]` describes 
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,11 @@ type Answer = BaseModel | DataclassInstance
 def name_of(answers: type[Answer]) -> str:
     """The name of an answer in documents: `Subscription` of SubscriptionRow."""
     return answers.__name__.removesuffix("Row")
+
+
+def with_more[Row: DataclassInstance](kind: type[Row], row: DataclassInstance, **more: Any) -> Row:
+    """A row as one of `kind`, which has more fields."""
+    return kind(**{one.name: getattr(row, one.name) for one in fields(row)}, **more)
 
 
 def json_value(answer: Answer | list[Any]) -> Any:
@@ -50,16 +56,14 @@ class _AnswerSchema(GenerateJsonSchema):
         return super().normalize_name(name).removesuffix("Row")
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
-        return super().dataclass_schema(schema) | {"title": name_of(schema["cls"])}
+        shown = super().dataclass_schema(schema) | {"title": name_of(schema["cls"])}
+        for part in shown["properties"].values():
+            part.pop("readOnly", None)  # of computed fields; nothing of an answer is written
+        return shown
 
     def dataclass_field_schema(self, schema: core_schema.DataclassField) -> JsonSchemaValue:
         shown = super().dataclass_field_schema(schema)
         shown.pop("default", None)
-        return shown
-
-    def computed_field_schema(self, schema: core_schema.ComputedField) -> JsonSchemaValue:
-        shown = super().computed_field_schema(schema)
-        del shown["readOnly"]  # so are all of an answer
         return shown
 
     def field_is_required(self, field: Any, total: bool) -> bool:

@@ -13,10 +13,9 @@ from approvals.policies import node_policies
 from approvals.queries import ApprovalRow
 from checkpoints.queries.threads import ThreadSummary
 from checkpoints.store import NewCheckpoint
-from checkpoints.views import ActivityRow, CheckpointRow, ThreadRow
+from checkpoints.views import ActivityRow, CheckpointRow, InputRow, ThreadRow
 from dashboard.documents.state_shape import Shape
 from dashboard.kit.shapes.requests import Json
-from dashboard.kit.shapes.rows import Activity, Input
 
 
 class ThreadNow(Shape):
@@ -87,9 +86,9 @@ class LeaseTaken(Shape):
     thread: ThreadNow
     state: Json
     config: Json
-    activities: list[Activity] = Field(description="On record of the step in progress.")
+    activities: list[ActivityRow] = Field(description="On record of the step in progress.")
     approvals: list[RequestNow] = Field(description="Of the step in progress, newest revisions.")
-    messages: list[Input] = Field(description="Not taken yet.")
+    messages: list[InputRow] = Field(description="Not taken yet.")
 
 
 class LeaseRenewed(Shape):
@@ -138,7 +137,7 @@ class BegunActivity(Shape):
     what_next: str = Field(description="What a refusal wants: go_on, stop or roll_back.")
     comment: str = Field(description="What the reviewer said.")
     by: str = Field(description="Who decided.")
-    activity: Activity | None
+    activity: ActivityRow | None
     approvals: list[RequestNow]
     thread: ThreadNow
 
@@ -159,14 +158,14 @@ class CheckedActivity(Shape):
 class SettledActivity(Shape):
     """The recorded result of a call."""
 
-    activity: Activity
+    activity: ActivityRow
     thread: ThreadNow
 
 
 class RecordedActivities(Shape):
     """All that is on record of a step, by position."""
 
-    activities: list[Activity]
+    activities: list[ActivityRow]
     thread: ThreadNow
 
 
@@ -199,9 +198,9 @@ class NextStep(Shape):
     seq: int
     lease: Literal["yours", "other", "none"]
     thread: ThreadNow
-    messages: list[Input]
+    messages: list[InputRow]
     approvals: list[RequestNow] = Field(description="Open ones.")
-    undo: list[Activity] = Field(description="Effects that you are to undo, in this order.")
+    undo: list[ActivityRow] = Field(description="Effects that you are to undo, in this order.")
 
 
 class RecordedStep(Shape):
@@ -220,7 +219,7 @@ class RecordedStep(Shape):
     next_nodes: list[str]
     created_at: datetime
     delta: Json
-    activities: list[Activity] = Field(description="Oldest first, with former revisions.")
+    activities: list[ActivityRow] = Field(description="Oldest first, with former revisions.")
 
 
 class RecordedPast(Shape):
@@ -239,9 +238,7 @@ class RecordedPast(Shape):
     ) -> Self:
         """Checkpoints of the thread as they were read."""
         steps = [
-            RecordedStep.model_validate(
-                {**_fields(point), "activities": activities_of(activities[point.id])}
-            )
+            RecordedStep.model_validate({**_fields(point), "activities": activities[point.id]})
             for point in points
         ]
         more = bool(points) and points[-1].number < row.number
@@ -261,8 +258,3 @@ def _fields(point: CheckpointRow) -> dict[str, Any]:
 def requests_of(rows: list[ApprovalRow] | tuple[ApprovalRow, ...]) -> list[RequestNow]:
     """Requests as an agent is shown them."""
     return [RequestNow.model_validate(row) for row in rows]
-
-
-def activities_of(rows: list[ActivityRow]) -> list[Activity]:
-    """Records as the API shows them everywhere."""
-    return [Activity.model_validate(row) for row in rows]

@@ -17,14 +17,12 @@ from dashboard.external.answers import (
     NextStep,
     ReportKept,
     ThreadNow,
-    activities_of,
     requests_of,
 )
 from dashboard.external.requests import ReleaseLease, RenewLease, TakeLease
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.api.long_poll import WAIT_MAX, answer_after
 from dashboard.kit.api.parameters import whole
-from dashboard.kit.shapes.rows import Input
 
 from . import leases, next_steps
 from .leased_view import LEASE, OPTIONAL_LEASE, ExternalView, LeasedView, token_of
@@ -68,9 +66,9 @@ class TakeThread(ExternalView):
                 thread=ThreadNow.of(row),
                 state=queries.state_at(thread_id, work.head),
                 config=queries.config_of(thread_id),
-                activities=activities_of(recorded),
+                activities=recorded,
                 approvals=requests_of(list(requests.values())),
-                messages=[Input.model_validate(m) for m in queries.waiting_inputs(thread_id)],
+                messages=queries.waiting_inputs(thread_id),
             )
         )
 
@@ -146,7 +144,7 @@ def _shown(step: next_steps.Next) -> NextStep:
         seq=step.thread.last_seq,
         lease=step.lease,
         thread=ThreadNow.of(step.thread),
-        messages=[Input.model_validate(m) for m in step.messages],
+        messages=list(step.messages),
         approvals=requests_of(list(step.requests)),
-        undo=activities_of(list(step.undo)),
+        undo=list(step.undo),
     )

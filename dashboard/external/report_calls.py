@@ -21,7 +21,6 @@ from dashboard.external.answers import (
     RecordedActivities,
     ReportKept,
     SettledActivity,
-    activities_of,
     requests_of,
 )
 from dashboard.external.requests import (
@@ -36,7 +35,6 @@ from dashboard.external.requests import (
 )
 from dashboard.kit.api.base import answer, refusals
 from dashboard.kit.api.parsers import RecordsParser, ResultParser
-from dashboard.kit.shapes.rows import Activity
 from dashboard.threads.past import ThreadCheckpoints, ThreadEvents
 from workers.authoring.graph import Gate
 from workers.external.committed import Report
@@ -123,7 +121,7 @@ class BeginCall(LeasedView):
                 what_next=result.what_next,
                 comment=result.comment,
                 by=result.by,
-                activity=_activity(result),
+                activity=result.activity,
                 approvals=requests_of(result.requests),
                 thread=self.now(thread_id),
             )
@@ -165,10 +163,6 @@ def _gate(gate: ReportedGate | None) -> Gate | None:
     return None if gate is None else Gate(**gate.model_dump())
 
 
-def _activity(result: Answer) -> Activity | None:
-    return None if result.activity is None else Activity.model_validate(result.activity)
-
-
 class SettleCall(LeasedView):
     """Settle an activity."""
 
@@ -200,9 +194,7 @@ class SettleCall(LeasedView):
             tool=body.tool,
             args=body.args,
         )
-        return answer(
-            SettledActivity(activity=Activity.model_validate(row), thread=self.now(thread_id))
-        )
+        return answer(SettledActivity(activity=row, thread=self.now(thread_id)))
 
 
 def _usage(body: Any) -> dict[str, Any] | None:
@@ -228,9 +220,7 @@ class RecordCalls(LeasedView):
         rows = reports.record(
             self.actor, thread_id, self.lease, after=body.checkpoint, records=records
         )
-        return answer(
-            RecordedActivities(activities=activities_of(rows), thread=self.now(thread_id))
-        )
+        return answer(RecordedActivities(activities=rows, thread=self.now(thread_id)))
 
 
 class UndoCall(LeasedView):

@@ -228,8 +228,8 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
-    """Permission for an action now; `why` says in a sentence what is missing."""
+class Allowed:
+    """Permission for an action now, and what is missing."""
 
     allowed: bool
     why: str = ""
@@ -338,33 +338,33 @@ def needs(action: str) -> str:
     return f"Needs the role {either(roles)}."
 
 
-def allowed_actions(actor: HasRoles, thread: ThreadRow) -> dict[str, Allowance]:
+def allowed_actions(actor: HasRoles, thread: ThreadRow) -> dict[str, Allowed]:
     """For each of THREAD_ACTIONS whether it is possible now, and in words why not."""
     return {action: _allowance(actor, thread, action) for action in THREAD_ACTIONS}
 
 
-def _allowance(actor: HasRoles, thread: ThreadRow, action: str) -> Allowance:
+def _allowance(actor: HasRoles, thread: ThreadRow, action: str) -> Allowed:
     if message := lacks(actor, action):
-        return Allowance(False, message)
+        return Allowed(False, message)
     if thread.erased is not None:
-        return Allowance(False, closed(thread.erased))
+        return Allowed(False, closed(thread.erased))
     if message := beyond(thread, action):
-        return Allowance(False, message)
+        return Allowed(False, message)
     if action == "input" and not thread.message_channel:
-        return Allowance(False, no_message_channel(thread))
+        return Allowed(False, no_message_channel(thread))
     if thread.status not in _FROM[action]:
-        return Allowance(
+        return Allowed(
             False,
             f"Only possible while the thread is {either(map(in_words, _FROM[action]))}; "
             f"now it is {in_words(thread.status)}.",
         )
     if action == "settle" and question_of(thread.status, thread.waiting_on) is None:
-        return Allowance(False, "The thread has no open question about an effect.")
+        return Allowed(False, "The thread has no open question about an effect.")
     if action == "pause" and thread.wish == "pause":
-        return Allowance(False, "A pause is already requested; it comes after this step.")
+        return Allowed(False, "A pause is already requested; it comes after this step.")
     if action == "roll_back" and thread.number == 0:
-        return Allowance(False, "The thread is at its first checkpoint.")
-    return Allowance(True)
+        return Allowed(False, "The thread is at its first checkpoint.")
+    return Allowed(True)
 
 
 def reachable(counts: Mapping[str, int], action: str) -> dict[str, int]:

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from checkpoints import queries
 from checkpoints.state import deltas
 from dashboard.kit.api.base import MemberView, answer, refusals
-from dashboard.kit.shapes.rows import Agent, AgentDetail, AgentList
+from dashboard.kit.shapes.rows import AgentDetail, AgentList
 
 
 class Agents(MemberView):
@@ -22,10 +22,7 @@ class Agents(MemberView):
     )
     def get(self, request: Request) -> Response:
         """By name."""
-        results = [
-            Agent.model_validate(row) for row in queries.agents(workspace=self.actor.workspace)
-        ]
-        return answer(AgentList(results=results))
+        return answer(AgentList(results=queries.agents(workspace=self.actor.workspace)))
 
 
 class OneAgent(MemberView):

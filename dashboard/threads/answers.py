@@ -12,7 +12,7 @@ from checkpoints.views import CheckpointRow, EventRow, ThreadRow
 from dashboard.html.comparison.compare import Comparison
 from dashboard.html.comparison.endings import Ending
 from dashboard.identity.permissions import Actor
-from dashboard.kit.shapes.rows import Diff, Event, EventList, Place, ThreadDetail
+from dashboard.kit.shapes.rows import Diff, EventList, Place, ThreadDetail
 from dashboard.threads.page.outcome import outcome_of_undo
 
 
@@ -48,7 +48,7 @@ def thread_detail(
 
 def events_answer(rows: list[EventRow], *, after: int, limit: int) -> EventList:
     """The first `limit` of events read after a number; one more in `rows` says there are more."""
-    shown = [Event.model_validate(row) for row in rows[:limit]]
+    shown = rows[:limit]
     last = shown[-1].seq if shown else after
     return EventList(
         results=shown, last_seq=last, next_cursor=str(last) if len(rows) > limit else ""
@@ -63,7 +63,7 @@ def diff_answer(comparison: Comparison, ending: Ending | None = None) -> Diff:
             "to": _position(comparison.new),
             "patch": comparison.patch,
             "common": None if comparison.common is None else _position(comparison.common),
-            "diverged": {"from": _event(comparison.old_event), "to": _event(comparison.new_event)},
+            "diverged": {"from": comparison.old_event, "to": comparison.new_event},
             "diverged_step": comparison.diverged.step,
             "equal_steps": comparison.equal,
             "compared_all": comparison.diverged.whole,
@@ -74,7 +74,3 @@ def diff_answer(comparison: Comparison, ending: Ending | None = None) -> Diff:
 
 def _position(row: CheckpointRow) -> Place:
     return Place(thread=row.thread, checkpoint=row.id, number=row.number, step=row.step)
-
-
-def _event(row: EventRow | None) -> Event | None:
-    return None if row is None else Event.model_validate(row)

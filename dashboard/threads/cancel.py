@@ -27,7 +27,6 @@ from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.shapes.rows import Checkpoint, ThreadDetail
 from dashboard.kit.shapes.texts import Reason
 from dashboard.threads.preview_shapes import BELOW
-from dashboard.threads.preview_shapes import EffectFate as FateShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +177,7 @@ class CancelPreview(Shape):
     checkpoint: Checkpoint | None
     head: UUID
     version: int
-    effects: list[FateShape]
+    effects: list[EffectFate]
     undo: list[UUID]
     withdrawn_approvals: list[UUID]
     children: dict[str, int] = Field(description=BELOW)
@@ -190,7 +189,7 @@ class CancelPreview(Shape):
             checkpoint=None if plan.target is None else Checkpoint.model_validate(plan.target),
             head=plan.head,
             version=plan.version,
-            effects=[FateShape.model_validate(e) for e in plan.all_effects],
+            effects=list(plan.all_effects),
             undo=list(plan.undo),
             withdrawn_approvals=[a.id for a in plan.approvals],
             children=dict(plan.children),

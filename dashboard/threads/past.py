@@ -30,7 +30,6 @@ from dashboard.kit.api.parameters import choice, flag, ident, rows, whole, words
 from dashboard.kit.api.renderers import YAMLRenderer, ZipRenderer
 from dashboard.kit.shapes.django_request import django_request
 from dashboard.kit.shapes.rows import (
-    Activity,
     ActivityList,
     Checkpoint,
     CheckpointList,
@@ -234,7 +233,7 @@ class ThreadActivities(Past):
             rows = recorded(thread_id, point.branch, point.step + 1)
         else:
             rows = queries.activities(thread_id, limit=self.limit(ACTIVITIES))
-        return answer(ActivityList(results=[Activity.model_validate(row) for row in rows]))
+        return answer(ActivityList(results=rows))
 
 
 class ThreadDiff(Past):

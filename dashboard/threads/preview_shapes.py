@@ -6,18 +6,9 @@ from typing import Any, Literal
 from uuid import UUID
 
 from dashboard.documents.state_shape import Shape
-from dashboard.kit.shapes.rows import Activity
 from dashboard.threads.plans.expected_calls import AGAIN, MAYBE, REUSED, Expected
 
 CALLS_TOLD = 200
-
-
-class EffectFate(Shape):
-    """The fate of an effect in a rollback: undoable, stays or unknown."""
-
-    activity: Activity
-    fate: str
-    text: str
 
 
 class ExpectedCall(Shape):

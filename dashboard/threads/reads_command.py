@@ -22,11 +22,9 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 from dashboard.kit.filters import add_options, read_options
 from dashboard.kit.shapes.rows import (
-    Activity,
     ActivityList,
     Checkpoint,
     CheckpointList,
-    Event,
     Thread,
     ThreadList,
 )
@@ -177,7 +175,7 @@ def _follow(command: PersonalCommand, actor: Actor, row: ThreadRow, kinds: list[
         for event in result:
             seq = event.seq
             if command.as_json:
-                line = json.dumps(json.loads(json_of(Event.model_validate(event))))
+                line = json.dumps(json.loads(json_of(event)))
             else:
                 cells = table("", ("",) * 4, [_event_cells(event, names)]).rows[0]
                 line = f"{cells[0]:>5}  {cells[1]}  {cells[2]:<22}  {' '.join(cells[3].split())}"
@@ -234,7 +232,7 @@ def activities(command: PersonalCommand) -> None:
         )
         for a in rows
     )
-    answer = ActivityList(results=[Activity.model_validate(a) for a in rows])
+    answer = ActivityList(results=rows)
     command.show(answer, table("", columns, shown))
     if not rows:
         command.say("Nothing is recorded yet.")

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from approvals import gates
 from checkpoints import queries, store
+from checkpoints.views import EffectFate
 from dashboard.errors import translated
 from dashboard.fields.validation import (
     REASON_MAX,
@@ -23,7 +24,7 @@ from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.shapes.rows import Checkpoint
 from dashboard.kit.shapes.texts import Id, Reason
 from dashboard.threads.plans.changes import RollBackPlan, roll_back_plan
-from dashboard.threads.preview_shapes import BELOW, EffectFate, ExpectedCalls
+from dashboard.threads.preview_shapes import BELOW, ExpectedCalls
 from dashboard.threads.target import same_version, thread_for
 from workers.external.settled import go_back_alone
 
@@ -119,7 +120,7 @@ class RollBackPreview(ExpectedCalls):
             head=plan.head,
             version=plan.version,
             steps=plan.steps,
-            effects=[EffectFate.model_validate(e) for e in plan.effects],
+            effects=list(plan.effects),
             withdrawn_approvals=[a.id for a in plan.approvals],
             children=dict(plan.children),
             **cls.as_json(plan.expected),

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from approvals import queries as gates
 from checkpoints import queries
+from checkpoints.views import VerificationRow
 from dashboard.fields.filters import CALL, given_at, read
 from dashboard.fields.thread_filters import THREADS, selection_of
 from dashboard.kit.api.base import PREVIEW, TRACEPARENT, MemberView, answer, refusals
@@ -18,8 +19,7 @@ from dashboard.kit.api.parameters import IF_MATCH, LIMIT_MAX, rows, words
 from dashboard.kit.filters import call_parameters
 from dashboard.kit.shapes.previews import SecondPersonAsked
 from dashboard.kit.shapes.requests import Nothing
-from dashboard.kit.shapes.rows import Counts, Thread, ThreadDetail, ThreadList, Verification
-from dashboard.kit.shapes.savings import Saved
+from dashboard.kit.shapes.rows import Counts, Thread, ThreadDetail, ThreadList
 from dashboard.threads.answers import thread_detail
 from dashboard.threads.cancel import Cancel, CancelAnswer, CancelPreview, cancel, preview_cancel
 from dashboard.threads.edit import Edit, EditAnswer, EditPreview, edit, preview_edit
@@ -106,7 +106,7 @@ class ThreadCounts(MemberView):
                 ),
                 damaged=queries.integrity(workspace=self.actor.workspace).damaged,
                 cap=queries.COUNT_CAP,
-                saved=Saved.model_validate(queries.fleet_saved(workspace=self.actor.workspace)),
+                saved=queries.fleet_saved(workspace=self.actor.workspace),
             )
         )
 
@@ -210,7 +210,7 @@ class VerifyThread(MemberView):
     @extend_schema(
         operation_id="threads_verify",
         request=Nothing,
-        responses={200: Verification, **refusals(404, 409)},
+        responses={200: VerificationRow, **refusals(404, 409)},
         summary="Compute the thread's past again",
         description="Events, checkpoints, activities, approvals, decisions and files. A thread "
         f"with more than 20,000 events answers 409: `{COMMAND} verify` takes its time.",
@@ -218,7 +218,7 @@ class VerifyThread(MemberView):
     def post(self, request: Request, thread_id: UUID) -> Response:
         """200 also where something is broken: `intact` says so."""
         self.body(Nothing)
-        return answer(Verification.model_validate(verify(self.actor, thread_id)))
+        return answer(verify(self.actor, thread_id))
 
 
 class RollBackThread(MemberView):

@@ -10,7 +10,7 @@ from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.queries import why
 from checkpoints.states import Status
-from checkpoints.views import ThreadRow, Why
+from checkpoints.views import ReasonRow, ThreadRow
 
 QUEUED_TOO_LONG = timedelta(seconds=3)
 # Nothing holds these up; a page need not say so.
@@ -18,7 +18,9 @@ _MOVING = ("working", "finished")
 _NEED_WORKERS = (Status.QUEUED, Status.RUNNING, Status.SLEEPING, Status.ROLLING_BACK)
 
 
-def why_waiting(thread: ThreadRow, *, approvals: Sequence[ApprovalRow] | None = None) -> Why | None:
+def why_waiting(
+    thread: ThreadRow, *, approvals: Sequence[ApprovalRow] | None = None
+) -> ReasonRow | None:
     """Explain what holds the thread up and what to do about it; None while nothing does.
 
     `approvals` are its open requests if the caller has read them already.
@@ -45,14 +47,14 @@ def why_waiting(thread: ThreadRow, *, approvals: Sequence[ApprovalRow] | None = 
     return result
 
 
-def _held(thread: ThreadRow) -> Why | None:
+def _held(thread: ThreadRow) -> ReasonRow | None:
     """The reason of a thread that waits only for the undo window of a decision; else None."""
     held = [row for row in gates.unsettled(thread.id) if row.effective_at is not None]
     if not held:
         return None
     first = min(held, key=lambda row: row.effective_at or row.requested_at)
     until = f"{(first.effective_at or first.requested_at).astimezone(UTC):%H:%M:%S} UTC"
-    return Why(
+    return ReasonRow(
         "gate",
         why.sentence(f"Decided: {first.headline.rstrip('.')}; it counts from {until} on"),
         first.decided_at or first.requested_at,

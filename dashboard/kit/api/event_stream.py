@@ -24,8 +24,9 @@ from rest_framework.renderers import JSONRenderer
 
 from checkpoints import queries
 from checkpoints.errors import NotFound
+from checkpoints.views import EventRow
+from dashboard.documents.answer_json import json_value
 from dashboard.identity import senders
-from dashboard.kit.shapes.rows import Event
 from dashboard.live import process
 from dashboard.live.followers import wait_for_news
 
@@ -89,7 +90,7 @@ async def _messages(followed: Followed, seq: int) -> AsyncIterator[bytes]:
                 checked_at = time.monotonic()
             for row in rows:
                 seq = row.seq
-                yield _message(row.kind, row.model_dump(mode="json"), seq)
+                yield _message(row.kind, json_value(row), seq)
             if rows:
                 said_at = time.monotonic()
             if len(rows) == AT_ONCE or await wait_for_news(news, hub.poll_seconds):
@@ -100,7 +101,7 @@ async def _messages(followed: Followed, seq: int) -> AsyncIterator[bytes]:
 
 
 @process.tidy
-def _read(followed: Followed, seq: int, check: bool) -> list[Event]:
+def _read(followed: Followed, seq: int, check: bool) -> list[EventRow]:
     """The next events; with `check` the right to see them is looked at first. Raises Ended."""
     if check:
         actor = senders.sender(followed.headers)
@@ -110,8 +111,7 @@ def _read(followed: Followed, seq: int, check: bool) -> list[Event]:
         queries.thread(followed.thread, workspace=followed.workspace)
     except NotFound:
         raise Ended("The thread is gone.") from None
-    rows = queries.events_after(followed.thread, seq, limit=AT_ONCE, kinds=followed.kinds)
-    return [Event.model_validate(row) for row in rows]
+    return queries.events_after(followed.thread, seq, limit=AT_ONCE, kinds=followed.kinds)
 
 
 def _message(name: str, data: Any, seq: int | None = None) -> bytes:

@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from approvals.policies.coverage import held_tools
+from approvals.policies.coverage import HeldTool, held_tools
 from approvals.queries import ApprovalRow
+from checkpoints.agent_versions import External
+from checkpoints.log.closed_threads import ErasedRow
 from checkpoints.views import (
+    ELSEWHERE,
+    ActivityRow,
     AgentRow,
     CheckpointRow,
+    EventRow,
     InputRow,
+    ReasonRow,
     SavedRow,
     StorageRow,
     ThreadRow,
-    Why,
+    VerificationRow,
 )
-from dashboard.documents.closed_shape import Erased
+from dashboard.documents.answer_json import with_more
 from dashboard.documents.ending_shape import Ending
 from dashboard.documents.state_shape import Shape
-from dashboard.identity.permissions import HasRoles, allowed_actions
+from dashboard.errors import Fault
+from dashboard.identity.permissions import Allowed, HasRoles, allowed_actions
 from dashboard.threads.page.code_question import open_choices
 from dashboard.threads.page.outcome import UndoOutcome
 
-from .savings import Saved
-
 # Addresses that differ from the names of actions.
 ADDRESS = {"roll_back": "rollback"}
-ELSEWHERE = "it came with a capsule: `user:7` in it is user 7 of another installation"
-
-
-class Fault(Shape):
-    """One refused value."""
-
-    path: str
-    message: str
 
 
 class Problem(Shape):
@@ -51,55 +49,12 @@ class Problem(Shape):
     errors: list[Fault] | None = None
 
 
-class Verification(Shape):
-    """The result of verifying a thread; damage stays until no smaller one finds it intact."""
-
-    intact: bool
-    n_events: int
-    broken_seq: int | None = Field(description="the first event that is not to be trusted")
-    what: str
-    checked_by: str
-    checked_at: datetime
-    found_at: datetime | None = Field(description="since when the damage is known")
-    found_by: str
-
-
 class Lease(Shape):
     """The lease of a thread: its worker, until when, and its fence."""
 
     owner: str
     until: datetime | None
     fence: int
-
-
-class External(Shape):
-    """An agent that works elsewhere: what it reports is its own word."""
-
-    framework: str
-    can: list[str] = Field(description="what it can continue from: edit, fork, roll_back")
-    watched: bool = Field(description="only observed: nothing done here reaches it")
-
-
-class Reason(Shape):
-    """The reason for a thread's current status."""
-
-    kind: str
-    sentence: str
-    since: datetime
-    action: str
-    facts: dict[str, Any]
-
-    @classmethod
-    def of(cls, why: Why) -> Self:
-        """The same explanation as on the page."""
-        return cls.model_validate(why)
-
-
-class Allowed(Shape):
-    """Permission for an action now, and what is missing."""
-
-    allowed: bool
-    why: str
 
 
 class Thread(Shape):
@@ -142,9 +97,11 @@ class Thread(Shape):
     created_at: datetime
     message_channel: str = Field(description="the channel that takes new input; or empty")
     pinned: bool = Field(description="only the very code that it stopped with may take it")
-    integrity: Verification | None = Field(description="its last verification; null before any")
+    integrity: VerificationRow | None = Field(description="its last verification; null before any")
     external: External | None = Field(description="what an agent elsewhere says of itself")
-    erased: Erased | None = Field(description="by whom its content was erased; then it is closed")
+    erased: ErasedRow | None = Field(
+        description="by whom its content was erased; then it is closed"
+    )
 
     @classmethod
     def values(cls, row: ThreadRow) -> dict[str, Any]:
@@ -165,16 +122,6 @@ class Thread(Shape):
     def of(cls, row: ThreadRow) -> Self:
         """A row of a list."""
         return cls(**cls.values(row))
-
-
-class Input(Shape):
-    """A message that was received and not taken yet; `seq` is the number of its event."""
-
-    seq: int
-    message: Any
-    actor: str
-    at: datetime
-    imported: bool = Field(description=ELSEWHERE)
 
 
 class Storage(Shape):
@@ -238,13 +185,13 @@ class RollbackOutcome(Shape):
 class ThreadDetail(Thread):
     """A thread with what it waits for and what the caller may do with it now."""
 
-    why_waiting: Reason
+    why_waiting: ReasonRow
     actions: dict[str, Allowed]
     approvals: list[UUID] = Field(description="open requests, newest first")
     code_choices: list[str] = Field(description="what `code/` takes now")
-    inputs: list[Input] = Field(description="messages not taken yet, oldest first, at most 100")
+    inputs: list[InputRow] = Field(description="messages not taken yet, oldest first, at most 100")
     storage: Storage
-    saved: Saved
+    saved: SavedRow
     unpriced_calls: int = Field(
         description="model calls whose price nobody knows; `totals.cost` is without them"
     )
@@ -257,7 +204,7 @@ class ThreadDetail(Thread):
         cls,
         row: ThreadRow,
         *,
-        why: Why,
+        why: ReasonRow,
         actor: HasRoles,
         approvals: list[ApprovalRow],
         inputs: list[InputRow],
@@ -268,18 +215,18 @@ class ThreadDetail(Thread):
     ) -> Self:
         """The detail for one caller."""
         actions = {
-            ADDRESS.get(name, name): Allowed.model_validate(a)
-            for name, a in allowed_actions(actor, row).items()
+            ADDRESS.get(name, name): allowed
+            for name, allowed in allowed_actions(actor, row).items()
         }
         return cls(
             **cls.values(row),
-            why_waiting=Reason.of(why),
+            why_waiting=why,
             actions=actions,
             approvals=[a.id for a in approvals],
             code_choices=list(open_choices(row)),
-            inputs=[Input.model_validate(i) for i in inputs],
+            inputs=inputs,
             storage=Storage.model_validate(storage),
-            saved=Saved.model_validate(saved),
+            saved=saved,
             unpriced_calls=unpriced_calls,
             rollback_outcome=None if undo_outcome is None else RollbackOutcome.of(undo_outcome),
         )
@@ -302,7 +249,7 @@ class Counts(Shape):
     open_approvals: int = Field(description="counted up to 1,000")
     damaged: int = Field(description="records that a verification found damaged")
     cap: int
-    saved: Saved = Field(description="of the newest threads where there were over 2,000 faults")
+    saved: SavedRow = Field(description="of the newest threads where there were over 2,000 faults")
 
 
 class Checkpoint(Shape):
@@ -342,62 +289,18 @@ class CheckpointList(Shape):
     next_cursor: str
 
 
-class Event(Shape):
-    """An entry of a thread's log."""
-
-    seq: int
-    kind: str
-    actor: str
-    data: Any
-    at: datetime
-    hash: str
-    prev_hash: str
-    imported: bool = Field(description=ELSEWHERE)
-    untrusted: bool = Field(description="the record is damaged at or before it: do not rely on it")
-
-
 class EventList(Shape):
     """Events after a sequence number, oldest first; continue with `?after=<last_seq>`."""
 
-    results: list[Event]
+    results: list[EventRow]
     last_seq: int
     next_cursor: str
-
-
-class Activity(Shape):
-    """Something that happened once."""
-
-    id: UUID
-    branch: int
-    step: int
-    node: str
-    index: int
-    key: str
-    kind: str
-    tool: str
-    state: str
-    approval: UUID | None = Field(description="the request under which it was carried out")
-    args: Any
-    result: Any = Field(
-        description='a part that JSON cannot hold exactly stands as `{"$exact": {kind: text}}`'
-    )
-    error: str
-    attempts: int
-    idempotency_key: str
-    progress: Any
-    usage: Any
-    sentence: str = Field(description="how its tool describes the call; empty where it does not")
-    undo: str
-    undo_result: Any
-    started_at: datetime
-    finished_at: datetime | None
-    cursor: Any = Field(description="where an unfinished call would continue")
 
 
 class ActivityList(Shape):
     """Activities, newest first."""
 
-    results: list[Activity]
+    results: list[ActivityRow]
 
 
 class Place(Shape):
@@ -421,7 +324,7 @@ class Diff(Shape):
     to: Place
     patch: list[dict[str, Any]]
     common: Place | None
-    diverged: dict[Literal["from", "to"], Event | None]
+    diverged: dict[Literal["from", "to"], EventRow | None]
     diverged_step: int | None
     equal_steps: int
     compared_all: bool = Field(description="False where it stopped before the end.")
@@ -430,46 +333,8 @@ class Diff(Shape):
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 
 
-class Agent(Shape):
-    """One agent version as a worker announced it."""
-
-    id: UUID
-    agent: str
-    version: int
-    fingerprint: str
-    label: str
-    description: str
-    schema_version: int
-    schema_: dict[str, Any] = Field(alias="schema", description="JSON Schema of the state")
-    channels: dict[str, Any]
-    graph: dict[str, Any]
-    tools: dict[str, Any]
-    queue: str
-    created_at: datetime
-    live_workers: int
-
-
-class Holding(Shape):
-    """An active policy that would ask about calls of a tool, or block them."""
-
-    policy: UUID
-    name: str
-    when: Literal["always", "depends on the call"]
-    blocks: bool = Field(description="It refuses the calls, and nobody is asked.")
-
-
-class HeldTool(Shape):
-    """A tool that the agent announces, and what holds it."""
-
-    tool: str
-    undo: str = Field(description="What undoes a call; empty: it cannot be undone.")
-    holdings: list[Holding] = Field(
-        description="Those that block first, the others in the order of the policies."
-    )
-    escapes: str = Field(description="Why no policy can hold it; empty where one can.")
-
-
-class AgentDetail(Agent):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentDetail(AgentRow):
     """An agent version with what holds its tools in this workspace."""
 
     held_tools: list[HeldTool]
@@ -477,15 +342,13 @@ class AgentDetail(Agent):
     @classmethod
     def of(cls, row: AgentRow, workspace: UUID) -> Self:
         """A version with what holds its tools in a workspace."""
-        own = Agent.model_validate(row).model_dump(by_alias=True)
-        held = [HeldTool.model_validate(one) for one in held_tools(row, workspace=workspace)]
-        return cls(**own, held_tools=held)
+        return with_more(cls, row, held_tools=held_tools(row, workspace=workspace))
 
 
 class AgentList(Shape):
     """The newest version of each agent."""
 
-    results: list[Agent]
+    results: list[AgentRow]
 
 
 class Artifact(BaseModel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
 
@@ -12,8 +13,9 @@ from pydantic import BaseModel
 from checkpoints import queries
 from checkpoints.states import Status
 from checkpoints.views import AgentRow
+from dashboard.documents.answer_json import with_more
 from dashboard.errors import Missing
-from dashboard.kit.shapes.rows import Agent, AgentDetail
+from dashboard.kit.shapes.rows import AgentDetail
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import facts, table
 
@@ -21,7 +23,8 @@ from .check import check, check_options
 from .impact import impact, impact_options
 
 
-class AgentInUse(Agent):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentInUse(AgentRow):
     """An agent version, and how many unfinished threads of each status stand on it."""
 
     threads: dict[str, int]
@@ -29,8 +32,7 @@ class AgentInUse(Agent):
     @classmethod
     def of(cls, row: AgentRow, counted: dict[Status, int]) -> Self:
         """A row with its threads."""
-        own = Agent.model_validate(row).model_dump(by_alias=True)
-        return cls(**own, threads={str(s): n for s, n in counted.items()})
+        return with_more(cls, row, threads={str(s): n for s, n in counted.items()})
 
 
 class AgentsInUse(BaseModel):

@@ -12,9 +12,8 @@ from approvals.queries import ApprovalRow
 from approvals.rules.verdicts import GATES
 from checkpoints import queries
 from checkpoints.states import FINISHED, Status
-from checkpoints.views import ThreadRow, WorkerRow
+from checkpoints.views import EventRow, ReasonRow, ThreadRow, WorkerRow
 from dashboard.identity.permissions import Actor, allowed_actions
-from dashboard.kit.shapes.rows import Event, Reason
 from dashboard.threads.answers import thread_detail
 from dashboard.threads.page.code_question import WORDS, open_choices
 from dashboard.threads.page.effect_question import effect_question_of
@@ -59,7 +58,7 @@ class Facts(BaseModel):
     workers_of_queue: int
     workers_with_both: int
     approvals: list[OpenRequest]
-    last_event: Event | None
+    last_event: EventRow | None
 
 
 class Remedy(BaseModel):
@@ -75,7 +74,7 @@ class Standstill(BaseModel):
     thread: UUID
     title: str
     status: str
-    why_waiting: Reason
+    why_waiting: ReasonRow
     facts: Facts
     remedies: list[Remedy]
 
@@ -123,7 +122,7 @@ def _facts(row: ThreadRow, open_ones: list[ApprovalRow], alive: list[WorkerRow])
         workers_of_queue=len(of_queue),
         workers_with_both=len(with_code & of_queue),
         approvals=[OpenRequest.model_validate(a, from_attributes=True) for a in open_ones],
-        last_event=Event.model_validate(newest[0]) if newest else None,
+        last_event=newest[0] if newest else None,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from checkpoints.states import EventKind
-from checkpoints.views import ActivityRow, EventRow, ThreadRow, Why
+from checkpoints.views import ActivityRow, EventRow, ReasonRow, ThreadRow
 
 KINDS = (EventKind.STEP_FAILED, EventKind.THREAD_FAILED)
 
@@ -29,7 +29,7 @@ class Failure:
     done: tuple[ActivityRow, ...]
     tried: tuple[ActivityRow, ...]
 
-    def is_said_in(self, note: Why | None) -> bool:
+    def is_said_in(self, note: ReasonRow | None) -> bool:
         """Say whether a note has the whole error, whatever its blanks."""
         return note is not None and _words(self.error) in _words(note.sentence)
 

@@ -15,7 +15,7 @@ from uuid import UUID
 from checkpoints import queries
 from checkpoints.queries import Family, FanOut, Relative
 from checkpoints.states import LIVE, Status
-from checkpoints.views import ThreadRow, Why
+from checkpoints.views import ReasonRow, ThreadRow
 from dashboard.wording.why import why_waiting
 
 type Roles = frozenset[str]
@@ -145,7 +145,7 @@ class FamilyPage:
         return None if result is None else tree_of(result)
 
     @cached_property
-    def children_why(self) -> Why | None:
+    def children_why(self) -> ReasonRow | None:
         """Which children it waits for; None where it waits for something else or not at all."""
         if queries.awaited(self.thread) is None:  # Mostly seen without a statement.
             return None

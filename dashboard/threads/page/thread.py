@@ -19,10 +19,10 @@ from checkpoints.views import (
     EventRow,
     InputRow,
     Page,
+    ReasonRow,
     SavedRow,
     StorageRow,
     ThreadRow,
-    Why,
 )
 from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.anatomy_shape import Anatomy
@@ -286,7 +286,7 @@ class ThreadPage:
         return gates.for_thread(self.thread.id, open_only=True)
 
     @cached_property
-    def why(self) -> Why | None:
+    def why(self) -> ReasonRow | None:
         return why_waiting(self.thread, approvals=self.approvals)
 
     @cached_property
