@@ -11,20 +11,24 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
 
 NAMED_AT_MOST: Final = 6
 REORDERED: Final = "the order of its statements"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One part that differs; a text is None where there is none or it was too large to keep."""
+class CodeChange:
+    """A function, method, class or name of a module, or (without a name) a file."""
 
     file: str
     name: str
     kind: Literal["changed", "added", "removed"]
-    before: str | None = None
+    before: Annotated[
+        str | None, Field(description="Normalised source; null where there is none or large.")
+    ] = None
     after: str | None = None
 
     def __str__(self) -> str:
@@ -38,25 +42,25 @@ class Change:
         return list(_side_by_side((self.before or "").split("\n"), (self.after or "").split("\n")))
 
 
-def changes(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[Change]:
+def changes(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[CodeChange]:
     """The parts in which two versions differ, by file; empty where either was not recorded."""
     if not before or not after:
         return []
     old, new = _by_place(before), _by_place(after)
-    changes: list[Change] = []
+    changes: list[CodeChange] = []
     for file in sorted({file for file, _ in (*old, *new)}):
         of_file = list(_of_file(file, old, new))
         named = [c for c in of_file if c.name]
         if named or not of_file:
             changes += named
         elif _has_names(file, old) and _has_names(file, new):
-            changes.append(Change(file, REORDERED, "changed"))
+            changes.append(CodeChange(file, REORDERED, "changed"))
         else:
             changes += of_file
     return changes
 
 
-def summary(changes: Sequence[Change], at_most: int = NAMED_AT_MOST) -> str:
+def summary(changes: Sequence[CodeChange], at_most: int = NAMED_AT_MOST) -> str:
     """The changes as part of a sentence; empty without any."""
     named = ", ".join(str(change) for change in changes[:at_most])
     more = len(changes) - at_most
@@ -75,22 +79,22 @@ def _of_file(
     file: str,
     old: Mapping[tuple[str, str], Mapping[str, Any]],
     new: Mapping[tuple[str, str], Mapping[str, Any]],
-) -> Iterator[Change]:
+) -> Iterator[CodeChange]:
     keys = dict.fromkeys(p for p in (*new, *old) if p[0] == file)
     if all(p not in old for p in keys) or all(p not in new for p in keys):
         added = next(iter(keys)) in new
         whole = (new if added else old).get((file, ""), {}).get("text")
-        yield Change(file, "", "added" if added else "removed", *_only(whole, new=added))
+        yield CodeChange(file, "", "added" if added else "removed", *_only(whole, new=added))
         return
     for key in keys:
         was, now = old.get(key), new.get(key)
         if was is not None and now is not None:
             if was["digest"] != now["digest"]:
-                yield Change(*key, "changed", was.get("text"), now.get("text"))
+                yield CodeChange(*key, "changed", was.get("text"), now.get("text"))
         elif now is not None:
-            yield Change(*key, "added", *_only(now.get("text"), new=True))
+            yield CodeChange(*key, "added", *_only(now.get("text"), new=True))
         elif was is not None:
-            yield Change(*key, "removed", *_only(was.get("text"), new=False))
+            yield CodeChange(*key, "removed", *_only(was.get("text"), new=False))
 
 
 def _only(text: str | None, *, new: bool) -> tuple[str | None, str | None]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Final
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from checkpoints.errors import InvalidValue, NotFound
 from checkpoints.postgres.list_conditions import condition, narrowing, parameters
@@ -42,32 +42,32 @@ SQL = sql_file(__file__, narrowed=condition(IncidentSelection))
 
 @dataclass(frozen=True, slots=True)
 class IncidentRow:
-    """An incident; `threads` ever were part of it, `affected` still are in trouble.
+    """An incident; `threads` ever were part of it, `in_trouble` still are.
 
-    `snoozed_until` is None once that time is over. An incident that closed by itself has no
-    `closed_by`.
+    `state` is open, taken, snoozed or closed. One that closed by itself has no `closed_by`.
     """
 
     id: UUID
-    workspace: UUID
+    workspace: Annotated[UUID, Field(exclude=True)]
     agent: str
     kind: str
     reason: str
     threads: int
-    affected: int
+    affected: Annotated[int, Field(serialization_alias="in_trouble")]
     opened_at: datetime
     last_at: datetime
     taken_by: str
     taken_at: datetime | None
     snoozed_until: datetime | None
-    snoozed_by: str
+    snoozed_by: Annotated[str, Field(exclude=True)]
     closed_at: datetime | None
     closed_by: str
     close_reason: str
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def state(self) -> str:
-        """One of STATES: where several hold, the last."""
+        """open, taken, snoozed or closed: where several hold, the last."""
         if self.closed_at is not None:
             return "closed"
         if self.snoozed_until is not None:
@@ -76,8 +76,8 @@ class IncidentRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SubjectRow:
-    """A thread of an incident, or the breaker or workspace that it is about (without a title)."""
+class IncidentThreadRow:
+    """A thread of an incident; of a breaker or a workspace's log `status` and `title` are null."""
 
     id: UUID
     title: str | None
@@ -146,9 +146,11 @@ def incident(incident_id: UUID, *, workspace: UUID) -> IncidentRow:
     return record_of(IncidentRow, rows[0])
 
 
-def newest_threads(incident_id: UUID, limit: int = NEWEST_SHOWN) -> list[SubjectRow]:
+def newest_threads(incident_id: UUID, limit: int = NEWEST_SHOWN) -> list[IncidentThreadRow]:
     """Those that joined an incident last."""
-    return [record_of(SubjectRow, row) for row in fetch_named(SQL.threads, (incident_id, limit))]
+    return [
+        record_of(IncidentThreadRow, row) for row in fetch_named(SQL.threads, (incident_id, limit))
+    ]
 
 
 def in_trouble(incident_id: UUID, *, workspace: UUID, limit: int) -> list[UUID]:

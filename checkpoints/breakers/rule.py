@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
+
+from pydantic import Field
 
 from ..postgres.sql_files import sql_file
 from ..selections import STOPPED_BY_FIELDS
@@ -40,7 +42,7 @@ class BreakerRow:
     reason: str
     opened_by: str
     opened_at: datetime
-    released_to: int
+    released_to: Annotated[int, Field(exclude=True)]
     releases: int
     released_at: datetime | None
     released_by: str

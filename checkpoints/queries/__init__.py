@@ -71,7 +71,7 @@ from .installation.backlog import (
 )
 from .installation.board import BoardLook, board_look
 from .installation.breakers import (
-    Progress,
+    BreakerThreads,
     Touched,
     breaker,
     breaker_progress,

@@ -70,7 +70,7 @@ def _release(who: Actor, texts: Mapping[str, str], *_: object, breaker_id: UUID)
     row = queries.breaker(breaker_id, workspace=who.workspace)
     if not row.is_open:
         raise NotAllowedNow("This breaker has been released already.")
-    progress = queries.breaker_progress(who.workspace).get(row.id, queries.Progress())
+    progress = queries.breaker_progress(who.workspace).get(row.id, queries.BreakerThreads())
     parts = {"some": PARTS[0], "number": "5", "percent": "10"}
     return {
         "breaker": open_breaker(row, progress, people([row.opened_by])),

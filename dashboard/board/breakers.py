@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from datetime import datetime
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -14,44 +13,24 @@ from rest_framework.response import Response
 
 from checkpoints import queries
 from checkpoints.breakers.rule import BreakerRow
-from checkpoints.queries import Progress
+from checkpoints.queries import BreakerThreads
+from dashboard.documents.answer_json import with_more
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.api.base import MemberView, answer, refusals
 
 
-class BreakerThreads(Shape):
-    """Threads of an open breaker, by its effect on them.
-
-    `stopped`: queued until the release. `at_work`: their workers end what they are doing. `waits`:
-    for something else; they stop when that comes. `released` by status, since the newest release.
-    """
-
-    stopped: int
-    at_work: int
-    waits: int
-    released: dict[str, int]
-
-
-class Breaker(Shape):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breaker(BreakerRow):
     """A breaker; `threads` is null where it is closed."""
 
-    id: UUID
-    selection: dict[str, Any]
-    reason: str
-    opened_by: str
-    opened_at: datetime
-    releases: int
-    released_by: str
-    released_at: datetime | None
-    closed_at: datetime | None
     threads: BreakerThreads | None
 
     @classmethod
-    def of(cls, row: BreakerRow, progress: Mapping[UUID, Progress]) -> Self:
+    def of(cls, row: BreakerRow, progress: Mapping[UUID, BreakerThreads]) -> Self:
         """A row, with how its threads stand."""
-        threads = progress.get(row.id, Progress()) if row.is_open else None
-        return cls.model_validate({**asdict(row), "threads": threads})
+        threads = progress.get(row.id, BreakerThreads()) if row.is_open else None
+        return with_more(cls, row, threads=threads)
 
 
 class BreakerList(Shape):

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.breakers.rule import BreakerRow
-from checkpoints.queries import Progress
+from checkpoints.queries import BreakerThreads
 from checkpoints.states import Status
 from dashboard.fields.thread_filters import selection_words
 from dashboard.identity.people import people
@@ -30,11 +30,11 @@ class OpenBreaker:
     row: BreakerRow
     what: str
     by: str
-    progress: Progress
+    progress: BreakerThreads
     released: Sequence[tuple[str, int]]
 
 
-def open_breaker(row: BreakerRow, progress: Progress, names: dict[str, str]) -> OpenBreaker:
+def open_breaker(row: BreakerRow, progress: BreakerThreads, names: dict[str, str]) -> OpenBreaker:
     """One of them as templates need it."""
     released = [(str(s), progress.released[s]) for s in ORDER if s in progress.released]
     by = names.get(row.opened_by, row.opened_by)
@@ -47,7 +47,7 @@ def shown_breakers(workspace: UUID, rows: Sequence[BreakerRow]) -> list[OpenBrea
         return []
     progress = queries.breaker_progress(workspace)
     names = people(row.opened_by for row in rows)
-    return [open_breaker(r, progress.get(r.id, Progress()), names) for r in rows]
+    return [open_breaker(r, progress.get(r.id, BreakerThreads()), names) for r in rows]
 
 
 def narrowed(q: str, agent: str) -> dict[str, str]:

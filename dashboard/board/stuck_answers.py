@@ -9,15 +9,8 @@ from uuid import UUID
 from pydantic import Field
 
 from checkpoints import queries
+from checkpoints.queries.search.stuck import StuckCount
 from dashboard.documents.state_shape import Shape
-
-
-class StuckCount(Shape):
-    """Number of threads of an agent that are stuck at a node."""
-
-    agent: str
-    node: str = Field(description="empty where no node comes next")
-    threads: int
 
 
 class StuckThread(Shape):

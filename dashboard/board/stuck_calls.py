@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints import queries
-from dashboard.board.stuck_answers import StuckAnswer, StuckCount, StuckThread
+from dashboard.board.stuck_answers import StuckAnswer, StuckThread
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.api.parameters import LIMIT_MAX, rows, words
 
@@ -40,7 +40,7 @@ class StuckThreads(MemberView):
         return answer(
             StuckAnswer(
                 total=counts.total,
-                counts=[StuckCount.model_validate(one) for one in counts.groups],
+                counts=list(counts.groups),
                 results=[StuckThread.of(row) for row in results],
             )
         )

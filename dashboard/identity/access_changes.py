@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from django.db import connection, transaction
+from pydantic import Field
 
 from checkpoints import store
 from checkpoints.errors import NotAllowedNow, NotFound
@@ -32,23 +33,23 @@ _ENDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class AccessChangeRow:
-    """A change of what a person may do: what it `gives` whom, who asked, who decided.
-
-    `user_id` is None for an account that is still to be made. `state` is waiting, confirmed,
-    refused or expired.
-    """
+    """A change of access: what it gives whom; `state` is waiting, confirmed, refused or expired."""
 
     id: UUID
-    workspace: UUID
-    action: str
-    user_id: int | None
+    workspace: Annotated[UUID, Field(exclude=True)]
+    action: Annotated[str, Field(exclude=True)]
+    user_id: Annotated[
+        int | None, Field(description="Null for an account that is still to be made.")
+    ]
     name: str
-    gives: tuple[str, ...]
+    gives: Annotated[tuple[str, ...], Field(description="In words.")]
     asked_by: str
     asked_at: datetime
     expires_at: datetime
     state: str
-    decided_by: str
+    decided_by: Annotated[
+        str, Field(description="`command:access` where it was done on the machine itself.")
+    ]
     decided_at: datetime | None
 
     @property

@@ -15,12 +15,13 @@ import string
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from django.db.models.functions import Now
+from pydantic import Field
 
 from checkpoints import queries, store
 from checkpoints.log.recorded import RowChange
@@ -77,14 +78,14 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """A token as people may see it; `state` is active, expired or revoked."""
+    """A token without its secret; `state` is active, expired or revoked."""
 
     prefix: str
     name: str
     user: str
-    user_id: int
-    workspace: str
-    workspace_id: UUID
+    user_id: Annotated[int, Field(exclude=True)]
+    workspace: Annotated[str, Field(exclude=True)]
+    workspace_id: Annotated[UUID, Field(exclude=True)]
     scopes: tuple[str, ...]
     state: str
     made_by: str

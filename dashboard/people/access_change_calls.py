@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Self
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
-from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -22,30 +19,10 @@ from dashboard.people.accounts.access_changes import (
 )
 
 
-class AccessChange(Shape):
-    """A change of access: what it gives whom; `state` is waiting, confirmed, refused or expired."""
-
-    id: UUID
-    user_id: int | None = Field(description="Null for an account that is still to be made.")
-    name: str
-    gives: list[str] = Field(description="In words.")
-    asked_by: str
-    asked_at: datetime
-    expires_at: datetime
-    state: str
-    decided_by: str = Field(description="`command:access` where it was done on the machine itself.")
-    decided_at: datetime | None
-
-    @classmethod
-    def of(cls, row: AccessChangeRow) -> Self:
-        """The row for the wire."""
-        return cls(**{name: getattr(row, name) for name in cls.model_fields})
-
-
 class AccessChangeList(Shape):
     """Changes of access: those that wait, then the newest."""
 
-    results: list[AccessChange]
+    results: list[AccessChangeRow]
 
 
 class AccessChanges(MemberView):
@@ -59,7 +36,7 @@ class AccessChanges(MemberView):
     def get(self, request: Request) -> Response:
         """For auditors and admins."""
         rows = list_access_changes(self.actor)
-        return answer(AccessChangeList(results=[AccessChange.of(row) for row in rows]))
+        return answer(AccessChangeList(results=rows))
 
 
 class ConfirmAccessChange(MemberView):
@@ -70,7 +47,7 @@ class ConfirmAccessChange(MemberView):
     @extend_schema(
         operation_id="access_changes_confirm",
         request=Nothing,
-        responses={200: AccessChange, **refusals(404, 409, 422)},
+        responses={200: AccessChangeRow, **refusals(404, 409, 422)},
         summary="Confirm what another admin asked for",
         description="It is carried out as it was asked. 403 for a token, for the one who asked, "
         "and for the person concerned.",
@@ -78,7 +55,7 @@ class ConfirmAccessChange(MemberView):
     def post(self, request: Request, change_id: UUID) -> Response:
         """409 where it ended, or is no longer possible."""
         self.body(Nothing)
-        return answer(AccessChange.of(confirm_access_change(self.actor, change_id)))
+        return answer(confirm_access_change(self.actor, change_id))
 
 
 class RefuseAccessChange(MemberView):
@@ -89,10 +66,10 @@ class RefuseAccessChange(MemberView):
     @extend_schema(
         operation_id="access_changes_refuse",
         request=Nothing,
-        responses={200: AccessChange, **refusals(404, 409, 422)},
+        responses={200: AccessChangeRow, **refusals(404, 409, 422)},
         summary="Refuse a change of access, or withdraw your own",
     )
     def post(self, request: Request, change_id: UUID) -> Response:
         """The change as it ended: it never happens."""
         self.body(Nothing)
-        return answer(AccessChange.of(refuse_access_change(self.actor, change_id)))
+        return answer(refuse_access_change(self.actor, change_id))

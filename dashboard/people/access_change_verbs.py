@@ -10,7 +10,7 @@ from dashboard.errors import Missing
 from dashboard.identity.access_changes import AccessChangeRow
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
-from dashboard.people.access_change_calls import AccessChange, AccessChangeList
+from dashboard.people.access_change_calls import AccessChangeList
 from dashboard.people.accounts.access_changes import (
     confirm_access_change,
     list_access_changes,
@@ -21,7 +21,7 @@ from dashboard.people.accounts.access_changes import (
 def list_changes(command: PersonalCommand) -> None:
     """Those that wait, then the newest."""
     rows = list_access_changes(command.actor("access"))
-    payload = AccessChangeList(results=[AccessChange.of(row) for row in rows])
+    payload = AccessChangeList(results=rows)
     command.show(payload, _table(rows))
     if not rows:
         command.say("There are none.")
@@ -30,13 +30,13 @@ def list_changes(command: PersonalCommand) -> None:
 def confirm(command: PersonalCommand) -> None:
     """Carry one out, on record as done on the machine itself."""
     row = confirm_access_change(command.actor("access"), _ident(command))
-    command.show(AccessChange.of(row), _table([row]))
+    command.show(row, _table([row]))
 
 
 def refuse(command: PersonalCommand) -> None:
     """Let one not happen."""
     row = refuse_access_change(command.actor("access"), _ident(command))
-    command.show(AccessChange.of(row), _table([row]))
+    command.show(row, _table([row]))
 
 
 def _ident(command: PersonalCommand) -> UUID:

@@ -24,7 +24,7 @@ from dashboard.identity.second_factor.records import FactorRow
 from dashboard.people.logins import ceremonies, proposals
 from dashboard.people.logins.attempts import use_code, use_passkey
 from dashboard.people.logins.confirmation import clock, confirm, confirmed
-from dashboard.people.logins.proposals import Proposal
+from dashboard.people.logins.proposals import ProposedFactor
 
 from .accounts import administration
 from .accounts.access_changes import Gift, guarded, of_person
@@ -42,7 +42,7 @@ def second_factor(actor: Actor) -> FactorRow | None:
 
 @dataclass(frozen=True, slots=True)
 class RequiredFactor:
-    """Roles of a workspace that need a second factor, and the names of those who have none."""
+    """Roles that need a second factor, and the names of those who have to set one up yet."""
 
     roles: tuple[str, ...]
     without: tuple[str, ...]
@@ -66,7 +66,7 @@ def require_factor(who: Administrator, roles: Iterable[str]) -> RequiredFactor:
     return required_factor(who)
 
 
-def propose_second_factor(actor: Actor) -> Proposal:
+def propose_second_factor(actor: Actor) -> ProposedFactor:
     """A secret for an authenticator app; nothing is stored before a code of it is confirmed."""
     require(actor, "confirm")
     user = _present(actor)

@@ -15,13 +15,15 @@ from dashboard.documents.state_shape import Shape
 from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import ROLES
 from dashboard.identity.second_factor.codes import CODE_MAX
+from dashboard.identity.second_factor.passkeys import PasskeyRow
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.shapes.django_request import django_request
 from dashboard.kit.shapes.requests import Nothing, RequestShape
 from dashboard.kit.shapes.texts import NotBlank, OneOf
 from dashboard.people.logins.confirmation import PASSWORD_MAX
-from dashboard.people.logins.proposals import TICKET_MAX
+from dashboard.people.logins.proposals import TICKET_MAX, ProposedFactor
 from dashboard.people.second_factor import (
+    RequiredFactor,
     add_second_factor,
     confirm_by_code,
     passkeys,
@@ -45,14 +47,6 @@ class SecondFactor(Shape):
     recovery_left: int
 
 
-class ProposedFactor(Shape):
-    """A secret for an authenticator app, also as `otpauth:` address; `ticket` adds it."""
-
-    secret: str
-    link: str
-    ticket: str
-
-
 class RecoveryCodes(Shape):
     """Codes that sign in once each in place of one of the app; no later call shows them."""
 
@@ -73,19 +67,10 @@ class AddFactor(RequestShape):
     password: Annotated[str, NotBlank(PASSWORD_MAX)] = Field(description="Is stored nowhere.")
 
 
-class Passkey(Shape):
-    """A passkey under the name that its person gave it."""
-
-    id: UUID
-    name: str
-    added_at: datetime
-    last_used_at: datetime | None
-
-
 class PasskeyList(Shape):
     """The caller's passkeys, the oldest first."""
 
-    results: list[Passkey]
+    results: list[PasskeyRow]
 
 
 class RemovePasskey(RequestShape):
@@ -98,13 +83,6 @@ class RequireFactor(RequestShape):
     """Exactly these roles need a second factor from now on; none: nobody does."""
 
     roles: Annotated[list[Annotated[str, OneOf(ROLES)]], Field(max_length=len(ROLES))]
-
-
-class RequiredFactor(Shape):
-    """Roles that need a second factor, and the names of those who have to set one up yet."""
-
-    roles: list[str]
-    without: list[str]
 
 
 class WithCode(RequestShape):
@@ -166,7 +144,7 @@ class ProposeSecondFactor(MemberView):
         """409 for a token, for somebody without a password, and where there is one already."""
         self.body(Nothing)
         made = propose_second_factor(self.actor)
-        return answer(ProposedFactor(secret=made.secret, link=made.link, ticket=made.ticket))
+        return answer(made)
 
 
 class RemoveOwnSecondFactor(MemberView):
@@ -220,7 +198,7 @@ class Passkeys(MemberView):
     def get(self, request: Request) -> Response:
         """The oldest first."""
         rows = passkeys(self.actor)
-        return answer(PasskeyList(results=[Passkey.model_validate(row) for row in rows]))
+        return answer(PasskeyList(results=rows))
 
 
 class RemoveOnePasskey(MemberView):
@@ -277,7 +255,7 @@ class RequiredSecondFactor(MemberView):
     def get(self, request: Request) -> Response:
         """For auditors and admins."""
         row = required_factor(Administrator(self.actor, superuser=False))
-        return answer(RequiredFactor.model_validate(row))
+        return answer(row)
 
     @extend_schema(
         operation_id="workspace_second_factor_require",
@@ -292,4 +270,4 @@ class RequiredSecondFactor(MemberView):
         """Counts with the next request of everybody."""
         body = self.body(RequireFactor)
         who = Administrator(self.actor, superuser=False)
-        return answer(RequiredFactor.model_validate(require_factor(who, body.roles)))
+        return answer(require_factor(who, body.roles))

@@ -134,7 +134,7 @@ def _page(
     return render(request, PAGE, context, status=error.status if error else 200)
 
 
-def _proposal(request: HttpRequest, ticket: str) -> proposals.Proposal:
+def _proposal(request: HttpRequest, ticket: str) -> proposals.ProposedFactor:
     if ticket:
         try:
             return proposals.proposed(request.user, ticket)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -29,31 +29,10 @@ from dashboard.people.sign_ins import (
 )
 
 
-class SignIn(Shape):
-    """A browser that is signed in; `current` is the one that this call comes from.
-
-    `method` is password, password and code, link or sso; `agent` is what the browser calls itself.
-    """
-
-    id: UUID
-    device: str
-    agent: str
-    address: str
-    method: str
-    begun_at: datetime
-    last_seen_at: datetime
-    current: bool
-
-    @classmethod
-    def of(cls, row: SignInRow) -> Self:
-        """The row for the wire."""
-        return cls(**{name: getattr(row, name) for name in cls.model_fields})
-
-
 class SignInList(Shape):
     """Sign-ins, the last seen first."""
 
-    results: list[SignIn]
+    results: list[SignInRow]
 
 
 class SignInsEnded(Shape):
@@ -73,7 +52,7 @@ class SignIns(MemberView):
     def get(self, request: Request) -> Response:
         """The last seen first; a token has none of its own and sees those of its user."""
         rows = list_sign_ins(self.actor)
-        return answer(SignInList(results=[SignIn.of(row) for row in rows]))
+        return answer(SignInList(results=rows))
 
 
 class EndOneSignIn(MemberView):

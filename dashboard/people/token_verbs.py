@@ -21,7 +21,10 @@ from gatepost_command import COMMAND
 
 
 class Shown(BaseModel):
-    """A token without its secret; `state` is active, expired or revoked."""
+    """A token without its secret; `state` is active, expired or revoked.
+
+    The command lists tokens of all workspaces, the API those of one: here `workspace` names it.
+    """
 
     model_config = ConfigDict(from_attributes=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from drf_spectacular.utils import extend_schema
 from pydantic import Field
@@ -55,27 +55,10 @@ class MakeUser(ChangeUser):
     roles: Annotated[list[Annotated[str, OneOf(ROLES)]], Field(min_length=1)]
 
 
-class User(Shape):
-    """A member of the workspace and the roles there."""
-
-    id: int
-    username: str
-    email: str
-    first_name: str
-    last_name: str
-    is_active: bool
-    roles: list[str]
-
-    @classmethod
-    def of(cls, row: UserRow) -> Self:
-        """The row for the wire."""
-        return cls.model_validate(row)
-
-
 class UserList(Shape):
     """The members of the workspace by name."""
 
-    results: list[User]
+    results: list[UserRow]
 
 
 class Users(MemberView):
@@ -93,12 +76,12 @@ class Users(MemberView):
     def get(self, request: Request) -> Response:
         """By name; for auditors and admins."""
         result = list_users(Administrator(self.actor, superuser=False))
-        return answer(UserList(results=[User.of(row) for row in result]))
+        return answer(UserList(results=result))
 
     @extend_schema(
         operation_id="users_make",
         request=MakeUser,
-        responses={201: User, 202: SecondAdminAsked, **refusals(404, 422)},
+        responses={201: UserRow, 202: SecondAdminAsked, **refusals(404, 422)},
         summary="Make a user with roles",
     )
     def post(self, request: Request) -> Response:
@@ -111,7 +94,7 @@ class Users(MemberView):
             roles=body.roles,
             **body.values(),
         )
-        return answer(User.of(row), status=201)
+        return answer(row, status=201)
 
 
 class OneUser(MemberView):
@@ -122,14 +105,14 @@ class OneUser(MemberView):
     @extend_schema(
         operation_id="users_change",
         request=ChangeUser,
-        responses={200: User, 202: SecondAdminAsked, **refusals(404, 409, 422)},
+        responses={200: UserRow, 202: SecondAdminAsked, **refusals(404, 409, 422)},
         summary="Change a user and their roles",
     )
     def post(self, request: Request, user_id: int) -> Response:
         """Change the members that are sent; the others stay."""
         body = self.body(ChangeUser)
         who = Administrator(self.actor, superuser=False)
-        return answer(User.of(edit_user(who, user_id, body.values(), roles=body.roles)))
+        return answer(edit_user(who, user_id, body.values(), roles=body.roles))
 
 
 class UnlinkUser(RequestShape):

@@ -24,16 +24,16 @@ from dashboard.people.accounts.users import (
 )
 from dashboard.people.second_factor import remove_factor_of
 from dashboard.people.second_factor_calls import Removed
-from dashboard.people.sign_in_calls import SignIn, SignInList, SignInsEnded
+from dashboard.people.sign_in_calls import SignInList, SignInsEnded
 from dashboard.people.sign_ins import end_other_sign_ins, end_sign_in, list_sign_ins, sign_out_user
-from dashboard.people.user_calls import User, UserList
+from dashboard.people.user_calls import UserList
 from gatepost_command import COMMAND
 
 
 def list_people(command: PersonalCommand) -> None:
     """All members of the workspace with their roles."""
     rows = list_users(_administrator(command))
-    command.show(UserList(results=[User.of(row) for row in rows]), _table(rows))
+    command.show(UserList(results=rows), _table(rows))
 
 
 def create(command: PersonalCommand) -> None:
@@ -81,7 +81,7 @@ def enable(command: PersonalCommand) -> None:
 def sign_ins(command: PersonalCommand) -> None:
     """The browsers that the person of --as is signed in with."""
     rows = list_sign_ins(command.actor("read"))
-    payload = SignInList(results=[SignIn.of(row) for row in rows])
+    payload = SignInList(results=rows)
     names = ("id", "device", "address", "by", "signed in", "last seen")
     command.show(
         payload,
@@ -153,7 +153,7 @@ def _administrator(command: PersonalCommand) -> Administrator:
 
 
 def _show(command: PersonalCommand, row: UserRow) -> None:
-    command.show(User.of(row), _table([row]))
+    command.show(row, _table([row]))
 
 
 def _table(rows: list[UserRow]) -> Table:

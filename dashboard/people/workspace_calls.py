@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated
 
 from drf_spectacular.utils import extend_schema
 from pydantic import Field
@@ -25,31 +24,10 @@ from dashboard.people.accounts.users import (
 from dashboard.people.rename_workspace import Workspace
 
 
-class Token(Shape):
-    """A token without its secret; `state` is active, expired or revoked."""
-
-    prefix: str
-    name: str
-    user: str
-    scopes: list[str]
-    state: str
-    made_by: str
-    created_at: datetime
-    expires_at: datetime | None
-    last_used_at: datetime | None
-    revoked_at: datetime | None
-    revoked_by: str
-
-    @classmethod
-    def of(cls, row: TokenRow) -> Self:
-        """The row for the wire."""
-        return cls(**{name: getattr(row, name) for name in cls.model_fields})
-
-
 class TokenList(Shape):
     """Tokens of the workspace, newest first."""
 
-    results: list[Token]
+    results: list[TokenRow]
 
 
 class SetPassword(RequestShape):
@@ -90,7 +68,7 @@ class Tokens(MemberView):
     def get(self, request: Request) -> Response:
         """Newest first; for auditors and admins."""
         rows = list_tokens(Administrator(self.actor, superuser=False))
-        return answer(TokenList(results=[Token.of(row) for row in rows]))
+        return answer(TokenList(results=rows))
 
 
 class RevokeOneToken(MemberView):
@@ -101,14 +79,14 @@ class RevokeOneToken(MemberView):
     @extend_schema(
         operation_id="tokens_revoke",
         request=Nothing,
-        responses={200: Token, **refusals(404, 422)},
+        responses={200: TokenRow, **refusals(404, 422)},
         summary="End a token for good",
     )
     def post(self, request: Request, prefix: str) -> Response:
         """A second time changes nothing."""
         self.body(Nothing)
         who = Administrator(self.actor, superuser=False)
-        return answer(Token.of(end_token(who, prefix)))
+        return answer(end_token(who, prefix))
 
 
 class PasswordOfUser(MemberView):

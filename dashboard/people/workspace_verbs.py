@@ -15,7 +15,6 @@ from dashboard.kit.terminal.console import PersonalCommand, Verb, translated
 from dashboard.kit.terminal.tables import Table, facts, table
 from dashboard.people.rename_workspace import RENAME_WORKSPACE, Workspace
 from dashboard.people.second_factor import require_factor, required_factor
-from dashboard.people.second_factor_calls import RequiredFactor
 
 ACTOR = "command:workspace"
 
@@ -55,7 +54,7 @@ def second_factor(command: PersonalCommand) -> None:
         wanted = [] if words == "none" else [word for word in words.split(",") if word]
         row = require_factor(who, wanted)
     command.show(
-        RequiredFactor.model_validate(row),
+        row,
         facts(
             "Second factor",
             [

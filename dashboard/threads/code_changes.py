@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Self
 from uuid import UUID
 
 from pydantic import Field
 
-from checkpoints.code_parts import Change
+from checkpoints.code_parts import CodeChange
 from dashboard.documents.state_shape import Shape
 from dashboard.kit.shapes.problems import of_action
 from dashboard.kit.shapes.rows import Problem
 from dashboard.threads.code import Chosen
-
-
-class CodeChange(Shape):
-    """A function, method, class or name of a module, or (without a name) a file."""
-
-    file: str
-    name: str
-    kind: Literal["changed", "added", "removed"]
-    before: str | None = Field(description="Normalised source; null where there is none or large.")
-    after: str | None
 
 
 class CodeChanges(Shape):
@@ -32,9 +22,9 @@ class CodeChanges(Shape):
     alike: list[UUID] = Field(description="Threads that ask the very same, up to 200.")
 
     @classmethod
-    def from_row(cls, changes: Sequence[Change], alike: list[UUID]) -> Self:
+    def from_row(cls, changes: Sequence[CodeChange], alike: list[UUID]) -> Self:
         """The answer."""
-        return cls(changes=[CodeChange.model_validate(one) for one in changes], alike=alike)
+        return cls(changes=list(changes), alike=alike)
 
 
 class ChosenOne(Shape):

@@ -45,18 +45,17 @@ class Touched:
 
 
 @dataclass(slots=True)
-class Progress:
-    """Threads of an open breaker by part.
+class BreakerThreads:
+    """Threads of an open breaker, by its effect on them.
 
-    `stopped`: somebody could take it; `at_work`: a worker ends what it is doing; `waits`: for
-    something else, and does not continue when that comes; `released` by status, also of those that
-    have ended since.
+    `stopped`: queued until the release. `at_work`: their workers end what they are doing. `waits`:
+    for something else; they stop when that comes. `released` by status, since the newest release.
     """
 
     stopped: int = 0
     at_work: int = 0
     waits: int = 0
-    released: dict[Status, int] = field(default_factory=dict)
+    released: dict[str, int] = field(default_factory=dict)
 
 
 def breakers(workspace: UUID) -> list[BreakerRow]:
@@ -84,12 +83,12 @@ def touched(workspace: UUID, selection: Mapping[str, Any]) -> Touched:
     return Touched(statuses, sum(elsewhere for _, _, elsewhere in result))
 
 
-def breaker_progress(workspace: UUID) -> dict[UUID, Progress]:
+def breaker_progress(workspace: UUID) -> dict[UUID, BreakerThreads]:
     """{breaker: its threads by part} for each open one of the workspace that has threads."""
-    results: dict[UUID, Progress] = {}
+    results: dict[UUID, BreakerThreads] = {}
     live = [str(status) for status in LIVE]
     for ident, status, part, n in rows(SQL.progress, (live, workspace, live)):
-        row = results.setdefault(ident, Progress())
+        row = results.setdefault(ident, BreakerThreads())
         if part == "released":
             row.released[Status(status)] = n
         else:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import Field
 
 from ...postgres.sql_files import sql_file
 from ...state import deltas
@@ -51,7 +53,7 @@ class StuckCount:
     """Number of threads of an agent that are stuck at a node."""
 
     agent: str
-    node: str
+    node: Annotated[str, Field(description="empty where no node comes next")]
     threads: int
 
 

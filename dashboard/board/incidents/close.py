@@ -5,13 +5,13 @@ from __future__ import annotations
 from uuid import UUID
 
 from approvals.incidents import responses
+from approvals.incidents.queries import IncidentRow
 from checkpoints.states import WorkspaceEventKind
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
 from dashboard.kit.inputs import RequiredReason
 from dashboard.kit.shapes.requests import RequestShape
 
-from .incidents import Incident
 from .target import INCIDENT, changed
 
 
@@ -21,7 +21,7 @@ class CloseIncident(RequestShape):
     reason: RequiredReason
 
 
-def close(actor: Actor, wanted: CloseIncident, incident_id: UUID) -> Incident:
+def close(actor: Actor, wanted: CloseIncident, incident_id: UUID) -> IncidentRow:
     """Close an incident; the next one that fails alike opens another."""
     row = responses.close(
         incident_id,
@@ -38,7 +38,7 @@ CLOSE = Action(
     right="incident",
     target=INCIDENT,
     takes=CloseIncident,
-    answers=Incident,
+    answers=IncidentRow,
     perform=close,
     events=(WorkspaceEventKind.INCIDENT_CLOSED,),
     summary="Close an incident with a reason",

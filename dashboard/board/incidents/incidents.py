@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Self
+from dataclasses import dataclass
+from typing import Annotated
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -12,10 +12,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals.incidents import queries
-from approvals.incidents.queries import IncidentRow, IncidentSelection, SubjectRow
+from approvals.incidents.queries import (
+    IncidentRow,
+    IncidentSelection,
+    IncidentThreadRow,
+)
 from approvals.notify.texts.incident_kinds import NEWEST_SHOWN
 from checkpoints.errors import InvalidValue
 from dashboard.board.filters.incidents import INCIDENTS
+from dashboard.documents.answer_json import with_more
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, translated
 from dashboard.fields.filters import CALL, given_at, read
@@ -28,61 +33,17 @@ FILTERS = given_at(INCIDENTS, CALL)
 LIMIT = rows(LIMIT_MAX)
 
 
-class Incident(Shape):
-    """An incident; `threads` ever were part of it, `in_trouble` still are.
-
-    `state` is open, taken, snoozed or closed. One that closed by itself has no `closed_by`.
-    """
-
-    id: UUID
-    state: str
-    kind: str
-    agent: str
-    reason: str
-    threads: int
-    in_trouble: int
-    opened_at: datetime
-    last_at: datetime
-    taken_by: str
-    taken_at: datetime | None
-    snoozed_until: datetime | None
-    closed_at: datetime | None
-    closed_by: str
-    close_reason: str
-
-    @classmethod
-    def of(cls, row: IncidentRow) -> Self:
-        """The row for the wire."""
-        named = cls.model_fields.keys() - {"in_trouble"}
-        return cls(in_trouble=row.affected, **{name: getattr(row, name) for name in named})
-
-
-class IncidentThread(Shape):
-    """A thread of an incident; of a breaker or a workspace's log `status` and `title` are null."""
-
-    id: UUID
-    title: str | None
-    status: str | None
-    reason: str
-    since: datetime
-    in_trouble: bool
-
-    @classmethod
-    def of(cls, row: SubjectRow) -> Self:
-        """The row for the wire."""
-        return cls(**{name: getattr(row, name) for name in cls.model_fields})
-
-
-class IncidentDetail(Incident):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentDetail(IncidentRow):
     """An incident and its newest threads."""
 
-    newest: list[IncidentThread] = Field(description=f"At most {NEWEST_SHOWN}.")
+    newest: Annotated[list[IncidentThreadRow], Field(description=f"At most {NEWEST_SHOWN}.")]
 
 
 class IncidentList(Shape):
     """Incidents, the newest first; `next_cursor` is null on the last page."""
 
-    results: list[Incident]
+    results: list[IncidentRow]
     next_cursor: UUID | None
 
 
@@ -102,7 +63,7 @@ def list_incidents(
         # The name of a parameter, not a path within a body.
         raise Invalid(error.path, error.reason) from error
     last = rows[limit - 1].id if len(rows) > limit else None
-    return IncidentList(results=[Incident.of(row) for row in rows[:limit]], next_cursor=last)
+    return IncidentList(results=rows[:limit], next_cursor=last)
 
 
 @translated()
@@ -110,8 +71,7 @@ def one_incident(actor: Actor, incident_id: UUID) -> IncidentDetail:
     """An incident and its newest threads."""
     require(actor, "read")
     row = queries.incident(incident_id, workspace=actor.workspace)
-    newest = [IncidentThread.of(one) for one in queries.newest_threads(incident_id)]
-    return IncidentDetail(**Incident.of(row).model_dump(), newest=newest)
+    return with_more(IncidentDetail, row, newest=queries.newest_threads(incident_id))
 
 
 class Incidents(MemberView):

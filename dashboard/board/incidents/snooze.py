@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from approvals.incidents import responses
+from approvals.incidents.queries import IncidentRow
 from checkpoints import queries
 from checkpoints.states import WorkspaceEventKind
 from dashboard.identity.permissions import Actor
@@ -13,7 +14,6 @@ from dashboard.kit.action import Action
 from dashboard.kit.shapes.requests import Nothing, RequestShape
 from dashboard.kit.shapes.texts import Time
 
-from .incidents import Incident
 from .target import INCIDENT, changed
 
 
@@ -28,7 +28,7 @@ def time_after(span: timedelta) -> str:
     return (datetime.fromtimestamp(queries.clock(), UTC) + span).isoformat()
 
 
-def snooze(actor: Actor, wanted: SnoozeIncident, incident_id: UUID) -> Incident:
+def snooze(actor: Actor, wanted: SnoozeIncident, incident_id: UUID) -> IncidentRow:
     """Let nobody get news of it before the time."""
     row = responses.snooze(
         incident_id,
@@ -40,7 +40,7 @@ def snooze(actor: Actor, wanted: SnoozeIncident, incident_id: UUID) -> Incident:
     return changed(actor, row)
 
 
-def wake(actor: Actor, _: Nothing, incident_id: UUID) -> Incident:
+def wake(actor: Actor, _: Nothing, incident_id: UUID) -> IncidentRow:
     """Let news of a snoozed incident come again immediately; Conflict where it is not snoozed."""
     row = responses.wake(incident_id, workspace=actor.workspace, actor=actor.id)
     return changed(actor, row)
@@ -51,7 +51,7 @@ SNOOZE = Action(
     right="incident",
     target=INCIDENT,
     takes=SnoozeIncident,
-    answers=Incident,
+    answers=IncidentRow,
     perform=snooze,
     events=(WorkspaceEventKind.INCIDENT_SNOOZED,),
     summary="Snooze the notifications of an incident",
@@ -65,7 +65,7 @@ WAKE = Action(
     right="incident",
     target=INCIDENT,
     takes=Nothing,
-    answers=Incident,
+    answers=IncidentRow,
     perform=wake,
     events=(WorkspaceEventKind.INCIDENT_WOKEN,),
     summary="End the snooze of an incident",

@@ -5,16 +5,16 @@ from __future__ import annotations
 from uuid import UUID
 
 from approvals.incidents import responses
+from approvals.incidents.queries import IncidentRow
 from checkpoints.states import WorkspaceEventKind
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
 from dashboard.kit.shapes.requests import Nothing
 
-from .incidents import Incident
 from .target import INCIDENT, changed
 
 
-def take(actor: Actor, _: Nothing, incident_id: UUID) -> Incident:
+def take(actor: Actor, _: Nothing, incident_id: UUID) -> IncidentRow:
     """Take care of an incident; Conflict where somebody else does."""
     row = responses.take(
         incident_id, workspace=actor.workspace, person=actor.person, actor=actor.id
@@ -22,7 +22,7 @@ def take(actor: Actor, _: Nothing, incident_id: UUID) -> Incident:
     return changed(actor, row)
 
 
-def give_back(actor: Actor, _: Nothing, incident_id: UUID) -> Incident:
+def give_back(actor: Actor, _: Nothing, incident_id: UUID) -> IncidentRow:
     """Stop taking care of an incident; Conflict where the person does not."""
     row = responses.give_back(
         incident_id, workspace=actor.workspace, person=actor.person, actor=actor.id
@@ -35,7 +35,7 @@ TAKE = Action(
     right="incident",
     target=INCIDENT,
     takes=Nothing,
-    answers=Incident,
+    answers=IncidentRow,
     perform=take,
     events=(WorkspaceEventKind.INCIDENT_TAKEN,),
     summary="Assign an incident to yourself",
@@ -48,7 +48,7 @@ GIVE_BACK = Action(
     right="incident",
     target=INCIDENT,
     takes=Nothing,
-    answers=Incident,
+    answers=IncidentRow,
     perform=give_back,
     events=(WorkspaceEventKind.INCIDENT_RELEASED,),
     summary="Unassign an incident from yourself",

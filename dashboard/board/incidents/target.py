@@ -13,8 +13,6 @@ from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Target
 
-from .incidents import Incident
-
 
 def _incident_named(_: Actor, text: str) -> UUID:
     try:
@@ -23,11 +21,11 @@ def _incident_named(_: Actor, text: str) -> UUID:
         raise Missing("There is no such incident; `incident list` shows them.") from None
 
 
-def changed(actor: Actor, row: IncidentRow) -> Incident:
+def changed(actor: Actor, row: IncidentRow) -> IncidentRow:
     """The incident as it is after a change, which open pages show once it is committed."""
     send = partial(board_changed.send_robust, sender=None, workspace=actor.workspace)
     transaction.on_commit(send, robust=True)
-    return Incident.of(row)
+    return row
 
 
 INCIDENT = Target(name="incident", find=_incident_named, metavar="ID", page="incident")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from approvals.incidents.queries import IncidentSelection
+from approvals.incidents.queries import IncidentRow, IncidentSelection
 from dashboard.board.filters.incidents import INCIDENTS
 from dashboard.errors import Invalid
 from dashboard.identity import tokens
@@ -20,7 +20,6 @@ from dashboard.kit.terminal.tables import Table, table
 
 from . import incidents
 from .close import CLOSE
-from .incidents import Incident
 from .snooze import SNOOZE, WAKE, time_after
 from .take import GIVE_BACK, TAKE
 from .target import INCIDENT
@@ -48,11 +47,11 @@ def show(command: PersonalCommand) -> None:
     command.show(shown, _table([shown]), threads)
 
 
-def _show(command: PersonalCommand, _: Actor, shown: Incident, __: UUID) -> None:
+def _show(command: PersonalCommand, _: Actor, shown: IncidentRow, __: UUID) -> None:
     command.show(shown, _table([shown]))
 
 
-def _table(shown: Sequence[Incident]) -> Table:
+def _table(shown: Sequence[IncidentRow]) -> Table:
     names = people({one.taken_by for one in shown if one.taken_by})
     return table(
         "",
@@ -63,7 +62,7 @@ def _table(shown: Sequence[Incident]) -> Table:
                 one.kind,
                 one.agent,
                 one.threads,
-                one.in_trouble,
+                one.affected,
                 one.state,
                 names.get(one.taken_by, one.taken_by),
                 one.reason[:80],

@@ -41,7 +41,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class PasskeyRow:
-    """A passkey as its person sees it."""
+    """A passkey under the name that its person gave it."""
 
     id: UUID
     name: str

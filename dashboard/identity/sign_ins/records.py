@@ -45,7 +45,10 @@ _begun: dict[tuple[str, str, int], float] = {}
 
 @dataclass(frozen=True, slots=True)
 class SignInRow:
-    """A live sign-in as its person sees it; `method` is one of logins.listeners."""
+    """A browser that is signed in; `current` is the one that this call comes from.
+
+    `method` is password, password and code, link or sso; `agent` is what the browser calls itself.
+    """
 
     id: UUID
     device: str

@@ -44,7 +44,7 @@ SUBJECT_MAX, ISSUER_MAX = 255, 500
 
 @dataclass(frozen=True, slots=True)
 class UserRow:
-    """A member as admins and auditors see one."""
+    """A member of the workspace and the roles there."""
 
     id: int
     username: str

@@ -19,8 +19,8 @@ TICKET_MAX: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
-    """A secret for an app, its `otpauth:` address, and the ticket that brings it back."""
+class ProposedFactor:
+    """A secret for an authenticator app, also as `otpauth:` address; `ticket` adds it."""
 
     secret: str
     link: str
@@ -32,12 +32,12 @@ class Proposal:
         return " ".join(self.secret[i : i + 4] for i in range(0, len(self.secret), 4))
 
 
-def propose(user: Any) -> Proposal:
+def propose(user: Any) -> ProposedFactor:
     """A new secret for a user."""
     return _proposal(user, codes.new_secret())
 
 
-def proposed(user: Any, ticket: str) -> Proposal:
+def proposed(user: Any, ticket: str) -> ProposedFactor:
     """The proposal of a ticket; raises Invalid for an old one, or one of somebody else."""
     if len(ticket) > TICKET_MAX:
         raise Invalid("$.ticket", f"is longer than {TICKET_MAX} characters")
@@ -50,6 +50,6 @@ def proposed(user: Any, ticket: str) -> Proposal:
     return _proposal(user, content["secret"])
 
 
-def _proposal(user: Any, secret: str) -> Proposal:
+def _proposal(user: Any, secret: str) -> ProposedFactor:
     ticket = signing.dumps({"user": user.pk, "secret": secret}, salt=SALT)
-    return Proposal(secret, codes.link_of(secret, user.get_username()), ticket)
+    return ProposedFactor(secret, codes.link_of(secret, user.get_username()), ticket)

@@ -7,7 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from checkpoints import queries
-from checkpoints.code_parts import Change, changes
+from checkpoints.code_parts import CodeChange, changes
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from dashboard.identity.permissions import Actor, HasRoles, lacks
@@ -65,7 +65,7 @@ def alike(actor: Actor, thread: ThreadRow) -> list[UUID]:
     return [row.id for row in result]
 
 
-def changed_parts(thread: ThreadRow) -> list[Change]:
+def changed_parts(thread: ThreadRow) -> list[CodeChange]:
     """The parts in which the code that is offered differs from the one it stopped with."""
     request = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
     if request.get("kind") != "code" or "version" not in request:
