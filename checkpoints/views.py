@@ -178,14 +178,14 @@ class CheckpointRow:
 
 
 @dataclass(frozen=True, slots=True)
-class StepRow:
-    """One checkpoint on a way, as a summary tells it."""
+class StepTakenRow:
+    """A finished step: the checkpoint it ended with."""
 
     number: int
     step: int
     source: str
     nodes: tuple[str, ...]
-    next_nodes: tuple[str, ...]
+    next_nodes: Annotated[tuple[str, ...], Field(exclude=True)]
     at: datetime
     thread: UUID
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
 from uuid import UUID
+
+from pydantic import Field
 
 from checkpoints import queries as threads
 from checkpoints.state import deltas, marked
@@ -25,19 +27,16 @@ _STATES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class PriorEffect:
-    """An effect of the same node and step that began before the request was made.
-
-    `result` is the beginning of its result as JSON; `undo` names the tool that undoes it.
-    """
+class PriorRow:
+    """An effect of the same node and step that began before the request was made."""
 
     activity: UUID
     tool: str
-    sentence: str
+    sentence: Annotated[str, Field(description="The tool's description of the call, or empty.")]
     state: str
     at: datetime
-    result: str
-    undo: str
+    result: Annotated[str, Field(description="The beginning of its result, as JSON.")]
+    undo: Annotated[str, Field(description="The tool that undoes it; empty: it cannot be undone.")]
 
     @property
     def fate(self) -> str:
@@ -52,7 +51,7 @@ class PriorEffect:
 class PriorEffects:
     """The first PRIOR_MAX of them, oldest first; `complete`: there are no more."""
 
-    rows: tuple[PriorEffect, ...] = ()
+    rows: tuple[PriorRow, ...] = ()
     complete: bool = True
 
 
@@ -71,9 +70,9 @@ def prior_effects(row: ApprovalRow) -> PriorEffects:
     return PriorEffects(tuple(_prior(one) for one in some[:PRIOR_MAX]), len(some) <= PRIOR_MAX)
 
 
-def _prior(row: ActivityRow) -> PriorEffect:
+def _prior(row: ActivityRow) -> PriorRow:
     result = "" if row.result is None else deltas.canonical(marked.shown(row.result)).decode()
     if len(result) > RESULT_MAX:
         result = f"{result[: RESULT_MAX - 1]}…"
     at = row.finished_at or row.started_at
-    return PriorEffect(row.id, row.tool, row.sentence, row.state, at, result, row.undo)
+    return PriorRow(row.id, row.tool, row.sentence, row.state, at, result, row.undo)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
+
+from pydantic import Field, computed_field
 
 from checkpoints.errors import NotFound
 from checkpoints.postgres.named_rows import fetch_named
@@ -21,15 +23,19 @@ COUNT_CAP = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class EndpointRow:
-    """An endpoint as people may see it; `open`, `failed` and `late` count its deliveries.
+class SecretKept:
+    """That there is a secret, not which."""
 
-    `secrets` is [{since, until}]: that there are some, not what they are. `late`: those that were
-    tried and have not arrived yet.
-    """
+    since: datetime
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointRow:
+    """An endpoint; `target` is as much of its address as may be shown."""
 
     id: UUID
-    workspace: UUID
+    workspace: Annotated[UUID, Field(exclude=True)]
     kind: str
     name: str
     target: str
@@ -40,17 +46,39 @@ class EndpointRow:
     active: bool
     made_by: str
     created_at: datetime
-    secrets: list[dict[str, Any]]
+    secrets: list[SecretKept]
     open: int
-    late: int
+    late: int  # tried, and not arrived yet
     failed: int
     last_done_at: datetime | None
     last_error: str
 
+    @computed_field(  # type: ignore[prop-decorator]
+        description="Why today's settings refuse its address; empty where it is called."
+    )
     @property
     def refusal(self) -> str:
-        """Reason that it is not called by today's settings; "" for none."""
+        """The reason that it is not called."""
         return addresses.refusal(self.kind, self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRow:
+    """One news for one recipient; `state` is open, done, skipped or failed."""
+
+    id: UUID
+    news: UUID
+    kind: str
+    recipient: str
+    state: str
+    attempts: int
+    code: int | None
+    error: str
+    skipped: str
+    created_at: datetime
+    next_at: datetime
+    done_at: datetime | None
+    failed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +119,10 @@ def troubled(*, limit: int = 5) -> list[EndpointRow]:
     )
 
 
-def deliveries(endpoint_id: UUID, *, workspace: UUID, limit: int = 20) -> list[Any]:
+def deliveries(endpoint_id: UUID, *, workspace: UUID, limit: int = 20) -> list[DeliveryRow]:
     """The newest deliveries of an endpoint."""
-    return fetch_named(SQL.deliveries, (endpoint_id, workspace, limit))
+    rows = fetch_named(SQL.deliveries, (endpoint_id, workspace, limit))
+    return [record_of(DeliveryRow, row) for row in rows]
 
 
 def mails() -> bool:
@@ -114,6 +143,16 @@ def _endpoints(where: str, **params: Any) -> list[EndpointRow]:
     read = deltas.decode
     rows = fetch_named(f"{SQL.endpoint} {where}", {"cap": COUNT_CAP, **params})
     return [
-        record_of(EndpointRow, row, events=read, people=read, teams=read, secrets=read)
+        record_of(EndpointRow, row, events=read, people=read, teams=read, secrets=_secrets)
         for row in rows
+    ]
+
+
+def _secrets(text: str) -> list[SecretKept]:
+    return [
+        SecretKept(
+            since=datetime.fromisoformat(one["since"]),
+            until=None if one.get("until") is None else datetime.fromisoformat(one["until"]),
+        )
+        for one in deltas.decode(text)
     ]

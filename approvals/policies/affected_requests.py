@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
+
+from pydantic import Field
 
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.sql_files import sql_file
@@ -60,15 +62,18 @@ class Undone:
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
-    """The numbers of requests that need more than before, by status; `complete`: all were counted.
+class PolicyPreview:
+    """Number of requests that a change touches, by their state; nothing is changed.
 
-    `open` includes those under an older version of the changed policy.
+    Counts open ones under an older version of the policy, and all that would need more than when
+    they were created. `complete` is false if there are more than were examined.
     """
 
     open: int = 0
     held: int = 0
-    settled: int = 0
+    settled: Annotated[
+        int, Field(description="Decided for good, and their effect has not started.")
+    ] = 0
     complete: bool = True
 
     @property
@@ -99,7 +104,9 @@ def changed(
     return [one for one in there if one.active]
 
 
-def touched(workspace: UUID, active: Sequence[VersionRow], *, older_than: str = "") -> Touched:
+def touched(
+    workspace: UUID, active: Sequence[VersionRow], *, older_than: str = ""
+) -> PolicyPreview:
     """Count the requests that need more under these active policies, in their order.
 
     `older_than` is the label (`<uuid>@3`) of a policy's newest version: requests that wait under an
@@ -110,7 +117,7 @@ def touched(workspace: UUID, active: Sequence[VersionRow], *, older_than: str = 
     for row in undone(workspace):
         looked_at += 1
         counts[row.status] += is_touched(row, active, older_than)
-    return Touched(counts["pending"], counts["held"], counts["settled"], looked_at < AT_MOST)
+    return PolicyPreview(counts["pending"], counts["held"], counts["settled"], looked_at < AT_MOST)
 
 
 def is_touched(row: Undone, active: Sequence[VersionRow], older_than: str) -> bool:

@@ -42,13 +42,9 @@ JOIN gp_thread th ON th.id = x.thread_id ORDER BY x.started_at DESC, x.id DESC
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """One past action that a condition matches; `problem`: it has no answer, so it counts as met.
+    """A past action that matches; `problem`: the condition has no answer, so it counts as met."""
 
-    A policy that blocks asks people about such a one.
-
-    `approval` is None for an effect that nobody was asked about.
-    """
-
+    # None for an effect that nobody was asked about.
     approval: UUID | None
     thread: UUID
     thread_title: str
@@ -57,6 +53,7 @@ class Past:
     title: str
     outcome: str
     at: datetime
+    # With a policy that blocks, people are asked about such an action.
     problem: str = ""
 
 

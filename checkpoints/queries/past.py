@@ -18,7 +18,7 @@ from ..state import references
 from ..states import Status
 from ..tables import columns as tables
 from ..tables.readers import Reader, record_of
-from ..views import CheckpointRow, Page, StepRow, ThreadRow
+from ..views import CheckpointRow, Page, StepTakenRow, ThreadRow
 from .rows import decoded, names, rows
 from .states import materialized
 
@@ -237,13 +237,13 @@ FROM (SELECT * FROM seg ORDER BY depth LIMIT %s) s CROSS JOIN LATERAL (
 
 def steps_before(
     thread_id: UUID, checkpoint_id: UUID, *, limit: int = 20
-) -> tuple[list[StepRow], int]:
+) -> tuple[list[StepTakenRow], int]:
     """The newest checkpoints on the way to one, itself included, oldest first; and how many in all.
 
     They never change: neither does what lies before them. No state is read.
     """
     result = fetch_named(_STEPS, (thread_id, checkpoint_id, limit, limit, limit))
-    shown = [record_of(StepRow, r, nodes=names, next_nodes=names) for r in reversed(result)]
+    shown = [record_of(StepTakenRow, r, nodes=names, next_nodes=names) for r in reversed(result)]
     return shown, result[0].n_all if result else 0
 
 

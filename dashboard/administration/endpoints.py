@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from pydantic import Field
 
 from approvals.notify import endpoints, queries
 from approvals.notify.endpoints import OVERLAP_MAX, OVERLAP_SECONDS, Wanted
+from approvals.notify.queries import DeliveryRow, EndpointRow
 from approvals.notify.texts.kinds import (
     ADDRESS_MAX,
     DIGEST_MAX,
@@ -25,6 +26,7 @@ from approvals.notify.texts.kinds import (
     PLACES_MAX,
 )
 from checkpoints.states import WorkspaceEventKind
+from dashboard.documents.answer_json import with_more
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Missing, translated
 from dashboard.identity.permissions import Actor
@@ -93,79 +95,30 @@ class SwitchEndpoint(RequestShape):
     active: bool
 
 
-class SecretKept(Shape):
-    """That there is a secret, not which."""
-
-    since: datetime
-    until: datetime | None
-
-
-class Endpoint(Shape):
-    """An endpoint; `target` is as much of its address as may be shown."""
-
-    id: UUID
-    kind: str
-    name: str
-    target: str
-    events: list[str]
-    digest: int
-    people: list[str]
-    teams: list[str]
-    active: bool
-    made_by: str
-    created_at: datetime
-    secrets: list[SecretKept]
-    open: int
-    late: int
-    failed: int
-    last_done_at: datetime | None
-    last_error: str
-    refusal: str = Field(
-        description="Why today's settings refuse its address; empty where it is called."
-    )
-
-
-class EndpointMade(Endpoint):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointMade(EndpointRow):
     """A new endpoint or a new secret: `secret` is shown here and never again."""
 
-    secret: str = ""
+    secret: str
 
 
 class EndpointList(Shape):
     """The endpoints of the workspace by name."""
 
-    results: list[Endpoint]
+    results: list[EndpointRow]
 
 
-class Delivery(Shape):
-    """One news for one recipient; `state` is open, done, skipped or failed."""
-
-    id: UUID
-    news: UUID
-    kind: str
-    recipient: str
-    state: str
-    attempts: int
-    code: int | None
-    error: str
-    skipped: str
-    created_at: datetime
-    next_at: datetime
-    done_at: datetime | None
-    failed_at: datetime | None
-
-
-class EndpointDetail(Endpoint):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointDetail(EndpointRow):
     """An endpoint and what it was last told, newest first."""
 
-    deliveries: list[Delivery]
+    deliveries: list[DeliveryRow]
 
 
 def list_endpoints(actor: Actor) -> EndpointList:
     """The endpoints of the workspace, for auditors and admins."""
     require_audit(actor)
-    rows = queries.endpoints(workspace=actor.workspace)
-    return EndpointList(results=[Endpoint.model_validate(row) for row in rows])
+    return EndpointList(results=queries.endpoints(workspace=actor.workspace))
 
 
 @translated()
@@ -174,17 +127,16 @@ def one_endpoint(actor: Actor, endpoint_id: UUID) -> EndpointDetail:
     require_audit(actor)
     row = _read(actor, endpoint_id)
     last = queries.deliveries(endpoint_id, workspace=actor.workspace)
-    deliveries = [Delivery.model_validate(one) for one in last]
-    return EndpointDetail(**row.model_dump(), deliveries=deliveries)
+    return with_more(EndpointDetail, row, deliveries=last)
 
 
 def make_endpoint(actor: Actor, wanted: MakeEndpoint) -> EndpointMade:
     """A new endpoint, and the secret of a webhook, which nobody can show again."""
     made, secret = endpoints.make(actor.workspace, wanted.kind, wanted.wanted(), actor=actor.id)
-    return EndpointMade(**_read(actor, made).model_dump(), secret=secret)
+    return with_more(EndpointMade, _read(actor, made), secret=secret)
 
 
-def change_endpoint(actor: Actor, wanted: ChangeEndpoint, endpoint_id: UUID) -> Endpoint:
+def change_endpoint(actor: Actor, wanted: ChangeEndpoint, endpoint_id: UUID) -> EndpointRow:
     """Give an endpoint other values; None leaves one as it is."""
     endpoints.change(endpoint_id, wanted.wanted(), workspace=actor.workspace, actor=actor.id)
     return _read(actor, endpoint_id)
@@ -195,16 +147,16 @@ def rotate_endpoint(actor: Actor, wanted: RotateEndpoint, endpoint_id: UUID) -> 
     secret = endpoints.rotate(
         endpoint_id, workspace=actor.workspace, actor=actor.id, overlap=wanted.overlap
     )
-    return EndpointMade(**_read(actor, endpoint_id).model_dump(), secret=secret)
+    return with_more(EndpointMade, _read(actor, endpoint_id), secret=secret)
 
 
-def switch_endpoint(actor: Actor, wanted: SwitchEndpoint, endpoint_id: UUID) -> Endpoint:
+def switch_endpoint(actor: Actor, wanted: SwitchEndpoint, endpoint_id: UUID) -> EndpointRow:
     """Switch an endpoint on or off; off, what it has not got yet is dropped."""
     endpoints.switch(endpoint_id, wanted.active, workspace=actor.workspace, actor=actor.id)
     return _read(actor, endpoint_id)
 
 
-def try_endpoint(actor: Actor, _: Nothing, endpoint_id: UUID) -> Endpoint:
+def try_endpoint(actor: Actor, _: Nothing, endpoint_id: UUID) -> EndpointRow:
     """Have a test message sent; a mail endpoint for people sends it to the person who asks."""
     endpoints.try_out(
         endpoint_id, workspace=actor.workspace, actor=actor.id, recipient=actor.person
@@ -212,9 +164,8 @@ def try_endpoint(actor: Actor, _: Nothing, endpoint_id: UUID) -> Endpoint:
     return _read(actor, endpoint_id)
 
 
-def _read(actor: Actor, endpoint_id: UUID) -> Endpoint:
-    row = queries.endpoint(endpoint_id, workspace=actor.workspace)
-    return Endpoint.model_validate(row)
+def _read(actor: Actor, endpoint_id: UUID) -> EndpointRow:
+    return queries.endpoint(endpoint_id, workspace=actor.workspace)
 
 
 def _endpoint_named(actor: Actor, name: str) -> UUID:
@@ -249,7 +200,7 @@ CHANGE: Final = Action(
     target=ENDPOINT,
     takes=ChangeEndpoint,
     checked_apart=("target",),
-    answers=Endpoint,
+    answers=EndpointRow,
     perform=change_endpoint,
     events=(WorkspaceEventKind.ENDPOINT_CHANGED,),
     summary="Change an endpoint",
@@ -276,7 +227,7 @@ SWITCH: Final = Action(
     right="notify",
     target=ENDPOINT,
     takes=SwitchEndpoint,
-    answers=Endpoint,
+    answers=EndpointRow,
     perform=switch_endpoint,
     events=(WorkspaceEventKind.ENDPOINT_SWITCHED,),
     summary="Switch an endpoint on or off",
@@ -289,7 +240,7 @@ TEST: Final = Action(
     right="notify",
     target=ENDPOINT,
     takes=Nothing,
-    answers=Endpoint,
+    answers=EndpointRow,
     status=202,
     perform=try_endpoint,
     events=(WorkspaceEventKind.ENDPOINT_TESTED,),
@@ -355,7 +306,7 @@ def _show_secret(command: PersonalCommand, actor: Actor, shown: EndpointMade, *_
     command.say(f"{shown.name} ({shown.id}): this is the only time the secret is shown.")
 
 
-def _table(rows: list[Endpoint]) -> Table:
+def _table(rows: list[EndpointRow]) -> Table:
     return table(
         "",
         ("endpoint", "kind", "target", "is", "open", "failed", "last error", "refused"),

@@ -16,7 +16,7 @@ from django.db import transaction
 from approvals.gates import reopened_requests
 from approvals.policies import changes as policies
 from approvals.policies import queries as queries_policies
-from approvals.policies.affected_requests import Touched, changed, touched
+from approvals.policies.affected_requests import PolicyPreview, changed, touched
 from approvals.policies.drafts import ACTIONS, Draft, check
 from approvals.policies.preview import Tried, against_the_past
 from approvals.policies.queries import VersionRow
@@ -132,7 +132,7 @@ def preview_policy(
     waiting: str = "",
     active: bool | None = None,
     position: int | None = None,
-) -> Touched:
+) -> PolicyPreview:
     """Count the requests a change would touch; without an id: of a new policy, last in order.
 
     What the change would refuse is refused here, but for what it asks about these very requests.
@@ -155,7 +155,7 @@ def _touched(
     draft: Draft | None = None,
     active: bool | None = None,
     position: int | None = None,
-) -> Touched:
+) -> PolicyPreview:
     rows = queries_policies.policies(actor.workspace)
     known = {row.policy: row for row in rows}
     if policy_id is not None and policy_id not in known:

@@ -13,9 +13,10 @@ from rest_framework.response import Response
 
 from approvals.policies import drafts, facts
 from approvals.policies import queries as queries_policies
-from approvals.policies.affected_requests import Touched
+from approvals.policies.affected_requests import PolicyPreview
 from approvals.policies.changes import POLICIES_MAX
 from approvals.policies.conditions import LENGTH_MAX, claims, refusal
+from approvals.policies.preview import Past
 from approvals.policies.preview import Tried as TriedRows
 from approvals.policies.queries import VersionRow
 from approvals.policies.surprises import warnings
@@ -181,19 +182,6 @@ class PolicyDetail(Policy):
     versions: list[PolicyVersion]
 
 
-class PolicyPreview(Shape):
-    """Number of requests that a change touches, by their state; nothing is changed.
-
-    Counts open ones under an older version of the policy, and all that would need more than when
-    they were created. `complete` is false if there are more than were examined.
-    """
-
-    open: int
-    held: int
-    settled: int = Field(description="Decided for good, and their effect has not started.")
-    complete: bool
-
-
 class PolicyMade(RootModel[PolicyDetail | PolicyPreview]):
     """The policy afterwards; with `?preview=1` how many requests that would touch."""
 
@@ -202,20 +190,6 @@ class PolicyList(Shape):
     """The policies in their order."""
 
     results: list[Policy]
-
-
-class Past(Shape):
-    """A past action that matches; `problem`: the condition has no answer, so it counts as met."""
-
-    approval: UUID | None
-    thread: UUID
-    thread_title: str
-    kind: Literal["gate", "repeat", "operation", "effect"]
-    tool: str
-    title: str
-    outcome: str
-    at: datetime
-    problem: str
 
 
 class Tried(Shape):
@@ -263,7 +237,7 @@ class Policies(MemberView):
         """Create a policy, switched on and last in the order."""
         draft = draft_from(self.body(PolicyDraft).model_dump())
         if self.flag("preview"):
-            return answer(preview_of(preview_policy(self.actor, draft=draft)))
+            return answer(preview_policy(self.actor, draft=draft))
         return answer(detail_of(make_policy(self.actor, draft)), status=201)
 
 
@@ -303,7 +277,7 @@ class OnePolicy(MemberView):
             "position": body.position,
         }
         if self.flag("preview"):
-            return answer(preview_of(preview_policy(self.actor, policy_id, **change)))
+            return answer(preview_policy(self.actor, policy_id, **change))
         row, reopened = edit_policy(self.actor, policy_id, **change)
         return answer(detail_of(row, reopened))
 
@@ -338,7 +312,7 @@ def tried_of(result: TriedRows) -> Tried:
         claims=list(result.claims),
         warnings=list(result.warnings),
         n_matched=len(result.matched),
-        matched=[Past.model_validate(one) for one in result.matched],
+        matched=list(result.matched),
     )
 
 
@@ -361,11 +335,6 @@ def _version(row: VersionRow) -> dict[str, Any]:
         "claims": list(claims(row.condition)),
         "warnings": list(warnings(row.condition)),
     }
-
-
-def preview_of(counts: Touched) -> PolicyPreview:
-    """Convert the counts of touched requests for the wire."""
-    return PolicyPreview.model_validate(counts)
 
 
 def detail_of(row: VersionRow, reopened: int = 0) -> PolicyDetail:

@@ -27,7 +27,6 @@ from dashboard.administration.policy_calls import (
     PolicyDraft,
     PolicyList,
     detail_of,
-    preview_of,
     tried_of,
 )
 from dashboard.administration.policy_form import differences, seat_line, would_have
@@ -157,7 +156,7 @@ def preview(command: PersonalCommand) -> None:
         position=options["position"],
     )
     rows = [(name, getattr(counts, name)) for name in ("open", "held", "settled")]
-    command.show(preview_of(counts), facts("Requests that it touches", rows))
+    command.show(counts, facts("Requests that it touches", rows))
     if not counts.complete:
         command.say("There are more than were looked at.")
 

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals import queries as gates
-from approvals.gates.prior_effects import prior_effects
+from approvals.gates.prior_effects import PriorRow, prior_effects
 from approvals.queries import ApprovalRow
 from approvals.rules.votes import Vote as VoteRow
 from checkpoints import queries
@@ -98,19 +98,6 @@ class Former(Shape):
     why: str
 
 
-# The same fields as the row of the floor below, which mails read as well, with descriptions.
-class Prior(Shape):
-    """An effect of the same node and step that began before the request was made."""
-
-    activity: UUID
-    tool: str
-    sentence: str = Field(description="The tool's description of the call, or empty.")
-    state: str
-    at: datetime
-    result: str = Field(description="The beginning of its result, as JSON.")
-    undo: str = Field(description="The tool that undoes it; empty: it cannot be undone.")
-
-
 class Parent(Shape):
     """A thread in whose tree the one that asks is."""
 
@@ -138,7 +125,7 @@ class ApprovalDetail(Approval):
     questions: list[AskedBack]
     former: Former | None
     repeats: Repeated | None
-    done_before: list[Prior] = Field(
+    done_before: list[PriorRow] = Field(
         description="Effects of the same node that were done before it asked, at most 50."
     )
     origin: list[Parent] = Field(
@@ -175,7 +162,7 @@ class ApprovalDetail(Approval):
             "questions": _questions(row, now),
             "former": before,
             "repeats": earlier,
-            "done_before": [Prior.model_validate(one) for one in prior_effects(row).rows],
+            "done_before": list(prior_effects(row).rows),
             "origin": row.origin or [],
             "receipts": receipts_of(row, queries.thread(row.thread, workspace=row.workspace)),
         }

@@ -13,11 +13,11 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from approvals.gates.prior_effects import PriorRow
 from dashboard.documents.state_shape import Shape
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.api.parameters import choice
 
-from .approval_detail import Prior
 from .report import DecisionReport, Proved, ReportedDifference, Verdict
 from .report_outcomes import CAME_OF_ALL, CameOf
 from .report_page import attachment
@@ -152,7 +152,7 @@ class Report(Shape):
     looks: list[ReportedLook]
     votes: list[ReportedVote]
     execution: ReportedExecution | None
-    done_before: list[Prior] = Field(
+    done_before: list[PriorRow] = Field(
         description="Effects of the same node that were done before it asked, at most 50."
     )
     came_of: list[CameOf]
@@ -201,7 +201,7 @@ class Report(Shape):
             looks=[ReportedLook(person=who, at=look.at) for who, look in report.looks],
             votes=[ReportedVote.of(one) for one in report.verdicts],
             execution=_execution(report),
-            done_before=[Prior.model_validate(one) for one in report.page.prior.rows],
+            done_before=list(report.page.prior.rows),
             came_of=[CameOf.of(one) for one in report.came_of],
             came_of_all=report.outcomes.complete,
             undo=row.undo,

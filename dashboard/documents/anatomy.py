@@ -19,14 +19,11 @@ from dashboard.html import graphs
 
 from .anatomy_shape import (
     Anatomy,
-    Call,
     Environment,
     FileInUse,
     Mission,
     Model,
     ModelUse,
-    StepTaken,
-    Thought,
     Tools,
 )
 from .state_document import HISTORY, files_in
@@ -45,8 +42,8 @@ def anatomy_of(thread: ThreadRow, point: CheckpointRow, state: Mapping[str, Any]
         at=point.created_at,
         mission=_mission(thread, point, state, version),
         tools=Tools(
-            results=[_call(one) for one in calls if not one.later],
-            since=[_call(one) for one in calls if one.later],
+            results=[one for one in calls if not one.later],
+            since=[one for one in calls if one.later],
             files=_files(state, calls),
             at_most=CALLS,
         ),
@@ -66,19 +63,13 @@ def _mission(
     ahead = graphs.ahead(version.graph, point.next_nodes, begun=False)
     return Mission(
         goal=goal if isinstance(goal, str) and goal.strip() else thread.title,
-        finished=[StepTaken.model_validate(one) for one in steps],
+        finished=steps,
         n_earlier=n_steps - len(steps),
         next_nodes=list(point.next_nodes),
         remaining=[n["name"] for n in version.graph.get("nodes", ()) if n["name"] in ahead],
-        reasoning=[
-            Thought.model_validate(one) for one in queries.thoughts_before(point.thread, point.id)
-        ],
+        reasoning=queries.thoughts_before(point.thread, point.id),
         at_most=THOUGHTS,
     )
-
-
-def _call(row: CallRow) -> Call:
-    return Call.model_validate(row)
 
 
 def _files(state: Mapping[str, Any], calls: Iterable[CallRow]) -> list[FileInUse]:

@@ -8,65 +8,22 @@ from uuid import UUID
 
 from pydantic import Field
 
+from checkpoints.queries.anatomy.rows import CallRow, ThoughtRow
+from checkpoints.views import StepTakenRow
+
 from .state_shape import Shape
-
-
-class StepTaken(Shape):
-    """A finished step: the checkpoint it ended with."""
-
-    thread: UUID
-    number: int
-    step: int
-    source: str
-    nodes: list[str]
-    at: datetime
-
-
-class Thought(Shape):
-    """A recorded reason for the agent's next action."""
-
-    thread: UUID
-    seq: int
-    kind: str
-    node: str
-    step: int
-    text: str
-    facts: dict[str, Any] | None
-    at: datetime
 
 
 class Mission(Shape):
     """Layer 1: what it is about, what is finished, what remains, and why."""
 
     goal: str = Field(description="the channel `goal` of the state, else the thread's title")
-    finished: list[StepTaken] = Field(description="the newest 20 steps, oldest first")
+    finished: list[StepTakenRow] = Field(description="the newest 20 steps, oldest first")
     n_earlier: int = Field(description="steps before those")
     next_nodes: list[str] = Field(description="the nodes that work next")
     remaining: list[str] = Field(description="all nodes that can still come, by the graph")
-    reasoning: list[Thought] = Field(description="the newest thoughts, oldest first")
+    reasoning: list[ThoughtRow] = Field(description="the newest thoughts, oldest first")
     at_most: int = Field(description="limit of listed thoughts")
-
-
-class Call(Shape):
-    """A recorded call. A result or cursor over 4,000 characters is null here and has its size."""
-
-    id: UUID
-    thread: UUID
-    branch: int
-    step: int
-    node: str
-    key: str
-    kind: str
-    tool: str
-    state: str
-    attempts: int
-    error: str
-    result: Any
-    result_bytes: int
-    cursor: Any = Field(description="where an unfinished call would continue")
-    cursor_bytes: int
-    started_at: datetime
-    finished_at: datetime | None
 
 
 class FileInUse(Shape):
@@ -82,8 +39,10 @@ class FileInUse(Shape):
 class Tools(Shape):
     """Layer 2: what the tools have brought, so that no call is made again."""
 
-    results: list[Call] = Field(description="recorded on the way to the checkpoint, newest first")
-    since: list[Call] = Field(
+    results: list[CallRow] = Field(
+        description="recorded on the way to the checkpoint, newest first"
+    )
+    since: list[CallRow] = Field(
         description="recorded after it, before the next checkpoint: a resume takes these over"
     )
     files: list[FileInUse]

@@ -8,7 +8,7 @@ from typing import Any
 from checkpoints import queries
 from checkpoints.state.encrypted import is_envelope, readers_of
 from checkpoints.states import PLAIN
-from checkpoints.views import CheckpointRow, StepRow, ThreadRow
+from checkpoints.views import CheckpointRow, StepTakenRow, ThreadRow
 
 from .state_shape import State
 
@@ -80,7 +80,7 @@ def _summaries(point: CheckpointRow, state: Mapping[str, Any]) -> dict[str, Any]
     return {"summaries": results} if results else {}
 
 
-def _step(one: StepRow) -> dict[str, Any]:
+def _step(one: StepTakenRow) -> dict[str, Any]:
     return {
         "number": one.number,
         "step": one.step,

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from approvals.policies import queries as queries_policies
-from approvals.policies.affected_requests import Touched
+from approvals.policies.affected_requests import PolicyPreview
 from approvals.policies.changes import SCOPES, SPANS
 from approvals.policies.conditions import claims, refusal
 from approvals.policies.coverage import escapes_of, unannounced_names
@@ -162,7 +162,7 @@ def _claims(row: VersionRow) -> tuple[str, ...]:
     return claims(row.condition) if row.action == "allow" else ()
 
 
-def _touched(who: Actor, form: PolicyForm, row: VersionRow | None) -> Touched:
+def _touched(who: Actor, form: PolicyForm, row: VersionRow | None) -> PolicyPreview:
     """Count the requests that the form would touch, as of the version that stands now."""
     if row is None:
         return preview_policy(who, draft=form.draft())

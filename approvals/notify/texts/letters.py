@@ -14,7 +14,7 @@ from html import escape
 from typing import Any, Final
 from uuid import UUID
 
-from approvals.gates.prior_effects import PriorEffect, PriorEffects
+from approvals.gates.prior_effects import PriorEffects, PriorRow
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import terms_of
 from checkpoints.unseen import plain
@@ -212,7 +212,7 @@ def _done_before(prior: PriorEffects) -> list[tuple[str, str]]:
     return shown
 
 
-def _when(one: PriorEffect) -> str:
+def _when(one: PriorRow) -> str:
     return f"{one.at.astimezone(UTC):%d %B %Y, %H:%M} UTC: {one.fate}"
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
+
+from pydantic import Field
 
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """A recorded call as the anatomy of a checkpoint tells it; what is too long has its size only.
-
-    `later` was recorded after the checkpoint. `files` are the references in result and cursor.
-    `asked_model`, `temperature` and `system` are what a model call asked for.
-    """
+    """A recorded call. A result or cursor over 4,000 characters is null here and has its size."""
 
     id: UUID
     thread: UUID
@@ -27,23 +25,26 @@ class CallRow:
     state: str
     attempts: int
     error: str
-    usage: Any
+    usage: Annotated[Any, Field(exclude=True)]
     started_at: datetime
     finished_at: datetime | None
-    later: bool
+    # Recorded after the checkpoint.
+    later: Annotated[bool, Field(exclude=True)]
     result: Any
     result_bytes: int
-    cursor: Any
+    cursor: Annotated[Any, Field(description="where an unfinished call would continue")]
     cursor_bytes: int
-    files: list[dict[str, Any]]
-    asked_model: str | None
-    temperature: float | None
-    system: str | None
+    # The references in result and cursor.
+    files: Annotated[list[dict[str, Any]], Field(exclude=True)]
+    # What a model call asked for.
+    asked_model: Annotated[str | None, Field(exclude=True)]
+    temperature: Annotated[float | None, Field(exclude=True)]
+    system: Annotated[str | None, Field(exclude=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class ThoughtRow:
-    """An event that explains the agent's next step: a thought, a decision."""
+    """A recorded reason for the agent's next action."""
 
     thread: UUID
     seq: int

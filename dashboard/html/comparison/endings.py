@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
 
 from checkpoints import queries
 from checkpoints.queries.compared.steps import LoggedStep, logged_steps
@@ -25,8 +27,8 @@ CHARS: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """One part in which the endings differ, both sides as text."""
+class EndingPart:
+    """One part in which two endings differ, as text of at most 120 characters."""
 
     name: str
     left: str
@@ -35,15 +37,16 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The verdict on two endings; `pairs` say in what they differ, or which status they have now.
+    """Verdict on two endings: the status, the last step that wrote something, what it wrote.
 
-    `exchanged` names the call for whose output one thread has another one (node, tool, step);
-    `unused` where the step was worked with other arguments, so that it was called after all.
+    While one of them has not ended the verdict is `running` and `pairs` has their statuses.
+    `unused`: the exchanged call of a counterfactual was made again, with other arguments.
     """
 
     verdict: Literal["same", "differs", "running"]
-    pairs: tuple[Pair, ...] = ()
-    exchanged: Mapping[str, Any] | None = None
+    pairs: tuple[EndingPart, ...] = ()
+    # The call for whose output one thread has another one: node, tool, step.
+    exchanged: Annotated[Mapping[str, Any] | None, Field(exclude=True)] = None
     unused: bool = False
 
     @property
@@ -70,9 +73,9 @@ def ending_of(
 
 def _verdict(
     left: ThreadRow, old: CheckpointRow, right: ThreadRow, new: CheckpointRow
-) -> tuple[Literal["same", "differs", "running"], tuple[Pair, ...]]:
-    statuses = Pair("status", *(look(row.status).word for row in (left, right)))
-    why = Pair("reason", *(_text(row.status_reason) for row in (left, right)))
+) -> tuple[Literal["same", "differs", "running"], tuple[EndingPart, ...]]:
+    statuses = EndingPart("status", *(look(row.status).word for row in (left, right)))
+    why = EndingPart("reason", *(_text(row.status_reason) for row in (left, right)))
     if not {left.status, right.status} <= FINISHED:
         return "running", (statuses,)
     if left.status != right.status:
@@ -83,15 +86,15 @@ def _verdict(
     return ("differs", pairs[:PAIRS]) if pairs else ("same", ())
 
 
-def _differing(one: LoggedStep | None, other: LoggedStep | None) -> Iterator[Pair]:
+def _differing(one: LoggedStep | None, other: LoggedStep | None) -> Iterator[EndingPart]:
     """The parts of what was written last that differ, nodes after values."""
     mine, theirs = _written(one), _written(other)
     for name in sorted(mine.keys() | theirs.keys()):
         if mine.get(name) != theirs.get(name):
-            yield Pair(name, _text(mine.get(name)), _text(theirs.get(name)))
+            yield EndingPart(name, _text(mine.get(name)), _text(theirs.get(name)))
     nodes = [", ".join(sorted(step.nodes)) if step else "" for step in (one, other)]
     if nodes[0] != nodes[1]:
-        yield Pair("last node", *nodes)
+        yield EndingPart("last node", *nodes)
 
 
 def _written(step: LoggedStep | None) -> dict[str, Any]:

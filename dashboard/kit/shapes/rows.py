@@ -27,9 +27,9 @@ from checkpoints.views import (
     VerificationRow,
 )
 from dashboard.documents.answer_json import with_more
-from dashboard.documents.ending_shape import Ending
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Fault
+from dashboard.html.comparison.endings import Ending
 from dashboard.identity.permissions import Allowed, HasRoles, allowed_actions
 from dashboard.threads.page.code_question import open_choices
 from dashboard.threads.page.outcome import UndoOutcome
