@@ -166,7 +166,7 @@ class CheckpointRow:
     source: str
     nodes: tuple[str, ...]
     next_nodes: tuple[str, ...]
-    delta: dict[str, Any]
+    delta: Annotated[dict[str, Any], Field(exclude=True)]
     state_hash: str
     state_bytes: int
     schema_version: int
@@ -174,7 +174,7 @@ class CheckpointRow:
     created_by: str
     created_at: datetime
     abandoned: bool = False
-    imported: bool = False
+    imported: Annotated[bool, Field(description=ELSEWHERE)] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,20 +335,22 @@ class WorkerRow:
 
 @dataclass(frozen=True, slots=True)
 class StorageRow:
-    """The bytes of a thread in the database and in files; `file_bytes` of `bytes` are in files.
+    """Space that a thread's own past takes.
 
-    `bytes` is added up over a sample of rows; `sampled_all` says that it was all of them.
+    `bytes` is close, the counts are exact; of more than 200 activities the count is close too.
+    Files in a storage that does not answer are not counted.
     """
 
     events: int
     checkpoints: int
     activities: int
-    keyframes: int
+    keyframes: Annotated[int, Field(exclude=True)]
     bytes: int
-    sampled_all: bool
-    contents: int = 0
-    file_bytes: int = 0
-    files_away: bool = False
+    # Whether `bytes` was added up over all rows, not over a sample of them.
+    sampled_all: Annotated[bool, Field(exclude=True)]
+    contents: Annotated[int, Field(description="large values, each kept once")] = 0
+    file_bytes: Annotated[int, Field(exclude=True)] = 0
+    files_away: Annotated[bool, Field(exclude=True)] = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models.functions import Now
+from pydantic import Field
 
 from checkpoints import queries
 from checkpoints.errors import InvalidValue, NotFound
@@ -37,7 +38,7 @@ class HookRow:
     """A hook without its secrets; `secrets` is how many of them hold now."""
 
     id: UUID
-    workspace: UUID
+    workspace: Annotated[UUID, Field(exclude=True)]
     name: str
     active: bool
     secrets: int
@@ -53,13 +54,19 @@ class IdentityRow:
     """One word of a hook for a person, and the user it stands for."""
 
     id: UUID
-    hook: UUID
+    hook: Annotated[UUID, Field(exclude=True)]
     hook_name: str
     identity: str
-    user_id: int
+    user_id: Annotated[int, Field(exclude=True)]
     made_by: str
     created_at: datetime
-    confirmed_by: str
+    confirmed_by: Annotated[
+        str,
+        Field(
+            description="Empty until its person confirms it: until then it decides nothing. "
+            "`before`: it was mapped before that was asked."
+        ),
+    ]
 
 
 _HOLDS = "(s ->> 'until' IS NULL OR (s ->> 'until')::timestamptz > clock_timestamp())"

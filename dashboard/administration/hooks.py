@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, Self
 from uuid import UUID
@@ -23,6 +24,7 @@ from approvals.hooks.changes import HookRow, IdentityRow
 from approvals.notify.texts.kinds import PERSON_MAX
 from checkpoints import queries
 from checkpoints.states import WorkspaceEventKind as Kind
+from dashboard.documents.answer_json import with_more
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Missing, clip, translated
 from dashboard.fields.validation import check_text
@@ -94,34 +96,26 @@ class UnmapIdentity(RequestShape):
     identity: Word
 
 
-class Hook(Shape):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook(HookRow):
     """A hook without its secrets: `secrets` is how many of them hold now.
 
     `address` is the path that its sender posts decisions to.
     """
 
-    id: UUID
-    name: str
-    active: bool
     address: str
-    secrets: int
-    made_by: str
-    created_at: datetime
-    rotated_at: datetime | None
-    refused_at: datetime | None
-    refused: int
 
     @classmethod
     def of(cls, row: HookRow, **more: Any) -> Self:
-        """The row for the wire, and what a longer shape has beside it."""
-        values = {name: getattr(row, name) for name in Hook.model_fields if name != "address"}
-        return cls(**values, address=ADDRESS.format(row.id), **more)
+        """The row, and what a longer answer has beside it."""
+        return with_more(cls, row, address=ADDRESS.format(row.id), **more)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HookMade(Hook):
     """A new hook or a new secret: `secret` is shown here and never again."""
 
-    secret: str = ""
+    secret: str
 
 
 class HookList(Shape):
@@ -130,33 +124,21 @@ class HookList(Shape):
     results: list[Hook]
 
 
-class HookIdentity(Shape):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookIdentity(IdentityRow):
     """A word of a hook for a person, and the user it stands for."""
 
-    identity: str
     user: str
     user_name: str
-    made_by: str
-    created_at: datetime
-    id: UUID
-    hook_name: str
-    confirmed_by: str = Field(
-        description="Empty until its person confirms it: until then it decides nothing. `before`: "
-        "it was mapped before that was asked."
-    )
 
     @classmethod
     def of(cls, rows: Sequence[IdentityRow]) -> list[Self]:
-        """The rows for the wire; the name of a user who is gone is empty."""
-        names = people(f"user:{row.user_id}" for row in rows)
-        same = cls.model_fields.keys() - {"user", "user_name"}
+        """The rows with the names of the users; that of a user who is gone is empty."""
+        users = [f"user:{row.user_id}" for row in rows]
+        names = people(users)
         return [
-            cls(
-                user=(user := f"user:{row.user_id}"),
-                user_name=names.get(user, ""),
-                **{name: getattr(row, name) for name in same},
-            )
-            for row in rows
+            with_more(cls, row, user=user, user_name=names.get(user, ""))
+            for row, user in zip(rows, users, strict=True)
         ]
 
 
@@ -166,6 +148,7 @@ class OwnIdentities(Shape):
     results: list[HookIdentity]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HookDetail(Hook):
     """A hook and the people whom its words stand for."""
 

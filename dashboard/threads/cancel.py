@@ -186,7 +186,7 @@ class CancelPreview(Shape):
     def of(cls, plan: CancelPlan) -> Self:
         """The plan for the wire."""
         return cls(
-            checkpoint=None if plan.target is None else Checkpoint.model_validate(plan.target),
+            checkpoint=None if plan.target is None else Checkpoint.of(plan.target),
             head=plan.head,
             version=plan.version,
             effects=list(plan.all_effects),

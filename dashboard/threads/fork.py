@@ -305,7 +305,7 @@ class ForkPreview(ExpectedCalls):
     def of(cls, plan: ForkPlan) -> Self:
         """The plan for the wire."""
         return cls(
-            checkpoint=Checkpoint.model_validate(plan.target),
+            checkpoint=Checkpoint.of(plan.target),
             patch=list(plan.patch),
             next_nodes=list(plan.next_nodes),
             first_effect=plan.first_effect,

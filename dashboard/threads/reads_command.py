@@ -199,7 +199,7 @@ def checkpoints(command: PersonalCommand) -> None:
     _, row = thread_of(command)
     page = queries.checkpoints(row.id, limit=o["limit"], before=o["before"])
     answer = CheckpointList(
-        results=[Checkpoint.model_validate(c) for c in page.rows], next_cursor=page.next_cursor
+        results=[Checkpoint.of(c) for c in page.rows], next_cursor=page.next_cursor
     )
     columns = ("number", "step", "source", "at", "nodes", "next", "bytes", "note", "checkpoint")
     command.show(answer, table("", columns, (_checkpoint_cells(c, row) for c in page.rows)))

@@ -116,7 +116,7 @@ class RollBackPreview(ExpectedCalls):
     def of(cls, plan: RollBackPlan) -> Self:
         """The plan for the wire."""
         return cls(
-            checkpoint=Checkpoint.model_validate(plan.target),
+            checkpoint=Checkpoint.of(plan.target),
             head=plan.head,
             version=plan.version,
             steps=plan.steps,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,7 +14,6 @@ from approvals.queries import ApprovalRow
 from checkpoints.agent_versions import External
 from checkpoints.log.closed_threads import ErasedRow
 from checkpoints.views import (
-    ELSEWHERE,
     ActivityRow,
     AgentRow,
     CheckpointRow,
@@ -124,20 +123,6 @@ class Thread(Shape):
         return cls(**cls.values(row))
 
 
-class Storage(Shape):
-    """Space that a thread's own past takes.
-
-    `bytes` is close, the counts are exact; of more than 200 activities the count is close too.
-    Files in a storage that does not answer are not counted.
-    """
-
-    events: int
-    checkpoints: int
-    activities: int
-    contents: int = Field(description="large values, each kept once")
-    bytes: int
-
-
 class UndoneEffect(Shape):
     """An effect that the last rollback undid, with the name of its undo."""
 
@@ -190,7 +175,7 @@ class ThreadDetail(Thread):
     approvals: list[UUID] = Field(description="open requests, newest first")
     code_choices: list[str] = Field(description="what `code/` takes now")
     inputs: list[InputRow] = Field(description="messages not taken yet, oldest first, at most 100")
-    storage: Storage
+    storage: StorageRow
     saved: SavedRow
     unpriced_calls: int = Field(
         description="model calls whose price nobody knows; `totals.cost` is without them"
@@ -225,7 +210,7 @@ class ThreadDetail(Thread):
             approvals=[a.id for a in approvals],
             code_choices=list(open_choices(row)),
             inputs=inputs,
-            storage=Storage.model_validate(storage),
+            storage=storage,
             saved=saved,
             unpriced_calls=unpriced_calls,
             rollback_outcome=None if undo_outcome is None else RollbackOutcome.of(undo_outcome),
@@ -252,34 +237,18 @@ class Counts(Shape):
     saved: SavedRow = Field(description="of the newest threads where there were over 2,000 faults")
 
 
-class Checkpoint(Shape):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint(CheckpointRow):
     """A checkpoint without its state."""
 
-    id: UUID
-    thread: UUID
-    number: int
-    branch: int
-    step: int
-    parent: UUID | None
-    parent_thread: UUID | None
-    parent_number: int | None
-    source: str
-    nodes: list[str]
-    next_nodes: list[str]
-    state_hash: str
-    state_bytes: int
-    schema_version: int
-    agent_version_id: UUID
-    created_by: str
-    created_at: datetime
-    abandoned: bool
-    imported: bool = Field(description=ELSEWHERE)
-    shown: dict[str, Any] = Field({}, description="By channel of `show` what it was set to here.")
+    shown: Annotated[
+        dict[str, Any], Field(description="By channel of `show` what it was set to here.")
+    ]
 
     @classmethod
-    def of(cls, row: CheckpointRow, shown: dict[str, Any]) -> Self:
+    def of(cls, row: CheckpointRow, shown: dict[str, Any] | None = None) -> Self:
         """The row, with some of the values that it set."""
-        return cls.model_validate(row).model_copy(update={"shown": shown})
+        return with_more(cls, row, shown=shown or {})
 
 
 class CheckpointList(Shape):
