@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated
 
 from pydantic import BaseModel, Field, computed_field
 
+from checkpoints.views import ActivityRow, CheckpointRow
 from dashboard.documents.answer_json import json_value, name_of, schema_of
 
 
@@ -53,3 +54,9 @@ def test_the_document_describes_what_is_sent():
         "type": "integer",
     }
     assert [*schema_of(NoteList)["$defs"]] == ["Note"]
+
+
+def test_salts_and_deltas_are_in_no_answer():
+    for row, names in ((ActivityRow, {"salt", "revision"}), (CheckpointRow, {"delta"})):
+        assert names <= {one.name for one in fields(row)}
+        assert names.isdisjoint(schema_of(row)["properties"])
