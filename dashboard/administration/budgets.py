@@ -39,6 +39,7 @@ from dashboard.kit.terminal.tables import Table, table
 MAX_COST = r"^[0-9]{1,12}(\.[0-9]{1,6})?$"
 
 
+# The row has decimals and shares; here amounts are text and shares per cent.
 class Budget(Shape):
     """A monthly limit, and how it stands; shares are of whichever limit is nearer.
 

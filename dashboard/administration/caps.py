@@ -26,6 +26,7 @@ from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
 
 
+# The row has a decimal; here the amount is text, as programs read it.
 class Cap(Shape):
     """A limit on what threads may spend before they pause."""
 

@@ -43,6 +43,7 @@ from dashboard.wording.savings import counted
 FLOOR_DAYS, MOST_DAYS = 1, 36_500
 
 
+# Read from the model, whose row is locked; the reader of rules belongs to the sweep.
 class RetentionRule(Shape):
     """A rule; `agent` is empty for all agents without one of their own."""
 

@@ -33,7 +33,7 @@ from .turns import nobody_can
 REPLIES = 200
 
 
-# Rows of the floor below have no descriptions of fields; beside them stands what one caller sees.
+# The verdict as it was recorded, and what only this page finds out: whose account it was.
 class Vote(Shape):
     """One reviewer's verdict; `counts` says whether it stands for what stands now."""
 

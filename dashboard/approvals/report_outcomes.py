@@ -42,6 +42,7 @@ CAME_OF_ALL = (
 )
 
 
+# The row also says of which request and thread; this stands below both.
 class CameOf(Shape):
     """An effect that came of a request; `state` is `compensated` once it was undone.
 

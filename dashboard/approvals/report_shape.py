@@ -37,6 +37,7 @@ class ReportedNotice(Shape):
     skipped: str
 
 
+# The row has the id of the person, a file that is passed on the name.
 class ReportedLook(Shape):
     """The first time that a person opened the request while it was open."""
 

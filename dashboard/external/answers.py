@@ -18,6 +18,7 @@ from dashboard.documents.state_shape import Shape
 from dashboard.kit.shapes.requests import Json
 
 
+# Few of many columns, since every call of an agent elsewhere answers it, and its policies.
 class ThreadNow(Shape):
     """A thread as it stands after the call."""
 
@@ -55,6 +56,7 @@ class ThreadNow(Shape):
         return cls(**own | more)
 
 
+# What an agent needs of its request; who decides it is for people.
 class RequestNow(Shape):
     """A request for approval, by the position that it was made at."""
 
@@ -104,6 +106,7 @@ class ReportKept(Shape):
     thread: ThreadNow
 
 
+# Also of a checkpoint that was just written, which is no row of a reader yet.
 class KeptCheckpoint(Shape):
     """A checkpoint that is committed."""
 

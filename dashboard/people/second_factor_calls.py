@@ -40,6 +40,7 @@ from dashboard.people.sign_in_calls import Confirmed
 Code = Annotated[str, NotBlank(CODE_MAX)]
 
 
+# There is no row of a person without one, who is answered as well.
 class SecondFactor(Shape):
     """State of the caller's second factor: since when there is one, and recovery codes left."""
 

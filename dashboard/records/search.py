@@ -116,6 +116,7 @@ class RecordedEvent(Shape):
         )
 
 
+# The reader lists the damaged threads; here is their number.
 class CheckedThreads(Shape):
     """Numbers of threads of a page: verified now up to their last event, verified earlier, never.
 

@@ -1,4 +1,4 @@
-"""Answers of the API; each shape reads the row of a reader by the same names."""
+"""Answers of the API about threads and agents; a comment says how one differs from its row."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ class Lease(Shape):
     fence: int
 
 
+# The row has what pages need besides; here the lease stands apart, and sums are `totals`.
 class Thread(Shape):
     """A thread."""
 
@@ -123,6 +124,7 @@ class Thread(Shape):
         return cls(**cls.values(row))
 
 
+# Of an effect only what names it: its row has arguments and result, which may be large.
 class UndoneEffect(Shape):
     """An effect that the last rollback undid, with the name of its undo."""
 
@@ -320,6 +322,7 @@ class AgentList(Shape):
     results: list[AgentRow]
 
 
+# The reference as state holds it, not the row of a file.
 class Artifact(BaseModel):
     """The reference that state holds."""
 
