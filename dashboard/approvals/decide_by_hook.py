@@ -52,7 +52,7 @@ class Signature(BaseAuthentication):
         return
 
 
-class SignatureDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class SignatureDescription(OpenApiAuthenticationExtension):
     """The signature, in the schema."""
 
     target_class = "dashboard.approvals.decide_by_hook.Signature"

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import DEFAULT_REF_TEMPLATE, GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
-type Answer = BaseModel | DataclassInstance
+class Row(Protocol):
+    """A dataclass, as a reader answers it."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+type Answer = BaseModel | Row
 
 
 def name_of(answers: type[Answer]) -> str:
@@ -25,7 +29,7 @@ def name_of(answers: type[Answer]) -> str:
     return answers.__name__.removesuffix("Row")
 
 
-def with_more[Row: DataclassInstance](kind: type[Row], row: DataclassInstance, **more: Any) -> Row:
+def with_more[Longer: Row](kind: type[Longer], row: Row, **more: Any) -> Longer:
     """A row as one of `kind`, which has more fields."""
     return kind(**{one.name: getattr(row, one.name) for one in fields(row)}, **more)
 

@@ -56,7 +56,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
     """The browser's login."""
 
 
-class TokenDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class TokenDescription(OpenApiAuthenticationExtension):
     """The header, in the schema."""
 
     target_class = "dashboard.kit.api.authentication.TokenAuthentication"
@@ -77,7 +77,7 @@ class TokenDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyp
         return {self.name: [scope_of(changes or "read")]}
 
 
-class SessionDescription(SessionScheme):  # type: ignore[no-untyped-call]
+class SessionDescription(SessionScheme):
     """The cookie, in the schema."""
 
     target_class = "dashboard.kit.api.authentication.SessionAuthentication"

@@ -6,6 +6,7 @@ from dataclasses import is_dataclass
 from typing import Any, Literal
 
 from drf_spectacular.contrib.pydantic import PydanticExtension
+from drf_spectacular.drainage import set_override
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent
 from pydantic import BaseModel
@@ -40,7 +41,7 @@ DECIDED = ("200", "403", "404", "409", "422")  # what a delivery's id keeps
 VERSIONED = ("ThreadDetail", "State", "EditAnswer", "CancelAnswer", "RollBackPreview")
 
 
-class AnswerExtension(PydanticExtension):  # type: ignore[no-untyped-call]
+class AnswerExtension(PydanticExtension):
     """Shapes and rows of readers as components of the document."""
 
     priority = 1
@@ -51,14 +52,14 @@ class AnswerExtension(PydanticExtension):  # type: ignore[no-untyped-call]
 
     def get_name(self, auto_schema: Any, direction: Any) -> str:
         """The name of the component."""
-        super().get_name(auto_schema, direction)  # type: ignore[no-untyped-call]
+        set_override(self.target, "suppress_collision_warning", True)
         return name_of(self.target)
 
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
         """The schema of the component; those below it become components too."""
         schema = schema_of(self.target, "#/components/schemas/{model}")
         for name, part in schema.pop("$defs", {}).items():
-            below = ResolvedComponent(name, ResolvedComponent.SCHEMA, part, name)  # type: ignore[no-untyped-call]
+            below = ResolvedComponent(name, ResolvedComponent.SCHEMA, part, name)
             auto_schema.registry.register_on_missing(below)
         return schema
 
