@@ -17,6 +17,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from checkpoints.errors import InvalidValue
+from checkpoints.postgres.list_conditions import condition, narrowing, parameters
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.plans import planned_for_this
 from checkpoints.postgres.sql_files import sql_file
@@ -33,8 +34,6 @@ _KINDS = {
     "notable": literal(NOTABLE),
     "effects": literal(EFFECTS),
 }
-NEWEST: Final = sql_file(__file__, beyond="<", way="DESC", **_KINDS)
-OLDEST: Final = sql_file(__file__, beyond=">", way="ASC", **_KINDS)
 WINDOW: Final = 10_000
 LOOKS: Final = 5
 COUNT_CAP: Final = 1_000
@@ -55,16 +54,26 @@ class Question:
 
     workspace: UUID
     thread: UUID | None = None
-    agent: str = ""
+    agent: str = narrowing("", "th.agent = %(agent)s::text")
     kinds: tuple[str, ...] = NOTABLE
-    actors: tuple[str, ...] | None = None
-    node: str = ""
-    step: int | None = None
+    actors: tuple[str, ...] | None = narrowing(
+        None,
+        "(l.actor = ANY(%(actors)s::text[]) "
+        "OR split_part(l.actor, '/', 1) = ANY(%(actors)s::text[]))",
+    )
+    node: str = narrowing(
+        "",
+        "(%(node)s::text IN (l.data ->> 'node', a.node) OR l.data -> 'nodes' ? %(node)s::text)",
+    )
+    step: int | None = narrowing(
+        None,
+        "%(step)s::text IN (l.data ->> 'step', a.step::text, l.data -> 'checkpoint' ->> 'step')",
+    )
     since: datetime | None = None
     until: datetime | None = None
-    tool: str = ""
-    decision: str = ""
-    risk: str = ""
+    tool: str = narrowing("", "%(tool)s::text IN (l.data ->> 'tool', a.tool)")
+    decision: str = narrowing("", "l.data ->> 'verdict' = %(decision)s::text")
+    risk: str = narrowing("", "a.risk = %(risk)s::text")
     text: str = ""
     payee: str = ""
     least: Decimal | None = None
@@ -99,6 +108,10 @@ class Question:
         if kinds and kinds <= set(DECISIONS):
             return "decisions"
         return "notable" if kinds and kinds <= set(NOTABLE) else "feed"
+
+
+NEWEST: Final = sql_file(__file__, beyond="<", way="DESC", narrowed=condition(Question), **_KINDS)
+OLDEST: Final = sql_file(__file__, beyond=">", way="ASC", narrowed=condition(Question), **_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,19 +329,12 @@ def _whole(text: str | None) -> int | None:
 
 
 def _params(question: Question) -> dict[str, Any]:
-    params = {
+    params: dict[str, Any] = parameters(question) | {
         "workspace": question.workspace,
         "thread": question.thread,
-        "agent": question.agent,
         "kinds": list(question.searched) or None,
-        "actors": None if question.actors is None else list(question.actors),
-        "node": question.node,
-        "step": question.step,
         "since": question.since or LONG_AGO,
         "until": question.until or NEVER,
-        "tool": question.tool,
-        "decision": question.decision,
-        "risk": question.risk,
         "text": question.text,
         "in_json": json.dumps(question.text, ensure_ascii=False)[1:-1],
         "payee": question.payee,

@@ -55,16 +55,7 @@ jsonb_build_array(a.args, a.standing_args, a.decided_args, x.args)
 l.workspace_id = %(workspace)s::uuid AND l.at >= %(since)s::timestamptz
   AND l.at < %(until)s::timestamptz
   AND (%(kinds)s::text[] IS NULL OR l.kind = ANY(%(kinds)s::text[]))
-  AND (%(agent)s::text = '' OR th.agent = %(agent)s::text)
-  AND (%(actors)s::text[] IS NULL OR l.actor = ANY(%(actors)s::text[])
-    OR split_part(l.actor, '/', 1) = ANY(%(actors)s::text[]))
-  AND (%(node)s::text = '' OR %(node)s::text IN (l.data ->> 'node', a.node)
-    OR l.data -> 'nodes' ? %(node)s::text)
-  AND (%(step)s::int IS NULL OR %(step)s::text IN (l.data ->> 'step', a.step::text,
-    l.data -> 'checkpoint' ->> 'step'))
-  AND (%(tool)s::text = '' OR %(tool)s::text IN (l.data ->> 'tool', a.tool))
-  AND (%(risk)s::text = '' OR a.risk = %(risk)s::text)
-  AND (%(decision)s::text = '' OR l.data ->> 'verdict' = %(decision)s::text)
+  AND {narrowed}
   AND (%(text)s::text = ''
     OR position(lower(%(in_json)s::text) IN lower(concat_ws(' ', l.data::text, a.args::text,
       a.standing_args::text, a.decided_args::text, x.args::text))) > 0

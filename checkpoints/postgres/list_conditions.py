@@ -33,8 +33,12 @@ def condition(selection: type[Selection]) -> str:
 def parameters(selection: Selection) -> dict[str, Any]:
     """{parameter of its SQL: value}."""
     values = {one.name: getattr(selection, one.name) for one in _narrowing(selection)}
-    defaults = {one.name: one.default for one in _narrowing(selection)}
-    return {name: None if value == defaults[name] else value for name, value in values.items()}
+    for one in _narrowing(selection):
+        if values[one.name] == one.default:
+            values[one.name] = None
+        elif isinstance(values[one.name], tuple):  # psycopg writes a tuple as a row
+            values[one.name] = list(values[one.name])
+    return values
 
 
 def _narrowing(selection: type[Selection] | Selection) -> Iterator[Field[Any]]:

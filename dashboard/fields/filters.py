@@ -21,10 +21,11 @@ EVERYWHERE: Final = (PAGE, CALL, COMMAND, TOOL)
 class Kind:
     """The values of a filter, which are texts in addresses and commands.
 
-    `page` is what an address takes. `value` reads a text, and raises ValueError with the end of a
-    sentence; `text` writes a value as addresses have it. `pattern`, `longest`, `low` and `high`
-    are bounds that the API's document states. `choices` are all values there are: {word: what
-    pages call it}.
+    `page` is what an address takes. `value` reads a text, None where it narrows nothing, and raises
+    ValueError with the end of a sentence; `text` writes a value as addresses have it. `pattern`,
+    `longest`, `low` and `high` are bounds that the API's document states, `in_address` is that of a
+    text in its addresses. `choices` are all values there are: {word: what pages call it}. `input`
+    is the type of its input on a page, `digits` the `inputmode` of one for numbers.
     """
 
     type: type
@@ -35,7 +36,10 @@ class Kind:
     longest: int = parameters.QUERY_MAX
     low: int = 0
     high: int = 0
+    in_address: int = parameters.QUERY_MAX
     choices: Mapping[str, str] = field(default_factory=dict)
+    input: str = "text"
+    digits: str = ""
 
 
 def text(longest: int) -> Kind:
@@ -57,7 +61,7 @@ def some(words: Collection[str], one: Callable[[str], Any]) -> Kind:
         if unknown := [part for part in parts if part not in words]:
             known = ", ".join(words)
             raise ValueError(f"does not know {', '.join(unknown)}; it knows {known}, by commas")
-        return tuple(map(one, parts))
+        return tuple(map(one, parts)) or None
 
     choice = f"(?:{'|'.join(words)})"
     pattern = f"^{choice}(?:,{choice})*$"
@@ -86,7 +90,7 @@ QUERY: Final = replace(text(parameters.QUERY_MAX), page=parameters.QUERY)
 FLAG: Final = Kind(
     type=bool,
     page=parameters.FLAG,
-    value=lambda word: word.lower() in ("1", "true", "yes"),
+    value=lambda word: word.lower() in ("1", "true", "yes") or None,
     text=lambda _: "1",
 )
 ID: Final = Kind(type=UUID, page=parameters.ID, value=UUID)
@@ -116,6 +120,7 @@ class FilterInput:
     name: str
     label: str
     value: str
+    kind: Kind
     options: Sequence[tuple[str, str]]
     longest: int = parameters.TEXT_MAX
 
@@ -139,7 +144,7 @@ def read(filters: Iterable[Filter], texts: Mapping[str, str]) -> dict[str, Any]:
                 value = one.kind.value(word)
             except ValueError as error:
                 raise Invalid(one.name, str(error)) from error
-            if value is not False and value != ():
+            if value is not None:
                 values[one.name] = value
     return values
 
@@ -147,20 +152,21 @@ def read(filters: Iterable[Filter], texts: Mapping[str, str]) -> dict[str, Any]:
 def form_inputs(
     filters: Iterable[Filter],
     texts: Mapping[str, str],
-    known: Mapping[str, Iterable[str]] | None = None,
+    known: Mapping[str, Mapping[str, str]] | None = None,
 ) -> list[FilterInput]:
     """The inputs of a list's form, with the values of its address.
 
-    A text is chosen from the words that are `known` for it; one that is not among them stays.
+    A text is chosen from the words that are `known` for it: {word: what the page calls it}. One
+    that is not among them stays.
     """
     inputs = []
     for one in given_at(filters, PAGE):
         if one.label:
             value, words = texts.get(one.name, ""), (known or {}).get(one.name)
-            choices = one.kind.choices if words is None else {word: word for word in words}
+            choices = one.kind.choices if words is None else words
             options: list[tuple[str, str]] = []
             if choices or words is not None:
                 others = {} if value in ("", *choices) else {value: value}
                 options = [("", one.unset), *others.items(), *choices.items()]
-            inputs.append(FilterInput(one.name, one.label, value, options))
+            inputs.append(FilterInput(one.name, one.label, value, one.kind, options))
     return inputs

@@ -34,7 +34,7 @@ def _parameter(one: Filter) -> OpenApiParameter:
         return parameters.ident(one.name, words)
     if kind.type is int:
         return parameters.whole(one.name, words, low=kind.low, high=kind.high)
-    return parameters.words(one.name, words, pattern=kind.pattern)
+    return parameters.words(one.name, words, pattern=kind.pattern, longest=kind.in_address)
 
 
 def taking[Input: RequestShape](
@@ -66,13 +66,15 @@ def _description(one: Filter) -> str:
 def add_options(parser: argparse.ArgumentParser, filters: Iterable[Filter], **usual: str) -> None:
     """Declare the options of a command, some with a `usual` value.
 
-    A name of one letter has one hyphen.
+    A name of one letter has one hyphen, or two.
     """
     for one in given_at(filters, COMMAND):
         words = one.help.removesuffix(".").replace("%", "%%")
         value = usual.get(one.name)
+        name = one.name.replace("_", "-")
         parser.add_argument(
-            f"-{one.name}" if len(one.name) == 1 else f"--{one.name}",
+            *([f"-{name}"] if len(name) == 1 else []),
+            f"--{name}",
             help=words[:1].lower() + words[1:] + (f"; {value} unless given" if value else ""),
             default=value,
             **_option(one.kind),
@@ -91,17 +93,25 @@ def _option(kind: Kind) -> dict[str, Any]:
     return {"metavar": "KEY=VALUE"} if kind is PAIR else {}
 
 
+def option_texts(filters: Iterable[Filter], options: Mapping[str, Any]) -> dict[str, str]:
+    """{name: text} of the options of a command that are given."""
+    return {
+        one.name: str(options[one.name])
+        for one in given_at(filters, COMMAND)
+        if options[one.name] not in (None, "")
+    }
+
+
 def read_options(filters: Iterable[Filter], options: Mapping[str, Any]) -> dict[str, Any]:
     """{name: value} of the options of a command, which writes pairs key=value; raises Usage."""
-    chosen = [one for one in given_at(filters, COMMAND) if options[one.name] not in (None, "")]
+    chosen = option_texts(filters, options)
     pairs = {
-        one.name: pair(f"--{one.name}", options[one.name], "key=value")
-        for one in chosen
-        if one.kind is PAIR
+        one.name: pair(f"--{one.name}", chosen.pop(one.name), "key=value")
+        for one in filters
+        if one.kind is PAIR and one.name in chosen
     }
     try:
-        texts = {one.name: str(options[one.name]) for one in chosen if one.name not in pairs}
-        return read(chosen, texts) | pairs
+        return read(filters, chosen) | pairs
     except Invalid as error:
         fault = error.faults[0]
-        raise Usage(f"--{fault.path}", fault.message) from error
+        raise Usage(f"--{fault.path.replace('_', '-')}", fault.message) from error

@@ -19,7 +19,6 @@ from approvals.records import (
     Outcomes,
     RecordRow,
 )
-from approvals.states import RISKS, VERDICTS
 from approvals.verification.integrity import (
     Integrity,
     ThreadIntegrity,
@@ -28,26 +27,19 @@ from approvals.verification.integrity import (
 )
 from checkpoints.errors import InvalidValue
 from dashboard.approvals.report_outcomes import CAME_OF_ALL, CameOf
-from dashboard.board.saved_views.questions import FILTERS, STEP_MAX, TEXT_MAX, question_of
+from dashboard.board.filters.records import RECORDS
+from dashboard.board.saved_views.questions import question_of
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, translated
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.api.base import MemberView, answer, refusals
-from dashboard.kit.api.parameters import LIMIT_MAX, choice, ident, rows, whole, words
+from dashboard.kit.api.parameters import LIMIT_MAX, rows, words
+from dashboard.kit.filters import call_parameters
 from dashboard.wording.parties import recognised
 
 LIMIT = rows(LIMIT_MAX)
-# Of the filters, those that take something other than a text.
-_OTHERS = {
-    "thread": ident("thread", FILTERS["thread"]),
-    "decision": choice("decision", VERDICTS, FILTERS["decision"]),
-    "risk": choice("risk", RISKS, FILTERS["risk"]),
-    "step": whole("step", FILTERS["step"], high=STEP_MAX),
-}
-PARAMETERS = [
-    _OTHERS.get(name) or words(name, about, longest=TEXT_MAX) for name, about in FILTERS.items()
-]
+PARAMETERS = call_parameters(RECORDS)
 
 
 class RecordedEvent(Shape):
@@ -193,7 +185,7 @@ class AskingView(MemberView):
 
     def filters(self) -> dict[str, str]:
         """The filters as they were written."""
-        return {name: self.text(name) for name in FILTERS}
+        return {one.name: self.text(one.name) for one in RECORDS}
 
 
 class Records(AskingView):

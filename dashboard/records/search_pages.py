@@ -18,15 +18,16 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from approvals.records import COUNT_CAP, Answers, RecordRow
-from approvals.states import RISKS, VERDICTS
 from approvals.verification.integrity import ThreadIntegrity, summary_of
 from checkpoints.addresses import thread_address
 from checkpoints.states import EventKind
 from dashboard.approvals.report_outcomes import outcomes_in_words
+from dashboard.board.filters.records import EVERYTHING, RECORDS
 from dashboard.board.saved_views.question_bar import question_bar
-from dashboard.board.saved_views.questions import EVERYTHING, FILTERS, TEXT_MAX, named
+from dashboard.board.saved_views.questions import named
 from dashboard.errors import Invalid
-from dashboard.fields.parameters import CURSOR, TEXT, Values, one_of
+from dashboard.fields.filters import form_inputs, page_values
+from dashboard.fields.parameters import CURSOR, TEXT_MAX, one_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.kit.pages.addresses import refuse_value, takes
@@ -39,8 +40,11 @@ from dashboard.wording.parties import Recognised, recognised
 from .export import export_records
 from .search import ask, integrity_of_answers
 
-TAKEN: Mapping[str, Values] = dict.fromkeys(FILTERS, TEXT)
+TAKEN = page_values(RECORDS)
 NOUNS = tuple(sorted({str(kind).partition(".")[0] for kind in EventKind}))
+KINDS = {EVERYTHING: "With the steps"} | {noun: noun for noun in NOUNS}
+FOLDED = [one for one in RECORDS if one.folded]
+SHOWN = [one for one in RECORDS if not one.folded]
 LABELS = (("csv", "CSV"), ("jsonl", "JSON Lines"), ("otlp", "OpenTelemetry logs"))
 CURSOR_PATHS = ("cursor", "$.cursor")
 NOTHING = Answers((), "", 0, True)
@@ -66,7 +70,7 @@ class Line:
 def search(request: HttpRequest) -> HttpResponse:
     """The form and a page of answers; before a question the newest events."""
     who = cast(Actor, cast(Any, admin.site).member(request).actor)
-    values = {name: request.GET.get(name, "") for name in FILTERS}
+    values = _texts(request)
     cursor = request.GET.get("p", "")
     fault, answers, status = "", NOTHING, 200
     try:
@@ -90,11 +94,11 @@ def search(request: HttpRequest) -> HttpResponse:
         "first_page": not cursor,
         "newest": f"?{urlencode(words)}",
         "older": f"?{urlencode(words | {'p': answers.next_cursor})}",
-        "nouns": NOUNS,
-        "everything": EVERYTHING,
-        "verdicts": [(word, word.replace("_", " ")) for word in VERDICTS],
+        "inputs": form_inputs(SHOWN, values, {"kind": KINDS}),
+        "folded": form_inputs(FOLDED, values),
+        "folded_words": ", ".join(one.label for one in FOLDED).capitalize(),
+        "folded_open": any(values[one.name] for one in FOLDED),
         "forms": LABELS,
-        "risks": RISKS,
         "may_export": may(who, "export"),
         "query": urlencode(words),
         "text_max": TEXT_MAX,
@@ -113,7 +117,7 @@ def export(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
     try:
         part = export_records(
             who,
-            {name: request.GET.get(name, "") for name in FILTERS},
+            _texts(request),
             form=request.GET.get("form", "") or "jsonl",
             cursor=cursor,
         )
@@ -122,6 +126,11 @@ def export(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
             return refuse_value(request, "p", cursor, CURSOR)
         raise
     return download(request, part)
+
+
+def _texts(request: HttpRequest) -> dict[str, str]:
+    """{name: text} of all filters of the address."""
+    return {one.name: request.GET.get(one.name, "") for one in RECORDS}
 
 
 def _lines(answers: Answers, integrity: Mapping[UUID, ThreadIntegrity]) -> list[Line]:

@@ -43,7 +43,7 @@ def index(request: HttpRequest) -> HttpResponse:
                 for one, word in state.kind.choices.items()
             ],
             "state": texts["state"],
-            "inputs": form_inputs(FILTERS, texts, {"agent": agents}),
+            "inputs": form_inputs(FILTERS, texts, {"agent": {name: name for name in agents}}),
         }
     return show(request, page, LIST, extra)
 

@@ -15,8 +15,10 @@ from dashboard.approvals.report import DecisionReport
 from dashboard.approvals.report_outcomes import outcomes_in_words
 from dashboard.approvals.report_page import text_of
 from dashboard.approvals.report_shape import Report
-from dashboard.board.saved_views.questions import FILTERS, named
+from dashboard.board.filters.records import RECORDS
+from dashboard.board.saved_views.questions import named
 from dashboard.errors import Missing
+from dashboard.kit.filters import add_options, option_texts
 from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb, VerbsCommand
 from dashboard.kit.terminal.new_files import write_new
 from dashboard.kit.terminal.tables import facts, table
@@ -48,7 +50,7 @@ class ExportedRecords(BaseModel):
 def search(command: PersonalCommand) -> None:
     """Events that fit every filter, newest first."""
     o, actor = command.options, command.actor("read")
-    filters = _filters(o)
+    filters = option_texts(RECORDS, o)
     answers = ask(actor, filters, cursor=o["cursor"], limit=o["limit"])
     page = page_of(answers, integrity_of_answers(actor, answers))
     command.show(page, _table(page))
@@ -64,7 +66,7 @@ def search(command: PersonalCommand) -> None:
 def export(command: PersonalCommand) -> None:
     """Write the events that fit, part by part; called again it continues behind the last part."""
     o, actor = command.options, command.actor("export")
-    folder, filters = Path(o["to"]), named(_filters(o))
+    folder, filters = Path(o["to"]), named(option_texts(RECORDS, o))
     folder.mkdir(parents=True, exist_ok=True)
     n, cursor = _written(folder, filters, o["form"])
     parts: list[ExportedPart] = []
@@ -123,10 +125,6 @@ def _record_in_words(shown: Report) -> str:
     return f"events 1 to {shown.verified_events} verified {moment(shown.verified_at)}: {state}"
 
 
-def _filters(options: dict[str, Any]) -> dict[str, str]:
-    return {name: options[name] for name in FILTERS}
-
-
 def _name(n: int) -> str:
     return f"part-{n:04}.zip"
 
@@ -174,20 +172,14 @@ def _table(page: RecordedEvents) -> Any:
     )
 
 
-def _filter_options(parser: argparse.ArgumentParser) -> None:
-    for name, about in FILTERS.items():
-        option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, default="", dest=name, help=about.replace("%", "%%"))
-
-
 def _search_options(parser: argparse.ArgumentParser) -> None:
-    _filter_options(parser)
+    add_options(parser, RECORDS)
     parser.add_argument("--cursor", default="", help="where the page before leads")
     parser.add_argument("--limit", type=int, default=50, help="events of a page")
 
 
 def _export_options(parser: argparse.ArgumentParser) -> None:
-    _filter_options(parser)
+    add_options(parser, RECORDS)
     parser.add_argument("--to", required=True, metavar="FOLDER", help="where the parts are put")
     parser.add_argument(
         "--form", choices=tuple(FORMS), default="jsonl", help="the form of the rows"
