@@ -56,7 +56,7 @@ def number(high: int) -> Kind:
 def some(words: Collection[str], one: Callable[[str], Any]) -> Kind:
     """Some of these words, by commas; `one` makes the value of a word."""
 
-    def read_words(value: str) -> tuple[Any, ...]:
+    def read_words(value: str) -> tuple[Any, ...] | None:
         parts = list(dict.fromkeys(filter(None, value.split(","))))
         if unknown := [part for part in parts if part not in words]:
             known = ", ".join(words)

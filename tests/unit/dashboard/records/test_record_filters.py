@@ -67,10 +67,10 @@ def test_a_filter_finds_the_same_everywhere(
 ) -> None:
     steps = {"kind": "all"}
     texts = steps | {name: examples[name]}
-    found, everything = of_page(cast, texts), of_call(cast, steps)
-    assert of_call(cast, texts) == of_command(texts) == found
-    assert found < everything or name in ("since", "agent")
-    assert found or name == "until"
+    results, everything = of_page(cast, texts), of_call(cast, steps)
+    assert of_call(cast, texts) == of_command(texts) == results
+    assert results < everything or name in ("since", "agent")
+    assert results or name == "until"
 
 
 def test_each_filter_has_an_example_and_an_input(cast: Cast) -> None:
