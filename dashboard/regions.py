@@ -75,6 +75,7 @@ TOPICS: Final[Mapping[str, LiveTopic]] = {
             "board-feed": Region(BOARD, board.board_feed),
         },
         page=lambda topic: board.BoardPage(workspace=topic.workspace),
+        by_clock=True,
     ),
     "thread": LiveTopic(
         {
@@ -126,12 +127,14 @@ TOPICS: Final[Mapping[str, LiveTopic]] = {
             "no-worker": Region("base.html", inbox.no_worker),
         },
         page=lambda topic: inbox.InboxPage(topic.workspace),
+        by_clock=True,
     ),
     INCIDENTS: LiveTopic(
         {
             "incidents-list": Region(LIST, list_reads.incidents_list),
         },
         page=lambda topic: list_reads.IncidentsPage(topic.workspace),
+        by_clock=True,
     ),
     INCIDENT: LiveTopic(
         {
@@ -144,6 +147,7 @@ TOPICS: Final[Mapping[str, LiveTopic]] = {
         },
         page=lambda topic: incident_reads.IncidentPage(topic.workspace, _ref(topic)),
         resolve=_incident,
+        by_clock=True,
     ),
     "approval": LiveTopic(
         {

@@ -39,7 +39,8 @@ def read_join(text: str | None, *, workspace: UUID) -> dict[topics.Topic, Want]:
     """Parse a join message; raises BadJoin.
 
     {"type": "join", "workspace": id or none, "regions": [{"id", "topic"}], "topics": {name: newest
-    number shown}}. Raises OtherWorkspace where the page shows another one.
+    number shown}, "mark": "number:digest" of what the page was made from}. Raises OtherWorkspace
+    where the page shows another one.
     """
     try:
         if text is None or len(text) > MAX_TEXT:
@@ -61,13 +62,16 @@ def read_join(text: str | None, *, workspace: UUID) -> dict[topics.Topic, Want]:
                 seqs.setdefault(name, entry["seq"])
         if len(query) > MAX_TOPICS:
             raise BadJoin("too many topics")
+        made, _, shown = str(message.get("mark") or "").partition(":")
         wants = {}
         for name, ids in query.items():
             topic = topics.parse(name, workspace=workspace)
             known = regions.of_topic(topic.kind)
             if not ids <= known:
                 raise BadJoin(f"no region {sorted(ids - known)[0][:80]!r} of {name[:80]!r}")
-            wants[topic] = Want(frozenset(ids), _seq(seqs.get(name)))
+            seq = _seq(seqs.get(name))
+            # After a frame the page shows something newer than what it was made from.
+            wants[topic] = Want(frozenset(ids), seq, shown=shown if str(seq) in (made, "0") else "")
     except (BadJoin, OtherWorkspace):
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

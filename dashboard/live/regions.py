@@ -60,6 +60,8 @@ class LiveTopic:
     """A kind of topic: its regions, and its canonical page (no filter, the newest checkpoint).
 
     `resolve` finds a topic in its workspace, with the thread it belongs to, and raises NotFound.
+    `by_clock` says that its looks are numbered by a clock: what two of them show is alike where
+    their marks are.
     `marks` reads the marks of several in one statement; without it each page is asked for its own.
     """
 
@@ -67,6 +69,7 @@ class LiveTopic:
     page: Callable[[Topic], Page]
     resolve: Callable[[Topic], Topic] | None = None
     marks: Callable[[Sequence[Topic]], Mapping[Topic, Any]] | None = None
+    by_clock: bool = False
 
 
 @cache

@@ -13,6 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -51,11 +52,20 @@ class Look:
 
 @dataclass(slots=True)
 class Want:
-    """One socket's subscription to a topic; `seq` is the newest number it has shown."""
+    """One socket's subscription to a topic; `seq` is the newest number it has shown.
+
+    `shown` is the digest of the state that its page was made from, where nothing came since.
+    """
 
     regions: Regions
     seq: int = 0
     synced: bool = False
+    shown: str = ""
+
+
+def digest_of(topic: str, mark: Any) -> str:
+    """A short name of a topic's state: what a page brings of its look, to be sent only once."""
+    return sha256(f"{topic} {mark!r}".encode()).hexdigest()[:16]
 
 
 @dataclass(eq=False, slots=True)
@@ -193,6 +203,10 @@ class Served:
         for member, want in tuple(members.items()):
             if seq < want.seq or (last is None and seq == want.seq):
                 continue  # its page was made from this state or a newer one
+            if want.shown and want.shown == digest_of(name, self.mark):
+                want.synced, want.seq, want.shown = True, seq, ""
+                continue
+            want.shown = ""
             event = frame.event if want.synced else frame.whole
             want.synced, want.seq = True, seq
             member.outbox.offer(name, event, whole=whole)

@@ -27,6 +27,7 @@ from dashboard.identity.page_workspace import refuse_other
 from dashboard.identity.permissions import Actor, actor_of, require
 from dashboard.identity.second_factor import requirement
 from dashboard.live import regions
+from dashboard.live.served import digest_of
 from dashboard.wire.topics import Topic
 
 REGIONS_HEADER = "X-Gatepost-Regions"
@@ -113,7 +114,11 @@ def show(
     if request.method == "GET" and wants_regions(request):
         return _regions(request, page, roles)
     seq = page.seq  # read first: the page is never older than its number
-    context = regions.context(page, template, roles) | {"live_seq": seq} | (extra or {})
+    mark = ""
+    if regions.live_topics()[page.topic].by_clock:
+        mark = f"{seq}:{digest_of(regions.topic_name(page), page.mark)}"
+    context = regions.context(page, template, roles)
+    context |= {"live_seq": seq, "live_mark": mark} | (extra or {})
     return render(request, template, context, status=status)
 
 

@@ -133,6 +133,7 @@
     if (isOpen()) socket.send(JSON.stringify({
       type: "join",
       workspace,
+      mark: main.dataset.mark,
       regions: pushed.map((el) => ({ id: el.id, topic: el.dataset.topic })),
       topics: Object.fromEntries([...topics].map((topic) => [topic, seqs.get(topic)])),
     }));

@@ -173,5 +173,5 @@ def test_a_pooler_that_keeps_no_statements_gets_none() -> None:
 def test_an_unknown_type_takes_the_ordinary_way() -> None:
     from decimal import Decimal
 
-    assert Decimal not in statements._FORMS
+    assert Decimal not in statements._FORMATS
     assert send("SELECT %(a)s::numeric", {"a": Decimal("1.10")}) == (Decimal("1.10"),)

@@ -86,7 +86,7 @@ class Follower:
         self, line: ClientConnection, topics: dict[str, tuple[list[str], int]] | None = None
     ) -> None:
         self.line = line
-        if topics is None:
+        if not topics:
             return
         line.send(
             json.dumps(
@@ -147,7 +147,9 @@ class LiveThread:
         self, person: str, topics: dict[str, tuple[list[str], int]] | None = None
     ) -> Iterator[Follower]:
         with self.server.open(self.key(person)) as line:
-            yield Follower(line, topics or {self.name: (["thread-head"], 0)})
+            yield Follower(
+                line, topics if topics is not None else {self.name: (["thread-head"], 0)}
+            )
 
     def pause(self) -> None:
         store.pause(self.thread, actor="user:1")
